@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims
@@ -19,6 +18,7 @@ from dimtensor.dist.parameters import (
     float_dtype,
     read_arguments,
 )
+from dimtensor.dist.probabilities import at_most_zero, count_below
 from dimtensor.dist.supports import Bounded, Integers, Positive, Support
 from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message
@@ -26,7 +26,6 @@ from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.elementwise import (
-    ceil,
     equal,
     exp,
     floor,
@@ -84,7 +83,7 @@ class Distribution(ABC):
         super().__init_subclass__(**options)
         for what in ("logcdf", "logsf"):
             if what in vars(cls):
-                setattr(cls, what, _at_most_zero(vars(cls)[what]))
+                setattr(cls, what, at_most_zero(vars(cls)[what]))
 
     @property
     @abstractmethod
@@ -186,11 +185,11 @@ class Distribution(ABC):
 
     def _logcdf_below(self, x: Any) -> DimTensor:
         """Log probability of values below a number, which may have a probability itself."""
-        return self.logcdf(_count_below(x) if self.discrete else x)
+        return self.logcdf(count_below(x) if self.discrete else x)
 
     def _logsf_from(self, x: Any) -> DimTensor:
         """Log probability of values from a number on."""
-        return self.logsf(_count_below(x) if self.discrete else x)
+        return self.logsf(count_below(x) if self.discrete else x)
 
     def icdf(self, q: Any) -> DimTensor:
         """The quantile of a probability; of a discrete distribution the smallest that reaches it.
@@ -320,27 +319,6 @@ class Distribution(ABC):
 
     def _shown(self) -> list[tuple[str, Node]]:
         return [(name, tensor.node) for name, tensor in self.parameters.items()]
-
-
-def _at_most_zero(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Round the log probabilities that a method returns to at most 0; NaN stays NaN.
-
-    Sums of probabilities and differences of logarithms exceed it in the last digit, by which
-    depends on the backend and on the processor.
-    """
-
-    @wraps(method)
-    def rounded(self: Distribution, x: Any) -> Any:
-        value = method(self, x)
-        # not a minimum, whose slope at 0 would be that of both operands
-        return where(value > 0.0, 0.0, value)
-
-    return rounded
-
-
-def _count_below(x: Any) -> Any:
-    """The last whole number below a number, which has no dtype of its own."""
-    return (math.ceil(x) if isinstance(x, (int, float)) else ceil(x)) - 1.0
 
 
 def _text(node: Node) -> str:

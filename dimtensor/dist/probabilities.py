@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from dimtensor.dist.gammas import log_beta
 from dimtensor.tensor.elementwise import (
     betainc,
     betaincinv,
+    ceil,
     erf,
     erfinv,
     exp,
@@ -29,6 +32,9 @@ from dimtensor.tensor.elementwise import (
     softplus,
     where,
 )
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
 
 
 def log_part(part: Any, rest: Any) -> Any:
@@ -298,3 +304,24 @@ def difference(larger: Any, smaller: Any) -> Any:
     nothing = larger <= smaller
     apart = where(nothing, -1.0, smaller - larger)
     return where(nothing, -math.inf, larger + log1mexp(apart))
+
+
+def at_most_zero(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Round the log probabilities that a method returns to at most 0; NaN stays NaN.
+
+    Sums of probabilities and differences of logarithms exceed it in the last digit, by which
+    depends on the backend and on the processor.
+    """
+
+    @wraps(method)
+    def rounded(self: Any, x: Any) -> Any:
+        value = method(self, x)
+        # not a minimum, whose slope at 0 would be that of both operands
+        return where(value > 0.0, 0.0, value)
+
+    return rounded
+
+
+def count_below(x: float | DimTensor) -> Any:
+    """The last whole number below a number, which has no dtype of its own."""
+    return (math.ceil(x) if isinstance(x, (int, float)) else ceil(x)) - 1.0

@@ -14,7 +14,15 @@ from dimtensor.dist.conditions import Condition, is_known
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.dist.table import Range
-from dimtensor.errors import GraphError, InputError, build_message, listing, plain_repr
+from dimtensor.errors import (
+    GraphError,
+    InputError,
+    ModelWarning,
+    build_message,
+    listing,
+    plain_repr,
+    warn,
+)
 from dimtensor.graph import Node, toposort
 from dimtensor.model.emptiness import warn_of_empty as warn_of_empty
 from dimtensor.model.missing import places
@@ -299,11 +307,25 @@ def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str
             )
 
 
-def unaffected(variables: Mapping[str, Variable], observed: Collection[str]) -> list[str]:
-    """Variables that nothing observed depends on."""
-    nodes = [variables[name].node for name in observed]
-    used = set(toposort(nodes))
-    return [name for name, v in variables.items() if v.node not in used]
+def warn_of_unaffected(variables: Mapping[str, Variable], observed: Collection[str]) -> None:
+    """Warn of variables that nothing observed depends on.
+
+    Warns
+    -----
+    ModelWarning
+        If there are some: their posterior is their prior.
+    """
+    used = set(toposort([variables[name].node for name in observed]))
+    alone = [name for name, v in variables.items() if v.node not in used]
+    if alone:
+        warn(
+            build_message(
+                "nothing that is observed depends on some random variables",
+                described(variables, alone),
+                "their posterior is what they have without observations; leave them out",
+            ),
+            ModelWarning,
+        )
 
 
 def described(variables: Mapping[str, Variable], names: Collection[str]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
-from dimtensor.dist.standardized import FAMILIES, Standardized, standardized
+from dimtensor.dist.modifiers.standardized import FAMILIES, Standardized, standardized
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort

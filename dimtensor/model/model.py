@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import (
-    DimError,
-    InputError,
-    ModelWarning,
-    build_message,
-    did_you_mean,
-    warn,
-)
+from dimtensor.errors import DimError, InputError, build_message, did_you_mean
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -262,10 +255,9 @@ class Model(Parametrising):
         other = self._copy()
         observed, how = dict(self.observed.plain), dict(self._missing)
         other._marginal = dict(self._marginal)
-        changed = set()
-        for key, value in {**as_mapping(values, "observations"), **by_name}.items():
-            name = self._name(key, self.variables, "random variable")
-            changed.add(name)
+        given = {**as_mapping(values, "observations"), **by_name}
+        named = {self._name(key, self.variables, "random variable"): x for key, x in given.items()}
+        for name, value in named.items():
             variable = self.variables[name]
             known = observed[name] = read_observation(variable.node, value, missing)
             readers = {n: v.node for n, v in self.variables.items()} | self._found.named
@@ -275,17 +267,8 @@ class Model(Parametrising):
             if missing == "infer" and variable.distribution.discrete and not known.complete:
                 other._marginal[name] = None
         other.observed, other._missing = Observations(observed), how
-        checks.check_inside(other, changed)
-        alone = checks.unaffected(self.variables, other.observed)
-        if alone:
-            warn(
-                build_message(
-                    "nothing that is observed depends on some random variables",
-                    checks.described(self.variables, alone),
-                    "their posterior is what they have without observations; leave them out",
-                ),
-                ModelWarning,
-            )
+        checks.check_inside(other, named)
+        checks.warn_of_unaffected(self.variables, other.observed)
         return other
 
     def _keeping(self, kept: Mapping[str, xr.DataArray]) -> Model:
