@@ -14,10 +14,36 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim, dim_labels
 from dimtensor.dims.labels import index_of_tuples, tagged
-from dimtensor.errors import DimError
+from dimtensor.errors import DimError, MemoryLimitError, build_message
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# of float64, 2 GiB
+MOST_COMBINATIONS = 2**28
+
+
+def check_combinations(factors: Iterable[Dim], what: str, way_out: str) -> None:
+    """Check that an array of all combinations of labels fits into memory.
+
+    Raises
+    ------
+    MemoryLimitError
+        If it is larger than most memories, with the number of combinations.
+    """
+    lengths = {dim.short: dim.length for dim in factors}
+    count = math.prod(n or 1 for n in lengths.values())
+    if count <= MOST_COMBINATIONS:
+        return
+    raise MemoryLimitError(
+        build_message(
+            f"{what}: there are {count:,} combinations of {' and '.join(lengths)}, which take "
+            f"{count * 8 / 2**30:,.0f} GiB",
+            [(name, f"{n:,} labels") for name, n in lengths.items() if n is not None],
+            way_out,
+        )
+    )
 
 
 class ProductDim(DerivedDim):

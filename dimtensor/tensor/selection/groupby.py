@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.dims import Coords, Dim, ProductDim, dim_labels, dim_set, find_dim
 from dimtensor.dims.dates import PARTS, among_found, time_index
+from dimtensor.dims.product import check_combinations
 from dimtensor.errors import (
     DimError,
     InputError,
@@ -107,6 +108,7 @@ class GroupBy(GroupArithmetic):
         groups = ProductDim([node.categories for node in nodes])  # type: ignore[misc]
         if not isinstance(groups, ProductDim):
             return cls.of(x, labels[0], dims[0])
+        check_combinations(groups.factors, "groupby", _by_combinations(x, nodes))
         several = [by[dim] for dim in groups.factors]
         codes: Any = 0
         for dim, each in zip(groups.factors, several, strict=True):
@@ -170,6 +172,19 @@ class GroupBy(GroupArithmetic):
     def __repr__(self) -> str:
         groups = ", ".join(map(repr, self._result_dims))
         return f"<GroupBy along {self._along!r} to {groups}>"
+
+
+def _by_combinations(x: DimTensor, nodes: Sequence[Node]) -> str:
+    """How to group by the combinations of labels that occur, with the names of the tensors."""
+    named = [name for node in nodes if (name := node.name) and name.isidentifier()]
+    names = named if len(named) == len(nodes) else [f"labels_{k + 1}" for k in range(len(nodes))]
+    arrays = ", ".join(f"{name}.values" for name in names)
+    own = x.name if x.name and x.name.isidentifier() else "x"
+    return (
+        f"group by those that occur: codes, found = pd.MultiIndex.from_arrays([{arrays}])"
+        f".factorize(); {own}.groupby(dt.data(codes, dims={names[0]}.dims).as_labels("
+        f"dt.Dim({'_'.join(names)!r}, coords=found)))"
+    )
 
 
 def _is_key(value: Any) -> bool:

@@ -19,6 +19,7 @@ from dimtensor.dims import (
     dim_labels,
     dim_set,
 )
+from dimtensor.dims.product import check_combinations
 from dimtensor.errors import (
     DimError,
     DimtensorError,
@@ -320,6 +321,8 @@ def _grid(table: Any, names: list[str], known: Mapping[str, Dim]) -> Frame:
         Dim(name, coords=Coords(level))
         for name, level in zip(names, table.index.levels, strict=True)
     ]
+    way_out = "give the rows a dim of their own: dt.frame(table.reset_index(), dims=dt.Dim('row'))"
+    check_combinations(levels, "frame", way_out)
     rows = nw.from_native(table, eager_only=True)
     shape = tuple(len(dim) for dim in levels)
     places = tuple(np.asarray(codes) for codes in table.index.codes)

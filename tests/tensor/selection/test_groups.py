@@ -255,3 +255,28 @@ def test_what_groups_refuse():
         by.quantile(0.5, method="liner")
     with pytest.raises(dt.InputError, match="fill_value 'z' is no label of dim 'obs'"):
         by.idxmax(skipna=True, fill_value="z")
+
+
+def test_more_combinations_than_memory_holds_are_refused_at_once():
+    n, rng = 1000, np.random.default_rng(0)
+    obs = dt.Dim("obs")
+    sizes = {"customer": 50_000, "item": 20_000}
+    at = {name: rng.integers(0, size // 1000, n) for name, size in sizes.items()}
+    customer, item = (
+        dt.data(at[name], obs, name, dt.Dim(name, coords=np.arange(size)))
+        for name, size in sizes.items()
+    )
+    sold = dt.data(rng.normal(size=n), obs, name="sold")
+    with pytest.raises(dt.errors.MemoryLimitError, match="1,000,000,000 combinations") as e:
+        sold.groupby([customer, item])
+    first, then = str(e.value).split("occur: ")[1].split("; ")
+    names = {"pd": pd, "dt": dt, "customer": customer, "item": item, "sold": sold}
+    exec(first, names)
+    found = eval(then, names).sum()
+    wanted = pd.Series(sold.values).groupby([at["customer"], at["item"]]).sum()
+    assert found.sizes == {"customer_item": len(wanted)}
+    for pair in wanted.index[:5]:
+        assert found.sel(customer_item=pair).item() == pytest.approx(wanted[pair])
+    with pytest.raises(dt.errors.MemoryLimitError, match="combinations of a and b, which take"):
+        dt.frame(pd.DataFrame({"x": [1.0] * 20_000}, pd.MultiIndex.from_arrays(
+            [np.arange(20_000), np.arange(20_000)[::-1]], names=["a", "b"])))  # fmt: skip
