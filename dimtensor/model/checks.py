@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def check_ranges(variables: Mapping[str, Variable]) -> None:
+def check_ranges(model: Model) -> None:
     """Check that variables which are parameters of others cannot be out of their range.
 
     Also through signs, sums and products with numbers, and the like, and in distributions that are
@@ -48,6 +48,13 @@ def check_ranges(variables: Mapping[str, Variable]) -> None:
     GraphError
         If one can be.
     """
+    if getattr(model, "ranges_are_checked", True):  # models written elsewhere may say no
+        for message in ranges_left(model.variables):
+            raise GraphError(message)
+
+
+def ranges_left(variables: Mapping[str, Variable]) -> Iterator[str]:
+    """What is said of each parameter that may be out of its range."""
     for variable in variables.values():
         for d in _tables(variable.distribution):
             ranges = {param.name: param.range for param in d._parametrisation.params}
@@ -56,18 +63,16 @@ def check_ranges(variables: Mapping[str, Variable]) -> None:
                 if found is None or _fits(found, ranges[name]):
                     continue
                 source = found.source
-                raise GraphError(
-                    build_message(
-                        f"{name} of {variable.name!r} is {ranges[name].spoken}, and "
-                        + ("the variable " if found.itself else "what is computed from ")
-                        + f"{source.name!r} may be something else",
-                        [
-                            (variable.name, f"{variable.distribution!r}, {_dims(variable.node)}"),
-                            (source.name, f"{source.distribution!r}, {_support(source)}"),
-                        ],
-                        f"give {source.name!r} a distribution on the numbers that {name} may be, "
-                        "or transform it: dt.exp(x)",
-                    )
+                yield build_message(
+                    f"{name} of {variable.name!r} is {ranges[name].spoken}, and "
+                    + ("the variable " if found.itself else "what is computed from ")
+                    + f"{source.name!r} may be something else",
+                    [
+                        (variable.name, f"{variable.distribution!r}, {_dims(variable.node)}"),
+                        (source.name, f"{source.distribution!r}, {_support(source)}"),
+                    ],
+                    f"give {source.name!r} a distribution on the numbers that {name} may be, "
+                    "or transform it: dt.exp(x)",
                 )
 
 

@@ -137,7 +137,7 @@ class Model(Parametrising):
         self._found = find([x.node for x in outputs], self._written)
         self._written = self._found.written
         checks.check_result_names(self._found)
-        checks.check_ranges(self.variables)
+        checks.check_ranges(self)
         self._functions: dict[Any, Any] = {}
 
     @property

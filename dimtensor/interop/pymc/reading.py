@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytensor
-from pytensor.compile.mode import Mode
 from pytensor.compile.ops import ViewOp
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.configdefaults import config
@@ -33,6 +30,7 @@ from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn
 from dimtensor.interop.pymc.expressions import Expressions, is_scaled, passed, read_by
+from dimtensor.interop.pymc.given import GivenModel, warn_of_ranges
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
     LiftedSupport,
@@ -40,8 +38,8 @@ from dimtensor.interop.pymc.lifted import (
     PotentialTerm,
     lifted_function,
 )
-from dimtensor.interop.pymc.shapes import shapes_of
 from dimtensor.interop.pymc.stand_ins import lowered
+from dimtensor.interop.pymc.values import labelled_array, shapes_of, value_of
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.constructors import length
@@ -86,7 +84,8 @@ def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
     Warns
     -----
     ModelWarning
-        Of variables with labels that are used along a dim with other labels, position by position.
+        Of variables with labels that are used along a dim with other labels, position by position,
+        and of parameters whose priors may leave their range: the log density is NaN there.
 
     Notes
     -----
@@ -135,7 +134,8 @@ class _Reading:
         for theirs in self._in_order():
             self._add(theirs)
         read = {x for node in toposort([x.node for x in self.outputs]) for x in node.inputs}
-        found = Model(*[x for x in self.outputs if x.node not in read], backend=backend)
+        found: Model = GivenModel(*[x for x in self.outputs if x.node not in read], backend=backend)
+        warn_of_ranges(found)
         with warnings.catch_warnings():
             # values that are missing are variables that nothing observed depends on
             warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)
@@ -208,13 +208,13 @@ class _Reading:
         }
         for key, dim in self.dims.items():
             if dim.length is None and key not in free:
-                self.dims[key] = Dim(key, length=int(_value(self.theirs.dim_lengths[key])))
+                self.dims[key] = Dim(key, length=int(value_of(self.theirs.dim_lengths[key])))
         for key, known in self.theirs.dim_lengths.items():
             if isinstance(known, SharedVariable):
                 self.reader.add(known, length(self.dims[key]), ())
         for variable in used:
             axes = self.axes_of(variable.name)
-            values = np.asarray(_value(variable))
+            values = np.asarray(value_of(variable))
             self.reader.add(variable, data(values, dims=axes, name=variable.name), axes)
 
     def _add(self, theirs: Any) -> None:
@@ -232,7 +232,7 @@ class _Reading:
             axes = self._axes_of_term(name, variable)
             # an element of each position, also where all are equal: they are added up
             found = rv(name, PotentialTerm(self._read_new(variable, axes).expand(axes)))
-            self.observed[found] = _array(np.zeros([1] * len(found.dims)), found.dims)
+            self.observed[found] = labelled_array(np.zeros([1] * len(found.dims)), found.dims)
         else:
             axes = self.axes_of(name)
             found = rv(name, self._law(theirs, axes), dims=axes)
@@ -240,8 +240,8 @@ class _Reading:
             self._add_drawn(variable, value, axes)
             if theirs in self.theirs.observed_RVs:
                 (seen,) = _of_whole_data([self.theirs.rvs_to_values[theirs]])
-                values = np.asarray(_value(seen))
-                self.observed[found] = _array(values, axes)
+                values = np.asarray(value_of(seen))
+                self.observed[found] = labelled_array(values, axes)
         if all(found is not x for x in self.outputs):
             self.outputs.append(found)
 
@@ -259,10 +259,10 @@ class _Reading:
         axes = self.axes_of(name)
         found = rv(name, self._law_of_whole(name, whole, axes), dims=axes)
         self._add_drawn(whole, found.codes if found.node.categories is not None else found, axes)
-        absent = np.asarray(_value(mask))
+        absent = np.asarray(value_of(mask))
         values = np.full(absent.shape, np.nan)
-        values[~absent] = _value(self.theirs.rvs_to_values[parts[0]])
-        self.incomplete[name] = (found, _array(values, axes))
+        values[~absent] = value_of(self.theirs.rvs_to_values[parts[0]])
+        self.incomplete[name] = (found, labelled_array(values, axes))
         return found
 
     def _read_new(self, variable: Any, axes: Dims) -> DimTensor:
@@ -458,28 +458,6 @@ def _drawn(variable: Any) -> Any:
 def _kind_of(variable: Any) -> str:
     """What the distribution of a variable is called."""
     return type(_drawn(variable).owner.op).__name__.removesuffix("RV").strip("_")
-
-
-def _value(variable: Any) -> Any:
-    """The value of a variable that depends on no unknown."""
-    if isinstance(variable, Constant):
-        return variable.data
-    if hasattr(variable, "get_value"):
-        return variable.get_value()
-    return pytensor.function([], passed(variable), mode=Mode("py", None))()
-
-
-def _array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
-    """Values by the names of their dims."""
-    import xarray as xr
-
-    from dimtensor.values.labelled import axis_names
-
-    shape = tuple(
-        d.length if d.length is not None else n for d, n in zip(dims, values.shape, strict=True)
-    )
-    names = axis_names(tuple(dims))
-    return xr.DataArray(np.broadcast_to(values, shape), dims=[names[dim] for dim in dims])
 
 
 def _precise() -> AbstractContextManager[Any]:

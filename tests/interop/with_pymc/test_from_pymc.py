@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import warnings
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytensor
 import pytest
 import xarray as xr
+from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
@@ -250,6 +252,24 @@ def test_a_reshape_leaves_one_length_open(backend):
     # four terms log N(x; 0, 1), at 0.3 and three times at 2 * 0.3
     expected = -2.0 * np.log(2 * np.pi) - (0.3**2 + 3 * 0.6**2) / 2
     np.testing.assert_allclose(sum(float(x.sum()) for x in found.values()), expected, rtol=1e-14)
+
+
+def test_priors_that_may_leave_a_range_are_a_warning():
+    with pm.Model() as theirs:
+        s = pm.Normal("s", 7, 0.5)
+        pm.Normal("y", 0, s, observed=[1.0, 2.0])
+    told = r"log density is NaN where a parameter is out of its range: sigma of 'y' is above 0"
+    with pytest.warns(dt.ModelWarning, match=told):
+        ours = read(theirs)
+    found = ours.logp({"s": 6.5})
+    expected = stats.norm.logpdf(6.5, 7, 0.5) + stats.norm.logpdf([1.0, 2.0], 0, 6.5).sum()
+    total = sum(float(x.sum()) for x in found.values())
+    np.testing.assert_allclose(total, expected, rtol=1e-13)
+    # what is made of it says nothing more
+    again = pickle.loads(pickle.dumps(ours))
+    assert again.do(s=3.0).observe(y=[1.0, 2.0]).free == {}
+    with pytest.raises(dt.GraphError, match="sigma of 'y' is above 0, and the variable 's'"):
+        dt.Model(*ours.outputs)
 
 
 def test_reading_draws_nothing(monkeypatch):

@@ -1,18 +1,26 @@
-"""Shapes of variables of a PyMC model, of which no element is computed."""
+"""Values of constants and data of a PyMC model, and shapes, of which no element is computed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytensor
 from pytensor.compile.mode import Mode, optdb
+from pytensor.graph.basic import Constant
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
+from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
+from dimtensor.interop.pymc.expressions import passed
+
+if TYPE_CHECKING:
+    import xarray as xr
+
 
 # shapes as functions of parameters' shapes; constants are not folded, for which C would be compiled
 _QUERY = RewriteDatabaseQuery(include=["ShapeOpt", "canonicalize"], exclude=["constant_folding"])
@@ -52,3 +60,25 @@ def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
                 )
     found = pytensor.function([], list(graph.outputs), mode=Mode("py", None))()
     return {n: tuple(map(int, shape)) for n, shape in zip(variables, found, strict=True)}
+
+
+def value_of(variable: Any) -> Any:
+    """The value of a variable that depends on no unknown."""
+    if isinstance(variable, Constant):
+        return variable.data
+    if hasattr(variable, "get_value"):
+        return variable.get_value()
+    return pytensor.function([], passed(variable), mode=Mode("py", None))()
+
+
+def labelled_array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
+    """Values by the names of their dims."""
+    import xarray as xr
+
+    from dimtensor.values.labelled import axis_names
+
+    shape = tuple(
+        d.length if d.length is not None else n for d, n in zip(dims, values.shape, strict=True)
+    )
+    names = axis_names(tuple(dims))
+    return xr.DataArray(np.broadcast_to(values, shape), dims=[names[dim] for dim in dims])
