@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from dimtensor.backends.progress import wake_soon
 from dimtensor.compile.function import node_of
@@ -91,6 +92,9 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
 def named(name: str, x: Any) -> DimTensor:
     """An expression under a name, with which models record it.
 
+    A model is found from its outputs: what none of them needs is recorded where it is an output
+    itself, ``dt.Model(y, x)``. The card of a model says what it left out.
+
     Parameters
     ----------
     name : str
@@ -113,7 +117,25 @@ def named(name: str, x: Any) -> DimTensor:
     'double'
     """
     _check_name(name, "an expression")
-    return wrap(ask(make("named", (node_of(x),), NamedAttrs(name))))
+    found = ask(make("named", (node_of(x),), NamedAttrs(name)))
+    _named.add(found)
+    return wrap(found)
+
+
+# expressions that somebody named, as long as they are kept
+_named: WeakSet[Node] = WeakSet()
+
+
+def left_out(found: Found) -> list[str]:
+    """Names of expressions of random variables of a model that are in no output of it."""
+    variables = {v.node for v in found.variables.values()}
+    taken = {*found.variables, *found.named, *found.inputs}
+    names = []
+    for node in sorted(_named, key=lambda node: node.asked):
+        above = {x for x in toposort([node]) if x.kind == "rv"}
+        if node.attrs.name not in taken and above and above <= variables:
+            names.append(node.attrs.name)
+    return list(dict.fromkeys(names))
 
 
 def _check_name(name: Any, what: str) -> None:

@@ -57,6 +57,25 @@ def test_a_model_card_has_all_that_a_model_is_made_of():
     assert page.tags.count("details") == 5
 
 
+def test_a_card_says_which_named_expressions_are_not_recorded():
+    """Those that are computed from variables of the model, as long as somebody has them."""
+    slope = dt.rv("slope of a card", dist.Normal(0.0, 1.0))
+    other = dt.rv("of another model", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(slope, 1.0))
+    kept = [
+        dt.named("odds", dt.exp(slope)),
+        dt.named("of both", slope + other),
+        dt.named("constant", dt.scalar("x")),
+    ]
+    model = dt.Model(y, backend="python")
+    says = "not recorded, as no output needs it: 'odds'; dt.Model(y, odds) records it"
+    assert [line.strip() for line in repr(model).splitlines() if "not rec" in line] == [says]
+    assert says in " ".join(read(model._repr_html_()).text.split())
+    recorded = dt.Model(y, kept[0], backend="python")
+    assert "not recorded" not in repr(recorded)
+    assert "odds" in recorded.observe(y=1.0).laplace(2, seed=1)["posterior"]
+
+
 def test_a_card_says_how_missing_values_are_treated():
     text = " ".join(read(radon(missing="infer")._repr_html_()).text.split())
     assert "1 of 4, inferred" in text

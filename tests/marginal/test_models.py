@@ -105,6 +105,23 @@ def test_it_survives_pickling_and_interventions():
     assert "z" in mixture().marginalize("z").do({"mu": [0.0, 1.0]}).elimination
 
 
+@pytest.mark.parametrize("how", ["draws", "most probable"])
+def test_named_expressions_of_what_is_recovered(how):
+    mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    centre = dt.named("centre", mu.sel(kind=z))
+    y = dt.rv("y", dist.Normal(centre, 1.0))
+    many = dt.named("many", (mu.sel(kind=z) > 2.5).sum())
+    fit = dt.Model(y, many, backend="python").observe({y: Y}).marginalize(z)
+    post = fit.recover(POST, how=how, seed=1)["posterior"]
+    at = xr.DataArray(MU, dims=["chain", "draw", "kind"], coords={"kind": ["low", "high"]})
+    expected = at.sel(kind=post["z"]).drop_vars("kind")
+    np.testing.assert_array_equal(post["centre"].transpose(*expected.dims), expected)
+    np.testing.assert_array_equal(post["many"], (expected > 2.5).sum("obs"))
+    chances = fit.recover(POST, how="probabilities")["posterior"]
+    assert set(chances.data_vars) == {"mu", "z_probability"}
+
+
 def test_named_expressions_of_what_is_summed_out_are_not_recorded():
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
     z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)

@@ -22,6 +22,8 @@ from dimtensor.display.html import (
 from dimtensor.display.peek import dim_row, label_repr
 from dimtensor.display.pictures.inline import model_svg
 from dimtensor.display.pictures.plates import plan_of
+from dimtensor.errors import listing
+from dimtensor.model.variables import left_out
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,6 +48,7 @@ def model_text(model: Model) -> str:
         lines.append("  " + "  ".join(cells).rstrip())
     if model._found.named:
         lines.append(f"  named: {', '.join(model._found.named)}")
+    lines += [f"  {line}" for line in _left_out(model)]
     if model._found.inputs:
         lines.append(f"  data: {', '.join(_with_dims(x) for x in model._found.inputs.values())}")
     return "\n".join(lines)
@@ -77,10 +80,24 @@ def _sections(model: Model) -> Iterator[Section]:
             for name, node in named.items()
         ]
         yield Section("Named", table(rows), len(named) <= _FEW_ROWS, len(named))
+    for line in _left_out(model):
+        yield Section("Not recorded", styled(line, "soft"))
     rows = _data(model, arrays)
     if rows:
         header = ("data", "dims", "type", "missing", "values", "")
         yield Section("Data", table(rows, header), len(rows) <= _FEW_ROWS, len(rows))
+
+
+def _left_out(model: Model) -> list[str]:
+    """A line of named expressions that are not recorded."""
+    names = left_out(model._found)
+    if not names:
+        return []
+    outputs = ", ".join(str(x.node.name) for x in model.outputs)
+    return [
+        f"not recorded, as no output needs it: {listing(names)}; dt.Model({outputs}, {names[0]}) "
+        "records it"
+    ]
 
 
 def _summary(model: Model) -> str:

@@ -11,6 +11,7 @@ from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.predictive.drawing import Drawing
+from dimtensor.model.predictive.generation import CHAIN, DRAW
 from dimtensor.model.records import beside
 from dimtensor.model.summed import HOW, recovered, summed_terms, unknowns_of
 from dimtensor.values.data import as_mapping
@@ -142,7 +143,8 @@ class Summing(Drawing):
         Returns
         -------
         DataTree
-            `post` with the variables in the group ``posterior``.
+            `post` with the variables in the group ``posterior``, and with draws or the most
+            probable values of them the named expressions that depend on them.
 
         Raises
         ------
@@ -169,8 +171,27 @@ class Summing(Drawing):
         placed = _placed(self)
         found = recovered(placed, names or list(self._marginal), how, seed, draws)
         new = {name: x.rename(name) for name, x in found.items()}
-        whole = with_leading(beside(draws, new, LEADING), post)
-        return extended(post, {"posterior": whole})
+        whole = beside(draws, new, LEADING)
+        if how != "probabilities":
+            whole = beside(whole, self._named_of(placed, whole), LEADING)
+        return extended(post, {"posterior": with_leading(whole, post)})
+
+    def _named_of(self, placed: Placed, draws: xr.Dataset) -> dict[str, xr.DataArray]:
+        """Named expressions of what is summed out, where draws have all that they depend on."""
+        hidden = {node: name for name, node in placed.summed.items()}
+        targets = {}
+        for name, x in placed.named.items():
+            read = [hidden[node] for node in toposort([x.node]) if node in hidden]
+            above = [n.name for n in toposort([self._found.named[name]]) if n.kind == "rv"]
+            known = all(one in draws or one in self.observed for one in above)
+            if read and known and all(one in draws for one in read):
+                targets[name] = self._found.named[name]
+        if not targets:
+            return {}
+        draws = self._with_missing(draws, targets, ())
+        told = {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
+        found = self._draws(targets, draws, None, told, {}, {}, "python")
+        return {name: x.rename(name) for name, x in found.items()}
 
 
 def _placed(model: Any) -> Placed:
