@@ -18,6 +18,9 @@ from dimtensor.backends.numba.c_function import CFunction
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.linking.loaded import Loaded
 
+# a slope of 0, which nutpie takes for an error where it looks at a point again, is nearly 0
+SLOPE = 1e-100
+
 # value and gradient give 0, or what is wrong: below 0 for good, above 0 at this point only;
 # expanding fails for good where it does: what is asked for is a draw, and not a proposal
 _TEXT = """
@@ -65,7 +68,12 @@ one:
   %g = load double, ptr %place
   %ag = call double @llvm.fabs.f64(double %g)
   %good = fcmp olt double %ag, 0x7FF0000000000000
-  br i1 %good, label %again, label %steep
+  br i1 %good, label %sloping, label %steep
+sloping:
+  %flat = fcmp oeq double %g, 0.0
+  %slope = select i1 %flat, double 0x2B2BFF2EE48E0530, double %g
+  store double %slope, ptr %place
+  br label %again
 again:
   %next = add i64 %i, 1
   br label %check

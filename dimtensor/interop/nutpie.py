@@ -13,8 +13,14 @@ import numpy as np
 
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
-from dimtensor.errors import CheckError, InputError, build_message, did_you_mean
-from dimtensor.interop.callbacks import expand_callback, gradient_callback, table_of
+from dimtensor.errors import (
+    CheckError,
+    DimtensorError,
+    InputError,
+    build_message,
+    did_you_mean,
+)
+from dimtensor.interop.callbacks import SLOPE, expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
@@ -51,6 +57,8 @@ _INSTEAD = {
     "store_unconstrained": "flat vectors are kept with `unconstrained=True`",
 }
 _ADAPTATIONS = {"diag": "Diag", "draw_diag": "Diag", "low_rank": "LowRank", "flow": "Flow"}
+# points at which a density that depends on an element may be flat in it
+_LOOKED_AT = 10
 # a variable has not the name of its dim
 _VECTOR = "vector"
 
@@ -59,7 +67,21 @@ def to_nutpie(model: LogDensity) -> Any:
     """A model for ``nutpie.sample``, whose draws are named and labelled."""
     record = _Record(model, flat=False)
     points = starting_points(model.initial_point, model.logp_and_grad)
-    return _compiled(model, model.initial_point, points, record)
+    compiled = _compiled(model, model.initial_point, points, record)
+    _check_moved(model, points)
+    return compiled
+
+
+def _check_moved(model: LogDensity, points: Callable[[Any], np.ndarray]) -> None:
+    """Check that the log density depends on all elements where chains may start."""
+    gradients: list[np.ndarray] = []
+    for at in range(_LOOKED_AT):
+        with suppress(CheckError):
+            gradients.append(model.logp_and_grad(points(at))[1])
+        if gradients and np.any([gradient != 0.0 for gradient in gradients], axis=0).all():
+            return
+    if gradients:
+        check_moved(model.names, gradients)
 
 
 def sample(
@@ -84,12 +106,7 @@ def sample(
 
     points = starting_points(start, model.logp_and_grad)
     compiled = _compiled(model, start, points, _Record(model, flat=True))
-    gradients = []
-    for at in range(2):
-        with suppress(CheckError):
-            gradients.append(model.logp_and_grad(points(at))[1])
-    if gradients:
-        check_moved(model.names, gradients)
+    _check_moved(model, points)
     started = time.perf_counter()
     with Progress("sampling", wanted=progress_bar) as progress:
         tell = _told_to(progress, options.pop("progress_callback", None))
@@ -141,7 +158,15 @@ def _finished(running: Any, model: LogDensity, start: np.ndarray) -> Any:
         if "initialization points failed" not in str(error):
             raise
         raise no_start(model, start) from error
-    except BaseException:
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # it is no Exception, which people catch
+            raise DimtensorError(
+                build_message(
+                    "sample: nutpie came upon an error of its own, and its draws are lost",
+                    [("nutpie says", str(error))],
+                    "start elsewhere with initial={...}, or take sampler='blackjax' or 'numpyro'",
+                )
+            ) from error
         running.cancel()
         raise
 
@@ -348,7 +373,8 @@ def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarr
 
     def logp(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
-            return model.logp_and_grad(x)
+            value, gradient = model.logp_and_grad(x)
+            return value, np.where(gradient == 0.0, SLOPE, gradient)
         except CheckError as error:
             error.is_recoverable = True  # type: ignore[attr-defined]  # nutpie asks for it
             raise

@@ -82,6 +82,59 @@ def test_codes_of_callbacks():
         model.constrain(np.array([0.5, 1.0, 3.0]))
 
 
+@pytest.mark.parametrize("backend", ["python", pytest.param("numba", marks=pytest.mark.compiled)])
+def test_samplers_never_see_a_slope_of_zero(backend):
+    """nutpie panics where an element of a gradient is 0 when it looks at a point again."""
+    pytest.importorskip("nutpie")
+    from dimtensor.interop.nutpie import _refusing
+
+    x = dt.tensor("x", dims=COUNTRY)
+    model = dt.LogDensity(-0.5 * (dt.maximum(x, 0.0) ** 2).sum(), {x: dt.real}, backend=backend)
+    point, gradient, value = np.array([2.0, -1.0, 1.0]), np.zeros(3), np.zeros(1)
+    assert model.logp_and_grad(point)[1].tolist() == [-2.0, 0.0, -1.0]
+    if backend == "python":
+        value[0], gradient = _refusing(model)(point)
+    else:
+        compiled = model.to_nutpie()
+        given = [array.ctypes.data_as(DOUBLES) for array in (point, gradient, value)]
+        assert compiled.compiled_logp_func.ctypes(3, *given, compiled.user_data.ctypes.data) == 0
+    assert value[0] == -2.5
+    assert gradient.tolist() == [-2.0, 1e-100, -1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
+def test_a_density_that_is_flat_in_places_is_sampled():
+    """Of a Dirichlet distribution of a's with sum A, the squares add up to (a + 1) / (A + 1)."""
+    pytest.importorskip("nutpie")
+    k = dt.Dim("k", length=29)
+    p = dt.rv("p", dt.dist.Dirichlet(dt.full(k, 0.01), over=k))
+    for seed in (6, 7):  # both stopped in nutpie
+        post = dt.Model(p).sample(
+            500, tune=500, chains=4, seed=seed, prior=True, progress_bar=False, report=False
+        )
+        squares = float((post["posterior"]["p"] ** 2).sum("k").mean())
+        assert squares == pytest.approx(1.01 / 1.29, abs=0.03)
+
+
+def test_a_panic_of_nutpie_is_an_error_of_ours(monkeypatch):
+    nutpie = pytest.importorskip("nutpie")
+
+    class PanicException(BaseException):
+        """As of PyO3."""
+
+    class Running:
+        def wait(self):
+            raise PanicException("Poisoned sampler state mutex")
+
+    monkeypatch.setattr(nutpie, "sample", lambda *_, **__: Running())
+    x = dt.scalar("x")
+    model = dt.LogDensity(-0.5 * x**2, {x: dt.real}, backend="python")
+    with pytest.raises(dt.DimtensorError, match=r"error of its own(.|\n)*Poisoned(.|\n)*blackjax"):
+        dt.sample(model, 5, tune=5, progress_bar=False)
+
+
 @pytest.mark.compiled
 def test_a_pure_jax_function_is_minus_infinity():
     jax = pytest.importorskip("jax")
