@@ -438,3 +438,35 @@ def test_a_matrix_of_a_length_that_comes_with_the_data():
         expected = stats.multivariate_normal.logpdf(seen.ravel(), np.zeros(2 * n), whole)
         seen = xr.DataArray(seen, dims=["t", "i"])
         assert float(g(where, seen)) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("summed", [("e", "a"), ("a", "e"), ("e",)])
+def test_steps_that_are_added_up_and_their_level(summed):
+    t, n = dt.Dim("t", length=6), 6
+    a = dt.rv("a", dist.Normal(0.0, 1.0))
+    e = dt.rv("e", dist.Normal(0.0, 1.0), dims=t)
+    y = dt.rv("y", dist.Normal(a + 0.3 * e.cumsum(t), 0.5))
+    seen = np.array([0.3, -0.2, 1.0, 1.4, 0.8, 2.0])
+    fit = dt.Model(y, backend="python").observe(y=seen).marginalize(*summed)
+    steps = 0.09 * np.minimum.outer(np.arange(1, n + 1), np.arange(1, n + 1))
+    whole = steps + 0.25 * np.eye(n)
+    point = {"a": 0.7} if "a" not in summed else {}
+    mean = np.full(n, point.get("a", 0.0))
+    whole = whole + 1.0 * ("a" in summed)
+    found = fit.logp(point)["y"].sum()
+    expected = stats.multivariate_normal.logpdf(seen, mean, whole)
+    assert float(found) == pytest.approx(expected, rel=1e-11)
+    post = xr.Dataset({"other": (("chain", "draw"), [[0.0]])})
+    post = post.assign({name: (("chain", "draw"), [[x]]) for name, x in point.items()})
+    best = fit.recover(post, "e", how="most probable")["posterior"]["e"].squeeze()
+    lower = 0.3 * np.tril(np.ones((n, n)))
+    np.testing.assert_allclose(best, lower.T @ np.linalg.solve(whole, seen - mean), rtol=1e-9)
+
+
+def test_products_along_a_dim_are_not_affine():
+    t = dt.Dim("t", length=3)
+    a, e = dt.rv("a", dist.Normal(0.0, 1.0)), dt.rv("e", dist.Normal(0.0, 1.0), dims=t)
+    y = dt.rv("y", dist.Normal(a + e.cumprod(t), 0.5))
+    fit = dt.Model(y, backend="python").observe(y=[0.0, 1.0, 2.0]).marginalize(e, a)
+    with pytest.raises(dt.GraphError, match=r"mean is affine in it(.|\n)*cumprod"):
+        fit.log_density()

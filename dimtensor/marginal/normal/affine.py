@@ -120,8 +120,9 @@ class AffineReader:
                 for x, dependent in zip(moved, on, strict=True)
             )
             return make(node.kind, moved, node.attrs)
-        if node.kind == "reduce":
-            return make(node.kind, moved, node.attrs) if node.attrs.name == "sum" else None
+        if node.kind in ("reduce", "cumulate"):
+            adds = node.attrs.name in ("sum", "cumsum")
+            return make(node.kind, moved, node.attrs) if adds else None
         if node.kind == "apply":
             if node.attrs.name not in ("solve", "solve_triangular") or on != [False, True]:
                 return None
@@ -167,6 +168,8 @@ class AffineReader:
             return []
         if node in self._linear:
             return [Term(wrap(constant(1.0, "float64")), node, node.dims)]
+        if node not in self._terms:  # as another term has shown
+            raise NotDense(node)
         return self._terms[node]
 
     def _terms_of(self, node: Node) -> list[Term]:
