@@ -24,17 +24,21 @@ LOWEST_TESTS := tests/kernels/native/test_native.py tests/backends tests/interop
 	tests/compile/test_levels.py tests/compile/test_backends.py \
 	tests/model/test_sampling.py tests/model/test_backends.py tests/dims tests/display
 
-# What other processors are asked for: one with vectors of 512 bits, and tests of what compiles most.
-PROCESSOR ?= skylake-avx512
-PROCESSOR_TESTS := tests/kernels tests/ops tests/tensor
+# Tests of what depends most on instructions, for each kind of processor that is not the one here.
+PROCESSOR ?= $(shell $(BIN)/python -m tests.processors)
+PROCESSOR_TESTS := tests/kernels tests/ops tests/tensor tests/dist
+
+# The long tests draw examples by the day, and of many cases run a share each day.
+DIMTENSOR_DAY ?= $(shell date +%F)
+SHARE := --days 3 --hypothesis-seed=$(subst -,,$(DIMTENSOR_DAY))
 
 .PHONY: help demo test slow processor lowest suite lint format docs bench race clean
 
 help:
 	@echo "make demo     sample the radon model of examples/radon.py"
 	@echo "make test     run the tests (WORKERS=2 processes)"
-	@echo "make slow     run the long tests that 'make test' leaves out"
-	@echo "make processor  run tests with code as LLVM optimises it for another processor (PROCESSOR=znver4)"
+	@echo "make slow     run the long tests that 'make test' leaves out, of many cases a share (DIMTENSOR_DAY=2026-01-31)"
+	@echo "make processor  run tests with code as on processors with other instructions (PROCESSOR=znver4)"
 	@echo "make lowest   run tests with the lowest versions of all dependencies, in $(LOWEST)"
 	@echo "make suite    run PyTensor's own tests in our mode, SOURCE=/path/to/its/sources"
 	@echo "make lint     ruff, typos, mypy"
@@ -52,10 +56,14 @@ test: $(DEV_READY)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 slow: $(DEV_READY)
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow or fuzz"
+	DIMTENSOR_DAY=$(DIMTENSOR_DAY) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) \
+		--dist worksteal -m "slow or fuzz" $(SHARE) tests
 
 processor: $(DEV_READY)
-	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --processor $(PROCESSOR) $(PROCESSOR_TESTS)
+	for cpu in $(PROCESSOR); do \
+		HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
+			--processor $$cpu $(PROCESSOR_TESTS) || exit 1; \
+	done
 
 lowest:
 	@python=$$(tools/find_python.sh lowest) || exit 1; \

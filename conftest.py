@@ -8,6 +8,8 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Say how code can be run that is optimised as on another machine."""
     what = "optimise machine code for a processor that LLVM knows by name, and run it on this one"
     parser.addoption("--processor", metavar="NAME", help=what)
+    what = "of tests with many cases, run those whose turn it is today: all of them in so many days"
+    parser.addoption("--days", metavar="N", type=int, default=1, help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,17 +65,53 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import processors
 
         if processors.are_known():
-            processors.run_as_on(processor, pytest.MonkeyPatch())
+            processors.prepare(processor)
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say which processor code is optimised for, if one is asked for."""
-    if not (asked := config.getoption("processor")):
-        return None
-    from tests import processors
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say which processor code is optimised for and which day's cases run, where asked for."""
+    from tests import effort, processors
 
-    known = processors.are_known()
-    return f"machine code: for {asked}" if known else f"machine code: {asked} is of another family"
+    found = []
+    if asked := config.getoption("processor"):
+        said = f"for {asked}" if processors.are_known() else f"{asked} is of another family"
+        found.append(f"machine code: {said}")
+    if config.getoption("days") > 1:
+        found.append(f"cases of DIMTENSOR_DAY={effort.DAY}")
+    return found
+
+
+_MANY = 20  # cases of a test that are more than one day's work
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what does not depend on the processor, and cases that have their turn later."""
+    kept = items
+    if config.getoption("processor"):
+        from tests import processors
+
+        kept = [item for item in kept if processors.depends_on_it(item)]
+    if (days := config.getoption("days")) > 1:
+        kept = _of_today(kept, days)
+    # a long test that starts last runs alone: the other workers have nothing left to do
+    kept = sorted(kept, key=lambda item: item.get_closest_marker("fuzz") is None)
+    chosen = set(kept)
+    if dropped := [item for item in items if item not in chosen]:
+        config.hook.pytest_deselected(items=dropped)
+    items[:] = kept
+
+
+def _of_today(items: list[pytest.Item], days: int) -> list[pytest.Item]:
+    """Of the cases of tests that have many, those of a day; by their names, in any selection."""
+    from tests.effort import DAY
+
+    tests = [item.nodeid.partition("[")[0] for item in items]
+    cases, turn = Counter(tests), DAY.toordinal() % days
+    return [
+        item
+        for item, test in zip(items, tests, strict=True)
+        if cases[test] <= _MANY or zlib.crc32(item.nodeid.encode()) % days == turn
+    ]
 
 
 @pytest.hookimpl(wrapper=True)

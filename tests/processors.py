@@ -1,11 +1,14 @@
-"""Machine code as LLVM optimises it for other processors, run on the one that is here.
+"""Machine code as on other processors, run on the one that is here.
 
 What LLVM makes vectors of, and how long they are, depends on the processor. ``--processor=NAME``
-runs tests with code that was optimised for one that LLVM knows by name.
+runs tests with code that was optimised for one that LLVM knows by name: one with longer vectors
+than the processor here has, or one that lacks instructions. NumPy leaves those out, too.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +17,23 @@ from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.functions import library
 
 _EIGHT_LANES = """
+declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
+
 define void @f(ptr %x) {
   %a = load <8 x double>, ptr %x
-  %b = fmul <8 x double> %a, %a
+  %b = call <8 x double> @llvm.fma.v8f64(<8 x double> %a, <8 x double> %a, <8 x double> %a)
   store <8 x double> %b, ptr %x
   ret void
 }
 """
+# instructions by the registers of the code above; what NumPy calls its loops for them
+_REGISTERS = {"zmm": "+avx512f", "ymm": "+avx2", "vfm": "+fma"}
+_LOOPS_OF_NUMPY = {"zmm": ("512", "V4"), "ymm": ("AVX2", "FMA3", "V3")}
+
+# processors without vectors of more than 128 bits, with those of 256 and of 512
+LEVELS = ("x86-64-v2", "haswell", "skylake-avx512")
+# what is interpreted there depends on the digits of NumPy's functions
+_NUMERICS = Path(__file__).parent / "dist"
 
 
 def are_known() -> bool:
@@ -28,15 +41,29 @@ def are_known() -> bool:
     return machine._target().name.startswith("x86")
 
 
+def _registers(cpu: str | None = None) -> frozenset[str]:
+    """Which instructions code for a processor has."""
+    code = machine.assembly(_EIGHT_LANES, cpu)
+    # vectors of 512 bits imply those of 256
+    found = {name for name in _REGISTERS if name in code}
+    return frozenset(found | {"ymm"} if "zmm" in found else found)
+
+
 def optimise_for(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
-    """From now on, optimise for a processor; the list gets its name with each module."""
+    """From now on, optimise for a processor; the list gets its name with each module.
+
+    Code for vectors that the processor here lacks is taken apart into those that it has.
+    """
     optimised, made = machine.optimised, list[str]()
+    fits = _registers(cpu) <= _registers()
 
     def optimised_for_another(text: str, asked: str | None = None) -> tuple[Any, Any]:
         module, as_asked = optimised(text, asked or cpu)
         if asked is not None:
             return module, as_asked
         made.append(cpu)
+        if fits:
+            return module, as_asked
         here = machine._target_machine()
         return machine._for(here, str(module)), here
 
@@ -44,10 +71,51 @@ def optimise_for(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-def run_as_on(cpu: str, patch: pytest.MonkeyPatch) -> None:
-    """For a whole process: write loops in vectors as long as those of a processor, too."""
-    features = machine.host_features()
-    if "zmm" in machine.assembly(_EIGHT_LANES, cpu):
-        features += ",+avx512f"
+def run_as_on(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
+    """Optimise for a processor, and write loops and functions as for one, too."""
+    features = ",".join(_REGISTERS[name] for name in _registers(cpu))
     patch.setattr(library, "host_features", lambda: features)
-    optimise_for(cpu, patch)
+    forget()
+    return optimise_for(cpu, patch)
+
+
+def forget() -> None:
+    """Forget what the compiler has found out about the processor."""
+    for cached in (library.lanes, library._has_fma, library.widths):
+        cached.cache_clear()
+
+
+def loops_that_numpy_leaves_out(cpu: str) -> list[str]:
+    """NumPy's names of instructions that it has loops for here, and a processor lacks."""
+    from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+
+    lacking = set(_LOOPS_OF_NUMPY) - _registers(cpu)
+    parts = [part for name in lacking for part in _LOOPS_OF_NUMPY[name]]
+    return [
+        name
+        for name in __cpu_dispatch__
+        if __cpu_features__[name] and any(part in name for part in parts)
+    ]
+
+
+def prepare(cpu: str) -> None:
+    """Make this process, and those that it starts, run as on a processor."""
+    run_as_on(cpu, pytest.MonkeyPatch())
+    # read when NumPy is imported: by the workers of xdist
+    os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", " ".join(loops_that_numpy_leaves_out(cpu)))
+
+
+def depends_on_it(item: pytest.Item) -> bool:
+    """Whether a test may differ between processors; other compilers do not know of ours."""
+    backend = getattr(getattr(item, "callspec", None), "params", {}).get("backend")
+    if backend == "jax":
+        return False
+    if item.get_closest_marker("compiled") is not None:
+        return True
+    numpy_differs = bool(os.environ.get("NPY_DISABLE_CPU_FEATURES"))
+    return numpy_differs and _NUMERICS in item.path.parents and backend in (None, "python")
+
+
+if __name__ == "__main__":
+    if are_known():
+        print(*(cpu for cpu in LEVELS if _registers(cpu) != _registers()))

@@ -13,7 +13,6 @@ from dimtensor import dist
 from dimtensor.dist.supports import ends
 from dimtensor.dist.table import Row
 from tests.dist.oracles import ORACLES
-from tests.effort import of_the_day
 
 W = dt.Dim("w", length=2)
 WEIGHTS = dt.data([0.3, 0.7], dims=W)
@@ -151,7 +150,7 @@ def test_probabilities_of_what_is_made_of_rows(name: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", of_the_day(LATER, 6), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", LATER, ids=lambda row: row.name)
 def test_probabilities_of_what_is_made_of_other_rows(row: Row):
     check([row], "python")
 
