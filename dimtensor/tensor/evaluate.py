@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.backends import BackendName
@@ -14,8 +14,10 @@ from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.inputs import tensor
 from dimtensor.values.data import as_mapping, title_of
 
 if TYPE_CHECKING:
@@ -215,7 +217,7 @@ def evaluate(
     values : mapping, Dataset or DataTree, optional
         Values of the inputs, by tensor or by name; lengths or labels by dim. Of a Dataset, or of
         the group ``posterior`` of a DataTree, what the expression does not depend on is passed
-        over.
+        over. Random variables may have values, too, such as draws of them.
     backend : {"python", "numba", "jax"}
 
     Returns
@@ -233,6 +235,13 @@ def evaluate(
     >>> a = dt.scalar("a")
     >>> float(dt.evaluate(a + 1, {a: 2.0}))
     3.0
+
+    An expression of random variables, for draws of them:
+
+    >>> mu = dt.rv("mu", dt.dist.Normal(0.0, 1.0))
+    >>> post = dt.Model(mu, backend="python").draw(2, seed=1)["prior_predictive"]
+    >>> dict(dt.evaluate(mu**2, post).sizes)
+    {'chain': 1, 'draw': 2}
     """
     if isinstance(x, Mapping):
         nodes = [as_node(_one(output), what=f"output {key!r}") for key, output in x.items()]
@@ -243,6 +252,10 @@ def evaluate(
     else:
         nodes = [as_node(x)]
         outputs = wrap(nodes[0])  # type: ignore[assignment]
+    if values is not None and any(node.kind == "rv" for node in toposort(nodes)):
+        nodes, values = _in_place_of_variables(nodes, values)
+        made = iter(map(wrap, nodes))
+        outputs = _filled(x, made)
     known = free_inputs(nodes)
     if hasattr(type(values), "data_vars"):
         values = _from_dataset(nodes, known, values)
@@ -257,6 +270,58 @@ def evaluate(
         while len(_explored) > _KEPT:
             _explored.popitem(last=False)
     return compiled(*[given[source] for source in (*known, *dims)])
+
+
+def _filled(x: Any, made: Iterator[Any]) -> Any:
+    """The structure of outputs with others in their place."""
+    if isinstance(x, Mapping):
+        return dict(zip(x, made, strict=True))
+    return type(x)(made) if isinstance(x, (list, tuple)) else next(made)
+
+
+def _in_place_of_variables(nodes: list[Node], values: Any) -> tuple[list[Node], Any]:
+    """Outputs with inputs in the place of random variables that have values, and these by name.
+
+    Raises
+    ------
+    InputError
+        If draws lack a variable.
+    """
+    variables = {str(node.name): node for node in toposort(nodes) if node.kind == "rv"}
+    if hasattr(type(values), "data_vars"):
+        from dimtensor.interop.datasets import as_dataset
+
+        dataset = as_dataset(values)
+        names = {str(name) for name in dataset.data_vars}
+    else:
+        given = as_mapping(values, "values")
+        named = {key: key if isinstance(key, str) else _variable(key) for key in given}
+        values = {named[key] if named[key] in variables else key: x for key, x in given.items()}
+        names = {name for name in named.values() if name is not None}
+    inputs = {
+        node: tensor(name, node.dims, node.dtype, node.categories).node
+        for name, node in variables.items()
+        if name in names
+    }
+    nodes = rebuild(nodes, inputs)
+    lacking = [str(node.name) for node in toposort(nodes) if node.kind == "rv"]
+    if lacking:
+        raise InputError(
+            build_message(
+                f"evaluate: there are no values of {listing(lacking)}, and the expression depends "
+                "on them",
+                [("values of", listing(sorted(names)))],
+                "dt.Model(..., x).predict(post, names=['x'], seed=1) draws them, where the "
+                "expression is x = dt.named('x', ...)"
+                if hasattr(type(values), "data_vars")
+                else f"give them, too: {{..., {lacking[0]!r}: value}}",
+            )
+        )
+    return nodes, values
+
+
+def _variable(key: Any) -> str | None:
+    return key.node.name if isinstance(key, TensorHandle) and key.node.kind == "rv" else None
 
 
 def _from_dataset(nodes: list[Node], known: list[Node], dataset: Any) -> Mapping[Any, Any]:
