@@ -94,6 +94,7 @@ from dimtensor.tensor.functions import median as median
 from dimtensor.tensor.functions import min as min
 from dimtensor.tensor.functions import prod as prod
 from dimtensor.tensor.functions import quantile as quantile
+from dimtensor.tensor.functions import round as round
 from dimtensor.tensor.functions import softmax as softmax
 from dimtensor.tensor.functions import std as std
 from dimtensor.tensor.functions import sum as sum

@@ -102,10 +102,10 @@ class ArithmeticMixin(TensorHandle):
     def __abs__(self) -> DimTensor:
         return elemwise("abs", self)
 
-    def __round__(self, ndigits: None = None) -> DimTensor:
-        if ndigits is not None:
-            raise DtypeError("tensors are rounded to integers only; scale, round and scale back")
-        return elemwise("round", self)
+    def __round__(self, ndigits: int | None = None) -> DimTensor:
+        from dimtensor.tensor.changes import elements
+
+        return elements.round(self, ndigits or 0)
 
     def __floor__(self) -> DimTensor:
         return elemwise("floor", self)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dimtensor.tensor.changes.elements import round
 from dimtensor.tensor.constructors import full_like, ones_like, zeros_like
-from dimtensor.tensor.elementwise import angle, clip, imag, real, round, where
+from dimtensor.tensor.elementwise import angle, clip, imag, real, where
 from dimtensor.tensor.handle import TensorLike, as_node, wrap
 from dimtensor.tensor.joining import concat, stack
 from dimtensor.tensor.numpy_style import named_dims

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, without
-from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.errors import DimError, DtypeError, InputError, build_message
 from dimtensor.graph import make
-from dimtensor.graph.dtypes import valid_dtype
-from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
+from dimtensor.graph.dtypes import is_integer, valid_dtype
+from dimtensor.graph.printing.words import say
+from dimtensor.tensor.handle import TensorHandle, TensorLike, as_node, elemwise, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -194,3 +195,76 @@ class ElementMixin(TensorHandle):
         [True, False]
         """
         return elemwise("logical_not", elemwise("isnan", self))
+
+
+def round(x: TensorLike, decimals: int = 0) -> DimTensor:
+    """Nearest number of so many decimals, halves to the even one.
+
+    Parameters
+    ----------
+    x : DimTensor or number
+    decimals : int
+        How many; negative ones are places before the point.
+
+    Returns
+    -------
+    DimTensor
+        Of the dtype of the operand.
+
+    Raises
+    ------
+    DtypeError
+        For complex numbers.
+    InputError
+        If `decimals` is no integer.
+
+    See Also
+    --------
+    numpy.round
+
+    Notes
+    -----
+    The gradient is zero. As in NumPy, elements are scaled, rounded to integers and scaled back.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.25, 13.37], dims=dt.Dim("k"))
+    >>> dt.round(x, 1).values.tolist(), dt.round(x, -1).values.tolist(), round(x).values.tolist()
+    ([1.2, 13.4], [0.0, 10.0], [1.0, 13.0])
+    """
+    if isinstance(decimals, bool) or not isinstance(decimals, (int, np.integer)):
+        raise InputError(f"round: decimals are an integer, not {decimals!r}")
+    whole = elemwise("round", x)
+    if decimals == 0 or whole.dtype == "bool" or (decimals > 0 and is_integer(whole.dtype)):
+        return whole
+    if is_integer(whole.dtype):
+        result = _to_multiple(whole, 10 ** int(-decimals))
+    else:
+        value = elemwise("stop_gradient", wrap(as_node(x)))
+        result = _to_decimals(value, int(decimals))
+    return say(result, "round", x, decimals=decimals)
+
+
+def _to_decimals(x: DimTensor, decimals: int) -> DimTensor:
+    info = np.finfo(x.dtype)
+    if abs(decimals) > np.log10(info.max):
+        return x if decimals > 0 else x * 0.0
+    scale = np.asarray(10.0 ** abs(decimals), dtype=x.dtype)[()]
+    if decimals < 0:
+        return elemwise("round", x / scale) * scale
+    scaled = x * scale
+    is_whole = elemwise("greater_equal", elemwise("abs", scaled), 1 / info.eps)
+    return elemwise("where", is_whole, x, elemwise("round", scaled) / scale)
+
+
+def _to_multiple(x: DimTensor, step: int) -> DimTensor:
+    """Integers rounded to the nearest multiple, halves to the even one."""
+    if step > np.iinfo(x.dtype).max:
+        return x * 0
+    below = elemwise("floor_divide", x, step)
+    rest = x - below * step
+    other, odd = step - rest, elemwise("equal", below % 2, 1)
+    even = elemwise("logical_and", elemwise("equal", rest, other), odd)
+    up = elemwise("logical_or", elemwise("greater", rest, other), even)
+    return (below + up.astype(x.dtype)) * step

@@ -1,4 +1,4 @@
-"""Covariances and correlations of pairs of which neither element is missing; as in xarray."""
+"""Covariances and correlations of pairs; as in xarray, whose functions leave out missing ones."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def cov(
     dim: DimKey = None,
     ddof: int = 1,
     weights: TensorLike | None = None,
+    *,
+    skipna: bool = True,
 ) -> DimTensor:
     """Covariance over dims of the pairs of which neither element is missing.
 
@@ -36,6 +38,8 @@ def cov(
     weights : DimTensor or DataArray, optional
         How much each pair counts in means and in the covariance. `ddof` goes with the number of
         pairs, as in xarray.
+    skipna : bool
+        Whether pairs of which an element is NaN are left out; else they make the result NaN.
 
     Returns
     -------
@@ -65,11 +69,16 @@ def cov(
         result = elemwise("divide", pairs.sum_of_products(), rest.astype(pairs.real_dtype))
     else:
         result = pairs.mean_of_products() * (n / rest).astype(pairs.real_dtype)
-    return say(result, "cov", x, y, over=pairs.over, weights=weights)
+    return pairs.said(result, "cov", x, y, weights, skipna)
 
 
 def corr(
-    x: TensorLike, y: TensorLike, dim: DimKey = None, weights: TensorLike | None = None
+    x: TensorLike,
+    y: TensorLike,
+    dim: DimKey = None,
+    weights: TensorLike | None = None,
+    *,
+    skipna: bool = True,
 ) -> DimTensor:
     """Pearson's correlation over dims of the pairs of which neither element is missing.
 
@@ -80,6 +89,8 @@ def corr(
         All dims by default.
     weights : DimTensor or DataArray, optional
         How much each pair counts.
+    skipna : bool
+        Whether pairs of which an element is NaN are left out; else they make the result NaN.
 
     Returns
     -------
@@ -103,7 +114,7 @@ def corr(
     pairs = _Pairs(x, y, dim, weights, "corr")
     scale = elemwise("multiply", *(elemwise("sqrt", size) for size in pairs.sums_of_squares()))
     result = elemwise("divide", pairs.sum_of_products(), scale)
-    return say(result, "corr", x, y, over=pairs.over, weights=weights)
+    return pairs.said(result, "corr", x, y, weights, skipna)
 
 
 class _Pairs:
@@ -116,6 +127,7 @@ class _Pairs:
         self._weights = None if weights is None else as_weights(weights, gone, what)
         joint = gone if self._weights is None else elemwise("multiply", gone, self._weights)
         self.over: Dims = find_dims(joint.dims, dim, what)
+        self._gone = gone
         left, right = (elemwise("where", gone, np.nan, each) for each in (left, right))
         there = elemwise("logical_not", gone).astype("int64")
         self.count = there.sum([d for d in self.over if d in there.dims])
@@ -131,6 +143,15 @@ class _Pairs:
         if self._weights is None:
             return x.sum(self.over, skipna=True)
         return Weighted(x, self._weights).sum(self.over)
+
+    def said(
+        self, result: DimTensor, name: str, x: Any, y: Any, weights: Any, skipna: bool
+    ) -> DimTensor:
+        """A result, NaN where a pair is missing that is not to be left out."""
+        if not skipna:
+            dims = [dim for dim in self.over if dim in self._gone.dims]
+            result = elemwise("where", self._gone.any(dims), np.nan, result)
+        return say(result, name, x, y, over=self.over, weights=weights)
 
     def sum_of_products(self) -> DimTensor:
         """With the conjugate of the first one where they are complex."""

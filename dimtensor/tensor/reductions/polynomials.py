@@ -168,7 +168,7 @@ class PolynomialMixin(TensorHandle):
         8.0
         """
         along = find_dim(self.dims, dim, "polyfit")
-        places = _numbers(along)
+        places = numbers_along(along)
         if not isinstance(deg, int) or deg < 0 or len(places) <= deg:
             raise InputError(f"polyfit: degree {deg!r} of {len(places)} labels along {along.title}")
         if cov not in (False, True, "unscaled"):
@@ -226,7 +226,7 @@ class PolynomialMixin(TensorHandle):
         return found
 
 
-def _numbers(along: Dim) -> np.ndarray:
+def numbers_along(along: Dim) -> np.ndarray:
     """The labels of a dim as numbers, dates in nanoseconds from 1970."""
     places = coordinate(
         along, "polyfit", f"relabel('{along.short}', dt.Dim(name, coords=range(n)))"

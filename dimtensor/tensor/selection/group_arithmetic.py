@@ -10,13 +10,13 @@ from dimtensor.dims import dim_set
 from dimtensor.errors import DimError, build_message
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, wrap
-from dimtensor.tensor.selection.group_reductions import GroupReductions
+from dimtensor.tensor.selection.group_moments import GroupMoments
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class GroupArithmetic(GroupReductions):
+class GroupArithmetic(GroupMoments):
     """Each element with the value of its group."""
 
     def _at_elements(self, value: Any, what: str) -> DimTensor:

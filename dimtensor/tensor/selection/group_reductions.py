@@ -253,7 +253,7 @@ class GroupReductions:
         """Mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
         by = self._over(dim, "mean")
         total = by._of(wrap(require_float(by._x.node))).sum(skipna=skipna)
-        return by._say(_quotient(total, by._size(skipna)), "mean", skipna=skipna)
+        return by._say(quotient(total, by._size(skipna)), "mean", skipna=skipna)
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Variance of each group, with ``count - ddof`` in the divisor."""
@@ -261,11 +261,11 @@ class GroupReductions:
         x = wrap(require_float(by._x.node))
         gap = elemwise("subtract", x, by._back(by._of(x).mean(skipna=skipna)))
         squares = by._of(elemwise("square", gap)).sum(skipna=skipna)
-        quotient = _quotient(squares, elemwise("subtract", by._size(skipna), ddof))
+        result = quotient(squares, elemwise("subtract", by._size(skipna), ddof))
         if ddof > 0 and not skipna:
-            undefined = elemwise("isnan", quotient)
-            quotient = elemwise("where", undefined, _nothing_left(squares), quotient)
-        return by._say(quotient, "var", ddof=ddof or None, skipna=skipna)
+            undefined = elemwise("isnan", result)
+            result = elemwise("where", undefined, _nothing_left(squares), result)
+        return by._say(result, "var", ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Standard deviation of each group."""
@@ -461,7 +461,7 @@ def _nothing_left(squares: DimTensor) -> DimTensor:
     return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
 
 
-def _quotient(total: DimTensor, count: DimTensor) -> DimTensor:
+def quotient(total: DimTensor, count: DimTensor) -> DimTensor:
     """A total divided by a number of elements, NaN where there are none."""
     some = elemwise("greater", count, 0)
     divisor = elemwise("maximum", count, 1).astype(total.dtype)

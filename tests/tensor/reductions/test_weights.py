@@ -137,6 +137,20 @@ def test_covariances_with_weights_are_xarrays(kind, over, rng):
     assert_same(found[2], xr.corr(x, y, over, weights=w))
 
 
+@pytest.mark.parametrize("name", ["cov", "corr"])
+def test_missing_pairs_are_left_out_or_not(name):
+    t, s = dt.Dim("t", length=4), dt.Dim("s", length=2)
+    u = np.array([[1.0, 2.0], [2.0, np.nan], [4.0, 1.0], [3.0, 3.0]])
+    v = np.array([2.0, 1.0, 4.0, 9.0])
+    x, y = dt.data(u, dims=[t, s]), dt.data(v, dims=t)
+    known = {"cov": np.cov, "corr": np.corrcoef}[name](u[:, 0], v)[0, 1]
+    left = {"cov": np.cov, "corr": np.corrcoef}[name](u[[0, 2, 3], 1], v[[0, 2, 3]])[0, 1]
+    found = getattr(dt, name)(x, y, "t")
+    np.testing.assert_allclose(found.values, [known, left])
+    found = getattr(dt, name)(x, y, "t", skipna=False)
+    np.testing.assert_allclose(found.values, [known, np.nan])
+
+
 def test_covariances_of_complex_numbers_are_numpys(rng):
     k = dt.Dim("k")
     u, v = rng.normal(size=(2, 6)) + 1j * rng.normal(size=(2, 6))

@@ -280,3 +280,66 @@ def test_more_combinations_than_memory_holds_are_refused_at_once():
     with pytest.raises(dt.errors.MemoryLimitError, match="combinations of a and b, which take"):
         dt.frame(pd.DataFrame({"x": [1.0] * 20_000}, pd.MultiIndex.from_arrays(
             [np.arange(20_000), np.arange(20_000)[::-1]], names=["a", "b"])))  # fmt: skip
+
+
+# -- pairs and fits --------------------------------------------------------------------------------
+
+T, S = dt.Dim("t", coords=100 + np.arange(60) / 2), dt.Dim("s", coords=["u", "v"])
+OF_T = np.array(list("abc"))[np.random.default_rng(0).integers(0, 3, 60)]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Two tables with missing elements, and groups of which one is empty."""
+    rng = np.random.default_rng(1)
+    one = rng.normal(size=(60, 2))
+    two = one + rng.normal(size=(60, 2))
+    one[3, 0] = two[7, 1] = np.nan
+    return one, two, dt.data(OF_T, dims=T, categories=dt.Dim("key", coords=list("abcd")))
+
+
+@pytest.mark.parametrize("name", ["cov", "corr"])
+def test_covariances_of_groups_are_those_of_pandas(pairs, name):
+    one, two, key = pairs
+    by, other = dt.data(one, dims=[T, S]).groupby(key), dt.data(two, dims=[T, S])
+    found = getattr(by, name)(other).eval().transpose("s", "key").values
+    strict = getattr(by, name)(other, skipna=False).eval().transpose("s", "key").values
+    for at in range(2):
+        table = pd.DataFrame({"x": one[:, at], "y": two[:, at]})
+        for k, label in enumerate("abc"):
+            rows = table[label == OF_T]
+            expected = getattr(rows, name)().loc["x", "y"]
+            assert found[at, k] == pytest.approx(expected, rel=1e-12)
+            if rows.isna().any(axis=None):
+                expected = np.nan
+            assert strict[at, k] == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert np.isnan(found[:, 3]).all()
+    both = getattr(by, name)(other, ...).values
+    for k, label in enumerate("abc"):
+        rows = pd.DataFrame({"x": one[label == OF_T].ravel(), "y": two[label == OF_T].ravel()})
+        assert both[k] == pytest.approx(getattr(rows, name)().loc["x", "y"], rel=1e-12)
+
+
+@pytest.mark.parametrize("deg", [0, 1, 3])
+def test_fits_of_groups_are_numpys(pairs, deg):
+    one, _, key = pairs
+    by = dt.data(one, dims=[T, S]).groupby(key)
+    found = by.polyfit("t", deg, skipna=True).eval().transpose("s", "key", "degree").values
+    strict = by.polyfit(T, deg).eval().transpose("s", "key", "degree").values
+    for at in range(2):
+        for k, label in enumerate("abc"):
+            rows = (label == OF_T) & ~np.isnan(one[:, at])
+            expected = np.polyfit(100 + np.flatnonzero(rows) / 2, one[rows, at], deg)
+            np.testing.assert_allclose(found[at, k], expected, rtol=1e-9)
+            whole = not np.isnan(one[label == OF_T, at]).any()
+            np.testing.assert_allclose(strict[at, k], expected if whole else np.nan, rtol=1e-9)
+    assert np.isnan(found[:, 3]).all()
+
+
+def test_what_fits_of_groups_refuse(pairs):
+    one, _, key = pairs
+    by = dt.data(one, dims=[T, S]).groupby(key)
+    with pytest.raises(dt.DimError, match="polyfit: the groups are of elements along dim 't'"):
+        by.polyfit("s", 1)
+    with pytest.raises(dt.InputError, match="the degree is an integer of at least 0, not -1"):
+        by.polyfit("t", -1)
