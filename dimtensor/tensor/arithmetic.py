@@ -30,6 +30,7 @@ class ArithmeticMixin(TensorHandle):
 
     __slots__ = ()
     __array_priority__ = 1000
+    __pandas_priority__ = 5000  # series + tensor is asked of the tensor, which sees the index
 
     def __add__(self, other: Any) -> DimTensor:
         return elemwise("add", self, other)

@@ -163,7 +163,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     if is_dataarray(value) or is_pandas(value):
         from dimtensor.tensor.inputs import data_beside
 
-        return data_beside(value, list(beside)).node
+        return data_beside(value, list(beside), what=what).node
     if hasattr(value, "owner") and hasattr(value, "type"):
         return _positional(value, what)
     if isinstance(value, str):
@@ -182,10 +182,16 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
         build_message(
             f"{what}: nothing says which dims the axes of this {kind} are",
             [("shape", np.shape(value))] if isinstance(value, (np.ndarray, list)) else [],
-            "wrap it with dt.data(array, dims=...); of an xarray or pandas object and a tensor "
-            "the tensor comes first: tensor + object",
+            f"wrap it with dt.data(array, dims={_dims_meant(value, beside)}); of an xarray object "
+            "and a tensor the tensor comes first: tensor + object",
         )
     )
+
+
+def _dims_meant(value: Any, beside: Sequence[Node]) -> str:
+    """The dims of the one tensor that an array may be along, as they are written."""
+    same = [x for x in beside if x.name and x.name.isidentifier() and len(x.dims) == 1]
+    return f"{same[0].name}.dims" if np.ndim(value) == len(same) == len(beside) == 1 else "..."
 
 
 def _is_one(value: Any) -> bool:

@@ -294,12 +294,40 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
     )
 
 
-def data_beside(value: Any, beside: Sequence[Node], categories: Dim | None = None) -> DimTensor:
-    """A labelled array that meets tensors: its dims are theirs where the names are the same."""
+def data_beside(
+    value: Any, beside: Sequence[Node], categories: Dim | None = None, what: str = "operand"
+) -> DimTensor:
+    """A labelled array that meets tensors: its dims are theirs where the names are the same.
+
+    Raises
+    ------
+    InputError
+        If the index of a Series has no name.
+    """
     known = {dim.name: dim for x in beside for dim in x.dims if dim.name is not None}
+    if is_pandas(value) and value.ndim == 1 and getattr(value, "index", None) is not None:
+        if list(value.index.names) == [None]:
+            raise _no_index_name(value, beside, what)
     own = dims_of(value)
     dims = tuple(known.get(dim.name or "", dim) for dim in own)
     return data(value, dims, categories=categories)
+
+
+def _no_index_name(value: Any, beside: Sequence[Node], what: str) -> InputError:
+    """The error of a Series beside tensors, of whose dims it has none."""
+    names = list(dict.fromkeys(dim.short for x in beside for dim in x.dims))
+    column = f"the Series {value.name!r}" if value.name is not None else "the Series"
+    series = f"df[{value.name!r}]" if value.name is not None else "series"
+    named = [x.name for x in beside if len(x.dims) == 1 and x.name and x.name.isidentifier()]
+    given = f", or give the dim: dt.data({series}, dims={named[0]}.dims)" if named else ""
+    return InputError(
+        build_message(
+            f"{what}: the index of {column} has no name, so nothing says along which dim it is",
+            [("dims of the tensors", "{" + ", ".join(names) + "}")],
+            f"name the index after the dim: {series}.rename_axis("
+            f"{names[0] if len(names) == 1 else 'dim'!r}){given}",
+        )
+    )
 
 
 def with_recipe(x: DimTensor, function: Callable[..., DimTensor], *arguments: Any) -> DimTensor:

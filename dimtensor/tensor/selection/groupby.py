@@ -205,10 +205,21 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
                 hint="make one: dt.Dim(name, coords=[...])",
             )
         )
+    if isinstance(labels, (np.ndarray, list, tuple)):
+        dim = x.dims[0].short if len(x.dims) == 1 else "dim"
+        items = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        given = repr(items) if len(items) <= 8 else "labels"
+        raise InputError(
+            build_message(
+                f"groupby: nothing says along which dim this {type(labels).__name__} of labels is",
+                [("dims of x", dim_set(x.dims))],
+                f"pd.Series({given}, name='group').rename_axis({dim!r}) says it",
+            )
+        )
     if categories is None and (is_dataarray(labels) or is_pandas(labels)):
         name = labels.name if isinstance(labels.name, str) else "group"
         categories = Dim(name, coords=_labels_found(labels))
-        node = data_beside(labels, [x.node], categories).node
+        node = data_beside(labels, [x.node], categories, "the labels of groupby").node
     else:
         node = as_node(labels, [x.node], "the labels of groupby")
     if node.categories is None:

@@ -23,6 +23,9 @@ from dimtensor.tensor.selection.lookup import (
     labels_in,
     positions_in,
     product_of_levels,
+    refuse_labels,
+    refuse_positions,
+    refuse_repeats,
     require_positions,
     select_labels,
     select_levels,
@@ -99,11 +102,16 @@ class IndexingMixin(TensorHandle):
                 selection = positions_in(self.node, dim, selection)
             selection = as_plain(selection)
             if isinstance(selection, TensorHandle):
-                require_positions(selection.node, dim, "isel")
+                require_positions(selection.node, dim, "isel", self.node)
                 found.tensor(dim, selection.node)
             elif is_position(python_label(selection)):
                 found.position(dim, selection)
-            elif isinstance(selection, (slice, list, tuple, range)) or np.ndim(selection):
+            elif isinstance(selection, (str, list, tuple)) or np.ndim(selection):
+                refuse_labels(self.node, dim, selection)
+                if key in by_name:
+                    refuse_repeats(self.node, dim, selection)
+                found.select(dim, normalise_selection(dim, selection))
+            elif isinstance(selection, (slice, range)):
                 found.select(dim, normalise_selection(dim, selection))
             else:
                 raise DtypeError(
@@ -170,6 +178,9 @@ class IndexingMixin(TensorHandle):
             if is_dataarray(selection):
                 selection = labels_in(self.node, dim, selection, method, tolerance)
             selection = as_plain(selection)
+            refuse_positions(self.node, dim, selection)
+            if key in by_name and method is None:
+                refuse_repeats(self.node, dim, selection, "sel")
             if isinstance(selection, TensorHandle):
                 found.tensor(dim, label_indexer(selection.node, dim))
             else:
@@ -183,6 +194,11 @@ class IndexingMixin(TensorHandle):
         """
         if isinstance(key, Mapping):
             return self.isel(key)
+        if isinstance(key, TensorHandle) and key.node.categories in self.dims:
+            require_positions(key.node, key.node.categories, "brackets", self.node)  # type: ignore[arg-type]
+        key = as_plain(key)
+        if len(self.dims) == 1:
+            refuse_repeats(self.node, self.dims[0], key)
         if isinstance(key, TensorHandle) and key.dtype == "bool":
             return self._masked(key.node)
         if len(self.dims) != 1 or isinstance(key, tuple):

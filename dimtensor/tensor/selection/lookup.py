@@ -13,11 +13,19 @@ from dimtensor.dims.selection import (
     LateLabels,
     Positions,
     Slice,
+    is_position,
     normalise_position,
     normalise_selection,
     resolve_labels,
 )
-from dimtensor.errors import DimError, DtypeError, LabelError, build_message, plain_repr
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    LabelError,
+    build_message,
+    listing,
+    plain_repr,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
 from dimtensor.graph.dtypes import is_integer
@@ -225,16 +233,109 @@ def _refuse_masked(dim: Dim) -> None:
         )
 
 
-def require_positions(indexer: Node, dim: Dim, what: str) -> None:
+def require_positions(indexer: Node, dim: Dim, what: str, x: Node | None = None) -> None:
     if indexer.categories is not None:
         raise DtypeError(
-            f"{what}: these are labels of {indexer.categories.title}, not positions along "
-            f"{dim.title}; use sel"
+            build_message(
+                f"{what}: {indexer.name or 'this tensor'} holds labels of "
+                f"{indexer.categories.title}, no positions along {dim.title}",
+                hint=f"select by label: {called(x)}.sel({dim.short}={called(indexer, 'labels')})",
+            )
         )
     if indexer.dtype != "bool" and not is_integer(indexer.dtype):
         raise DtypeError(
             f"{what}: positions along {dim.title} are integers or a mask, not {indexer.dtype}"
         )
+
+
+def called(x: Node | None, otherwise: str = "x") -> str:
+    """The name of a tensor, as a user may have written it."""
+    name = None if x is None else x.name
+    return name if isinstance(name, str) and name.isidentifier() else otherwise
+
+
+def refuse_labels(x: Node, dim: Dim, key: Any) -> None:
+    """Refuse strings where positions are meant.
+
+    Raises
+    ------
+    DtypeError
+        With the selection by label.
+    """
+    items = key.tolist() if isinstance(key, np.ndarray) else key
+    several = isinstance(items, (list, tuple))
+    if isinstance(items, str) or (items and several and all(isinstance(v, str) for v in items)):
+        raise DtypeError(
+            build_message(
+                f"isel: {listing(items) if several else repr(items)} "
+                f"{'are' if several else 'is'} no position along {dim.title}",
+                hint=f"select by label: {called(x)}.sel({dim.short}={_as_written(items)})",
+            )
+        )
+
+
+def _as_written(items: Any) -> str:
+    return repr(items) if isinstance(items, str) or len(items) <= 8 else "labels"
+
+
+def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
+    """Refuse integers where labels are meant that are no numbers.
+
+    Raises
+    ------
+    LabelError
+        With the selection by position.
+    """
+    labels = dim_labels(dim)
+    if labels is None or labels.family not in ("string", "datetime", "zoned", "period"):
+        return
+    node = key.node if isinstance(key, TensorHandle) else None
+    if node is not None:
+        integers = node.categories is None and is_integer(node.dtype)
+        given = called(node, "positions")
+    else:
+        integers = getattr(key, "dtype", np.dtype(object)).kind in "iu" and np.ndim(key) == 1
+        items = key.tolist() if integers else key
+        integers = integers or (isinstance(items, list) and items and all(map(is_position, items)))
+        given = repr(items) if integers and len(items) <= 8 else "positions"
+    if integers:
+        raise LabelError(
+            build_message(
+                f"sel: integers are no labels of {dim.title}",
+                [("labels", listing(labels.values))],
+                f"select by position: {called(x)}.isel({dim.short}={given})",
+            )
+        )
+
+
+def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
+    """Refuse an array of positions or labels, some of them twice: it has a dim of its own.
+
+    Raises
+    ------
+    DimError
+        With the way to say which, and to select along the dim.
+    """
+    positions = how == "isel"
+    kinds = "iu" if positions else "iufUOM"
+    if not isinstance(key, np.ndarray) or key.ndim != 1 or key.dtype.kind not in kinds:
+        return
+    items = key.tolist()
+    if len(set(items)) == len(items):
+        return
+    noun = "positions" if positions else "labels"
+    given = repr(items) if len(items) <= 8 and key.dtype.kind != "M" else noun
+    values = f"{given}, dims=dt.Dim('obs')" + ("" if positions else f", categories={dim.short}")
+    once = given if given != noun else f"{noun}.tolist()"
+    raise DimError(
+        build_message(
+            f"an array of {len(key)} {noun} along {dim.title}, some of them several times, "
+            "has no dim: beside a tensor along another dim it makes a table of both",
+            [(noun, listing(items))],
+            f"give it its dim: {called(x)}.{how}({dim.short}=dt.data({values})); to repeat "
+            f"elements along {dim.title}: {called(x)}.{how}({dim.short}={once})",
+        )
+    )
 
 
 def label_indexer(indexer: Node, dim: Dim) -> Node:
