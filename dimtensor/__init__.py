@@ -19,6 +19,7 @@ from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
 from dimtensor.dims import time as time
 from dimtensor.dims.calendar import CalendarParts as _CalendarParts
+from dimtensor.errors import ArgumentError as ArgumentError
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
 from dimtensor.errors import DimError as DimError
@@ -64,7 +65,14 @@ def __getattr__(name: str) -> Any:
         found = _all_names()
         if name in found:
             return found[name]
-    raise AttributeError(f"module 'dimtensor' has no attribute {name!r}", name=name)
+    from dimtensor.spellings import as_variable, no_attribute
+
+    if name.startswith("_"):
+        raise AttributeError(f"module 'dimtensor' has no attribute {name!r}", name=name)
+    hint = None
+    if name[0].isupper() and name in dir(dist := import_module("dimtensor.dist")):
+        hint = as_variable(name, getattr(dist, name))
+    raise no_attribute("dt", name, "dimtensor", list(globals()), sys.modules[__name__], hint)
 
 
 def __dir__() -> list[str]:

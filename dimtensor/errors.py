@@ -10,10 +10,25 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence, Sized
 from itertools import islice
+from typing import Any
+
+PAGE = "errors.md"  # of the documentation: causes of errors and warnings by class, and what helps
+
+
+def _with_page(cls: type) -> None:
+    """Name the page of the documentation in the docstring of a class."""
+    text = (cls.__doc__ or "").rstrip()
+    cls.__doc__ = (
+        f"{text}\n\n    Causes and fixes: ``{PAGE}#{cls.__name__.lower()}`` of the documentation.\n"
+    )
 
 
 class DimtensorError(Exception):
     """Base class of all errors raised by dimtensor."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _with_page(cls)
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows, which asks for it under this name."""
@@ -42,6 +57,10 @@ class NoAttributeError(DimtensorError, AttributeError):
     """An attribute that arrays have and tensors do not; the message says what to write instead."""
 
 
+class ArgumentError(DimtensorError, TypeError):
+    """A call with arguments of other names than a function has."""
+
+
 class InputError(DimtensorError, ValueError):
     """A compiled function called with missing, unknown or malformed inputs."""
 
@@ -64,6 +83,10 @@ class MissingExtraError(DimtensorError, ImportError):
 
 class DimtensorWarning(UserWarning):
     """Base class of all warnings of dimtensor."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _with_page(cls)
 
 
 class NotNativeWarning(DimtensorWarning):

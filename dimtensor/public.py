@@ -13,6 +13,7 @@ from dimtensor.dims import SortedDim as SortedDim
 from dimtensor.dims import time as time
 from dimtensor.display.pictures.picture import draw as draw
 from dimtensor.display.printing import dprint as dprint
+from dimtensor.errors import ArgumentError as ArgumentError
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
 from dimtensor.errors import DimError as DimError

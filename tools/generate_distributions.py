@@ -30,6 +30,7 @@ from typing import Any
 
 from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import TableDistribution
+from dimtensor.spellings import spelled
 
 __all__ = [
 {names}]
@@ -37,6 +38,7 @@ __all__ = [
 
 FUNCTION = '''
 
+@spelled("distribution")
 {head}
     """{doc}
 

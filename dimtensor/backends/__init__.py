@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from dimtensor.backends.base import Allowed, Backend, Executable
-from dimtensor.errors import GraphError, did_you_mean
+from dimtensor.errors import InputError, did_you_mean
 
 __all__ = [
     "BACKENDS",
@@ -34,7 +34,7 @@ def backend_of(name: str) -> Backend:
 
     Raises
     ------
-    GraphError
+    InputError
         If there is none.
 
     Examples
@@ -44,7 +44,7 @@ def backend_of(name: str) -> Backend:
     (True, False)
     """
     if name not in _MODULES:
-        raise GraphError(
+        raise InputError(
             f"there is no backend {name!r}{did_you_mean(name, BACKENDS)}; "
             f"backends: {', '.join(BACKENDS)}"
         )
@@ -57,7 +57,7 @@ def check_backend(backend: str) -> BackendName:
 
     Raises
     ------
-    GraphError
+    InputError
         If there is none.
     MissingExtraError
         If it needs a library that is not installed.

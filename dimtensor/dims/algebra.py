@@ -236,6 +236,8 @@ def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:
     """The dim that a user names, or for None the only one there is."""
     if key is not None:
         return find_dim(dims, key, operation)
+    if not dims:
+        raise DimError(f"{operation} goes along a dim, and a scalar has none")
     if len(dims) != 1:
         raise DimError(f"{operation}: name one of the dims {[dim.short for dim in dims]}")
     return dims[0]

@@ -13,6 +13,7 @@ import numpy as np
 from dimtensor.dims.calendar import DatesOfDim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, plain_repr
+from dimtensor.spellings import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,7 @@ class Dim(DatesOfDim):
     _serial: int
     _cached_coords: Coords | None
 
+    @spelled("Dim")
     def __new__(cls, name: str | None = None, coords: Any = None, length: int | None = None) -> Any:
         if cls is not Dim:
             raise TypeError(f"{cls.__name__} defines its own constructor")

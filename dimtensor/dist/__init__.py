@@ -1,5 +1,8 @@
 """Distributions over named dims: densities, probabilities, moments and draws as expressions."""
 
+import sys
+from typing import Any
+
 from dimtensor.dist.catalogue import TABLE as TABLE
 from dimtensor.dist.distribution import Distribution as Distribution
 from dimtensor.dist.families import *  # noqa: F403
@@ -43,6 +46,14 @@ from dimtensor.dist.processes.volatility import GARCH11 as GARCH11
 from dimtensor.dist.processes.volatility import EulerMaruyama as EulerMaruyama
 from dimtensor.dist.processes.volatility import MvGaussianRandomWalk as MvGaussianRandomWalk
 from dimtensor.dist.processes.volatility import MvStudentTRandomWalk as MvStudentTRandomWalk
+
+
+def __getattr__(name: str) -> Any:
+    from dimtensor.spellings import no_attribute
+
+    if name.startswith("_"):
+        raise AttributeError(f"module 'dimtensor.dist' has no attribute {name!r}", name=name)
+    raise no_attribute("dist", name, "dimtensor.dist", __dir__(), sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,7 @@ from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.spellings.distributions import Spelled
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.elementwise import (
     equal,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 DimsLike = Dim | Iterable[Dim] | None
 
 
-class Distribution(ABC):
+class Distribution(Spelled, ABC):
     """A distribution: what :class:`dimtensor.dist.Normal` and its like make.
 
     It is a value. Its parameters are numbers and dims-tensors, and its methods build expressions of
@@ -78,7 +79,7 @@ class Distribution(ABC):
     event_dims: Dims = ()
     discrete = False
 
-    def __init_subclass__(cls, **options: Any):
+    def __init_subclass__(cls, **options: Any) -> None:
         """Round the log probabilities of all subclasses to at most 0."""
         super().__init_subclass__(**options)
         for what in ("logcdf", "logsf"):

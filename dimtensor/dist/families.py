@@ -11,6 +11,7 @@ from typing import Any
 
 from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import TableDistribution
+from dimtensor.spellings import spelled
 
 __all__ = [
     "PERT",
@@ -94,6 +95,7 @@ __all__ = [
 ]
 
 
+@spelled("distribution")
 def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The normal or Gaussian distribution.
 
@@ -135,6 +137,7 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
     return TableDistribution(TABLE["Normal"], given)
 
 
+@spelled("distribution")
 def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The Cauchy or Lorentz distribution.
 
@@ -174,6 +177,7 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Cauchy"], given)
 
 
+@spelled("distribution")
 def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
     """The Laplace or double exponential distribution.
 
@@ -213,6 +217,7 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Laplace"], given)
 
 
+@spelled("distribution")
 def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
     """The logistic distribution.
 
@@ -252,6 +257,7 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Logistic"], given)
 
 
+@spelled("distribution")
 def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
     """The Gumbel distribution, of maxima.
 
@@ -291,6 +297,7 @@ def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Gumbel"], given)
 
 
+@spelled("distribution")
 def StudentT(
     nu: Any = None, mu: Any = None, sigma: Any = None, *, lam: Any = None
 ) -> TableDistribution:
@@ -337,6 +344,7 @@ def StudentT(
     return TableDistribution(TABLE["StudentT"], given)
 
 
+@spelled("distribution")
 def AsymmetricLaplace(
     kappa: Any = None, mu: Any = None, b: Any = None, *, q: Any = None
 ) -> TableDistribution:
@@ -382,6 +390,7 @@ def AsymmetricLaplace(
     return TableDistribution(TABLE["AsymmetricLaplace"], given)
 
 
+@spelled("distribution")
 def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistribution:
     """The sum of a normal and an exponential variable.
 
@@ -424,6 +433,7 @@ def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistri
     return TableDistribution(TABLE["ExGaussian"], given)
 
 
+@spelled("distribution")
 def SkewNormal(
     mu: Any = None, sigma: Any = None, alpha: Any = None, *, tau: Any = None
 ) -> TableDistribution:
@@ -469,6 +479,7 @@ def SkewNormal(
     return TableDistribution(TABLE["SkewNormal"], given)
 
 
+@spelled("distribution")
 def SkewStudentT(
     a: Any = None, b: Any = None, mu: Any = None, sigma: Any = None, *, lam: Any = None
 ) -> TableDistribution:
@@ -517,6 +528,7 @@ def SkewStudentT(
     return TableDistribution(TABLE["SkewStudentT"], given)
 
 
+@spelled("distribution")
 def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The Moyal distribution, of energy losses of particles.
 
@@ -556,6 +568,7 @@ def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Moyal"], given)
 
 
+@spelled("distribution")
 def Flat() -> TableDistribution:
     """The improper density that is 1 everywhere.
 
@@ -588,6 +601,7 @@ def Flat() -> TableDistribution:
     return TableDistribution(TABLE["Flat"], given)
 
 
+@spelled("distribution")
 def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The hyperbolic secant distribution.
 
@@ -628,6 +642,7 @@ def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["HyperbolicSecant"], given)
 
 
+@spelled("distribution")
 def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> TableDistribution:
     """The exponential power distribution: normal for beta = 2, Laplace for beta = 1.
 
@@ -669,6 +684,7 @@ def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> Ta
     return TableDistribution(TABLE["GeneralizedNormal"], given)
 
 
+@spelled("distribution")
 def JohnsonSU(
     gamma: Any = None, delta: Any = None, mu: Any = None, sigma: Any = None
 ) -> TableDistribution:
@@ -716,6 +732,7 @@ def JohnsonSU(
     return TableDistribution(TABLE["JohnsonSU"], given)
 
 
+@spelled("distribution")
 def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
     """The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.
 
@@ -758,6 +775,7 @@ def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -
     return TableDistribution(TABLE["GeneralizedExtremeValue"], given)
 
 
+@spelled("distribution")
 def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribution:
     """The distribution of the logarithm of a gamma variable.
 
@@ -800,6 +818,7 @@ def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribut
     return TableDistribution(TABLE["LogGamma"], given)
 
 
+@spelled("distribution")
 def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The normal distribution around 0, of absolute values.
 
@@ -840,6 +859,7 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["HalfNormal"], given)
 
 
+@spelled("distribution")
 def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     """The exponential distribution.
 
@@ -879,6 +899,7 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Exponential"], given)
 
 
+@spelled("distribution")
 def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The distribution of exp(y) where y is normal.
 
@@ -920,6 +941,7 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
     return TableDistribution(TABLE["LogNormal"], given)
 
 
+@spelled("distribution")
 def HalfFlat() -> TableDistribution:
     """The improper density that is 1 on all positive numbers.
 
@@ -952,6 +974,7 @@ def HalfFlat() -> TableDistribution:
     return TableDistribution(TABLE["HalfFlat"], given)
 
 
+@spelled("distribution")
 def HalfCauchy(beta: Any = None) -> TableDistribution:
     """The Cauchy distribution around 0, of absolute values.
 
@@ -989,6 +1012,7 @@ def HalfCauchy(beta: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["HalfCauchy"], given)
 
 
+@spelled("distribution")
 def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> TableDistribution:
     """Student's t distribution around 0, of absolute values.
 
@@ -1031,6 +1055,7 @@ def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> Table
     return TableDistribution(TABLE["HalfStudentT"], given)
 
 
+@spelled("distribution")
 def HalfLogistic(s: Any = None) -> TableDistribution:
     """The logistic distribution around 0, of absolute values.
 
@@ -1069,6 +1094,7 @@ def HalfLogistic(s: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["HalfLogistic"], given)
 
 
+@spelled("distribution")
 def Rayleigh(sigma: Any = None) -> TableDistribution:
     """The Rayleigh distribution: the length of a normal vector of two elements.
 
@@ -1107,6 +1133,7 @@ def Rayleigh(sigma: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Rayleigh"], given)
 
 
+@spelled("distribution")
 def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistribution:
     """The Rice distribution: the length of a normal vector that is not around 0.
 
@@ -1148,6 +1175,7 @@ def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistributi
     return TableDistribution(TABLE["Rice"], given)
 
 
+@spelled("distribution")
 def Wald(
     mu: Any = None, lam: Any = None, alpha: Any = None, *, phi: Any = None
 ) -> TableDistribution:
@@ -1193,6 +1221,7 @@ def Wald(
     return TableDistribution(TABLE["Wald"], given)
 
 
+@spelled("distribution")
 def Gamma(
     alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, scale: Any = None
 ) -> TableDistribution:
@@ -1240,6 +1269,7 @@ def Gamma(
     return TableDistribution(TABLE["Gamma"], given)
 
 
+@spelled("distribution")
 def ChiSquared(nu: Any) -> TableDistribution:
     """The chi-squared distribution.
 
@@ -1277,6 +1307,7 @@ def ChiSquared(nu: Any) -> TableDistribution:
     return TableDistribution(TABLE["ChiSquared"], given)
 
 
+@spelled("distribution")
 def Chi(nu: Any) -> TableDistribution:
     """The chi distribution: the root of a chi-squared variable.
 
@@ -1315,6 +1346,7 @@ def Chi(nu: Any) -> TableDistribution:
     return TableDistribution(TABLE["Chi"], given)
 
 
+@spelled("distribution")
 def Maxwell(a: Any = None) -> TableDistribution:
     """The Maxwell distribution: the length of a normal vector of three elements.
 
@@ -1353,6 +1385,7 @@ def Maxwell(a: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Maxwell"], given)
 
 
+@spelled("distribution")
 def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
     """The Nakagami distribution: the root of a gamma variable.
 
@@ -1392,6 +1425,7 @@ def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Nakagami"], given)
 
 
+@spelled("distribution")
 def InverseGamma(
     alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None
 ) -> TableDistribution:
@@ -1438,6 +1472,7 @@ def InverseGamma(
     return TableDistribution(TABLE["InverseGamma"], given)
 
 
+@spelled("distribution")
 def InverseChiSquared(nu: Any) -> TableDistribution:
     """The distribution of one divided by a chi-squared variable.
 
@@ -1475,6 +1510,7 @@ def InverseChiSquared(nu: Any) -> TableDistribution:
     return TableDistribution(TABLE["InverseChiSquared"], given)
 
 
+@spelled("distribution")
 def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistribution:
     """The distribution of nu tau² divided by a chi-squared variable.
 
@@ -1514,6 +1550,7 @@ def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistributio
     return TableDistribution(TABLE["ScaledInverseChiSquared"], given)
 
 
+@spelled("distribution")
 def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDistribution:
     """The distribution of a power of a gamma variable.
 
@@ -1555,6 +1592,7 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
     return TableDistribution(TABLE["GeneralizedGamma"], given)
 
 
+@spelled("distribution")
 def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
     """The Pólya-gamma distribution: an infinite sum of gamma variables.
 
@@ -1596,6 +1634,7 @@ def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["PolyaGamma"], given)
 
 
+@spelled("distribution")
 def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
     """The Weibull distribution, of lifetimes.
 
@@ -1635,6 +1674,7 @@ def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Weibull"], given)
 
 
+@spelled("distribution")
 def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
     """The Fréchet or inverse Weibull distribution.
 
@@ -1674,6 +1714,7 @@ def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Frechet"], given)
 
 
+@spelled("distribution")
 def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
     """The Pareto distribution, from m on.
 
@@ -1713,6 +1754,7 @@ def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Pareto"], given)
 
 
+@spelled("distribution")
 def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
     """The Lomax distribution: a Pareto variable from 0 on.
 
@@ -1752,6 +1794,7 @@ def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Lomax"], given)
 
 
+@spelled("distribution")
 def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
     """The distribution of what exceeds a high threshold mu.
 
@@ -1793,6 +1836,7 @@ def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> Tabl
     return TableDistribution(TABLE["GeneralizedPareto"], given)
 
 
+@spelled("distribution")
 def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
     """The distribution of the odds of a beta variable.
 
@@ -1832,6 +1876,7 @@ def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
     return TableDistribution(TABLE["BetaPrime"], given)
 
 
+@spelled("distribution")
 def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
     """The F distribution, of the ratio of two variances.
 
@@ -1872,6 +1917,7 @@ def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
     return TableDistribution(TABLE["FisherSnedecor"], given)
 
 
+@spelled("distribution")
 def Burr(c: Any, d: Any) -> TableDistribution:
     """The Burr distribution of type XII.
 
@@ -1912,6 +1958,7 @@ def Burr(c: Any, d: Any) -> TableDistribution:
     return TableDistribution(TABLE["Burr"], given)
 
 
+@spelled("distribution")
 def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
     """The distribution of exp(y) where y is logistic.
 
@@ -1952,6 +1999,7 @@ def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["LogLogistic"], given)
 
 
+@spelled("distribution")
 def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
     """The Lévy distribution: one divided by the square of a normal variable.
 
@@ -1991,6 +2039,7 @@ def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Levy"], given)
 
 
+@spelled("distribution")
 def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
     """The Gompertz distribution, of lifetimes whose hazard grows exponentially.
 
@@ -2030,6 +2079,7 @@ def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Gompertz"], given)
 
 
+@spelled("distribution")
 def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
     """The Birnbaum-Saunders distribution, of lifetimes under fatigue.
 
@@ -2069,6 +2119,7 @@ def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["BirnbaumSaunders"], given)
 
 
+@spelled("distribution")
 def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
     """The uniform distribution.
 
@@ -2108,6 +2159,7 @@ def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Uniform"], given)
 
 
+@spelled("distribution")
 def Beta(
     alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, nu: Any = None
 ) -> TableDistribution:
@@ -2155,6 +2207,7 @@ def Beta(
     return TableDistribution(TABLE["Beta"], given)
 
 
+@spelled("distribution")
 def BetaScaled(
     alpha: Any = None, beta: Any = None, lower: Any = None, upper: Any = None
 ) -> TableDistribution:
@@ -2201,6 +2254,7 @@ def BetaScaled(
     return TableDistribution(TABLE["BetaScaled"], given)
 
 
+@spelled("distribution")
 def PERT(
     lower: Any = None, mode: Any = None, upper: Any = None, lam: Any = None
 ) -> TableDistribution:
@@ -2247,6 +2301,7 @@ def PERT(
     return TableDistribution(TABLE["PERT"], given)
 
 
+@spelled("distribution")
 def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
     """The arcsine distribution.
 
@@ -2286,6 +2341,7 @@ def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Arcsine"], given)
 
 
+@spelled("distribution")
 def PowerFunction(alpha: Any) -> TableDistribution:
     """The power function distribution: the largest of alpha uniform variables.
 
@@ -2323,6 +2379,7 @@ def PowerFunction(alpha: Any) -> TableDistribution:
     return TableDistribution(TABLE["PowerFunction"], given)
 
 
+@spelled("distribution")
 def LogUniform(lower: Any, upper: Any) -> TableDistribution:
     """The distribution whose logarithm is uniform.
 
@@ -2362,6 +2419,7 @@ def LogUniform(lower: Any, upper: Any) -> TableDistribution:
     return TableDistribution(TABLE["LogUniform"], given)
 
 
+@spelled("distribution")
 def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
     """The Kumaraswamy distribution.
 
@@ -2401,6 +2459,7 @@ def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
     return TableDistribution(TABLE["Kumaraswamy"], given)
 
 
+@spelled("distribution")
 def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The distribution of the probability whose log odds are normal.
 
@@ -2443,6 +2502,7 @@ def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableD
     return TableDistribution(TABLE["LogitNormal"], given)
 
 
+@spelled("distribution")
 def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDistribution:
     """The triangular distribution.
 
@@ -2485,6 +2545,7 @@ def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDist
     return TableDistribution(TABLE["Triangular"], given)
 
 
+@spelled("distribution")
 def TruncatedNormal(
     mu: Any = None, sigma: Any = None, lower: Any = None, upper: Any = None, *, tau: Any = None
 ) -> TableDistribution:
@@ -2534,6 +2595,7 @@ def TruncatedNormal(
     return TableDistribution(TABLE["TruncatedNormal"], given)
 
 
+@spelled("distribution")
 def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
     """The von Mises distribution, of angles around mu.
 
@@ -2573,6 +2635,7 @@ def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["VonMises"], given)
 
 
+@spelled("distribution")
 def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
     """The Cauchy distribution wrapped around a circle.
 
@@ -2612,6 +2675,7 @@ def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["WrappedCauchy"], given)
 
 
+@spelled("distribution")
 def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
     """The raised cosine distribution, from mu - s to mu + s.
 
@@ -2651,6 +2715,7 @@ def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["RaisedCosine"], given)
 
 
+@spelled("distribution")
 def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
     """The semicircle distribution of Wigner, from mu - r to mu + r.
 
@@ -2690,6 +2755,7 @@ def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Semicircle"], given)
 
 
+@spelled("distribution")
 def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistribution:
     """The exponential distribution, rising or falling, between 0 and 1.
 
@@ -2729,6 +2795,7 @@ def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistr
     return TableDistribution(TABLE["ContinuousBernoulli"], given)
 
 
+@spelled("distribution")
 def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     """One trial: 1 with a probability, else 0.
 
@@ -2768,6 +2835,7 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Bernoulli"], given)
 
 
+@spelled("distribution")
 def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     """Number of successes in independent trials.
 
@@ -2809,6 +2877,7 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
     return TableDistribution(TABLE["Binomial"], given)
 
 
+@spelled("distribution")
 def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
     """The discrete uniform distribution, with both ends.
 
@@ -2848,6 +2917,7 @@ def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
     return TableDistribution(TABLE["DiscreteUniform"], given)
 
 
+@spelled("distribution")
 def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     """Number of trials up to the first success, with it.
 
@@ -2887,6 +2957,7 @@ def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     return TableDistribution(TABLE["Geometric"], given)
 
 
+@spelled("distribution")
 def NegativeBinomial(
     mu: Any = None, alpha: Any = None, *, n: Any = None, p: Any = None, logit_p: Any = None
 ) -> TableDistribution:
@@ -2935,6 +3006,7 @@ def NegativeBinomial(
     return TableDistribution(TABLE["NegativeBinomial"], given)
 
 
+@spelled("distribution")
 def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     """A binomial variable whose probability is a beta variable.
 
@@ -2976,6 +3048,7 @@ def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     return TableDistribution(TABLE["BetaBinomial"], given)
 
 
+@spelled("distribution")
 def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     """A negative binomial variable whose probability is a beta variable.
 
@@ -3017,6 +3090,7 @@ def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     return TableDistribution(TABLE["BetaNegativeBinomial"], given)
 
 
+@spelled("distribution")
 def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
     """Number of successes among n draws without replacement.
 
@@ -3058,6 +3132,7 @@ def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
     return TableDistribution(TABLE["HyperGeometric"], given)
 
 
+@spelled("distribution")
 def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
     """The discrete Weibull distribution, of lifetimes in whole steps.
 
@@ -3097,6 +3172,7 @@ def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
     return TableDistribution(TABLE["DiscreteWeibull"], given)
 
 
+@spelled("distribution")
 def DiscreteLaplace(a: Any) -> TableDistribution:
     """The difference of two geometric variables.
 
@@ -3134,6 +3210,7 @@ def DiscreteLaplace(a: Any) -> TableDistribution:
     return TableDistribution(TABLE["DiscreteLaplace"], given)
 
 
+@spelled("distribution")
 def LogSeries(p: Any) -> TableDistribution:
     """The logarithmic series distribution.
 
@@ -3171,6 +3248,7 @@ def LogSeries(p: Any) -> TableDistribution:
     return TableDistribution(TABLE["LogSeries"], given)
 
 
+@spelled("distribution")
 def YuleSimon(alpha: Any) -> TableDistribution:
     """The Yule-Simon distribution, of frequencies that feed on themselves.
 
@@ -3208,6 +3286,7 @@ def YuleSimon(alpha: Any) -> TableDistribution:
     return TableDistribution(TABLE["YuleSimon"], given)
 
 
+@spelled("distribution")
 def Poisson(mu: Any) -> TableDistribution:
     """Number of independent events in an interval.
 

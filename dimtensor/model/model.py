@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean
+from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -20,9 +20,11 @@ from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import read_observation, refuse_readers
 from dimtensor.model.observations import Observations
+from dimtensor.model.parts.by_name import ByName
 from dimtensor.model.parts.parametrising import Parametrising
 from dimtensor.model.predictive.generation import held
 from dimtensor.model.variables import Variable, find
+from dimtensor.spellings import spelled, spelled_methods
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Model(Parametrising):
+@spelled_methods
+class Model(Parametrising, ByName):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -102,6 +105,7 @@ class Model(Parametrising):
     3.0
     """
 
+    @spelled("Model")
     def __init__(
         self,
         *outputs: DimTensor,
@@ -123,7 +127,9 @@ class Model(Parametrising):
 
     def _set(self, outputs: tuple[DimTensor, ...]) -> None:
         if not outputs:
-            raise InputError("a model has at least one output: dt.Model(y)")
+            text = "a model is made of variables that are there, and none is given"
+            hint = "write the variables first: dt.Model(y) is y, and all that it depends on"
+            raise InputError(build_message(text, hint=hint))
         for x in outputs:
             if x.node.kind not in ("rv", "named"):
                 raise InputError(
@@ -145,25 +151,6 @@ class Model(Parametrising):
         """Random variables that are neither observed nor summed out."""
         known = {*self.observed, *self._marginal}
         return {name: v for name, v in self.variables.items() if name not in known}
-
-    def __getitem__(self, name: str) -> DimTensor:
-        """A random variable, named expression, input or data by name.
-
-        Raises
-        ------
-        InputError
-            If there is none of the name.
-        """
-        found = self._found
-        nodes = {name: v.node for name, v in found.variables.items()}
-        nodes |= {**found.named, **found.inputs}
-        if name not in nodes:
-            raise InputError(f"the model has no {name!r}{did_you_mean(name, list(nodes))}")
-        return wrap(nodes[name])
-
-    def _ipython_key_completions_(self) -> list[str]:
-        found = self._found
-        return [*found.variables, *found.named, *found.inputs]
 
     # -- other models ----------------------------------------------------------------------------
 

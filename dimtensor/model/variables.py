@@ -19,6 +19,7 @@ from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import ask
 from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.spellings import spelled
 from dimtensor.tensor.control.streams import check_variable
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.exchange import are_same_data
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Choose = Callable[[Node, tuple[Node, ...]], Node | None]
 
 
+@spelled("rv")
 def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTensor:
     """A random variable: a dims-tensor that knows its distribution.
 
@@ -67,14 +69,12 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     {'county': 2}
     """
     wake_soon()
+    if isinstance(name, Distribution) and isinstance(distribution, str):
+        hint = f"dt.rv({distribution!r}, dist.{name!r})"
+        raise InputError(build_message("the name of a random variable comes first", hint=hint))
     _check_name(name, "a random variable")
     if not isinstance(distribution, Distribution):
-        raise InputError(
-            build_message(
-                f"the random variable {name!r} needs a distribution, and is given {distribution!r}",
-                hint="dt.rv('x', dist.Normal(0, 1)), with from dimtensor import dist",
-            )
-        )
+        raise _no_distribution(name, distribution)
     what = f"the dims of {name!r}"
     asked = canonical_dims(dims, what)
     distribution = with_what_it_reads(distribution, asked)
@@ -87,6 +87,24 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     node = make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories))
     check_variable(name, node)
     return wrap(ask(node))
+
+
+def _no_distribution(name: str, given: Any) -> InputError:
+    import dimtensor.dist as dist
+
+    family = getattr(given, "__name__", "")
+    if callable(given) and hasattr(dist, family):
+        text = f"the random variable {name!r} needs parameters for its distribution dist.{family}"
+        return InputError(build_message(text, hint=f"dt.rv({name!r}, dist.{family}(...))"))
+    shown = describe(given.node) if hasattr(given, "node") else repr(given)
+    hint = f"dt.rv({name!r}, dist.Normal(0, 1)), with from dimtensor import dist"
+    if hasattr(given, "node"):
+        hint = f"an expression under a name is dt.named({name!r}, ...)"
+    return InputError(
+        build_message(
+            f"the random variable {name!r} needs a distribution, and is given {shown}", hint=hint
+        )
+    )
 
 
 def named(name: str, x: Any) -> DimTensor:

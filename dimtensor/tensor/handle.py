@@ -169,6 +169,9 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     if isinstance(value, str):
         raise DtypeError(f"{what}: {value!r} is a string; only labels compare with strings")
     kind = type(value).__name__
+    if hasattr(value, "event_dims"):
+        text = f"{what}: a distribution has no value; a random variable of it has"
+        raise DtypeError(build_message(text, hint=f"dt.rv('x', dist.{value!r})"))
     if isinstance(value, (list, tuple)) and any(isinstance(x, TensorHandle) for x in value):
         raise InputError(
             build_message(

@@ -143,6 +143,10 @@ bool = _named_constructor("bool")
 complex128 = _named_constructor("complex128")
 
 
+def _numbers(given: Any) -> Any:
+    return any(not isinstance(each, (Dim, str)) for each in given)
+
+
 def data(
     value: Any,
     dims: Dim | Sequence[Dim] | None = None,
@@ -198,6 +202,11 @@ def data(
     [2, 0, 2]
     """
     wake_soon()
+    if isinstance(value, str) and isinstance(dims, (list, np.ndarray)) and _numbers(dims):
+        hint = f"dt.data(values, dims=dt.Dim('obs'), name={value!r})"
+        raise InputError(
+            build_message("dt.data takes values first, and a name by keyword", hint=hint)
+        )
     if hasattr(value, "node"):
         raise InputError("dt.data takes values; this is a dims-tensor already")
     refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)

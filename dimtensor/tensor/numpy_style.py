@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from types import FunctionType
 from typing import Any
@@ -34,8 +34,8 @@ _INSTEAD = {
     "repeat": _GROWS,
     "unsqueeze": _GROWS,
     "take": "x.isel(dim=positions) selects by position, x.sel(dim=labels) by label",
-    "dot": "dt.dot(x, y, over=dim), or x @ y",
-    "matmul": "dt.dot(x, y, over=dim), or x @ y",
+    "dot": "dt.dot(x, y, dims=dim), or x @ y",
+    "matmul": "dt.dot(x, y, dims=dim), or x @ y",
     "diagonal": "dt.diagonal(x), of a matrix of a dim and its renamed twin",
     "trace": "dt.trace(x), of a matrix of a dim and its renamed twin",
     "copy": "tensors do not change, so that no copy is needed",
@@ -58,7 +58,7 @@ _INSTEAD = {
     "reindex_like": "x.reindex(dim) puts x on the labels of a dim of the same name",
     "interp_like": "x.interp({dim: other.coords}) of the labels of the other dim",
     "searchsorted": "dt.searchsorted(x, values)",
-    "reduce": "dt.reduce(step, x, over=dim, start=...), or dt.apply of a positional function",
+    "reduce": "dt.reduce(step, init, x, over=dim), or dt.apply of a positional function",
     "map_blocks": "dt.map(function, x, over=dim)",
     "curvefit": "x.polyfit(dim, degree), or a dt.Model, whose parameters are fitted",
     "dt": "parts of dates are of their dim, day.month, and of tensors whose values are dates",
@@ -77,7 +77,16 @@ _INSTEAD = {
     "to_zarr": "x.eval({input: value}) is a DataArray, which has to_zarr",
     "to_index": "labels belong to dims: dim.coords",
     "pipe": "function(x)",
+    "value": "x.eval({input: value}) computes it, and x.values are those of data",
+    "data": "x.eval({input: value}) computes it, and x.values are those of data",
+    # PyMC's
+    "sample": "dt.Model(x).draw(100, seed=1) draws, where x is a random variable",
+    "random": "dt.Model(x).draw(100, seed=1) draws, where x is a random variable",
+    "logp": "d.logp(x) of a distribution, and fit.logp({name: value}) of a model",
     # pandas'
+    "sort_values": "x.sortby(dim) sorts by the labels of a dim",
+    "apply": "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others",
+    "map": "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others",
     "ewm": "x.rolling_exp({dim: span}).mean()",
     "iloc": "x.isel(dim=positions)",
     "agg": "x.mean(dim), x.sum(dim) and the like, one by one",
@@ -119,13 +128,12 @@ def named_dims[F: Callable[..., Any]](function: F) -> F:
     """Let a function of a tensor and dims say how dims are named, when it is given axes."""
     name = function.__name__
     known = inspect.signature(function).parameters
-    chooses = not known.keys().isdisjoint(_NAMES)
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         for option in options:
             if option not in known:
-                _refuse(name, option, args[0] if args else None, chooses)
+                _refuse(name, option, args[0] if args else None, known)
         return function(*args, **options)
 
     return checked  # type: ignore[return-value]
@@ -141,11 +149,12 @@ def with_named_dims[C: type](cls: C) -> C:
     return cls
 
 
-def _refuse(function: str, option: str, x: Any, chooses: bool) -> None:
+def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
     """Raise for an option that NumPy has; whatever else is unknown, Python tells."""
     dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of what is grouped, or has weights
     details = [("dims", dim_set(dims))] if dims else []
     first = repr(dims[0].short) if dims else "dim"
+    chooses = [each for each in _NAMES if each in known]
     if option in _OPTIONS:
         headline = f"{function} takes no {option!r}"
         raise InputError(build_message(headline, details, _OPTIONS[option]))
@@ -157,7 +166,7 @@ def _refuse(function: str, option: str, x: Any, chooses: bool) -> None:
         hint = f"name dims: {function}({first}), or several in a list"
     elif option in _DIMS and chooses:
         headline = f"{function} takes no {option!r}: that argument has another name"
-        hint = f"{function}({first}) names a dim without one"
+        hint = f"its name is {chooses[0]}: {chooses[0]}={first}"
     else:
         return
     if option != "keepdims" and not chooses:

@@ -290,6 +290,11 @@ def _only_name(dims: Dims, source: str) -> str:
     return name
 
 
+def _names_argument(dims: Dims) -> str:
+    names = [dim.short for dim in dims] if len(dims) == 2 else ["row", "column"]
+    return f"index={names[0]!r}, columns={names[1]!r}"
+
+
 def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
     names = (value.index.name, value.columns.name)
     if None in names or names[0] == names[1]:
@@ -298,7 +303,7 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
                 f"{source}: the axes of a DataFrame are told apart by the names of its index and "
                 "its columns",
                 [("names", listing(names)), ("dims", names_of(dims))],
-                "set df.index.name and df.columns.name, or pass an xarray.DataArray",
+                f"name them as the dims: df.rename_axis({_names_argument(dims)})",
             )
         )
     labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
@@ -404,8 +409,31 @@ def dims_of(value: Any) -> Dims:
         build_message(
             f"nothing says which dims the {np.ndim(value)} axes of the value are",
             [("shape", np.shape(value))],
-            "pass dims=",
+            f"name them: {_dims_argument(np.ndim(value))}",
         )
+    )
+
+
+def _dims_argument(ndim: int) -> str:
+    """Code of an argument that names axes."""
+    if ndim == 1:
+        return "dims=dt.Dim('obs')"
+    return f"dims=[{', '.join(f'dt.Dim({name!r})' for name in _AXES[:ndim])}]"
+
+
+_AXES = ("row", "column", "layer", "fourth", "fifth", "sixth")
+
+
+def _naming(value: Any, stacked: bool) -> str:
+    """How the axes of a pandas object get names."""
+    if stacked:
+        names = [name or f"level_{at}" for at, name in enumerate(value.index.names)]
+        return f"name its levels: series.rename_axis({list(map(str, names))!r})"
+    if value.ndim == 1:
+        return "pass dims=dt.Dim('obs'), or name its index: series.rename_axis('obs')"
+    return (
+        "a table with a column for each quantity is dt.frame(df, dims=dt.Dim('obs')); "
+        "a matrix has two dims: dt.data(df.rename_axis(index='row', columns='column'))"
     )
 
 
@@ -429,7 +457,7 @@ def _dims_of_pandas(value: Any) -> Dims:
                 f"the dims of a {type(value).__name__} have the names of {what}, "
                 "and not all have one",
                 [("names", listing(names))],
-                "name them with value.rename_axis(...), or pass dims=",
+                _naming(value, stacked),
             )
         )
     if not stacked:

@@ -1,8 +1,8 @@
 """Fills pages from the package: the op table, the distributions and the API reference.
 
 A page asks for its part with a line that holds only ``@op-table@``, ``@distributions@``,
-``@rules@`` or ``@reference@``. They are made when the page is read, so they cannot differ from
-the code that is documented.
+``@rules@``, ``@spellings@`` or ``@reference@``. They are made when the page is read, so they cannot
+differ from the code that is documented.
 """
 
 from __future__ import annotations
@@ -120,10 +120,20 @@ def rules() -> str:
     return "\n".join(lines)
 
 
+def spellings() -> str:
+    """What PyMC has, and what is written here."""
+    from dimtensor.spellings import TABLE
+
+    lines = ["| PyMC | dimtensor |", "|---|---|"]
+    lines += [f"| `{row.theirs}` | {row.ours} |" for row in TABLE if row.theirs]
+    return "\n".join(lines).replace("...", "…")
+
+
 MAKERS: dict[str, tuple[str, Callable[[], str]]] = {
     "ops": ("@op-table@", op_table),
     "distributions": ("@distributions@", distributions),
     "simplify": ("@rules@", rules),
+    "from-pymc": ("@spellings@", spellings),
     **{f"api/{topic}": (MARKER, partial(reference, topic)) for topic in TOPICS},
 }
 

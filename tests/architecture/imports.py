@@ -11,6 +11,7 @@ from tests.architecture.sources import tree
 
 LAYERS = (
     "errors",
+    "spellings",
     "settings",
     "caches",
     "traversal",
@@ -37,6 +38,7 @@ OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
 WITHOUT_PYTENSOR = (
     "errors",
+    "spellings",
     "settings",
     "caches",
     "traversal",

@@ -21,7 +21,7 @@ def test_completion_shows_no_modules_of_the_inside():
 
 
 def test_what_is_not_there_is_an_error():
-    with pytest.raises(AttributeError, match="module 'dimtensor' has no attribute 'tensr'"):
+    with pytest.raises(AttributeError, match=r"dimtensor has no 'tensr' \(did you mean 'tensor'"):
         _ = dt.tensr
 
 

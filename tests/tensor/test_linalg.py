@@ -716,10 +716,6 @@ OTHER = dt.Dim("other", coords=["Kenya", "Italy", "USA"])
             lambda: dt.solve(x, dt.eye(COUNTRY)),
             'right-hand side has dim "country\'", which is the dim of the solution',
         ),
-        (
-            lambda: dt.solve(x, dt.ones(COUNTRY), assume_a="diagonal"),
-            "assume_a is 'gen', 'sym' or 'pos', not 'diagonal'",
-        ),
         (lambda: dt.eigh(x, dim="group"), "eigh: the matrix has a dim named 'group' already"),
         (lambda: dt.eigh(x, dim=LONG), "eigh: dim 'long' has length 4, the result has length 3"),
         (
@@ -733,6 +729,11 @@ OTHER = dt.Dim("other", coords=["Kenya", "Italy", "USA"])
 def test_mistakes_are_dim_errors_when_built(call, message):
     with pytest.raises(dt.DimError, match=message):
         call()
+
+
+def test_an_unknown_kind_of_matrix():
+    with pytest.raises(dt.InputError, match="assume_a is 'gen', 'sym' or 'pos', not 'diagonal'"):
+        dt.solve(x, dt.ones(COUNTRY), assume_a="diagonal")
 
 
 def test_other_mistakes():

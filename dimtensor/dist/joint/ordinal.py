@@ -19,7 +19,7 @@ from dimtensor.dist.probabilities import difference
 from dimtensor.errors import DimError, InputError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import clip, equal, exp, log1mexp, log_ndtr, softplus, where
-from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -32,6 +32,7 @@ class _Ordered(VectorDistribution):
         if not isinstance(over, Dim):
             raise InputError(f"{name}: over is the Dim of the outcomes, not {over!r}")
         self.over = over
+        cutpoints = wrap(as_node(cutpoints, what=f"cutpoints of {name}"))
         given = {
             "eta": (eta, "real"),
             "cutpoints": (cutpoints, "real"),

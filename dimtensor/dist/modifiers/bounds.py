@@ -22,6 +22,7 @@ from dimtensor.dist.modifiers.wrappers import (
 from dimtensor.dist.probabilities import difference
 from dimtensor.dist.supports import Bounded, Integers, Support, ends, plain_bound
 from dimtensor.errors import InputError
+from dimtensor.spellings import spelled
 from dimtensor.tensor.control.branches import if_else
 from dimtensor.tensor.control.while_loops import while_loop
 from dimtensor.tensor.elementwise import (
@@ -244,6 +245,7 @@ def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[D
     return while_loop(lambda state: logical_not(accepts(state[0])).any(), again, start, _ATTEMPTS)
 
 
+@spelled("distribution")
 def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncated:
     """A distribution, given that its values lie between bounds, which belong to them.
 
@@ -277,6 +279,7 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
     return Truncated("truncated", d, lower, upper)
 
 
+@spelled("distribution")
 def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
     """A distribution whose values are set to a bound where they are beyond it.
 

@@ -15,6 +15,7 @@ from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.dist.supports import Bounded, Integers, Support, ends, real
 from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, log, maximum, minimum, square, where
 
@@ -162,6 +163,7 @@ class Mixture(Distribution):
         return found, rng
 
 
+@spelled("distribution")
 def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Dim | str) -> Mixture:
     """One of several distributions, with weights along a dim, which is summed out.
 

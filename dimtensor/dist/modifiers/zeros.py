@@ -20,6 +20,7 @@ from dimtensor.dist.modifiers.wrappers import (
 from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support, ends
 from dimtensor.errors import InputError, build_message
+from dimtensor.spellings import spelled
 from dimtensor.tensor.elementwise import (
     clip,
     equal,
@@ -210,6 +211,7 @@ def _with_zero(support: Support) -> Support:
     return Integers(low, None if high is None else further(high, 0.0, maximum, max))
 
 
+@spelled("distribution")
 def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
     """A discrete distribution that holds with a probability; else a value is 0.
 
@@ -238,6 +240,7 @@ def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
     return ZeroInflated(d, psi)
 
 
+@spelled("distribution")
 def hurdle(d: Distribution, psi: Any) -> Hurdle:
     """A probability of zeros, and a distribution of what is not zero.
 

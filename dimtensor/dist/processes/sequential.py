@@ -15,6 +15,7 @@ from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import ordered as ordered_along
 from dimtensor.dist.supports.along import positive_ordered
 from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.control.pytree import flatten, unflatten
@@ -221,13 +222,16 @@ class InOrder(Wrapper):
     def __init__(self, base: Distribution, over: Dim):
         as_distribution(base, "ordered")
         if base.event_dims or base.discrete or over in base.dims:
-            raise InputError(
-                build_message(
-                    "ordered takes a distribution of single real numbers that is the same along "
-                    f"{over.short}",
-                    [("distribution", repr(base)), ("dims", [d.short for d in base.dims])],
+            text = "ordered takes a distribution of single real numbers that is the same along "
+            details = [("distribution", repr(base)), ("dims", [d.short for d in base.dims])]
+            hint = None
+            if over in base.dims and not base.event_dims and not base.discrete:
+                k = over.short if over.short.isidentifier() else "k"
+                hint = (
+                    f"of d, which differs along {k}: dist.custom(lambda x: d.logp(x).sum({k}), "
+                    f"dt.ordered({k}), event_dims={k}), up to a constant of its parameters"
                 )
-            )
+            raise InputError(build_message(text + over.short, details, hint))
         super().__init__("ordered", base, {})
         self.over = over
         self.event_dims = (over,)
@@ -266,6 +270,7 @@ class InOrder(Wrapper):
         return ordered.relabel(along, self.over), rng
 
 
+@spelled("distribution")
 def ordered(d: Distribution, over: Dim) -> InOrder:
     """Independent draws of one distribution, in order along a dim.
 

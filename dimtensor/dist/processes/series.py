@@ -23,6 +23,7 @@ from dimtensor.dist.laws import law_of
 from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, GraphError, InputError
+from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, square, where
@@ -142,6 +143,7 @@ def _later(step: Distribution, over: Dim) -> Distribution:
     return law.map_dims(lambda d: later if d == over else d).of([x.node for x in values])
 
 
+@spelled("distribution")
 def GaussianRandomWalk(
     mu: Any = 0.0, sigma: Any = 1.0, *, over: Dim, start: Distribution
 ) -> RandomWalk:

@@ -13,12 +13,13 @@ from dimtensor.graph.rebuilding.substitute import DimMap
 
 def no_value(node: Node) -> GraphError:
     """The error for a random variable whose value is asked for."""
+    name = node.name if str(node.name).isidentifier() else "x"
     return GraphError(
         build_message(
             f"{node.name!r} is a random variable, it has no value",
             [("distribution", str(node.attrs.law))],
-            "dt.Model(x).draw(100, seed=1) draws values; dt.substitute(x, {variable: tensor}) puts "
-            "something in its place",
+            f"dt.Model({name}).draw(100, seed=1) draws values; "
+            "dt.substitute(x, {variable: tensor}) puts something in its place",
         )
     )
 

@@ -16,7 +16,7 @@ from dimtensor.backends import compile_positional
 from dimtensor.compile.binding_values import check_indexers, complete, located
 from dimtensor.compile.program import Program, program_for
 from dimtensor.dims import Binding, Dim, find_dim, has_run_time_length
-from dimtensor.errors import DimtensorError, GraphError, LabelError, build_message
+from dimtensor.errors import DimtensorError, GraphError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import InputAttrs
 from dimtensor.graph.derivatives import gradients
@@ -91,7 +91,7 @@ def export_function(
 ) -> Path:
     """Write a function into a folder; see :meth:`CompiledFunction.export`."""
     if data not in ("inside", "inputs"):
-        raise GraphError(f'export: data are "inside" or "inputs", not {data!r}')
+        raise InputError(f'export: data are "inside" or "inputs", not {data!r}')
     parts = _parts(function, gradient, data == "inputs")
     _require_lengths(parts)
     values = dict(zip(function._data_nodes, function._data, strict=True))

@@ -48,7 +48,7 @@ class BoundedSpline:
                                     f"{beyond.max():g}"),
                     ],
                     "predict(..., outside='clip') takes the nearest knot; knots further out are "
-                    "lower_bound= and upper_bound= of bs(), a spline with straight ends is cr()",
+                    "given by lower_bound= and upper_bound=; a spline with straight ends is cr(x)",
                 )
             )  # fmt: skip
         return self.basis(np.clip(values, low, high), *args, **kwargs)

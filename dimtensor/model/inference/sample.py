@@ -211,7 +211,9 @@ def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[st
 
 def _check(model: Any, numbers: Mapping[str, int | None], others: Mapping[str, int | None]) -> None:
     if not isinstance(model, LogDensity):
-        raise InputError(f"sample takes a LogDensity, not {type(model).__name__}")
+        text = f"sample takes a log density, not {type(model).__name__}"
+        hint = "a model that has observed is sampled by its method: fit.sample(1000, seed=1)"
+        raise InputError(build_message(text, hint=hint))
     check_whole("sample", numbers, others)
 
 

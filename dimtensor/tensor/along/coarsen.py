@@ -275,7 +275,7 @@ class Coarsen:
         >>> years.sizes, years.isel(year=1).values.tolist()[:3]
         ({'month': 12, 'year': 2}, [12, 13, 14])
         """
-        given = gathered(window_dim, by_name, "construct", "two dims each")
+        given = gathered(window_dim, by_name, self._x.dims, "construct", "two dims each")
         pairs = {find_dim(tuple(self._blocks), key, "construct"): new for key, new in given.items()}
         lacking = [dim.short for dim in self._blocks if dim not in pairs]
         if lacking:

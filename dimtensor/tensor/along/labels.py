@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.errors import InputError, LabelError, build_message, listing
+from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.between import interpolated
 from dimtensor.tensor.along.interpolation.methods import Method
@@ -88,7 +88,7 @@ class LabelMixin(TensorHandle):
         """
         how = Method.of("interp", method, fill_value, order, kwargs)
         result = wrap(require_float(self.node))
-        for key, new in gathered(coords, by_name, "interp", "labels").items():
+        for key, new in gathered(coords, by_name, self.dims, "interp", "labels").items():
             result = interpolated(result, find_dim(result.dims, key, "interp"), new, how)
         return say(result, "interp", self)
 
@@ -147,7 +147,7 @@ class LabelMixin(TensorHandle):
         if not isinstance(key, (Dim, str)):
             node = as_node(key, [self.node], "the key of sortby")
             if len(node.dims) != 1:
-                raise InputError(f"sortby: a key has one dim, not {len(node.dims)}")
+                raise DimError(f"sortby: a key has one dim, not {len(node.dims)}")
             along = find_dim(self.dims, node.dims[0], "sortby")
             if node.kind == "data":
                 return node.attrs.values, along
@@ -206,7 +206,7 @@ class LabelMixin(TensorHandle):
         if errors not in ("raise", "ignore"):
             raise InputError(f"drop_sel: errors is 'raise' or 'ignore', not {errors!r}")
         result = wrap(self.node)
-        for key, given in gathered(labels, by_name, "drop_sel", "labels").items():
+        for key, given in gathered(labels, by_name, self.dims, "drop_sel", "labels").items():
             along = find_dim(result.dims, key, "drop_sel")
             if is_mask(given):
                 result = result.drop_isel({along: given})
@@ -250,7 +250,7 @@ class LabelMixin(TensorHandle):
         [1.0, 2.0]
         """
         result = wrap(self.node)
-        for key, given in gathered(positions, by_name, "drop_isel", "positions").items():
+        for key, given in gathered(positions, by_name, self.dims, "drop_isel", "positions").items():
             along = find_dim(result.dims, key, "drop_isel")
             result = result.isel({along: remaining(result.node, along, given)})
         return result
@@ -260,7 +260,7 @@ class LabelMixin(TensorHandle):
 
         Parameters
         ----------
-        test_elements : list or array of numbers or labels
+        test_elements : list, set or array of numbers or labels
             Dates also as strings, where the elements are labels that are dates.
 
         Returns

@@ -65,7 +65,7 @@ class WindowMixin(TensorHandle):
         >>> x.rolling(day=3, center=True, min_periods=1).sum().values.tolist()
         [3.0, 7.0, 14.0, 12.0]
         """
-        given = gathered(dim, by_name, "rolling", "lengths of windows")
+        given = gathered(dim, by_name, self.dims, "rolling", "lengths of windows")
         return Rolling.of(wrap(self.node), given, min_periods, center)
 
     def rolling_exp(
@@ -104,7 +104,7 @@ class WindowMixin(TensorHandle):
         >>> x.rolling_exp(day=0.5, window_type="alpha").sum().values.tolist()
         [1.0, 1.5, 4.75]
         """
-        given = gathered(window, by_name, "rolling_exp", "windows")
+        given = gathered(window, by_name, self.dims, "rolling_exp", "windows")
         return RollingExp.of(wrap(self.node), given, window_type)
 
     def cumulative(self, dim: DimKey = None, min_periods: int = 1) -> Cumulative:
@@ -182,7 +182,7 @@ class WindowMixin(TensorHandle):
         >>> weeks.values.tolist(), weeks.dims[0].coords.tolist()
         ([2.0, 6.0], [1.5, 3.5])
         """
-        given = gathered(dim, by_name, "coarsen", "lengths of blocks")
+        given = gathered(dim, by_name, self.dims, "coarsen", "lengths of blocks")
         return Coarsen.of(wrap(self.node), given, boundary, side, coord_func)
 
     def resample(
@@ -233,7 +233,7 @@ class WindowMixin(TensorHandle):
         >>> x.resample(day="12h").nearest().values.tolist()
         [1.0, 3.0, 3.0, 5.0, 5.0, 7.0, 7.0]
         """
-        given = gathered(dim, by_name, "resample", "frequencies")
+        given = gathered(dim, by_name, self.dims, "resample", "frequencies")
         return resampled(wrap(self.node), given, closed, label, offset, origin)
 
     def groupby_bins(

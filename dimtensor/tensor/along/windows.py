@@ -320,7 +320,9 @@ class Rolling:
                 raise DimError("construct: several dims have windows; name one for each, in a dict")
             window_dim = dict.fromkeys(self._windows, window_dim)
         named: dict[Dim, Dim] = {}
-        for key, new in gathered(window_dim, by_name, "construct", "dims of windows").items():
+        for key, new in gathered(
+            window_dim, by_name, self._x.dims, "construct", "dims of windows"
+        ).items():
             dim = find_dim(tuple(self._windows), key, "construct")
             length = self._windows[dim]
             named[dim] = new if isinstance(new, Dim) else Dim(new, length=length)

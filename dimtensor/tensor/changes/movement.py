@@ -69,7 +69,7 @@ class MovementMixin(TensorHandle):
         result: Any = wrap(self.node)
         if isinstance(fill_value, float) and self.categories is None:
             result = wrap(require_float(self.node))
-        for key, n in gathered(shifts, by_name, "shift", "numbers").items():
+        for key, n in gathered(shifts, by_name, self.dims, "shift", "numbers").items():
             dim = find_dim(self.dims, key, "shift")
             _refuse_bool(n, "shift", dim)
             if is_distance(n):
@@ -121,7 +121,7 @@ class MovementMixin(TensorHandle):
         ['c', 'a', 'b']
         """
         result: Any = wrap(self.node)
-        for key, n in gathered(shifts, by_name, "roll", "numbers").items():
+        for key, n in gathered(shifts, by_name, self.dims, "roll", "numbers").items():
             dim = find_dim(self.dims, key, "roll")
             _refuse_bool(n, "roll", dim)
             if roll_coords and dim.length is None:
@@ -164,9 +164,9 @@ class MovementMixin(TensorHandle):
         Raises
         ------
         DimError
-            If the dim is not there, or `label` is neither of the two.
+            If the dim is not there.
         InputError
-            If `n` is negative, or no integer.
+            If `n` is negative, or no integer, or `label` is neither of the two.
 
         Examples
         --------
@@ -176,7 +176,7 @@ class MovementMixin(TensorHandle):
         ['b', 'c']
         """
         if label not in ("upper", "lower"):
-            raise DimError(f"diff: label is 'upper' or 'lower', not {label!r}")
+            raise InputError(f"diff: label is 'upper' or 'lower', not {label!r}")
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise InputError(f"diff: differences are taken 0 times or more, not {n!r}")
         result: Any = wrap(self.node)

@@ -94,7 +94,7 @@ class PaddingMixin(TensorHandle):
         _require("mode", mode, _MODES)
         _require("reflect_type", reflect_type, ("even", "odd"))
         result: Any = wrap(self.node)
-        widths = gathered(pad_width, by_name, "pad", "numbers")
+        widths = gathered(pad_width, by_name, self.dims, "pad", "numbers")
         pairs = {find_dim(self.dims, key, "pad"): _pair(width) for key, width in widths.items()}
         constants, ends, lengths = (
             _by_dim(self.dims, option) for option in (constant_values, end_values, stat_length)

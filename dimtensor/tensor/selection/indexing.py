@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, ProductDim, dim_set, find_dim
+from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
 from dimtensor.dims.labels import python_label
 from dimtensor.dims.selection import is_position, normalise_selection
-from dimtensor.errors import DimError, DtypeError, InputError, build_message
+from dimtensor.errors import DimError, DtypeError, InputError, build_message, clipped
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
@@ -41,7 +41,11 @@ Indexers = Mapping[Any, Any] | None
 
 
 def gathered(
-    indexers: Indexers, kwargs: Mapping[str, Any], what: str, each: str = "selections"
+    indexers: Indexers,
+    kwargs: Mapping[str, Any],
+    dims: Dims,
+    what: str,
+    each: str = "selections",
 ) -> dict[Any, Any]:
     """Indexers by dim, from a dict and from keywords.
 
@@ -51,13 +55,12 @@ def gathered(
         If it is no dict.
     """
     if indexers is not None and not isinstance(indexers, Mapping):
-        raise DimError(
-            build_message(
-                f"{what} takes dims by name or a dict from dims to {each}, not "
-                f"{type(indexers).__name__}",
-                hint=f"{what}(country=...) or {what}({{country: ...}})",
-            )
-        )
+        text = f"{what} takes dims by name or a dict from dims to {each}, not "
+        dim = next((d.short for d in dims if d.short.isidentifier()), "dim")
+        simple = isinstance(indexers, (bool, int, float, str, slice, list))
+        shown = clipped(repr(indexers)) if simple else "..."
+        hint = f"x.{what}({dim}={shown}), or a dict: x.{what}({{{dim!r}: {shown}}})"
+        raise DimError(build_message(text + type(indexers).__name__, hint=hint))
     return {**(indexers or {}), **kwargs}
 
 
@@ -96,7 +99,7 @@ class IndexingMixin(TensorHandle):
         ['b', 'c']
         """
         found = Items()
-        for key, selection in gathered(indexers, by_name, "isel").items():
+        for key, selection in gathered(indexers, by_name, self.dims, "isel").items():
             dim = find_dim(self.dims, key, "isel")
             if is_dataarray(selection):
                 selection = positions_in(self.node, dim, selection)
@@ -168,7 +171,7 @@ class IndexingMixin(TensorHandle):
         >>> dt.tensor("y", dims=day).sel(day="2020-02").sizes
         {'day': 29}
         """
-        given = gathered(indexers, by_name, "sel")
+        given = gathered(indexers, by_name, self.dims, "sel")
         product = product_of_levels(self, given)
         if product is not None:
             return select_levels(self, product, given, method=method, tolerance=tolerance)
@@ -202,13 +205,19 @@ class IndexingMixin(TensorHandle):
         if isinstance(key, TensorHandle) and key.dtype == "bool":
             return self._masked(key.node)
         if len(self.dims) != 1 or isinstance(key, tuple):
+            first = self.dims[0].short if self.dims else "dim"
             raise DimError(
                 build_message(
                     "dims have no order, so brackets select along one only where there is one",
                     [("dims", dim_set(self.dims))],
-                    "x[{dim: selection}], x.isel(dim=...), x.sel(dim=...)",
+                    f"x[{{{first!r}: selection}}], x.isel({{{first!r}: positions}}), "
+                    f"x.sel({{{first!r}: labels}})",
                 )
             )
+        if isinstance(key, str):
+            text = f"brackets select by position, and {key!r} is a label or a name"
+            hint = f"x.sel({{{self.dims[0].short!r}: {key!r}}}) selects by label"
+            raise DtypeError(build_message(text, [("dims", dim_set(self.dims))], hint))
         return self.isel({self.dims[0]: key})
 
     def _masked(self, mask: Node) -> DimTensor:
@@ -314,7 +323,7 @@ class IndexingMixin(TensorHandle):
         >>> dt.data([1, 2, 3], dims=dt.Dim("time")).head(time=2).values.tolist()
         [1, 2]
         """
-        given = gathered(indexers, by_name, "head")
+        given = gathered(indexers, by_name, self.dims, "head")
         return self.isel({key: slice(None, _number(n, "head")) for key, n in given.items()})
 
     def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
@@ -336,7 +345,7 @@ class IndexingMixin(TensorHandle):
         >>> dt.data([1, 2, 3], dims=dt.Dim("time")).tail(time=2).values.tolist()
         [2, 3]
         """
-        given = gathered(indexers, by_name, "tail")
+        given = gathered(indexers, by_name, self.dims, "tail")
         return self.isel(
             {
                 key: slice(-n, None) if _number(n, "tail") else slice(0, 0)
@@ -363,7 +372,7 @@ class IndexingMixin(TensorHandle):
         >>> dt.data([1, 2, 3], dims=dt.Dim("time")).thin(time=2).values.tolist()
         [1, 3]
         """
-        given = gathered(indexers, by_name, "thin")
+        given = gathered(indexers, by_name, self.dims, "thin")
         return self.isel({key: slice(None, None, n) for key, n in given.items()})
 
     def groupby(self, labels: Any, categories: Dim | Sequence[Dim | None] | None = None) -> GroupBy:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, dim_labels, find_dim, sort_dims
+from dimtensor.dims import Coords, Dim, Dims, dim_labels, find_dim, sort_dims
 from dimtensor.errors import (
     DimError,
     DtypeError,
@@ -105,7 +105,7 @@ class ReindexMixin(TensorHandle):
                 )
             )
         result = self.node
-        for key, new in named_indexers(indexers, by_name).items():
+        for key, new in named_indexers(indexers, by_name, self.dims).items():
             old = find_dim(result.dims, key, "reindex")
             target = target_dim(result, old, new)
             how = None if method is None else _by_value(method, labels_along(result, old))
@@ -114,7 +114,7 @@ class ReindexMixin(TensorHandle):
         return wrap(result)
 
 
-def named_indexers(indexers: Any, by_name: Mapping[str, Any]) -> dict[Any, Any]:
+def named_indexers(indexers: Any, by_name: Mapping[str, Any], dims: Dims = ()) -> dict[Any, Any]:
     """Indexers given in any way, by name of dim.
 
     Raises
@@ -128,12 +128,9 @@ def named_indexers(indexers: Any, by_name: Mapping[str, Any]) -> dict[Any, Any]:
     if isinstance(given, str) or not (
         isinstance(given, Iterable) and all(isinstance(dim, Dim) for dim in given)
     ):
-        raise DimError(
-            build_message(
-                f"reindex takes dims, or labels by name of dim, not {indexers!r}",
-                hint='x.reindex(country=["Italy", "Kenya"]) or x.reindex(dim)',
-            )
-        )
+        first = next((d.short for d in dims if d.short.isidentifier()), "dim")
+        text = f"reindex takes dims, or labels by name of dim, not {indexers!r}"
+        raise DimError(build_message(text, hint=f"x.reindex({first}=labels), or x.reindex(dim)"))
     return {**{dim.name: dim for dim in given}, **by_name}
 
 

@@ -304,3 +304,14 @@ def test_values_are_looked_for_in_any_form():
     late = dt.tensor("late", dims=dt.Dim("obs"), categories=dt.Dim("place"))
     with pytest.raises(dt.errors.InputError, match="known when the expression is built"):
         k.isin(late)
+
+
+def test_a_key_of_two_dims_is_a_matter_of_dims():
+    with pytest.raises(dt.DimError, match="sortby: a key has one dim, not 2"):
+        x.sortby(x)
+
+
+@pytest.mark.parametrize("values", [{1.0, 2.0}, frozenset({1.0, 2.0})])
+def test_elements_in_a_set(values):
+    found = dt.data([1.0, 2.0, 3.0], dims=dt.Dim("k")).isin(values)
+    assert found.values.tolist() == [True, True, False]

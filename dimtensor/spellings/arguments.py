@@ -1,0 +1,211 @@
+"""Errors of calls with arguments that a function does not have, or lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from types import FunctionType
+from typing import Any
+
+from dimtensor.errors import ArgumentError, build_message, did_you_mean, listing
+from dimtensor.spellings.table import PARAMETERS, told
+
+
+def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
+    """Let a function say what its arguments are called, when it is given others.
+
+    Parameters
+    ----------
+    where : str
+        Of the table.
+    """
+
+    def wrapped(function: F) -> F:
+        constructor = function.__name__ == "__init__"
+
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if constructor and function.__qualname__ != f"{type(args[0]).__qualname__}.__init__":
+                return function(*args, **kwargs)  # called by a class that is derived from it
+            refused = _named_first(where, function, args, kwargs)
+            if refused is not None:
+                raise refused
+            try:
+                return function(*args, **kwargs)
+            except TypeError as error:
+                inside = error.__traceback__
+                if inside is None or inside.tb_next is not None:  # raised by what it does
+                    raise
+                refused = _refusal(where, function, args, kwargs)
+                if refused is None:
+                    raise
+            raise refused
+
+        return called  # type: ignore[return-value]
+
+    return wrapped
+
+
+def spelled_methods[C: type](cls: C) -> C:
+    """`spelled` for all public methods of a class, and of the classes that it is made of."""
+    for each in cls.__mro__[:-1]:
+        for name, method in list(vars(each).items()):
+            if not name.startswith("_") and isinstance(method, FunctionType):
+                setattr(each, name, spelled("method")(method))
+    return cls
+
+
+def _refusal(
+    where: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> ArgumentError | None:
+    """The error of a call that does not fit a function's parameters."""
+    name, parameters, args = _bound(function, args)
+    details = [("takes", listing(parameters))]
+    hint: str | None = None
+    for option in kwargs:
+        if option in parameters:
+            continue
+        meant = [other for other in PARAMETERS.get(option, ()) if other in parameters]
+        if meant and where == "method":
+            hint = f"{meant[0]} is its name here: {meant[0]}={_shown(kwargs[option])}"
+        elif meant:
+            renamed = {_renamed(key, parameters): x for key, x in kwargs.items()}
+            hint = f"{meant[0]} is its name here: {_call(where, name, args, renamed)}"
+        elif where == "distribution":
+            hint = _variable(name, parameters, args, kwargs, option)
+        else:
+            hint = _own_words(where, option, args, kwargs)
+        guess = "" if hint else did_you_mean(option, list(parameters))
+        return ArgumentError(build_message(f"{name} takes no {option!r}{guess}", details, hint))
+    positional = [x for x, each in parameters.items() if each.kind in _POSITIONAL]
+    if len(args) > len(positional) and "*" not in "".join(map(str, parameters.values())):
+        text = f"{name} takes {len(positional)} arguments without names, and is given {len(args)}"
+        return ArgumentError(build_message(text, details))
+    given = {*positional[: len(args)], *kwargs}
+    missing = [
+        x for x, each in parameters.items()
+        if x not in given and each.default is each.empty and each.kind not in _VARIADIC
+    ]  # fmt: skip
+    if not missing:
+        return None
+    if "over" in missing:
+        hint = "over= is the dim of its elements, labels or steps: over=dt.Dim('k', length=3)"
+    return ArgumentError(
+        build_message(f"{name} needs {' and '.join(map(repr, missing))}", details, hint)
+    )
+
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def _bound(
+    function: Callable[..., Any], args: Sequence[Any]
+) -> tuple[str, dict[str, Parameter], Sequence[Any]]:
+    """The public name of a function, its parameters and arguments, without the instance."""
+    names = function.__qualname__.rpartition("<locals>.")[2].split(".")
+    parameters = dict(signature(function).parameters)
+    if len(names) == 1:
+        return names[0], parameters, args
+    del parameters[next(iter(parameters))]
+    return names[-2] if names[-1].startswith("__") else names[-1], parameters, args[1:]
+
+
+def _renamed(option: str, parameters: Collection[str]) -> str:
+    meant = [other for other in PARAMETERS.get(option, ()) if other in parameters]
+    return meant[0] if meant and option not in parameters else option
+
+
+def _own_words(
+    where: str, option: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str | None:
+    """What the table says of an argument, in the names that were given."""
+    hint = told(where, option)
+    given = kwargs[option]
+    if where == "Model" and option == "coords" and isinstance(given, Mapping):
+        made = [f"{key} = dt.Dim({key!r}, coords={list(x)!r})" for key, x in given.items()]
+        return f"labels belong to dims: {'; '.join(made)}"
+    if where == "Dim":
+        of = "length" if isinstance(given, int) else "coords"
+        return f"its name is a string: dt.Dim({option!r}, {of}={given!r})"
+    if hint is None or where != "rv" or not args or not isinstance(args[0], str):
+        return hint
+    name = args[0]
+    if len(args) > 1:
+        hint = hint.replace("dist.Normal(0, 1)", f"dist.{args[1]!r}")
+    if option in ("shape", "size"):
+        hint = hint.replace(", dims=dt.Dim('k', length=3)", _dims(name, given))
+    return re.sub(r"\bx\b", name, hint) if name.isidentifier() else hint
+
+
+def _named_first(
+    where: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> ArgumentError | None:
+    """The error of a distribution that is given a name, as PyMC's are."""
+    if where != "distribution":
+        return None
+    name, parameters, own = _bound(function, args)
+    if not own or not isinstance(own[0], str) or next(iter(parameters)) == "name":
+        return None
+    if name == "DiracDelta":  # at a label
+        return None
+    text = f"{name} takes no name: a random variable has one, and its distribution has none"
+    details = [("name", repr(own[0]))]
+    hint = _variable(name, parameters, own, kwargs, "")
+    return ArgumentError(build_message(text, details, hint))
+
+
+def _variable(
+    name: str,
+    parameters: Collection[str],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    option: str,
+) -> str | None:
+    """The random variable that somebody means who calls a distribution as PyMC's variables."""
+    if option and option != "dims" and told("rv", option) is None:
+        return None
+    given = args[0] if args and isinstance(args[0], str) else "x"
+    own = {key: x for key, x in kwargs.items() if key != "dims" and told("rv", key) is None}
+    rest = args[1:] if args and isinstance(args[0], str) else args
+    made = _call("distribution", name, rest, own)
+    if not own.keys() <= set(parameters):
+        made = f"dist.{name}({', '.join(parameters)})"
+    dims = _dims(given, kwargs.get("dims", kwargs.get("shape", kwargs.get("size"))))
+    hint = f"dt.rv({given!r}, {made}{dims})"
+    others = [key for key in kwargs if key not in own and key not in ("dims", "shape", "size")]
+    return "; ".join([hint, *(str(told("rv", key)) for key in others)])
+
+
+def _dims(name: str, given: Any) -> str:
+    """The argument for dims that lengths or names stand for."""
+    if given is None:
+        return ""
+    several = list(given) if isinstance(given, (tuple, list)) else [given]
+    if not several:
+        return ""
+    texts = []
+    for at, one in enumerate(several):
+        end = f"_{at}" if len(several) > 1 else ""
+        if isinstance(one, int):
+            texts.append(f"dt.Dim('{name}_dim{end}', length={one})")
+        else:
+            texts.append(f"dt.Dim({one!r})" if isinstance(one, str) else _shown(one))
+    return f", dims={texts[0]}" if len(texts) == 1 else f", dims=[{', '.join(texts)}]"
+
+
+def _call(where: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    shown = [*map(_shown, args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())]
+    return f"{'dist' if where == 'distribution' else 'dt'}.{name}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> str:
+    """A value as it was probably written."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if hasattr(value, "event_dims"):
+        return f"dist.{value!r}"
+    name = getattr(value, "short", None) or getattr(value, "name", None)
+    return name if isinstance(name, str) and name.isidentifier() else "..."

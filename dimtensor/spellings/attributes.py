@@ -1,0 +1,51 @@
+"""Errors of attributes that are called otherwise here, or lie elsewhere."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection
+from typing import Any
+
+from dimtensor.errors import NoAttributeError, build_message, did_you_mean
+from dimtensor.spellings.table import told
+
+
+def no_attribute(
+    where: str, name: str, text: str, known: Collection[str], x: Any, hint: str | None = None
+) -> AttributeError:
+    """The error of an attribute that something does not have.
+
+    Parameters
+    ----------
+    where : str
+        Of the table.
+    name : str
+    text : str
+        What lacks it, for the message.
+    known : collection of str
+        What it has.
+    x : object
+    hint : str, optional
+        What to write, if the table says nothing.
+    """
+    hint = told(where, name) or hint
+    guess = "" if hint else did_you_mean(name, [each for each in known if each[0] != "_"])
+    message = build_message(f"{text} has no {name!r}{guess}", hint=hint)
+    return NoAttributeError(message, name=name, obj=x)
+
+
+def as_variable(name: str, constructor: Any) -> str:
+    """How a random variable of a distribution is written, for one who looks for it in the package.
+
+    Parameters
+    ----------
+    name : str
+        Of the distribution.
+    constructor : callable
+    """
+    parameters = inspect.signature(constructor).parameters.values()
+    shown = [x.name for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
+    return (
+        f"distributions are in dist, and variables have a name and one of them: "
+        f"dt.rv('x', dist.{name}({', '.join(shown)}))"
+    )

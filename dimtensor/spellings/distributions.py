@@ -1,0 +1,44 @@
+"""Distributions that answer to what distributions of other libraries do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from dimtensor.errors import InputError, build_message
+from dimtensor.spellings.arguments import spelled
+from dimtensor.spellings.attributes import no_attribute
+
+
+class Spelled:
+    """Checks of the arguments of constructors and draws, and of attributes."""
+
+    name: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own: dict[str, Any] = dict(vars(cls))
+        if "__init__" in own and not cls.__name__.startswith(("_", "Table")):
+            setattr(cls, "__init__", spelled("distribution")(own["__init__"]))  # noqa: B010
+        if "draw" in own:
+            setattr(cls, "draw", _of_a_generator(own["draw"]))  # noqa: B010
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "name":
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}", name=name)
+        raise no_attribute("distribution", name, f"the distribution {self.name}", dir(self), self)
+
+
+def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
+    """Let the method `draw` refuse what is no generator: a seed, a number of draws."""
+
+    @wraps(draw)
+    def checked(self: Any, rng: Any, dims: Any = None) -> Any:
+        if not hasattr(rng, "normal"):
+            text = f"draw of {self.name} takes a generator of random numbers, not {rng!r}"
+            hint = f"x, rng = dist.{self!r}.draw(dt.random.generator(1))"
+            raise InputError(build_message(text, hint=f"{hint}, with dims=k for draws along k"))
+        return draw(self, rng, dims)
+
+    return checked  # type: ignore[return-value]
