@@ -116,6 +116,9 @@ class LogDensity(Labelling, Bridging):
     2.0
     """
 
+    # what the model that this is the density of says of draws that are not good
+    _advice: Callable[[Any, Any], list[str]] | None = None
+
     def __init__(
         self,
         logp: DimTensor | Mapping[str, DimTensor],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import check_backend
@@ -14,6 +14,7 @@ from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model import checks
 from dimtensor.model.density import log_density
+from dimtensor.model.inference.advice import advice
 from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import keeping
 from dimtensor.model.inference.sample import sample as sample_density
@@ -414,6 +415,7 @@ class Model(Parametrising, ByName):
         """
         checks.check_observed(self, "sample", prior)
         density = self.log_density()
+        density._advice = partial(advice, self)
         tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
         with keeping(tree):
             add_known_groups(self, tree)

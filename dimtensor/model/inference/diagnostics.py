@@ -70,6 +70,10 @@ class Verdict(NamedTuple):
     @property
     def complaint(self) -> str | None:
         """What is wrong with the draws; None where nothing is known to be."""
+        return self.complaint_with(())
+
+    def complaint_with(self, advice: Sequence[str]) -> str | None:
+        """What is wrong with the draws, with changes of the model that help."""
         details = []
         if self.divergences:
             total = self.chains * self.draws
@@ -84,9 +88,12 @@ class Verdict(NamedTuple):
                 details.append(("effective draws", f"{value:.0f} of {name}, below {needed}"))
         if not details:
             return None
-        hint = "tune longer, draw more, or write the model in another parametrisation"
+        model = "; or ".join(advice) or "write the model in another parametrisation"
+        hint = f"tune longer, draw more, or {model}"
         if self.divergences:
-            hint = "raise target_accept (0.8), or write the model in another parametrisation"
+            hint = f"raise target_accept (0.8), or {model}"
+        if advice:
+            hint = model
         return build_message("the draws may not be those of the posterior", details, hint)
 
 

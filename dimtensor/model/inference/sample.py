@@ -163,11 +163,15 @@ def sample(
 def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -> None:
     names = [parameter.name for parameter in model.parameters]
     statistics = tree["sample_stats"].to_dataset()
-    verdict = judge(tree["posterior"].to_dataset()[names], statistics["diverging"], seconds)
+    posterior = tree["posterior"].to_dataset()
+    verdict = judge(posterior[names], statistics["diverging"], seconds)
     if report:
         print(verdict)
-    if verdict.complaint is not None:
-        warn(verdict.complaint, SamplingWarning)
+    complaint = verdict.complaint
+    if complaint is not None and model._advice is not None:
+        complaint = verdict.complaint_with(model._advice(posterior, verdict))
+    if complaint is not None:
+        warn(complaint, SamplingWarning)
 
 
 def _check_dims(model: LogDensity, kept: list[str]) -> None:

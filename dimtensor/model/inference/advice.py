@@ -1,0 +1,122 @@
+"""What helps a sampler with a model, by the draws that it has made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.graph import toposort
+from dimtensor.model.variables import named
+from dimtensor.tensor.elementwise import sqrt
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.inference.diagnostics import Verdict
+    from dimtensor.model.model import Model
+
+# so many draws tell how wide a posterior is, if they are not too many numbers
+_DRAWS, _MOST_NUMBERS = 400, 10_000_000
+# of the prior's variance: where the data leave more, effects are better standardized
+_LITTLE = 0.5
+# parameters that are correlated more than this are told apart by next to nothing
+_TOGETHER = 0.95
+# to sum out more elements than this takes matrices that are too large
+_MOST_ELEMENTS = 500
+
+
+def advice(model: Model, posterior: xr.Dataset, verdict: Verdict) -> list[str]:
+    """Changes of a model that help, as code, each with the reason.
+
+    Parameters
+    ----------
+    model : Model
+    posterior : Dataset
+        Draws with the dims chain and draw.
+    verdict : Verdict
+        Which variables are drawn worst.
+    """
+    found: list[str] = []
+    kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrisations, _aliases, _summed_out)
+    for kind in kinds:
+        with suppress(Exception):  # advice that cannot be given hides no warning
+            found += kind(model, posterior, verdict)
+    return found
+
+
+def _parametrisations(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
+    """Centered where the data determine the elements, standardized where the prior does."""
+    for name, share in _shares(model, posterior).items():
+        percent = f"{100 * share:.0f}%"
+        if share > _LITTLE and name not in model._noncentred:
+            yield (
+                f"fit.noncentred({name!r}), for the data say little of its elements: {percent} of "
+                "the variance of their prior is left"
+            )
+        elif share < _LITTLE and name in model._noncentred:
+            yield (
+                f"fit.centred({name!r}), for the data say much of its elements: {percent} of the "
+                "variance of their prior is left"
+            )
+
+
+def _shares(model: Model, posterior: xr.Dataset) -> dict[str, float]:
+    """Which share of the prior's variance is left, of variables whose prior is inferred, too."""
+    expressions: dict[str, Any] = {}
+    for name, variable in model.free.items():
+        above = {x.name for x in toposort([variable.node]) if x.kind == "rv"} - {name}
+        d = variable.distribution
+        if name not in posterior or posterior[name][0, 0].size * _DRAWS > _MOST_NUMBERS:
+            continue
+        if d.name == "Normal" and above & set(model.free):
+            expressions[name] = (variable.tensor - d.mean()) / sqrt(d.variance())
+    if not expressions:
+        return {}
+    other = model._copy()
+    recorded = {name: f"{name} by its prior" for name in expressions}
+    more = [named(recorded[name], x) for name, x in expressions.items()]
+    other._set((*model.outputs, *more))
+    step = max(posterior.sizes["draw"] * posterior.sizes["chain"] // _DRAWS, 1)
+    some = posterior.isel(draw=slice(None, None, step))
+    drawn = other.predict(some, names=list(recorded.values()), seed=1)
+    (group,) = (node for node in drawn.children.values() if set(recorded.values()) & set(node))
+    return {name: float(group[x].var(["chain", "draw"]).mean()) for name, x in recorded.items()}
+
+
+def _aliases(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
+    """Parameters, or means of their elements, that only their sum is known of."""
+    means = {}
+    for name, variable in model.free.items():
+        if name in posterior and not variable.distribution.discrete:
+            x = posterior[name]
+            series = x.mean([dim for dim in x.dims if dim not in ("chain", "draw")]).values.ravel()
+            if series.std() > 0:
+                means[name] = series, x.ndim > 2
+    for one, other in combinations(means, 2):
+        r = float(np.corrcoef(means[one][0], means[other][0])[0, 1])
+        if abs(r) > _TOGETHER:
+            several = [name for name in (one, other) if means[name][1]]
+            way = f", or let {several[-1]!r} add up to 0, dist.ZeroSumNormal" if several else ""
+            yield (
+                f"leave {one!r} or {other!r} out{way}, for the data hardly tell them apart "
+                f"(correlation {r:.2f})"
+            )
+
+
+def _summed_out(model: Model, posterior: xr.Dataset, verdict: Verdict) -> Iterator[str]:
+    """Variables drawn worst that can be integrated out."""
+    worst = [x[1].partition("[")[0] for x in (verdict.r_hat, verdict.ess) if x is not None]
+    for name in dict.fromkeys(worst):
+        name = name if name in model.free else name.removesuffix("_raw")
+        if name not in model.free or name not in posterior:
+            continue
+        variable = model.free[name]
+        if posterior[name].isel(chain=0, draw=0).size > _MOST_ELEMENTS:
+            continue
+        with suppress(Exception):
+            model.centred(name).marginalize(variable.tensor).log_density()
+            yield f"fit.marginalize({name!r}), which is integrated out of the density exactly"
