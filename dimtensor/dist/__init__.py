@@ -9,7 +9,6 @@ from dimtensor.dist.families import *  # noqa: F403
 from dimtensor.dist.joint.covariances import LKJCholesky as LKJCholesky
 from dimtensor.dist.joint.covariances import LKJCholeskyCov as LKJCholeskyCov
 from dimtensor.dist.joint.covariances import LKJCorr as LKJCorr
-from dimtensor.dist.joint.covariances import Wishart as Wishart
 from dimtensor.dist.joint.gaussian import CAR as CAR
 from dimtensor.dist.joint.gaussian import ICAR as ICAR
 from dimtensor.dist.joint.gaussian import MatrixNormal as MatrixNormal
@@ -25,8 +24,13 @@ from dimtensor.dist.joint.outcomes import Dirichlet as Dirichlet
 from dimtensor.dist.joint.outcomes import DirichletMultinomial as DirichletMultinomial
 from dimtensor.dist.joint.outcomes import Multinomial as Multinomial
 from dimtensor.dist.joint.outcomes import StickBreaking as StickBreaking
+from dimtensor.dist.joint.wishart import InverseWishart as InverseWishart
+from dimtensor.dist.joint.wishart import InverseWishartCholesky as InverseWishartCholesky
+from dimtensor.dist.joint.wishart import Wishart as Wishart
+from dimtensor.dist.joint.wishart import WishartCholesky as WishartCholesky
 from dimtensor.dist.modifiers.bounds import censored as censored
 from dimtensor.dist.modifiers.bounds import truncated as truncated
+from dimtensor.dist.modifiers.flat import Flat as Flat
 from dimtensor.dist.modifiers.mixtures import custom as custom
 from dimtensor.dist.modifiers.mixtures import mixture as mixture
 from dimtensor.dist.modifiers.transformations import transformed as transformed

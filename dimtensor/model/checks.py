@@ -12,6 +12,7 @@ import numpy as np
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dist.conditions import Condition, is_known
 from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.modifiers.flat import FlatOn
 from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
 from dimtensor.dist.table import Range
 from dimtensor.errors import (
@@ -296,9 +297,9 @@ def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str
     """
     for name, node in free.items():
         variable = model.variables.get(name)
-        if variable is None or not isinstance(variable.distribution, TableDistribution):
-            continue
-        if variable.distribution.name not in ("Flat", "HalfFlat"):
+        d = None if variable is None else variable.distribution
+        flat = isinstance(d, TableDistribution) and d.name in ("Flat", "HalfFlat")
+        if not flat and (not isinstance(d, FlatOn) or d.is_proper):
             continue
         others = [term.node for other, term in terms.items() if other != name]
         if node not in set(toposort(others)):

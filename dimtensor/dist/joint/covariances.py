@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.formulas import LOG_2, LOG_PI
+from dimtensor.dist.formulas import LOG_2
 from dimtensor.dist.joint.vectors import VectorDistribution
 from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.supports.along import running_sums
@@ -15,7 +15,6 @@ from dimtensor.dist.supports.matrix import (
     cholesky_corr,
     cholesky_cov,
     corr_matrix,
-    cov_matrix,
     self_product,
 )
 from dimtensor.errors import DimError, InputError
@@ -24,7 +23,6 @@ from dimtensor.tensor.elementwise import (
     betaln,
     equal,
     exp,
-    gammaln,
     log,
     log1p,
     maximum,
@@ -32,16 +30,21 @@ from dimtensor.tensor.elementwise import (
     square,
     where,
 )
-from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky
-from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
-from dimtensor.tensor.linalg.matrices import matrix
+from dimtensor.tensor.linalg.equations import diagonal
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def _require_pair(name: str, row: Dim, col: Dim) -> None:
+def require_pair(name: str, row: Dim, col: Dim) -> None:
+    """Check that two dims are those of square matrices of a known size.
+
+    Raises
+    ------
+    DimError
+        If they are not.
+    """
     if row.length is None or row.length != col.length or row is col:
         raise DimError(f"{name} takes two dims of one known length, not {row!r} and {col!r}")
 
@@ -85,7 +88,7 @@ class LKJCholesky(VectorDistribution):
     """
 
     def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
-        _require_pair("LKJCholesky", row, col)
+        require_pair("LKJCholesky", row, col)
         self.row, self.col = row, col
         given = {"eta": (eta, "positive")}
         super().__init__(
@@ -142,7 +145,7 @@ class LKJCorr(VectorDistribution):
     """
 
     def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
-        _require_pair("LKJCorr", row, col)
+        require_pair("LKJCorr", row, col)
         self.row, self.col = row, col
         given = {"eta": (eta, "positive")}
         super().__init__("LKJCorr", given, (row, col), corr_matrix(row, col), shared={"eta": ()})
@@ -202,7 +205,7 @@ class LKJCholeskyCov(VectorDistribution):
     """
 
     def __init__(self, row: Dim, col: Dim, eta: Any, sd: Distribution):
-        _require_pair("LKJCholeskyCov", row, col)
+        require_pair("LKJCholeskyCov", row, col)
         self.row, self.col = row, col
         self.sd = as_distribution(sd, "LKJCholeskyCov")
         if sd.event_dims or sd.discrete:
@@ -234,97 +237,3 @@ class LKJCholeskyCov(VectorDistribution):
         rows = without(whole, [self.col, *self.sd.dims])
         deviations, rng = self.sd.draw(rng, rows)
         return deviations * factor, rng
-
-
-class Wishart(VectorDistribution):
-    """A covariance: the sum of nu products x x' of normal vectors of covariance V.
-
-    The density is det(X)^((nu - n - 1) / 2) exp(-tr(V⁻¹ X) / 2) / (2^(nu n / 2) det(V)^(nu / 2)
-    Γ_n(nu / 2)) (R. J. Muirhead, Aspects of Multivariate Statistical Theory, 1982, theorem 3.2.1).
-
-    Parameters
-    ----------
-    nu : DimTensor or number
-        Degrees of freedom, above the number of rows less 1.
-    V : DimTensor, optional
-        Positive definite, over a dim of known length and the same one renamed.
-    chol : DimTensor, optional
-        Or its lower Cholesky factor.
-
-    Raises
-    ------
-    InputError
-        If not exactly one matrix is given, or `nu` is known and too small.
-    DimError
-        If the dims of the matrix are no pair of one known length.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> from dimtensor import dist
-    >>> k = dt.Dim("k", length=2)
-    >>> d = dist.Wishart(3.0, dt.eye(k))
-    >>> float(d.logp(dt.eye(k)).eval().round(4))
-    -3.531
-    """
-
-    def __init__(self, nu: Any, V: Any = None, *, chol: Any = None):
-        if (V is None) == (chol is None):
-            raise InputError("Wishart takes a matrix V, or its lower Cholesky factor chol")
-        _, self.row, self.col = matrix(V if chol is None else chol, None, "Wishart")
-        _require_pair("Wishart", self.row, self.col)
-        given = {"nu": (nu, "positive"), "V": (V, "real"), "chol": (chol, "real")}
-        support = cov_matrix(self.row, self.col)
-        super().__init__("Wishart", given, (self.row, self.col), support, shared={"nu": ()})
-        node = self._parameters["nu"].node
-        if node.kind == "constant" and not float(node.attrs.value) > len(self.row) - 1:
-            raise InputError(
-                f"nu of Wishart is above {len(self.row) - 1}, the number of rows less 1, not "
-                f"{float(node.attrs.value):g}"
-            )
-
-    @property
-    def _factor(self) -> DimTensor:
-        values = self._values
-        return values["chol"] if "chol" in values else cholesky(values["V"], [self.row, self.col])
-
-    def logp(self, x: Any) -> DimTensor:
-        x, p = self._with(x)
-        n, nu, pair = len(self.row), p["nu"], [self.row, self.col]
-        inside = self._support.contains(x)
-        same = equal(arange(self.row), arange(self.col))
-        of_x = cholesky(where(inside, x, where(same, 1.0, 0.0)), pair)
-        factor = self._factor
-        inner = Dim(f"{self.row.short} inside", length=n)
-        trace = square(solve_triangular(factor, of_x.relabel(self.col, inner), pair))
-        logs_x, logs_v = (log(diagonal(each, pair)).sum(self.row) for each in (of_x, factor))
-        gammas = gammaln(0.5 * (nu - arange(self.row))).sum(self.row) + 0.25 * n * (n - 1) * LOG_PI
-        value = (nu - n - 1.0) * logs_x - 0.5 * trace.sum([self.col, inner])
-        value = value - nu * (0.5 * n * LOG_2 + logs_v) - gammas
-        return where(inside, value, -math.inf)
-
-    @property
-    def _scale(self) -> DimTensor:
-        values = self._values
-        return values["V"] if "V" in values else self_product(values["chol"], self.row, self.col)
-
-    def mean(self) -> DimTensor:
-        return self._values["nu"] * self._scale
-
-    def variance(self) -> DimTensor:
-        scale = self._scale
-        own = diagonal(scale, [self.row, self.col])
-        return self._values["nu"] * (square(scale) + own * own.relabel(self.row, self.col))
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        """By the decomposition of M. S. Bartlett, Proc. Royal Society of Edinburgh 53 (1933)."""
-        whole = self._draw_dims(dims)
-        at = arange(self.row)
-        z, rng = rng.normal(0.0, 1.0, dims=whole)
-        sizes, rng = rng.chisquare(self._values["nu"] - at, dims=without(whole, [self.col]))
-        same, below = equal(at, arange(self.col)), arange(self.col) < at
-        lower = where(same, sqrt(sizes), where(below, z, 0.0))
-        inner = Dim(f"{self.row.short} inside", length=len(self.row))
-        second = lower.relabel(self.col, inner).relabel(self.row, self.col)
-        turned = dot(self._factor, second, dims=[self.col]).relabel(inner, self.col)
-        return self_product(turned, self.row, self.col), rng

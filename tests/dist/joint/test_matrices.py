@@ -42,6 +42,52 @@ def test_wishart(form, rng):
     assert st.kstest(quotients, st.chi2(4.5).cdf).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("form", ["V", "chol"])
+def test_inverse_wishart(form, rng):
+    given = {"V": COV, "chol": np.linalg.cholesky(COV)}[form]
+    d = dist.InverseWishart(9.5, **{form: dt.data(given, dims=[K, COL])})
+    oracle = st.invwishart(9.5, COV)
+    x = 0.2 * COV + 0.3 * np.eye(3)
+    np.testing.assert_allclose(logp(d, [K, COL], x), oracle.logpdf(x))
+    np.testing.assert_allclose(d.mean().eval(), oracle.mean())
+    np.testing.assert_allclose(d.variance().eval(), oracle.var())
+    few = dist.InverseWishart(4.0, dt.eye(K, COL))
+    assert np.isnan(few.mean().eval()).all()
+    assert np.isnan(few.variance().eval()).all()
+    assert np.isneginf(logp(d, [K, COL], x - 5 * np.eye(3)))  # not positive definite
+    drawn, _ = d.draw(NumPyDraws(rng), dims=N)
+    drawn = drawn.eval().transpose("n", "k", "k'").values
+    np.testing.assert_allclose(drawn.mean(0), oracle.mean(), atol=0.05)
+    # the inverse is a Wishart matrix
+    u = np.array([1.0, -2.0, 0.5])
+    own = np.einsum("nij,i,j", np.linalg.inv(drawn), u, u) / (u @ np.linalg.inv(COV) @ u)
+    assert st.kstest(own, st.chi2(9.5).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", ["Wishart", "InverseWishart"])
+def test_cholesky_factors_of_wishart_matrices(name, rng):
+    """The density of the matrix, times the Jacobian by differences."""
+    oracle = {"Wishart": st.wishart, "InverseWishart": st.invwishart}[name](9.5, COV)
+    d = getattr(dist, f"{name}Cholesky")(9.5, dt.data(COV, dims=[K, COL]))
+    factor = np.linalg.cholesky(0.4 * COV + 0.3 * np.eye(3))
+    below = np.tril_indices(3)
+
+    def whole(free):
+        lower = np.zeros((3, 3))
+        lower[below] = free
+        return (lower @ lower.T)[below]
+
+    free = factor[below]
+    steps = 1e-6 * np.eye(6)
+    jacobian = [(whole(free + h) - whole(free - h)) / 2e-6 for h in steps]
+    expected = oracle.logpdf(factor @ factor.T) + np.linalg.slogdet(jacobian)[1]
+    np.testing.assert_allclose(logp(d, [K, COL], factor), expected, rtol=1e-7)
+    drawn = d.draw(NumPyDraws(rng), dims=N)[0].eval().transpose("n", "k", "k'").values
+    assert (np.triu(drawn, 1) == 0).all()
+    products = drawn @ drawn.transpose(0, 2, 1)
+    assert (abs(products.mean(0) - oracle.mean()) < 5 * np.sqrt(oracle.var() / N.length)).all()
+
+
 def test_wishart_is_a_parameter_of_models(rng):
     """Its support leads there: the density of free elements integrates to one."""
     pair = dt.Dim("p", length=1)

@@ -41,6 +41,11 @@ OF = {
         lambda s: dist.LKJCholeskyCov(K, ROW, 2.0, dist.HalfNormal(s)), 1.0, 0.9),
     "Wishart nu": (lambda nu: dist.Wishart(nu, table(COV, K, ROW)), 6.0, 6.4),
     "Wishart V": (lambda s: dist.Wishart(6.0, s * table(COV, K, ROW)), 1.0, 0.9),
+    "WishartCholesky": (lambda nu: dist.WishartCholesky(nu, table(COV, K, ROW)), 6.0, 6.4),
+    "InverseWishart nu": (lambda nu: dist.InverseWishart(nu, table(COV, K, ROW)), 6.0, 5.7),
+    "InverseWishart V": (lambda s: dist.InverseWishart(6.0, s * table(COV, K, ROW)), 1.0, 0.9),
+    "InverseWishartCholesky": (
+        lambda s: dist.InverseWishartCholesky(6.0, s * table(COV, K, ROW)), 1.0, 0.9),
     "Dirichlet": (lambda a: dist.Dirichlet(a * dt.ones(K), over=K), 2.0, 2.3),
     "StickBreaking": (lambda a: dist.StickBreaking(a, over=K), 2.0, 2.3),
     "Multinomial": (

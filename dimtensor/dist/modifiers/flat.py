@@ -1,0 +1,135 @@
+"""The flat density, on any support."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim, Dims, sort_dims, union
+from dimtensor.dist.catalogue import TABLE
+from dimtensor.dist.distribution import DimsLike, Distribution, TableDistribution
+from dimtensor.dist.modifiers.wrappers import as_value
+from dimtensor.dist.supports import Real, Support, ends
+from dimtensor.dist.supports.along import AlongDim, Simplex, ZeroSum
+from dimtensor.dist.supports.matrix import CholeskyCorr, CorrMatrix
+from dimtensor.errors import InputError, build_message
+from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.handle import TensorHandle
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class FlatOn(Distribution):
+    """The density 1 on a support."""
+
+    name = "Flat"
+
+    def __init__(self, support: Support):
+        self._support = support
+        bounds = [getattr(support, end, None) for end in ("low", "high")]
+        self._bounds = {
+            end: bound
+            for end, bound in zip(("low", "high"), bounds, strict=True)
+            if isinstance(bound, TensorHandle)
+        }
+        named = [getattr(support, at, None) for at in ("dim", "_row", "_col")]
+        self.event_dims = sort_dims(dim for dim in named if isinstance(dim, Dim))
+        sets = [self.event_dims, *(bound.dims for bound in self._bounds.values())]
+        self._dims = sort_dims(union(sets, "Flat"))
+
+    @property
+    def parameters(self) -> Mapping[str, DimTensor]:
+        return self._bounds
+
+    @property
+    def dims(self) -> Dims:
+        return self._dims
+
+    @property
+    def support(self) -> Support:
+        return self._support
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether the integral is finite."""
+        if isinstance(self._support, ZeroSum):
+            return False
+        if isinstance(self._support, (Simplex, CholeskyCorr, CorrMatrix)):
+            return True
+        return all(end is not None for end in ends(self._support))
+
+    def __repr__(self) -> str:
+        return f"Flat({self._support!r})"
+
+    def logp(self, x: Any) -> DimTensor:
+        x = as_value(x, self)
+        return where(self._support.resolve(x).contains(x), 0.0, -math.inf)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        """Not defined: the integral of the density may be infinite.
+
+        Raises
+        ------
+        GraphError
+            Always.
+        """
+        raise self._missing("draw", "it is the density of a prior, and may be improper")
+
+
+def Flat(support: Support | None = None) -> Distribution:
+    """The density 1 for all numbers, or on a support: no prior information.
+
+    Stan has it for parameters that are declared and get no distribution. Between bounds that are
+    variables it is still 1, where that of ``dist.Uniform`` is divided by their distance.
+
+    Parameters
+    ----------
+    support : Support, optional
+        Such as ``dt.positive``, ``dt.bounded(0, 10)`` or ``dt.simplex(k)``. Dims along which
+        elements belong together are named.
+
+    Returns
+    -------
+    Distribution
+        Without draws. It is improper unless the support is bounded.
+
+    Raises
+    ------
+    InputError
+        If it is no support of real numbers, or one whose dims are not named.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor import dist
+    >>> k = dt.Dim("k", length=2)
+    >>> p = dt.rv("p", dist.Flat(dt.simplex(k)))
+    >>> dist.Flat(dt.simplex(k)).logp(dt.data([0.25, 0.75], dims=k)).item(), p.sizes
+    (0.0, {'k': 2})
+    """
+    if support is None:
+        return TableDistribution(TABLE["Flat"], {})
+    if not isinstance(support, Support) or support.discrete:
+        raise InputError(
+            build_message(
+                f"Flat takes a support of real numbers, not {support!r}",
+                hint="dist.Flat(dt.positive), dist.Flat(dt.bounded(0, 10)), "
+                "dist.Flat(dt.simplex(dim))",
+            )
+        )
+    if isinstance(support, Real):
+        return TableDistribution(TABLE["Flat"], {})
+    d = FlatOn(support)
+    along = isinstance(support, AlongDim) or hasattr(support, "_row")
+    if along and len(d.event_dims) != (1 if isinstance(support, AlongDim) else 2):
+        raise InputError(
+            build_message(
+                f"Flat: elements belong together along dims of {support!r}, which are named here",
+                hint=f"dist.Flat(dt.{support.name}(dim))"
+                if isinstance(support, AlongDim)
+                else f"dist.Flat(dt.{support.name}(row, col))",
+            )
+        )
+    return d
