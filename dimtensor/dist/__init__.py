@@ -30,7 +30,7 @@ from dimtensor.dist.joint.wishart import Wishart as Wishart
 from dimtensor.dist.joint.wishart import WishartCholesky as WishartCholesky
 from dimtensor.dist.modifiers.bounds import censored as censored
 from dimtensor.dist.modifiers.bounds import truncated as truncated
-from dimtensor.dist.modifiers.flat import Flat as Flat
+from dimtensor.dist.modifiers.flat import Flat as Flat  # type: ignore[assignment]
 from dimtensor.dist.modifiers.mixtures import custom as custom
 from dimtensor.dist.modifiers.mixtures import mixture as mixture
 from dimtensor.dist.modifiers.transformations import transformed as transformed

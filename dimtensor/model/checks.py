@@ -229,7 +229,8 @@ def check_inside(model: Model, changed: Collection[str]) -> None:
             continue
         inputs = put(node.inputs, partial(_value_of, model))
         d = node.attrs.law.of(inputs)
-        value = make_data((known if known.complete else known.filled(1.0)).given, dims=node.dims)
+        given = (known if known.complete else known.filled(1.0)).given
+        value = make_data(given, dims=node.dims, name=name)
         single = known.complete or not d.event_dims
         found = [x for x in d._conditions(value) if is_known(x.holds)] if single else []
         conditions += [(name, one) for one in found]

@@ -121,6 +121,7 @@ class Model(Parametrising, ByName):
         self.observed = Observations()
         self._missing: dict[str, str] = {}
         self._kept: dict[str, xr.DataArray] = {}
+        self._unchecked: frozenset[str] = frozenset()
         self._noncentred: frozenset[str] = frozenset()
         self._marginal: dict[str, Any] = {}
         self._associative_scan = False
@@ -197,7 +198,8 @@ class Model(Parametrising, ByName):
         """
         other = self._copy()
         other._add_data({**as_mapping(data, "data"), **by_name})
-        checks.check_inside(other, [n for n, x in other.data.items() if x is not self.data.get(n)])
+        changed = {n for n, x in other.data.items() if x is not self.data.get(n)}
+        other._unchecked = self._unchecked | changed
         return other
 
     def observe(
@@ -330,6 +332,8 @@ class Model(Parametrising, ByName):
 
     @cached_property
     def _density(self) -> LogDensity:
+        # not before: of other data, predictions may be all that is asked for
+        checks.check_inside(self, self._unchecked)
         return log_density(self)
 
     def log_density(self) -> LogDensity:

@@ -135,9 +135,10 @@ def test_bounds_are_looked_at_when_their_values_are_known():
     assert seen.with_data({high: 2.0}).log_density().size == 0
     message = rf"'y' {OUTSIDE}: 1 of 3\n(.|\n)*at: 'k=c'"
     with pytest.raises(InputError, match=message):
-        seen.with_data({high: 1.5})
+        seen.with_data({high: 1.5}).log_density()
     with pytest.raises(InputError, match=message):
         model.with_data({high: 1.5}).observe(y=ZEROS)
+    assert seen.with_data({high: 1.5}).observed  # predictions ask for no density
     top = dt.rv("top", dist.Normal(0.0, 1.0))
     cut = dt.Model(dt.rv("y", dist.truncated(dist.Normal(m(), 1.0), upper=top), dims=K))
     with pytest.raises(InputError, match=message):

@@ -29,7 +29,7 @@ class FlatOn(Distribution):
     def __init__(self, support: Support):
         self._support = support
         bounds = [getattr(support, end, None) for end in ("low", "high")]
-        self._bounds = {
+        self._bounds: dict[str, Any] = {
             end: bound
             for end, bound in zip(("low", "high"), bounds, strict=True)
             if isinstance(bound, TensorHandle)
