@@ -8,6 +8,7 @@ import pytest
 import scipy.special
 
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.kernels.native.functions import library
 from dimtensor.ops.special import i0e, i1e
 
 pytestmark = pytest.mark.compiled
@@ -86,9 +87,14 @@ def function(operation):
     return kernel.native.bind()
 
 
+OF_SCIPY = 8.0  # the largest error of SciPy's functions, which are called without fused arithmetic
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_errors_in_units_of_the_last_place(name):
     operation, exact, values, most = CASES[name]
+    if name in ("i0e", "i1e") and not library.has_vectors(name):
+        most = OF_SCIPY
     (found,) = function(operation)(values)
     for x, value in zip(values, found, strict=True):
         expected = exact(decimal.Decimal(float(x)))
