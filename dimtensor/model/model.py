@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import check_backend
-from dimtensor.compile.function import node_of
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
@@ -23,6 +22,7 @@ from dimtensor.model.missing import read_observation, refuse_readers
 from dimtensor.model.observations import Observations
 from dimtensor.model.parts.by_name import ByName
 from dimtensor.model.parts.parametrising import Parametrising
+from dimtensor.model.predictive.drawing import output_of
 from dimtensor.model.predictive.generation import held
 from dimtensor.model.variables import Variable, find
 from dimtensor.spellings import spelled, spelled_methods
@@ -115,7 +115,7 @@ class Model(Parametrising, ByName):
     ):
         self.backend: BackendName = check_backend(backend)
         self._written: list[str] = []
-        self._set(tuple(wrap(node_of(x)) for x in outputs))
+        self._set(tuple(wrap(output_of(x)) for x in outputs))
         self.data: dict[str, xr.DataArray] = {}
         self._numbered: dict[str, tuple[str, ...]] = {}  # axes of data that have row numbers
         self.observed = Observations()

@@ -1115,6 +1115,36 @@ def predictions_over_another_dim():
     _regression(data={LATE: [1.0]}).predict(draws, seed=1, dims={OBS: dt.Dim("place", coords=[1])})
 
 
+@building
+def model_of_a_list():
+    score = dt.rv("score", dist.Normal(0.0, 1.0))
+    dt.Model([score, dt.rv("a", dist.Normal(score, 1.0))])
+
+
+@building
+def marginalize_a_list():
+    a = dt.rv("a", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(a, 1.0))
+    dt.Model(y, backend="python").observe(y=1.0).marginalize([a])
+
+
+@building
+def recover_from_other_draws():
+    a = dt.rv("a", dist.Normal(0.0, 1.0))
+    z = dt.rv("z", dist.Bernoulli(0.5))
+    y = dt.rv("y", dist.Normal(a + z, 1.0))
+    draws = xr.Dataset({"b": (("chain", "draw"), np.zeros((1, 2)))})
+    dt.Model(y, backend="python").observe(y=1.0).marginalize(z).recover(draws, seed=1)
+
+
+@building
+def predictions_of_unnamed_data():
+    y = dt.rv("y", dist.Normal(dt.data([1.0, 2.0], dims=dt.Dim("k", coords=["a", "b"])), 1.0))
+    draws = xr.Dataset({"b": (("chain", "draw"), np.zeros((1, 2)))})
+    longer = dt.Dim("k", coords=["a", "b", "c"])
+    dt.Model(y, backend="python").predict(draws, seed=1, dims={y.dims[0]: longer})
+
+
 # -- what is summed out ---------------------------------------------------------------------------
 
 KIND = dt.Dim("kind", coords=["low", "high"])

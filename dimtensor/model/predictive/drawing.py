@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
+from dimtensor.compile.function import node_of
 from dimtensor.dims import Binding, Dim, RowNumbers
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
@@ -79,6 +80,13 @@ class Drawing(ABC):
         InputError
             If the model has none.
         """
+        if isinstance(key, (list, tuple, set)):
+            raise InputError(
+                build_message(
+                    f"{what}s are given one by one, and not in a {type(key).__name__}",
+                    hint=f"without brackets: {', '.join(map(spoken, key))}",
+                )
+            )
         name = key.node.name if isinstance(key, TensorHandle) else key
         if not isinstance(name, str) or name not in known:
             guess = did_you_mean(name, list(known)) if isinstance(name, str) else ""
@@ -404,6 +412,32 @@ class Drawing(ABC):
             if node.kind == "data" and name not in self.data
         }
         return {**own, **self.data}
+
+
+def output_of(x: Any) -> Node:
+    """What a model is given as an output.
+
+    Raises
+    ------
+    InputError
+        If it is no tensor.
+    """
+    if not isinstance(x, (list, tuple, set, dict)):
+        return node_of(x)
+    hint = f"dt.Model({', '.join(map(spoken, x)) or 'y'})"
+    if isinstance(x, dict):
+        hint = "dt.Model(y, data={...}) has values of inputs, dt.Model(y).observe({...}) observes"
+    raise InputError(
+        build_message(
+            f"a model takes its outputs one by one, and is given a {type(x).__name__}", hint=hint
+        )
+    )
+
+
+def spoken(x: Any) -> str:
+    """What somebody probably calls a variable."""
+    name = x.node.name if isinstance(x, TensorHandle) else None
+    return name if isinstance(name, str) and name.isidentifier() else repr(name or x)
 
 
 def _check_told(told: Mapping[Dim, Any], targets: Mapping[str, Node]) -> None:
