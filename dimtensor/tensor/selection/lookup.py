@@ -296,7 +296,8 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
     else:
         integers = getattr(key, "dtype", np.dtype(object)).kind in "iu" and np.ndim(key) == 1
         items = key.tolist() if integers else key
-        integers = integers or (isinstance(items, list) and items and all(map(is_position, items)))
+        listed = isinstance(items, list) and len(items) > 0
+        integers = integers or (listed and all(map(is_position, items)))
         given = repr(items) if integers and len(items) <= 8 else "positions"
     if integers:
         raise LabelError(
