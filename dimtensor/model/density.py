@@ -232,6 +232,35 @@ class Placed:
         message = f"observations of {name!r} are left out along all of {names}, or none"
         return where(check(every | logical_not(kept.any(whole)), message, every), term, 0.0)
 
+    def ahead(self, name: str) -> DimTensor | None:
+        """Log densities of elements of a series given those before; None for what is no series.
+
+        Raises
+        ------
+        GraphError
+            If only that of the whole series is known.
+        """
+        d = self.distributions[name]
+        if name in self.summed:
+            return None
+        found = getattr(d, "_logp_ahead", None)
+        if found is not None:
+            ahead: DimTensor = found(self.parameters.get(name, self.values[name]))
+            return ahead
+        inner: Any = d
+        while inner is not None and not hasattr(inner, "_logp_ahead"):
+            inner = getattr(inner, "base", None)
+        if inner is None:
+            return None
+        raise GraphError(
+            build_message(
+                f"there is no log density of each element of {name!r} given those before it: "
+                f"{d.name} has one of the whole series",
+                [(name, repr(d))],
+                "log_likelihood(post) is that of the series",
+            )
+        )
+
     def _refuse_parts(self, name: str, whole: list[str]) -> None:
         """Refuse to leave out some of the elements that have one log density together."""
         there = self.model.observed[name].notnull()
@@ -322,6 +351,8 @@ def evaluate_terms(
             wanted = summed.of(names, which == "ahead")
     else:
         wanted = {name: placed._term(name, model.variables[name]) for name in names}
+    if which == "ahead":
+        wanted |= {n: x for n in names if (x := placed.ahead(n)) is not None}
     if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):
         values: Any = {}
         for key, value in point.items():

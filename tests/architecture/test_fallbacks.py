@@ -23,6 +23,8 @@ FALLS_BACK = {
     "compile/test_levels.py::test_what_runs_is_said": "complex numbers",
     "differential/test_systematic.py::test_every_pair":
         "batched decompositions, reshapes of batched selections",
+    "interop/with_pymc/test_from_pymc.py::test_the_result_of_a_custom_op_has_another_shape":
+        "operations of others",
     "interop/with_pymc/test_gallery.py::test_densities_that_kernels_leave_to_numba":
         "SciPy's splines, updates where a mask of unknowns is true",
     "interop/test_pytensor_mode.py::test_a_split_that_does_not_fit_has_pytensors_error":

@@ -175,6 +175,10 @@ class Series(Distribution):
         DimError
             If the values lack the dim of the series.
         """
+        return self._logp_ahead(x).sum(self.over)
+
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """Log densities of elements given those before them."""
         value = wrap(as_node(x, what="a value of Series"))
         if self.over not in value.dims:
             raise DimError(f"a value of Series lacks {self.over.title}, the dim of the series")
@@ -185,7 +189,7 @@ class Series(Distribution):
             d, after = self._step(state, x)
             return after(element), d.logp(element)
 
-        return scan(step, init, (value, self._sequences()), self.over)[1].sum(self.over)
+        return scan(step, init, (value, self._sequences()), self.over)[1]
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())

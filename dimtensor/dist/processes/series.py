@@ -102,6 +102,16 @@ class RandomWalk(VectorDistribution):
         later = self._all(self.step, _later(self.step, self.over).logp(steps))
         return first + later.sum([dim for dim in along if dim in later.dims])
 
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """Log densities of elements given those before them."""
+        x, _ = self._with(x)
+        steps = x - x.shift({self.over: 1}, fill_value=0.0)
+        first, later = (
+            value.sum([dim for dim in self.event_dims if dim in value.dims and dim != self.over])
+            for value in (self.start.logp(x), self.step.logp(steps))
+        )
+        return where(equal(arange(self.over), 0), first, later)
+
     def _all(self, part: Distribution, value: DimTensor) -> DimTensor:
         """The sum over elements of the event that are independent ones of a part."""
         apart = [dim for dim in self.event_dims if dim not in part.event_dims and dim in value.dims]
@@ -255,6 +265,16 @@ class AR(VectorDistribution):
         before = [dim for dim in first.dims if dim not in x.dims] or [self.over]
         return self.start.logp(first).sum(before) + noise.sum(along)
 
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """Log densities of elements given those before them."""
+        x, p = self._with(x)
+        center = p["constant"]
+        for by in range(1, len(self.lag) + 1):
+            before = x.shift({self.over: by}, fill_value=0.0)
+            center = center + p["rho"].isel({self.lag: by - 1}) * before
+        later = -0.5 * square((x - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
+        return where(arange(self.over) < len(self.lag), self.start.logp(x), later)
+
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
@@ -348,6 +368,15 @@ class MarkovChain(VectorDistribution):
         moves = logs.isel({self.labels: before, self.following: after})
         along = [dim for dim in after.dims if dim not in x.dims] or [self.over]
         return first + moves.sum(along)
+
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """Log probabilities of labels given those before them."""
+        x = as_positions(x, self.labels, self.name)
+        p = self._values
+        before = x.shift({self.over: 1}, fill_value=0)
+        moves = log(p["move"]).isel({self.labels: before, self.following: x})
+        first = log(p["start"]).isel({self.labels: x})
+        return where(equal(arange(self.over), 0), first, moves)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())

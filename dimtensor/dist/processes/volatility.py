@@ -68,6 +68,10 @@ class GARCH11(VectorDistribution):
         super().__init__("GARCH11", given, (over,), real)
 
     def logp(self, x: Any) -> DimTensor:
+        return self._logp_ahead(x).sum(self.over)
+
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """Log densities of elements given those before them."""
         x, p = self._with(x)
         before = square(x).shift({self.over: 1}, fill_value=0.0)
         later = arange(self.over) > 0
@@ -82,8 +86,7 @@ class GARCH11(VectorDistribution):
             return where(is_later, following, variance)
 
         variance = cumulate(step, init=start, xs=(before, later), over=self.over)
-        terms = -0.5 * (square(x) / variance + log(variance)) - HALF_LOG_2PI
-        return terms.sum(self.over)
+        return -0.5 * (square(x) / variance + log(variance)) - HALF_LOG_2PI
 
     def mean(self) -> DimTensor:
         return 0.0 * self.variance()
@@ -189,6 +192,16 @@ class EulerMaruyama(VectorDistribution):
         # a diffusion without dims counts for every step
         terms = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
         return sum_over_first(x, self.over, self.start.logp) + terms.sum(along)
+
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """Log densities of elements given those before them."""
+        x, p = self._with(x)
+        before = x.shift({self.over: 1}, fill_value=0.0)
+        drift, diffusion = self._coefficients(before, p)
+        sigma = sqrt(p["dt"]) * diffusion
+        z = (x - before - p["dt"] * drift) / sigma
+        later = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
+        return where(equal(arange(self.over), 0), self.start.logp(x), later)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())

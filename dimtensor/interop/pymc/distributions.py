@@ -211,6 +211,29 @@ class Laws:
         first, later = self.of(start, inner, name), self.of(step, inner, name)
         return dist.RandomWalk(later, over=axes[at], start=first)
 
+    def _autoregression(self, node: Any, axes: Axes, name: str) -> Distribution:
+        rhos, sigma, start, *_ = node.inputs
+        *batch, over = axes
+        if over is None:
+            raise UnknownLawError
+        n = node.op.ar_order
+        lag, constant = Dim(f"{name}_lag", length=n), 0.0
+        if node.op.constant_term:
+            constant, rhos = self._value(rhos[..., 0], tuple(batch)), rhos[..., 1:]
+        if rhos.type.shape[-1] is None:
+            rhos = pt.specify_shape(rhos, (*[None] * (rhos.type.ndim - 1), n))
+        if rhos.type.shape[-1] != n:
+            raise UnknownLawError
+        return dist.AR(
+            self._value(rhos, tuple(batch), (lag,)),
+            self._value(sigma, tuple(batch)),
+            over=over,
+            # parameters that differ among the first elements are left to PyMC
+            start=self.of(start, (*batch, None), name),
+            lag=lag,
+            constant=constant,
+        )
+
     # -- distributions of distributions ------------------------------------------------------------
 
     def _mixture(self, node: Any, axes: Axes, name: str) -> Distribution:
@@ -254,6 +277,7 @@ class Laws:
 
 
 _METHODS: dict[str, Callable[[Laws, Any, Axes, str], Distribution]] = {
+    "AutoRegressiveRV": Laws._autoregression,
     "CategoricalRV": Laws._categorical,
     "CensoredRV": Laws._censored,
     "DirichletMultinomialRV": Laws._dirichlet_multinomial,

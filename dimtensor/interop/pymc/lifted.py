@@ -10,6 +10,7 @@ from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.wrappers import Wrapper
 from dimtensor.dist.supports import Support, real
+from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.interop.pymc.expressions import Expressions
@@ -129,6 +130,25 @@ class LiftedDensity(Distribution):
     def logp(self, x: Any) -> DimTensor:
         value = wrap(as_node(x, self._nodes, f"a value of {self.name}"))
         return self.function(0, value, self.axes, list(self._given.values()), self.cores, self.out)
+
+    def _logp_ahead(self, x: Any) -> DimTensor:
+        """The log density, where elements are independent of each other.
+
+        Raises
+        ------
+        GraphError
+            If there is one of several elements together.
+        """
+        if self.event_dims:
+            raise GraphError(
+                build_message(
+                    "there is no log density of each element given those before it: that of "
+                    f"PyMC's {self.name} is of all elements together",
+                    [(self.name, ", ".join(self._given))],
+                    "log_likelihood(post) is that of all",
+                )
+            )
+        return self.logp(x)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         op, tensors, cores = self.drawn

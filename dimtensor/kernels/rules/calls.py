@@ -124,10 +124,10 @@ def call_numba(e: Emitter, node: Apply) -> None:
             e.lines.append(Assign(scalar, Wrapped("unbox", result)))
             e.scalars[variable] = scalar
         else:
-            ordered = result
-            if result.rank > 1:  # LAPACK's results are in column order
-                ordered = e.array(variable)
-                e.lines.append(Bind(ordered, Wrapped("contiguous", result)))
+            # LAPACK's results are in column order, those of Python's functions in one that numba
+            # does not know
+            ordered = e.array(variable)
+            e.lines.append(Bind(ordered, Wrapped("contiguous", result)))
             finish(e, variable, Place(ordered, early=False))
 
 

@@ -79,7 +79,8 @@ class Evaluating(Approximating):
             Draws of the free variables.
         one_step_ahead : bool, optional
             Where a chain is summed out, elements of what depends on it are not independent of each
-            other. With this the log density of each is that given all elements before it.
+            other. With this the log density of each is that given all elements before it, as it is
+            for elements of series: AR, walks, GARCH, Markov chains, `dist.Series`.
         grouped : bool, optional
             Elements that share what is summed out have one log density, those of a subject or of
             a whole chain, and variables that share it do, under all of their names. It is that of
@@ -96,7 +97,7 @@ class Evaluating(Approximating):
             If nothing is observed.
         GraphError
             If elements share what is summed out, and are asked for neither one step ahead nor in
-            groups.
+            groups; or one step ahead, where only the density of a whole series is known.
 
         Examples
         --------

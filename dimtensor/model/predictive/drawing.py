@@ -172,7 +172,8 @@ class Drawing(ABC):
             Other values of inputs, of other lengths and labels.
         seed : int
         names : iterable of str or DimTensor, optional
-            What is drawn or computed: by default the outputs of the model.
+            What is drawn or computed: by default the outputs of the model; without new data those
+            that are random variables, as the posterior has the named expressions.
         dims : dict of Dim to Dim, int or labels, optional
             A wider dim: elements with a known label keep their draws, others are drawn from their
             distribution given the variables that it depends on. Where elements belong together
@@ -222,6 +223,10 @@ class Drawing(ABC):
         # what depends on no variable that is given is drawn as often
         told |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
         targets = model._targets(names)
+        if names is None and not (data or dims):
+            # named expressions of the same data are beside the variables that they are made of
+            drawn_ones = {name: node for name, node in targets.items() if node.kind == "rv"}
+            targets = drawn_ones or targets
         _check_told(told, targets)
         model._check_lengths(targets, draws, wider)
         # along a dim that gets its length from new data elements are others

@@ -10,6 +10,8 @@ import numpy as np
 import pytensor
 import pytest
 import xarray as xr
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
 from scipy import stats
 
 import dimtensor as dt
@@ -195,6 +197,52 @@ def test_groups_of_draws_are_those_of_pymc():
     assert "mu" not in post["posterior_predictive"]
 
 
+def test_predictions_are_beside_what_is_observed():
+    with pm.Model(coords={"k": range(4)}) as theirs:
+        mu = pm.Normal("mu")
+        pm.Deterministic("mean", mu * np.arange(4.0), dims="k")
+        x = pm.Data("x", np.ones(4), dims="k")
+        mean = pm.Deterministic("scaled", mu * x, dims="k")
+        pm.Normal("y", mean, 1, observed=np.arange(4.0), dims="k")
+    ours = read(theirs)
+    post = ours.predict(ours.laplace(3, seed=1), seed=1)
+    assert set(post["posterior_predictive"].data_vars) == set(post["observed_data"].data_vars)
+    assert {"mean", "scaled"} <= set(post["posterior"].data_vars)
+    asked = ours.predict(post, names=["mean"], seed=1)["posterior_predictive"]
+    assert list(asked.data_vars) == ["mean"]
+    new = ours.predict(post, {"x": np.zeros(4)}, seed=1)["predictions"]
+    assert set(new.data_vars) == {"mean", "scaled", "y"}
+
+
+def test_elements_of_an_autoregression_given_those_before():
+    seen = np.random.default_rng(1).normal(size=7)
+    with pm.Model() as theirs:
+        rho = pm.Normal("rho", 0, 0.5, shape=3)
+        start = pm.Normal.dist(0, 2, shape=2)
+        pm.AR("y", rho, 0.7, init_dist=start, constant=True, observed=seen)
+    ours = read(theirs)
+    assert ours.variables["y"].distribution.name == "AR"
+    rho = np.array([0.1, 0.5, -0.2])
+    post = xr.Dataset({"rho": (("chain", "draw", "rho_dim_0"), rho[None, None])})
+    found = ours.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["y"]
+    means = np.array([rho @ [1.0, seen[t - 1], seen[t - 2]] for t in range(2, 7)])
+    expected = [*stats.norm.logpdf(seen[:2], 0, 2), *stats.norm.logpdf(seen[2:], means, 0.7)]
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-12)
+    whole = ours.log_likelihood(post)["log_likelihood"]["y"]
+    np.testing.assert_allclose(whole[0, 0], sum(expected), rtol=1e-12)
+
+
+def test_series_of_pymc_have_one_density():
+    with pm.Model() as theirs:
+        mu = pm.Normal("mu")
+        init = pm.MvNormal.dist(np.array([1.0, 2.0]), np.eye(2))
+        pm.AR("y", mu * np.ones(2), 1.0, init_dist=init, observed=np.arange(5.0))
+    ours = read(theirs)
+    post = xr.Dataset({"mu": (("chain", "draw"), [[0.3]])})
+    with pytest.raises(dt.GraphError, match=r"(?s)given those before it: that of PyMC's Auto"):
+        ours.log_likelihood(post, one_step_ahead=True)
+
+
 def test_what_has_no_counterpart_is_refused_by_name():
     with pm.Model() as theirs:
         pm.Normal("y", pm.Normal.dist(0, 1), 1)
@@ -299,6 +347,32 @@ def test_shapes_that_depend_on_random_numbers_are_refused():
         pm.Deterministic("some", x[x > 0])
     with pytest.raises(dt.GraphError, match="the shape of 'some' depends on random numbers"):
         read(theirs)
+
+
+class Doubled(Op):
+    """An operation that only Python performs, whose result numba knows no order of."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, storage):
+        storage[0][0] = 2.0 * inputs[0]
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [2.0 * cotangents[0]]
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.falls_back
+@pytest.mark.filterwarnings("ignore:Numba will use object mode to run:UserWarning")
+def test_the_result_of_a_custom_op_has_another_shape():
+    with pm.Model() as theirs:
+        y = Doubled()(pm.Normal("x", shape=6)).reshape((2, 3))
+        pm.Normal("y", y, 1, observed=np.zeros((2, 3)))
+    check_agreement(theirs, dt.from_pymc(theirs, backend="numba"), unconstrained=True)
 
 
 def flat_shapes():

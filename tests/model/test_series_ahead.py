@@ -1,0 +1,94 @@
+"""Log densities of elements of observed series, given those before them."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dimtensor as dt
+from dimtensor import dist
+
+T = dt.Dim("t", length=5)
+SEEN = np.array([0.3, -0.5, 1.2, 0.4, -0.1])
+BEFORE = SEEN[:-1]
+
+
+def walk(mu):
+    return dist.GaussianRandomWalk(mu, 0.5, over=T, start=dist.Normal(0.0, 2.0))
+
+
+def autoregression(mu):
+    rho = mu * dt.data([0.5], dims=dt.Dim("lag", length=1))
+    return dist.AR(rho, 0.5, over=T, start=dist.Normal(0.0, 2.0))
+
+
+def volatility(mu):
+    return dist.GARCH11(mu, 0.2, 0.3, 1.5, over=T)
+
+
+def diffusion(mu):
+    start = dist.Normal(0.0, 2.0)
+    return dist.EulerMaruyama(lambda x, r: (-r * x, 0.5), 0.1, over=T, start=start, r=mu)
+
+
+def series(mu):
+    def step(before, mu):
+        return dist.Normal(mu * before, 0.5), lambda value: value
+
+    return dist.Series(step, 1.0, over=T, mu=mu)
+
+
+def variances(mu):
+    found = [1.5**2]
+    for x in BEFORE:
+        found.append(mu + 0.2 * x**2 + 0.3 * found[-1])
+    return np.array(found)
+
+
+def normal(first, means, sigma):
+    return np.array([first, *stats.norm.logpdf(SEEN[1:], means, sigma)])
+
+
+FIRST = stats.norm.logpdf(SEEN[0], 0, 2)
+EXPECTED = {
+    walk: lambda mu: normal(FIRST, BEFORE + mu, 0.5),
+    autoregression: lambda mu: normal(FIRST, 0.5 * mu * BEFORE, 0.5),
+    volatility: lambda mu: stats.norm.logpdf(SEEN, 0, np.sqrt(variances(mu))),
+    series: lambda mu: stats.norm.logpdf(SEEN, mu * np.array([1.0, *BEFORE]), 0.5),
+    diffusion: lambda mu: normal(FIRST, BEFORE - 0.1 * mu * BEFORE, 0.5 * np.sqrt(0.1)),
+}
+
+
+@pytest.mark.parametrize("law", EXPECTED)
+def test_elements_of_a_series_are_told_apart(law):
+    mu = dt.rv("mu", dist.Gamma(2.0, 2.0))
+    fit = dt.Model(dt.rv("y", law(mu)), backend="python").observe(y=SEEN)
+    post = fit.laplace(3, seed=1)
+    found = fit.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["y"]
+    expected = [EXPECTED[law](mu) for mu in post["posterior"]["mu"].values[0]]
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+    whole = fit.log_likelihood(post)["log_likelihood"]["y"]
+    np.testing.assert_allclose(whole[0], np.sum(expected, axis=1), rtol=1e-12)
+
+
+def test_labels_of_a_chain_are_told_apart():
+    sky = dt.Dim("sky", coords=["dry", "wet"])
+    start = dt.rv("start", dist.Dirichlet(dt.ones(sky), over=sky))
+    moves = np.array([[0.9, 0.1], [0.4, 0.6]])
+    move = dt.data(moves, dims=[sky, sky.rename()])
+    y = dt.rv("y", dist.MarkovChain(start, move, over=T))
+    codes = np.array([1, 0, 0, 1, 1])
+    fit = dt.Model(y, backend="python").observe(y=np.array(["dry", "wet"])[codes])
+    post = fit.laplace(3, seed=1)
+    found = fit.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["y"]
+    first = np.log(post["posterior"]["start"].sel(sky="wet"))
+    np.testing.assert_allclose(found.isel(t=0), first, rtol=1e-12)
+    later = np.log(moves[codes[:-1], codes[1:]])
+    np.testing.assert_allclose(found.isel(t=slice(1, None))[0], [later] * 3, rtol=1e-12)
+
+
+def test_a_series_of_which_a_part_counts_has_one_density():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    fit = dt.Model(dt.rv("y", dist.weighted(walk(mu), 2.0)), backend="python").observe(y=SEEN)
+    post = fit.laplace(3, seed=1)
+    with pytest.raises(dt.GraphError, match=r"of each element of 'y' given those before it: w"):
+        fit.log_likelihood(post, one_step_ahead=True)
