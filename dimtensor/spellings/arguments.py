@@ -80,9 +80,12 @@ def _refusal(
         guess = "" if hint else did_you_mean(option, list(parameters))
         return ArgumentError(build_message(f"{name} takes no {option!r}{guess}", details, hint))
     positional = [x for x, each in parameters.items() if each.kind in _POSITIONAL]
-    if len(args) > len(positional) and "*" not in "".join(map(str, parameters.values())):
-        text = f"{name} takes {len(positional)} arguments without names, and is given {len(args)}"
-        return ArgumentError(build_message(text, details))
+    any_number = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters.values())
+    if len(args) > len(positional) and not any_number:
+        many = f"{len(positional)} argument{'' if len(positional) == 1 else 's'} without names"
+        text = f"{name} takes {many}, and is given {len(args)}"
+        hint = _with_names(name, args, len(positional), parameters)
+        return ArgumentError(build_message(text, details, hint))
     given = {*positional[: len(args)], *kwargs}
     missing = [
         x for x, each in parameters.items()
@@ -95,6 +98,20 @@ def _refusal(
     return ArgumentError(
         build_message(f"{name} needs {' and '.join(map(repr, missing))}", details, hint)
     )
+
+
+def _with_names(
+    name: str, args: Sequence[Any], positional: int, parameters: Mapping[str, Parameter]
+) -> str | None:
+    """The call with names for the arguments that need them, in the order in which they are."""
+    by_name = [x for x, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
+    names = ["tune", "chains"] if name == "sample" else by_name  # as in PyMC
+    rest = args[positional:]
+    if len(rest) > len(names):
+        return None
+    shown = [*map(_shown, args[:positional])]
+    shown += [f"{key}={_shown(value)}" for key, value in zip(names, rest, strict=False)]
+    return f"{name}({', '.join(shown)})"
 
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

@@ -202,3 +202,18 @@ def test_ordered_numbers_with_a_mean_each():
 def test_cutpoints_that_are_a_list():
     with pytest.raises(dt.InputError, match="cutpoints of OrderedLogistic: nothing says which"):
         dist.OrderedLogistic(0.0, [-1.0, 1.0], over=K)
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (lambda fit: fit.sample(100, 100, 2), r"sample\(100, tune=100, chains=2\)"),
+        (lambda fit: fit.laplace(100, 1), r"laplace\(100, seed=1\)"),
+        (lambda fit: fit.observe({"y": 1.0}, "drop"), r"observe\(..., missing='drop'\)"),
+    ],
+)
+def test_arguments_that_need_names_get_them(act, says):
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+    with pytest.raises(dt.DimtensorError, match=f"without names, and is given(.|\n)*hint: {says}"):
+        act(fit)
