@@ -286,7 +286,8 @@ def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
     Parameters
     ----------
     d : Distribution
-        With a formula of `logcdf`.
+        With a formula of `logcdf`; of a discrete one without, probabilities are summed up from its
+        lowest value, if the bounds are numbers.
     lower, upper : number or DimTensor, optional
         Infinite ones are none, of single elements, too.
 
@@ -298,6 +299,8 @@ def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
     ------
     InputError
         If there is no bound, or numbers are out of order.
+    GraphError
+        If the probability beyond a bound has neither a formula nor a sum.
 
     Examples
     --------

@@ -23,8 +23,8 @@ _MOST = 10_000  # terms of a sum
 class Summed(Distribution):
     """A discrete distribution with probabilities that are sums from one number to another.
 
-    Where values above the last number are possible, `logsf` is that of values up to it, and there
-    is no `logcdf`.
+    Where values above the last number are possible, `logcdf` and `logsf` are those of values up to
+    it.
     """
 
     discrete = True
@@ -62,7 +62,8 @@ class Summed(Distribution):
         return where(isnan(x), math.nan, total)
 
     def logcdf(self, x: Any) -> DimTensor:
-        if not self.is_whole:
+        up_to = _number(x)
+        if not self.is_whole and (up_to is None or up_to >= self._first + len(self._dim)):
             raise self._missing("logcdf", "there is no closed form, and no end of a sum")
         return self._sum(x, above=False)
 
@@ -103,8 +104,11 @@ def with_probabilities(
         first = low if low is not None else below
         last = high if high is not None or what == "censored" else above
         is_whole = last is not None
-        if last is None and below is not None and what == "truncated":
+        if last is None and what == "truncated" and below is not None:
             last = math.ceil(below) - 1
+        if last is None and what == "censored" and low is not None:
+            bounds = [n for n, x in ((below, lower), (above, upper)) if x is not None]
+            last = None if None in bounds else max(bounds, key=float)
         if first is not None and last is not None:
             first, last = math.ceil(first), math.floor(last)
             if last - first < _MOST:

@@ -110,6 +110,27 @@ def test_censored(name):
     )
 
 
+def test_mixtures_of_counts_without_a_cdf():
+    """What is censored is summed up from the lowest value of a part."""
+    parts = [dist.LogSeries(0.5), dist.Poisson(2.0)]
+    d = dist.mixture(dt.data([0.4, 0.6], dims=dt.Dim("part", length=2)), parts, over="part")
+
+    def pmf(k):
+        return 0.4 * st.logser(0.5).pmf(k) + 0.6 * st.poisson(2.0).pmf(k)
+
+    k = np.arange(200)
+    above = dist.censored(d, upper=5)
+    found = at(above, "logp", [0.0, 4.0, 5.0, 6.0])
+    expected = [np.log(pmf(0)), np.log(pmf(4)), np.log(pmf(k[5:]).sum()), -np.inf]
+    np.testing.assert_allclose(found, expected)
+    both = dist.censored(d, 1, 4)
+    found = at(both, "logp", [0.0, 1.0, 2.0, 4.0])
+    expected = [-np.inf, np.log(pmf(k[:2]).sum()), np.log(pmf(2)), np.log(pmf(k[4:]).sum())]
+    np.testing.assert_allclose(found, expected)
+    cut = dist.truncated(d, 1, 4)
+    np.testing.assert_allclose(at(cut, "logp", [2.0]), np.log(pmf(2) / pmf(k[1:5]).sum()))
+
+
 def test_a_hurdle_below_three():
     """By hand: log(0.3 / (0.3 + 0.7 F(3))), and so on."""
     d = dist.truncated(dist.hurdle(dist.Gamma(2.0, 1.0), 0.7), upper=3.0)
