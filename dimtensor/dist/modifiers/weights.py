@@ -68,7 +68,8 @@ def weighted(d: Distribution, weight: Any) -> Weighted:
 
     An observation of weight 3 counts as three equal ones, one of weight 0 not at all.
     Probabilities, moments and draws are those of `d`: a weight says how much is known, not what is
-    drawn.
+    drawn. The product is no density, and has no constant that depends on the weight: a weight that
+    is a random variable has no posterior of its own.
 
     Parameters
     ----------
