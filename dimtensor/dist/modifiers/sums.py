@@ -107,8 +107,9 @@ def with_probabilities(
         if last is None and what == "truncated" and below is not None:
             last = math.ceil(below) - 1
         if last is None and what == "censored" and low is not None:
-            bounds = [n for n, x in ((below, lower), (above, upper)) if x is not None]
-            last = None if None in bounds else max(bounds, key=float)
+            known = [n for n in (below, above) if n is not None]
+            given = sum(bound is not None for bound in (lower, upper))
+            last = max(known) if len(known) == given else None
         if first is not None and last is not None:
             first, last = math.ceil(first), math.floor(last)
             if last - first < _MOST:
