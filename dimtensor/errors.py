@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence, Sized
 from itertools import islice
+from types import FunctionType
 from typing import Any
 
 PAGE = "errors.md"  # of the documentation: causes of errors and warnings by class, and what helps
@@ -223,3 +224,17 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
 
 
 _MANY = 10_000  # names among which none is looked for that is nearly the same
+
+
+def named_after[C: type](cls: C, public: str | None = None) -> C:
+    """Name methods after the public class that has them, not after the mixin they come from.
+
+    So Python's errors of arguments say ``DimTensor.mean() takes …``.
+    """
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
+            method = getattr(value, "__func__", value)
+            while isinstance(method, FunctionType) and method.__module__.startswith("dimtensor."):
+                method.__qualname__ = f"{public or cls.__name__}.{name}"
+                method = getattr(method, "__wrapped__", None)
+    return cls

@@ -20,6 +20,8 @@ class DimTuple(tuple[Dim, ...]):
     >>> dims = DimTuple([Dim("age", length=5)])
     >>> "age" in dims, "year" in dims, dims["age"]
     (True, False, Dim('age', length=5))
+    >>> dims == ("age",), dims.index("age")
+    (True, 0)
     """
 
     __slots__ = ()
@@ -31,6 +33,24 @@ class DimTuple(tuple[Dim, ...]):
 
     def __getitem__(self, key: Any) -> Any:
         return find_dim(self, key, "dims") if isinstance(key, str) else tuple.__getitem__(self, key)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the dims; names are compared in any order, since dims have none."""
+        given = (other,) if isinstance(other, str) else other
+        if not isinstance(given, (tuple, list)):
+            return False
+        if not any(isinstance(one, str) for one in given):
+            return tuple.__eq__(self, tuple(given))
+        names = {one.name if isinstance(one, Dim) else one for one in given}
+        return len(given) == len(self) and {dim.name for dim in self} == names
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def index(self, dim: Any, *ends: Any) -> int:
+        return tuple.index(self, self[dim] if isinstance(dim, str) else dim, *ends)
 
     def __reduce__(self) -> tuple:
         return (DimTuple, (tuple(self),))

@@ -12,7 +12,7 @@ import numpy as np
 
 from dimtensor.dims.calendar import DatesOfDim
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import DimError, LabelError, build_message, listing, plain_repr
+from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
 from dimtensor.spellings import spelled
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _interned: weakref.WeakValueDictionary[tuple, Dim] = weakref.WeakValueDictionary
 _creation_number = itertools.count()
 
 
+@named_after
 class Dim(DatesOfDim):
     """A named dimension, or an anonymous one.
 

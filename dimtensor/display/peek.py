@@ -15,6 +15,7 @@ from dimtensor.errors import clipped, listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.printing.text import dim_text
+from dimtensor.graph.printing.words import words_of
 
 # labels of a derived dim are worked out in full only below this length
 _CHEAP_LENGTH = 10_000
@@ -160,7 +161,39 @@ def glance_text(node: Node) -> str | None:
         found = glance(node)
     except Exception:  # whatever fails where data meet checks, and the user's own functions
         return None
-    return None if found is None else array_text(found.values)
+    if found is None:
+        return None
+    text = array_text(found.values)
+    return f"{text}\n{_OF_MISSING}" if _includes_missing(node, found.values) else text
+
+
+_OF_MISSING = "NaN where an element is missing; skipna=True leaves those out"
+# reductions whose option skipna is off by default
+_WITH_SKIPNA = frozenset(
+    {"sum", "prod", "mean", "var", "std", "min", "max", "median", "quantile", "cumsum", "cumprod"}
+)
+
+
+def _includes_missing(node: Node, values: np.ndarray) -> bool:
+    """Whether a reduction is NaN for elements that are, and does not leave these out."""
+    from dimtensor.tensor.values import glance
+
+    if values.dtype.kind not in "fc" or not np.isnan(values).any():
+        return False
+    words = words_of(node)
+    if words is None:
+        if node.kind != "reduce":
+            return False
+        name, operand, options = node.attrs.name, node.inputs[0], {}
+    elif words.operands:
+        name, operand, options = words.name, words.operands[0][1], dict(words.options)
+    else:
+        return False
+    if name.removeprefix("coarsen_") not in _WITH_SKIPNA or options.get("skipna"):
+        return False
+    shown = operand.attrs if operand.kind == "data" else glance(operand)
+    elements = None if shown is None else shown.values
+    return elements is not None and elements.dtype.kind in "fc" and bool(np.isnan(elements).any())
 
 
 def values_text(node: Node, width: int = 80) -> str:

@@ -21,7 +21,7 @@ from dimtensor.dist.parameters import (
 from dimtensor.dist.probabilities import at_most_zero, count_below
 from dimtensor.dist.supports import Bounded, Integers, Positive, Support
 from dimtensor.dist.table import Missing, Row
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError, build_message, named_after
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.spellings.distributions import Spelled
@@ -495,3 +495,7 @@ def _either(one: Any, other: Any) -> Any:
     if one is None or other is None:
         return other if one is None else one
     return one | other
+
+
+named_after(TableDistribution, "Distribution")
+TableDistribution.__name__ = "Distribution"  # as Python's errors call its objects

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import check_backend
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, InputError, build_message, named_after
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+@named_after
 @spelled_methods
 class Model(Parametrising, ByName):
     """Random variables, and everything that they depend on.

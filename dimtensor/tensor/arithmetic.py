@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message
+from dimtensor.dims import dim_set
+from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message, plain_repr
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.optable import TABLE
 from dimtensor.tensor.handle import TensorHandle, elemwise
@@ -185,13 +186,26 @@ class ArithmeticMixin(TensorHandle):
         return handler(*args, **kwargs)
 
     def __bool__(self) -> NoReturn:
+        from dimtensor.tensor.values import has_values
+
+        hint = (
+            "select elementwise with dt.where; combine conditions with & and |; "
+            "two expressions are the same one where `a is b`"
+        )
+        if has_values(self.node):
+            number = "(…).all().item()" if self.dims else "(…).item()"
+            hint = f"{number} computes it from data: if {number}: …; {hint}"
         raise GraphError(
             build_message(
-                "a symbolic tensor is neither true nor false before it is computed",
-                hint="select elementwise with dt.where; combine conditions with & and |; "
-                "two expressions are the same one where `a is b`",
+                "a symbolic tensor is neither true nor false before it is computed", hint=hint
             )
         )
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise _no_assignment(self, key, value)
+
+    def __delitem__(self, key: Any) -> NoReturn:
+        raise _no_assignment(self, key)
 
     def __iter__(self) -> NoReturn:
         raise GraphError("a dims-tensor has no order to iterate in; select with sel or isel")
@@ -204,6 +218,23 @@ class ArithmeticMixin(TensorHandle):
 
     def __contains__(self, item: Any) -> NoReturn:
         raise GraphError("`in` needs values; write (x == item).any()")
+
+
+def _no_assignment(x: TensorHandle, key: Any, value: Any = None) -> DtypeError:
+    """The error for `x[key] = value`, or `del x[key]`, with the expression that does it."""
+    first = x.dims[0].short if x.dims else "dim"
+    of_labels = isinstance(key[0] if isinstance(key, list) and key else key, str)
+    at = plain_repr(key) if isinstance(key, (int, str, slice, list)) else "…"
+    where, which = f"{first}={at}", "sel" if of_labels else "isel"
+    if value is None:
+        done, way = "deleted", f"x = x.drop_{which}({where})"
+    elif isinstance(key, TensorHandle) and key.dtype == "bool":
+        done, way = "assigned to", "x = dt.where(mask, value, x)"
+    else:
+        given = plain_repr(value) if isinstance(value, (int, float, complex)) else "value"
+        done, way = "assigned to", f"x = x.{which}({where}).set({given})"
+    text = f"elements are not {done}: a tensor does not change"
+    return DtypeError(build_message(text, [("dims", dim_set(x.dims))], f"make another one: {way}"))
 
 
 def _clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dimtensor.errors import named_after
 from dimtensor.tensor.along.calculus import CalculusMixin
 from dimtensor.tensor.along.labels import LabelMixin
 from dimtensor.tensor.along.methods import WindowMixin
@@ -89,4 +90,4 @@ class DimTensor(
         return tensor_latex(self)
 
 
-TensorHandle._class = DimTensor
+TensorHandle._class = named_after(DimTensor)

@@ -18,6 +18,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
+    named_after,
 )
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
@@ -185,6 +186,9 @@ def _by_combinations(x: DimTensor, nodes: Sequence[Node]) -> str:
         f".factorize(); {own}.groupby(dt.data(codes, dims={names[0]}.dims).as_labels("
         f"dt.Dim({'_'.join(names)!r}, coords=found)))"
     )
+
+
+named_after(GroupBy)
 
 
 def _is_key(value: Any) -> bool:
