@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from dimtensor.errors import ArgumentError, build_message, did_you_mean, listing
-from dimtensor.spellings.table import PARAMETERS, told
+from dimtensor.spellings.table import ARGUMENTS, MEANINGS, told
 
 
 def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
@@ -67,12 +67,14 @@ def _refusal(
     for option in kwargs:
         if option in parameters:
             continue
-        meant = [other for other in PARAMETERS.get(option, ()) if other in parameters]
+        meant = _meant(option, where, function, parameters)
         if meant and where == "method":
-            hint = f"{meant[0]} is its name here: {meant[0]}={_shown(kwargs[option])}"
+            hint = f"{meant} is its name here: {meant}={_shown(kwargs[option])}"
         elif meant:
-            renamed = {_renamed(key, parameters): x for key, x in kwargs.items()}
-            hint = f"{meant[0]} is its name here: {_call(where, name, args, renamed)}"
+            renamed = {
+                _meant(key, where, function, parameters) or key: x for key, x in kwargs.items()
+            }
+            hint = f"{meant} is its name here: {_call(where, name, args, renamed)}"
         elif where == "distribution":
             hint = _variable(name, parameters, args, kwargs, option)
         else:
@@ -130,9 +132,26 @@ def _bound(
     return names[-2] if names[-1].startswith("__") else names[-1], parameters, args[1:]
 
 
-def _renamed(option: str, parameters: Collection[str]) -> str:
-    meant = [other for other in PARAMETERS.get(option, ()) if other in parameters]
-    return meant[0] if meant and option not in parameters else option
+def _meant(
+    option: str, where: str, function: Callable[..., Any], parameters: Collection[str]
+) -> str | None:
+    """The parameter that an argument means; None for one that is there, or is not known."""
+    if option in parameters:
+        return None
+    if where == "distribution" and option in MEANINGS:
+        docs = dict(_PARAMETER.findall(function.__doc__ or ""))
+        alone = (
+            option == "scale" and "alpha" in parameters
+        )  # deviations are no scales beside shapes
+        for meaning in MEANINGS[option][: 1 if alone else None]:
+            for name in parameters:
+                if docs.get(name, "").lower().startswith(meaning):
+                    return name
+        return None
+    return next((name for name in ARGUMENTS.get(option, ()) if name in parameters), None)
+
+
+_PARAMETER = re.compile(r"^ *(\w+) : .*\n +(\S.*)$", re.MULTILINE)
 
 
 def _own_words(

@@ -295,28 +295,39 @@ TABLE = (
     Spelling("distribution", "dist", "pm.Normal.dist(0, 1)", "`dist.Normal(0, 1)`"),
 )
 
-# Names that parameters have elsewhere; the first one that a distribution has is meant.
-PARAMETERS = {
-    "labels": ("coords",),
-    "values": ("coords",),
-    "size": ("length",),
-    "n": ("length",),
+# Names that arguments have elsewhere; the first one that a function has is meant.
+ARGUMENTS = {
+    "labels": ("coords",), "values": ("coords",), "size": ("length",),
     "random_seed": ("seed",), "random_state": ("seed",),
     "samples": ("draws", "n"), "num_samples": ("draws", "n"), "draws": ("n",),
     "start": ("initial",), "initvals": ("initial",), "initval": ("initial",),
     "trace": ("post",), "idata": ("post",), "var_names": ("names",),
-    "comp_dists": ("parts",), "sd": ("sigma",), "std": ("sigma",), "stdev": ("sigma",),
-    "stddev": ("sigma",),
-    "scale": ("sigma", "beta", "b", "scale"), "loc": ("mu", "lower", "c"), "mean": ("mu",),
-    "location": ("mu",), "rate": ("lam", "beta", "mu"), "lambda_": ("lam", "mu"),
-    "df": ("nu",), "dof": ("nu",), "prec": ("tau",),
-    "precision": ("tau", "kappa", "lam"),
+    "prior": ("priors",), "comp_dists": ("parts",), "w": ("weights",), "sd_dist": ("sd",),
     "a": ("alpha", "lower"), "b": ("beta", "upper"), "low": ("lower",), "high": ("upper",),
-    "min": ("lower",), "max": ("upper",), "probs": ("p",), "prob": ("p",), "theta": ("p", "mu"),
-    "logits": ("logit_p", "logits"), "total_count": ("n",), "trials": ("n",), "N": ("n",),
-    "concentration": ("alpha", "kappa"), "shape": ("alpha",), "phi": ("alpha", "kappa"),
-    "covariance_matrix": ("cov",), "Sigma": ("cov",), "scale_tril": ("chol",),
-    "w": ("weights",), "sd_dist": ("sd",), "dist": ("d",),
+    "min": ("lower",), "max": ("upper",), "probs": ("p",), "prob": ("p",),
+    "logits": ("logit_p", "logits"), "N": ("n",), "covariance_matrix": ("cov",), "Sigma": ("cov",),
+    "scale_tril": ("chol",), "dist": ("d",),
+}  # fmt: skip
+
+_DEVIATION = ("standard deviation", "its standard deviation", "its deviation", "their deviation")
+_MEAN = ("mean of the normal", "mean of log", "mean without", "mean of the log odds")
+# What parameters of distributions mean that have another name elsewhere: how the documentation of
+# the parameter begins, the likeliest first. A name alone says little: `beta` is a rate of Gamma, a
+# scale of InverseGamma and a shape of Beta.
+MEANINGS = {
+    "sd": (*_DEVIATION, "scale"), "std": (*_DEVIATION, "scale"), "stddev": (*_DEVIATION, "scale"),
+    "stdev": (*_DEVIATION, "scale"), "sigma": ("scale",), "scale": ("scale", *_DEVIATION),
+    "loc": ("location", "direction", *_MEAN, "mean;"),
+    "location": ("location", "direction", *_MEAN, "mean;"),
+    "mean": ("mean;", "mean of y", *_MEAN, "expected number", "location", "direction"),
+    "rate": ("rate", "expected number"), "lam": ("rate", "expected number"),
+    "lambda_": ("rate", "expected number"), "df": ("degrees of freedom",),
+    "dof": ("degrees of freedom",), "prec": ("precision", "1 / sigma"),
+    "precision": ("precision", "1 / sigma", "concentration"), "shape": ("shape;",),
+    "concentration": ("concentration", "shape;"), "phi": ("shape of the rate",),
+    "theta": ("probability of",), "trials": ("number of trials",),
+    "total_count": ("number of trials", "number of successes"), "k": ("shape;",),
+    "meanlog": ("mean of log",), "sdlog": ("its deviation",), "mu": ("location", "mean;"),
 }  # fmt: skip
 
 

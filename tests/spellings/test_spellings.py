@@ -147,6 +147,39 @@ def test_hints_have_the_names_that_were_given(act, hint):
     assert hint in hint_of(act)
 
 
+# what names of SciPy, NumPyro, PyTorch and Stan are here, by their documentation; None: no guess
+@pytest.mark.parametrize(
+    ("family", "option", "parameter"),
+    [
+        ("Normal", "loc", "mu"), ("Normal", "scale", "sigma"), ("Normal", "sd", "sigma"),
+        ("Normal", "precision", "tau"), ("Normal", "rate", None), ("Normal", "theta", None),
+        ("InverseGamma", "scale", "beta"), ("InverseGamma", "concentration", "alpha"),
+        ("InverseGamma", "rate", None), ("Gamma", "rate", "beta"), ("Gamma", "shape", "alpha"),
+        ("Gamma", "concentration", "alpha"), ("Exponential", "rate", "lam"),
+        ("Laplace", "scale", "b"), ("Laplace", "loc", "mu"),
+        ("AsymmetricLaplace", "scale", None), ("HalfCauchy", "scale", "beta"),
+        ("Weibull", "scale", "beta"), ("Weibull", "k", "alpha"), ("Lomax", "scale", "lam"),
+        ("Beta", "scale", None), ("Beta", "a", "alpha"), ("StudentT", "df", "nu"),
+        ("StudentT", "scale", "sigma"), ("Rice", "df", None), ("ExGaussian", "df", None),
+        ("Poisson", "rate", "mu"), ("Poisson", "lam", "mu"), ("Wald", "shape", "lam"),
+        ("Wald", "precision", None), ("VonMises", "concentration", "kappa"),
+        ("VonMises", "loc", "mu"), ("Bernoulli", "probs", "p"), ("Bernoulli", "theta", "p"),
+        ("Bernoulli", "logits", "logit_p"), ("Binomial", "total_count", "n"),
+        ("LogNormal", "meanlog", "mu"), ("LogNormal", "sdlog", "sigma"),
+        ("Uniform", "low", "lower"), ("Uniform", "b", "upper"), ("PERT", "precision", None),
+        ("GeneralizedGamma", "loc", None), ("Burr", "loc", None),
+        ("NegativeBinomial", "phi", "alpha"), ("Gumbel", "scale", "beta"),
+    ],
+)  # fmt: skip
+def test_parameters_are_known_by_what_they_mean(family, option, parameter):
+    with pytest.raises(dt.ArgumentError, match=f"^{family} takes no '{option}'") as caught:
+        getattr(dist, family)(**{option: 0.5})
+    hint = str(caught.value).partition("hint: ")[2]
+    assert hint == (
+        f"{parameter} is its name here: dist.{family}({parameter}=0.5)" if parameter else ""
+    )
+
+
 def test_tables_without_names_of_their_axes():
     df = pd.DataFrame({"hours": [1.0, 2.0], "age": [3.0, 4.0]})
     hint = hint_of(lambda: dt.data(df))
