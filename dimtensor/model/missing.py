@@ -124,12 +124,14 @@ def _labels(node: Node, value: Any) -> Observation:
     gone = tensor(node.name, node.dims, "float64").node
     if not hasattr(value, "isnull"):
         known = held(node, plain)
-        values = known.values.astype(object)
-        values[held(gone, absent).values != 0] = np.nan
+        dates = known.values.dtype.kind in "mM"  # as objects they may be integers
+        values = known.values if dates else known.values.astype(object)
+        values[held(gone, absent).values != 0] = "NaT" if dates else np.nan
         return Observation(known, values)
     known, where = held(node, plain), admitted(gone, absent)
     found = known.labelled(known.values)
-    found = found.astype(object).where(where.transpose(*found.dims) == 0)
+    found = found if found.dtype.kind in "mM" else found.astype(object)
+    found = found.where(where.transpose(*found.dims) == 0)
     return Observation(found, numbered=known.numbered)
 
 
@@ -149,10 +151,16 @@ def _apart(value: Any, other: Any) -> tuple[Any, Any]:
         absent = value.isnull()
         if not absent.to_numpy().any():
             return None, None
+        if getattr(value.dtype, "kind", "") in "mM":
+            return value.where(~absent, other), absent.astype(float)
         plain = value.astype(object).where(~absent, other)
         array = plain.to_numpy()
         plain = plain.astype(np.array(array.ravel().tolist()).dtype)
         return plain, absent.astype(float)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
+        gone = np.isnat(value)
+        found = np.where(gone, np.asarray(other, dtype=value.dtype), value)
+        return (found, gone.astype(float)) if gone.any() else (None, None)
     array = np.asarray(value, dtype=object)
     gone = np.array([x is None or x != x for x in array.ravel()]).reshape(array.shape)
     if not gone.any():

@@ -60,6 +60,8 @@ class Observation:
         if self.values.dtype == object:  # labels, and NaN
             gone = [x != x for x in self.values.ravel().tolist()]
             return np.array(gone, bool).reshape(self.values.shape)
+        if self.values.dtype.kind in "mM":
+            return np.isnat(self.values)
         if self.values.dtype.kind not in "fc":  # numbers or labels, none of which is missing
             return np.zeros(self.values.shape, bool)
         return np.isnan(self.values)

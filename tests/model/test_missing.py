@@ -1,6 +1,7 @@
 """Values that were not observed, as parameters: where they lie, and their names."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats as st
 import xarray as xr
@@ -147,3 +148,16 @@ def test_predictions_of_what_was_observed_need_no_lengths(named):
     assert fit.predict(post, dims={obs: 5}, seed=1)["predictions"]["y"].shape == (1, 3, 5)
     with pytest.raises(InputError, match="draws need values that the model lacks: 'obs'"):
         dt.Model(y, backend="python").predict(post, seed=1)
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
+@pytest.mark.parametrize("form", [np.asarray, list, pd.Series, lambda x: xr.DataArray(x, dims="o")])
+def test_dates_that_are_missing_in_every_unit(unit, form):
+    labels = pd.date_range("2020-01-01", periods=4).as_unit("ns" if unit == "ns" else "us")
+    day = dt.Dim("day", coords=labels)
+    y = dt.rv("y", dist.Categorical(dt.data([0.1, 0.2, 0.3, 0.4], day), over=day), dims=dt.Dim("o"))
+    dates = np.array(["2020-01-02", "NaT", "2020-01-04"], dtype=f"M8[{unit}]")
+    fit = dt.Model(y, backend="python").observe(y=form(dates), missing="drop")
+    density = fit.log_density().logp(np.zeros(0))
+    assert density == pytest.approx(np.log(0.2) + np.log(0.4), rel=1e-12)
+    assert list(fit.observed["y"].isnull().values) == [False, True, False]

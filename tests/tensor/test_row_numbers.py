@@ -132,6 +132,10 @@ def test_a_frame_refuses_labels_of_its_index_in_another_order():
 
 def test_a_model_keeps_its_rows_when_it_is_pickled():
     rv = dt.rv("y", dist.Normal(X, 1.0))
-    fit = dt.Model(rv, data={X: SORTED.x}, backend="python").observe({rv: TABLE.y})
+    fit = dt.Model(rv, data={X: TABLE.x}, backend="python").observe({rv: TABLE.y})
+    again = pickle.loads(pickle.dumps(fit))
+    again.log_density()
     with pytest.raises(dt.errors.LabelError, match=DISAGREE):
-        pickle.loads(pickle.dumps(fit)).log_density()
+        again.with_data(x=SORTED.x).log_density()
+    with pytest.raises(dt.errors.LabelError, match=DISAGREE):
+        again.observe(y=SORTED.y).log_density()
