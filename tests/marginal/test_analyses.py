@@ -496,7 +496,7 @@ def test_draws_of_other_elements_than_those_of_new_data():
 @pytest.mark.slow
 def test_groups_that_are_left_out():
     """Beside the integral over the only parameter that is left, on a grid."""
-    fit, of, row, logp = regressions("numba")
+    fit, of, _, logp = regressions("numba")
     names, at = ["ann", "bob", "cy"], np.linspace(-6.0, 6.0, 2001)
     each = np.array([[logp(name, a) for a in at] for name in names])
     found = dt.cross_validate(fit, of, folds=3, seed=1, draws=1000, tune=300, processes=1)
@@ -506,8 +506,33 @@ def test_groups_that_are_left_out():
         rest = stats.norm.logpdf(at) + each.sum(0) - each[k]
         expected = logsumexp(rest + each[k]) - logsumexp(rest)
         assert float(found.pointwise["y"].sel(person=name)) == pytest.approx(expected, abs=0.08)
-    with pytest.raises(dt.GraphError, match=r"along 'row', and(.|\n)*leave out along 'person'"):
-        dt.cross_validate(fit, row, folds=3, seed=1, processes=1)
+
+
+@pytest.mark.slow
+def test_observations_of_groups_that_are_left_out_one_by_one():
+    """Each given those that are known, which tell the class of its person."""
+    fit, _, row, _ = regressions("numba")
+    who, x, y = fit.data["who"].values, fit.data["time"].values, fit.observed["y"].values
+    at = np.linspace(-6.0, 6.0, 2001)
+
+    def joint(rows):
+        total = np.zeros(len(at))
+        for name in ("ann", "bob", "cy"):
+            mine = [r for r in rows if who[r] == name]
+            logs = [
+                np.log(weight) + stats.norm.logpdf(y[mine], at[:, None] + by * x[mine]).sum(axis=1)
+                for weight, by in ((0.3, -1.0), (0.7, 1.0))
+            ]
+            total += logsumexp(logs, axis=0)
+        return total
+
+    found = dt.cross_validate(fit, row, folds=3, seed=1, draws=1000, tune=300, processes=1)
+    assert found.pointwise["y"].dims == ("row",)
+    for r in range(9):
+        known = [k for k in range(9) if found.folds[k] != found.folds[r]]
+        before = stats.norm.logpdf(at) + joint(known)
+        expected = logsumexp(stats.norm.logpdf(at) + joint([*known, r])) - logsumexp(before)
+        assert float(found.pointwise["y"][r]) == pytest.approx(expected, abs=0.08)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
