@@ -39,7 +39,7 @@ from dimtensor.interop.pymc.lifted import (
     lifted_function,
 )
 from dimtensor.interop.pymc.stand_ins import lowered
-from dimtensor.interop.pymc.values import labelled_array, shapes_of, value_of
+from dimtensor.interop.pymc.values import event_axes, labelled_array, shapes_of, value_of
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.constructors import length
@@ -351,18 +351,22 @@ class _Reading:
         value = inner.type()
         try:
             with _precise():
-                found = _with_infinities(pymc.logp(inner, value, warn_rvs=False))
-            batch = inner.type.ndim - inner.owner.op.ndim_supp
+                found = _with_infinities(_alone_of(pymc.logp(inner, value, warn_rvs=False), inner))
+            apart = event_axes(inner)
+            batch = inner.type.ndim - len(apart)
             # some have an axis of length 1 in place of none
             logp = found if found.type.ndim <= batch else found.sum(range(batch, found.type.ndim))
             lifted = lifted_function(self.reader, value, [logp], f"logp_{name}")
         except (NotImplementedError, RuntimeError, ValueError, GraphError) as error:
             why = f"PyMC has no log density of it ({str(error).splitlines()[0]})"
             hint = "give it one: pm.CustomDist(..., logp=...)"
+            if summed_out := getattr(inner.owner.op, "marginalized_name", None):
+                call = f"dt.from_pymc(model).marginalize({summed_out!r})"
+                hint = f"read the model before pymc-extras marginalizes it: {call}"
             raise self._refused(name, kind, why, hint) from error
         function, tensors, cores = lifted
         given = {t.name or f"parameter_{at}": t for at, t in enumerate(tensors)}
-        out = axes[: logp.type.ndim]
+        out = tuple(dim for at, dim in enumerate(axes) if at not in apart)[: logp.type.ndim]
         each = drawn(self.reader, inner)
         return LiftedDensity(kind, function, given, cores, axes, out, support, each)
 
@@ -463,6 +467,15 @@ def _kind_of(variable: Any) -> str:
 def _precise() -> AbstractContextManager[Any]:
     """Numbers in as many bits as parameters have: by itself PyTensor takes log(2) in 16 bits."""
     return config.change_flags(cast_policy="numpy+floatX")
+
+
+def _alone_of(logp: Any, variable: Any) -> Any:
+    """The log density of a variable, which an operation of several gives in a tuple."""
+    if not isinstance(logp, (tuple, list)):
+        return logp
+    if getattr(variable.owner.op, "n_dependent_rvs", len(logp)) > 1:
+        raise ValueError("it has one together with other variables")
+    return logp[0]
 
 
 def _with_infinities(logp: Any) -> Any:

@@ -62,6 +62,16 @@ def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {n: tuple(map(int, shape)) for n, shape in zip(variables, found, strict=True)}
 
 
+def event_axes(variable: Any) -> tuple[int, ...]:
+    """Axes of elements of a random variable that have one log density together."""
+    op, ndim = variable.owner.op, variable.type.ndim
+    # of what pymc-extras has marginalized, whose first output is that variable itself
+    apart = getattr(op, "support_axes", None) if hasattr(op, "marginalized_name") else None
+    if apart is None:
+        return tuple(range(ndim - op.ndim_supp, ndim))
+    return tuple(at % ndim for at in apart[variable.owner.outputs.index(variable) - 1])
+
+
 def value_of(variable: Any) -> Any:
     """The value of a variable that depends on no unknown."""
     if isinstance(variable, Constant):

@@ -10,6 +10,7 @@ import numpy as np
 import pytensor
 import pytest
 import xarray as xr
+from pytensor.compile.builders import OpFromGraph
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from scipy import stats
@@ -18,6 +19,9 @@ import dimtensor as dt
 from dimtensor import dist
 
 pm = pytest.importorskip("pymc")
+
+import pytensor.tensor as pt  # noqa: E402
+from pymc.logprob.abstract import MeasurableOp, _logprob  # noqa: E402
 
 from tests.backend_names import LONG_JAX  # noqa: E402
 from tests.interop.with_pymc.agreement import check_agreement, expected_of, with_axes  # noqa: E402
@@ -346,6 +350,50 @@ def test_shapes_that_depend_on_random_numbers_are_refused():
         x = pm.Normal("x", shape=3)
         pm.Deterministic("some", x[x > 0])
     with pytest.raises(dt.GraphError, match="the shape of 'some' depends on random numbers"):
+        read(theirs)
+
+
+class SummedOut(OpFromGraph, MeasurableOp):
+    """What pymc-extras makes of variables of which one is marginalized: its outputs, and theirs."""
+
+    marginalized_name = "z"
+    support_axes = ((), ())
+
+    def __init__(self, *args, n_dependent_rvs, **kwargs):
+        self.n_dependent_rvs = n_dependent_rvs
+        super().__init__(*args, **kwargs)
+
+
+def _marginalized(mu, count):
+    rngs = [pytensor.shared(np.random.default_rng(at)) for at in range(count + 1)]
+    given = [mu.type(), *(rng.type() for rng in rngs)]
+    z = pt.random.bernoulli(0.3, size=3, rng=given[1])
+    dependent = [pt.random.normal(given[0] + 2.0 * z, 1.0, rng=rng) for rng in given[2:]]
+    op = SummedOut(given, [z, *dependent], n_dependent_rvs=count)
+    return op(mu, *rngs)[1:]
+
+
+@_logprob.register(SummedOut)
+def _logp_of_summed_out(op, values, mu, *rngs, **kwargs):
+    each = [
+        pm.math.log(share) + sum(pm.logp(pm.Normal.dist(mu + 2.0 * z, 1.0), v) for v in values)
+        for z, share in enumerate((0.7, 0.3))
+    ]
+    return pm.math.logaddexp(*each), *(pt.constant(0.0) for _ in values[1:])
+
+
+def test_variables_that_pymc_extras_has_marginalized():
+    seen = np.array([0.2, 1.0, 2.5])
+    with pm.Model() as theirs:
+        (y,) = _marginalized(pm.Normal("mu"), 1)
+        theirs.register_rv(y, "y", observed=seen)
+    found = read(theirs).logp({"mu": 0.3})["y"]
+    expected = 0.7 * stats.norm.pdf(seen, 0.3) + 0.3 * stats.norm.pdf(seen, 2.3)
+    np.testing.assert_allclose(found, np.log(expected), rtol=1e-12)
+    with pm.Model() as theirs:
+        for name, x in zip("xy", _marginalized(pm.Normal("mu"), 2), strict=True):
+            theirs.register_rv(x, name, observed=seen)
+    with pytest.raises(dt.GraphError, match=r"(?s)together with other variables.*ize\('z'\)"):
         read(theirs)
 
 
