@@ -173,7 +173,7 @@ class Truncated(_Between):
         start = 0.0 if self.lower is None else exp(self.base._logcdf_below(self._low))
         # the sum may exceed 1 in its last digit, and where q is 1 fall short of the whole
         found = self._cut(self.base.icdf(minimum(start + q * exp(self._log_mass), 1.0)))
-        _, last = ends(self.support)
+        last = further(ends(self.base.support)[1], self._high, minimum, min)
         found = where(equal(q, 1.0), math.inf if last is None else last, found)
         if self.lower is None:
             return found
