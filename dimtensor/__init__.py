@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
     hint = None
     if name[0].isupper() and name in dir(dist := import_module("dimtensor.dist")):
         hint = as_variable(name, getattr(dist, name))
-    raise no_attribute("dt", name, "dimtensor", list(globals()), sys.modules[__name__], hint)
+    raise no_attribute("dt", name, "dimtensor", __dir__(), sys.modules[__name__], hint)
 
 
 def __dir__() -> list[str]:

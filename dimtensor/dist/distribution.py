@@ -82,9 +82,8 @@ class Distribution(Spelled, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Round the log probabilities of all subclasses to at most 0."""
         super().__init_subclass__(**options)
-        for what in ("logcdf", "logsf"):
-            if what in vars(cls):
-                setattr(cls, what, at_most_zero(vars(cls)[what]))
+        for what in {"logcdf", "logsf"} & vars(cls).keys():
+            setattr(cls, what, at_most_zero(vars(cls)[what]))
 
     @property
     @abstractmethod

@@ -35,7 +35,7 @@ def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
 
     @wraps(draw)
     def checked(self: Any, rng: Any, dims: Any = None) -> Any:
-        if not hasattr(rng, "normal"):
+        if not hasattr(rng, "normal") or hasattr(rng, "bit_generator"):
             text = f"draw of {self.name} takes a generator of random numbers, not {rng!r}"
             hint = f"x, rng = dist.{self!r}.draw(dt.random.generator(1))"
             raise InputError(build_message(text, hint=f"{hint}, with dims=k for draws along k"))

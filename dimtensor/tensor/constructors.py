@@ -9,7 +9,7 @@ from dimtensor.dims import (
     Dim,
     canonical_dims,
 )
-from dimtensor.errors import DimError
+from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
@@ -255,6 +255,9 @@ def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor
     >>> dt.eye(dt.Dim("k", length=2)).eval().values.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    if not isinstance(dim, Dim):
+        hint = "dt.eye(dt.Dim('k', length=3)), over the dim and its renamed twin"
+        raise DimError(build_message(f"dt.eye takes a Dim, not {dim!r}", hint=hint))
     other = dim.rename() if other is None else other
     if None not in (dim.length, other.length) and dim.length != other.length:
         raise DimError(

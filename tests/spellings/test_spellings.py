@@ -140,6 +140,11 @@ def test_what_the_table_says_runs(code, model):
         (lambda: dt.data([1.0, 2.0, 3.0], dims=COUNTY).reindex("A"), "x.reindex(county=labels)"),
         (lambda: dist.Normal(dist.Normal(0, 1), 1), "dt.rv('x', dist.Normal(mu=0, sigma=1))"),
         (lambda: dt.rv("speed", dist.Normal(0, 1)).eval(), "dt.Model(speed).draw(100, seed=1)"),
+        (lambda: dt.eye(3), "dt.eye(dt.Dim('k', length=3))"),
+        (
+            lambda: dist.Normal(0, 1).draw(np.random.default_rng(1)),
+            "Normal(mu=0, sigma=1).draw(dt.random.generator(1))",
+        ),
         (lambda: dt.random.normal(0, 1), "dt.random.generator(1).normal(...)"),
     ],
 )  # fmt: skip
