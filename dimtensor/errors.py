@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Sequence, Sized
 from itertools import islice
 from types import FunctionType
-from typing import Any
+from typing import Any, get_overloads, overload
 
 PAGE = "errors.md"  # of the documentation: causes of errors and warnings by class, and what helps
 
@@ -229,12 +229,18 @@ _MANY = 10_000  # names among which none is looked for that is nearly the same
 def named_after[C: type](cls: C, public: str | None = None) -> C:
     """Name methods after the public class that has them, not after the mixin they come from.
 
-    So Python's errors of arguments say ``DimTensor.mean() takes …``.
+    So Python's errors of arguments say ``DimTensor.mean() takes …``. A class that is not public
+    itself is called what its public one is.
     """
+    cls.__name__ = public or cls.__name__
     for base in cls.__mro__:
         for name, value in vars(base).items():
             method = getattr(value, "__func__", value)
             while isinstance(method, FunctionType) and method.__module__.startswith("dimtensor."):
-                method.__qualname__ = f"{public or cls.__name__}.{name}"
+                overloads: list[Any] = list(get_overloads(method))
+                for each in (method, *overloads):
+                    each.__qualname__ = f"{cls.__name__}.{name}"
+                for each in overloads:  # which are looked up by the name
+                    overload(each)
                 method = getattr(method, "__wrapped__", None)
     return cls

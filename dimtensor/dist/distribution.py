@@ -497,4 +497,3 @@ def _either(one: Any, other: Any) -> Any:
 
 
 named_after(TableDistribution, "Distribution")
-TableDistribution.__name__ = "Distribution"  # as Python's errors call its objects
