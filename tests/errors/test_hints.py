@@ -172,3 +172,46 @@ def test_attributes_that_tensors_lack_are_answered_with_some_that_they_have():
 )
 def test_the_search_finds_what_is_wrong(text, wrong):
     assert mistakes(text) == wrong
+
+
+COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+AGE = dt.Dim("age", length=3)
+THETA = dt.rv("theta", dist.Normal(0.0, 1.0))
+DAYS = dt.time("day", "2020-01-01", periods=3, freq="MS")
+X = dt.data(np.ones((3, 3, 1, 3)), dims=[COUNTRY, AGE, dt.Dim("old", length=1), DAYS])
+# what is written in the place of names that hints use
+WRITTEN = {
+    "dt": dt, "dist": dist, "x": X, "theta": THETA,
+    "dim": COUNTRY, "df": pd.DataFrame(np.ones((2, 2))), "function": np.exp, "slice": slice,
+    "y": dt.data(np.ones(3), dims=AGE), "dims": COUNTRY, "value": 1.0, "range": range,
+    "model": dt.Model(THETA, backend="python"), "np": np, "condition": dt.scalar("c") > 0.0,
+}  # fmt: skip
+
+RAVELED = X.isel(age=0, old=0).ravel([COUNTRY, DAYS])
+PRODUCT = RAVELED.dims[0]
+# of single texts
+APART = {
+    "reshape": {"x": RAVELED, "dim": PRODUCT, "dims": PRODUCT},
+    "data_of_a_series_that_lacks_combinations": {"value": pd.Series([1.0])},
+}
+
+
+def runnable(text: str) -> Iterator[str]:
+    """Calls of a hint with nothing left to fill in, of names that are known."""
+    for call in calls_in(text):
+        code = ast.unparse(call)
+        names = {each.id for each in ast.walk(call) if isinstance(each, ast.Name)}
+        if "..." not in code and names <= set(WRITTEN):
+            yield code
+
+
+CODE = [
+    (path.stem, code)
+    for path in sorted(Path(FOLDER, "errors").glob("*.txt"))
+    for code in runnable(path.read_text().partition("\nhint: ")[2])
+]
+
+
+@pytest.mark.parametrize(("name", "code"), CODE)
+def test_hints_run(name, code):
+    eval(code, {"__builtins__": {}}, WRITTEN | APART.get(name, {}))
