@@ -19,6 +19,7 @@ from dimtensor.tensor.numpy_style import no_attribute
 from dimtensor.tensor.selection.lookup import (
     Items,
     as_plain,
+    called,
     label_indexer,
     labels_in,
     positions_in,
@@ -216,7 +217,8 @@ class IndexingMixin(TensorHandle):
             )
         if isinstance(key, str):
             text = f"brackets select by position, and {key!r} is a label or a name"
-            hint = f"x.sel({{{self.dims[0].short!r}: {key!r}}}) selects by label"
+            x = called(self.node)
+            hint = f"{x}.sel({{{self.dims[0].short!r}: {key!r}}}) selects by label"
             raise DtypeError(build_message(text, [("dims", dim_set(self.dims))], hint))
         return self.isel({self.dims[0]: key})
 

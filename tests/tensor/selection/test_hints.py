@@ -46,7 +46,8 @@ def test_labels_and_positions_that_are_exchanged(ask, error, match):
 
 
 def test_one_label_in_brackets():
-    found = advised(lambda: a["c"], dt.errors.DtypeError, "'c' is no position", "label: ")
+    match = "'c' is a label or a name"
+    found = advised(lambda: a["c"], dt.errors.DtypeError, match, "", " selects")
     assert found.item() == 30.0
 
 
