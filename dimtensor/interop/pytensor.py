@@ -477,7 +477,10 @@ def _results(
 
 def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
     """The function that PyTensor's numba linker makes of a graph."""
+    from dimtensor.kernels.graph.canonical_forms import conditionals_together
+
     graph, memo = fgraph.clone_get_equiv(attach_feature=False)
+    conditionals_together(graph)
     graph.attach_feature(Supervisor(memo[v] for v in protected_inputs(fgraph)))
     with config.change_flags(mode=NUMBA):
         mode = NUMBA.excluding(*_SIMPLIFIED, "shape_unsafe", "scan_reduce_nsteps")  # as above

@@ -16,6 +16,7 @@ import scipy.linalg
 from pytensor import shared
 from pytensor.compile.io import In, Out
 from pytensor.compile.mode import Mode
+from pytensor.conditional import ifelse
 from pytensor.gradient import pushforward
 from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.linalg import cholesky
@@ -845,3 +846,18 @@ def test_scans_differentiated_twice_read_the_right_element(linked):
     u, t = np.array([0.5, -1.5, 2.0, 0.7]), np.array([1.0, 0.3, -0.4, 2.0])
     run = link_with_pytensor(f.maker.fgraph) if linked else f
     np.testing.assert_allclose(np.squeeze(run(u, t)), 3 * np.prod(u) * np.sum(t / u))
+
+
+@pytest.mark.falls_back
+@pytest.mark.parametrize("flag", [True, False])
+def test_branches_of_several_conditionals_have_other_shapes(flag):
+    """What they share is needed by one branch: its checks are not those of the other."""
+    is_first, x, y = pt.scalar("is_first", dtype="bool"), pt.dvector("x"), pt.dmatrix("y")
+    two = pt.specify_shape(x, (2,))
+    one = ifelse(is_first, two * 2.0, pt.specify_shape(x, (4,)) + 1.0)
+    other = ifelse(is_first, y - two, pt.exp(y))
+    f = pytensor.function([is_first, x, y], one.sum() + other.sum(), mode=dt.pytensor_mode())
+    n = 2 if flag else 4
+    a, b = np.arange(n) + 0.5, np.linspace(-1.0, 1.0, n * n).reshape(n, n)
+    expected = (2.0 * a).sum() + (b - a).sum() if flag else (a + 1.0).sum() + np.exp(b).sum()
+    np.testing.assert_allclose(f(flag, a, b), expected, rtol=1e-12)

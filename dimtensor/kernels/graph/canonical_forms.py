@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant, Variable
+from pytensor.conditional.op import IfElse
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Composite, Imag, Mul, Real
 from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
@@ -288,3 +290,35 @@ def empty_as_zeros(graph: FunctionGraph) -> None:
         out = node.outputs[0]
         zeros = out.type.filter_variable(pt.zeros(node.inputs, dtype=out.type.dtype))
         graph.replace(out, zeros, reason="empty_as_zeros", import_missing=True)
+
+
+def conditionals_together(graph: FunctionGraph) -> None:
+    """Make one conditional of those with one condition that are needed in any case.
+
+    What several of them share is needed by one branch then, and can move into it.
+    """
+    needed: dict[Apply, None] = {}
+    todo = [v.owner for v in graph.outputs]
+    while todo:
+        node = todo.pop()
+        if node is None or node in needed:
+            continue
+        needed[node] = None
+        inputs = node.inputs[:1] if isinstance(node.op, IfElse) else node.inputs
+        todo += [v.owner for v in inputs]
+    groups: dict[Variable, list[Apply]] = {}
+    for node in graph.toposort():
+        if node in needed and isinstance(node.op, IfElse):
+            members = groups.setdefault(node.inputs[0], [])
+            above = set(ancestors(node.inputs))
+            if not any(v in above for each in members for v in each.outputs):
+                members.append(node)
+    for condition, members in groups.items():
+        if len(members) < 2:
+            continue
+        first = [v for n in members for v in n.inputs[1 : 1 + n.op.n_outs]]
+        second = [v for n in members for v in n.inputs[1 + n.op.n_outs :]]
+        made = IfElse(len(first))(condition, *first, *second, return_list=True)
+        old = [v for n in members for v in n.outputs]
+        pairs = [(x, x.type.filter_variable(y)) for x, y in zip(old, made, strict=True)]
+        graph.replace_all(pairs, reason="conditionals_together", import_missing=True)
