@@ -16,7 +16,7 @@ from dimtensor.tensor.elementwise import equal, floor, isfinite, isinf, logical_
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
-    from dimtensor.dist.distribution import TableDistribution
+    from dimtensor.dist.distribution import Distribution, TableDistribution
     from dimtensor.tensor.core import DimTensor
 
 _OUTSIDE = "lie outside of the support of their distribution"
@@ -68,6 +68,11 @@ def of_density(log_density: DimTensor) -> list[Condition]:
     return [Condition(logical_not(isinf(log_density)), _NO_DENSITY)]
 
 
+def with_known_parameters(d: Distribution, x: DimTensor) -> list[Condition]:
+    """The log density is finite, if all parameters are known."""
+    return of_density(d.logp(x)) if is_known(*d.parameters.values()) else []
+
+
 def beside(exceptions: Any, conditions: Sequence[Condition]) -> list[Condition]:
     """Conditions that hold for values which are no exceptions."""
     return [Condition(exceptions | one.holds, one.otherwise) for one in conditions]
@@ -96,7 +101,7 @@ def at_ends(d: TableDistribution, x: DimTensor) -> list[Condition]:
     for all values but single ones.
     """
     unknown = [name for name, value in d.parameters.items() if not is_known(value)]
-    if d.discrete or set(unknown) & set(d.row.increasing):
+    if not unknown or d.discrete or set(unknown) & set(d.row.increasing):
         return []
     ends = [end for end in d._bounds(d._values(x.dtype)) if end is not None and is_known(end)]
     met = [equal(x, end) for end in ends if _may_equal(x, end)]

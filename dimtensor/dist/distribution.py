@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims
-from dimtensor.dist.conditions import Condition, at_ends, in_support, is_known, of_density
+from dimtensor.dist.conditions import Condition, at_ends, in_support, with_known_parameters
 from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.parameters import (
     Values,
@@ -282,8 +282,7 @@ class Distribution(Spelled, ABC):
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
         """Conditions that possible values fulfill, of what is known of the parameters."""
-        known = is_known(*self.parameters.values())
-        return [*in_support(self.support, x), *(of_density(self.logp(x)) if known else ())]
+        return [*in_support(self.support, x), *with_known_parameters(self, x)]
 
     def knows(self, what: str) -> bool:
         """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``.
@@ -434,8 +433,7 @@ class TableDistribution(Distribution):
         return self._cell("draw")(rng, p, whole)
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
-        found = super()._conditions(x)
-        return found if is_known(*self.parameters.values()) else [*found, *at_ends(self, x)]
+        return [*super()._conditions(x), *at_ends(self, x)]
 
     def knows(self, what: str) -> bool:
         return callable(getattr(self.row, what))
