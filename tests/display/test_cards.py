@@ -129,12 +129,13 @@ def test_wider_texts_are_wider():
 
 
 def test_everything_in_a_model_card_is_escaped():
-    dim = dt.Dim(EVIL, coords=[EVIL, "b"])
+    name = EVIL.replace("</script>", "")  # names of results have no slash
+    dim = dt.Dim(name, coords=[EVIL, "b"])
     late = dt.Dim("late")
-    x = dt.rv(EVIL, dist.Normal(0.0, 1.0), dims=dim)
-    where = dt.data([EVIL, "b"], dims=late, categories=dim, name=EVIL + "where")
-    mean = dt.named(EVIL + "mean", x.sel({dim: where}))
-    y = dt.rv(EVIL + "y", dist.Normal(mean, 1.0))
+    x = dt.rv(name, dist.Normal(0.0, 1.0), dims=dim)
+    where = dt.data([EVIL, "b"], dims=late, categories=dim, name=name + "where")
+    mean = dt.named(name + "mean", x.sel({dim: where}))
+    y = dt.rv(name + "y", dist.Normal(mean, 1.0))
     values = dt.data(np.zeros(2), dims=late).eval().assign_coords(late=[EVIL, "c"])
     model = dt.Model(y, backend="python").observe({y: values})
     for shown in (model, x, dist.Normal(x, 1.0), mean):

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# shapes as functions of parameters' shapes; constants are not folded, for which C would be compiled
-_QUERY = RewriteDatabaseQuery(include=["ShapeOpt", "canonicalize"], exclude=["constant_folding"])
+# Shapes as functions of the parameters' shapes. Folding constants would compile C code.
+_QUERY = RewriteDatabaseQuery(
+    include=["ShapeOpt", "canonicalize"], exclude=["topo_constant_folding"]
+)
 
 
 def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -41,8 +43,9 @@ def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     Examples
     --------
     >>> import pytensor.tensor as pt
-    >>> rates = pt.exp(pt.random.normal(0.0, 1e6, size=(3, 2)))  # no rates that Poisson takes
-    >>> shapes_of({"y": pt.random.poisson(rates)})
+    >>> rng, x = pt.random.rng("rng").normal(0.0, 1e6, size=(3, 2))
+    >>> _, y = rng.poisson(pt.exp(x))  # rates too large for NumPy
+    >>> shapes_of({"y": y})
     {'y': (3, 2)}
     """
     shapes = [v.shape for v in variables.values()]
