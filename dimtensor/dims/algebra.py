@@ -35,7 +35,7 @@ class DimTuple(tuple[Dim, ...]):
         return find_dim(self, key, "dims") if isinstance(key, str) else tuple.__getitem__(self, key)
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the dims; names are compared in any order, since dims have none."""
+        """Compare with dims or names of dims, in any order: dims are unordered."""
         given = (other,) if isinstance(other, str) else other
         if not isinstance(given, (tuple, list)):
             return False

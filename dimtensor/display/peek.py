@@ -175,7 +175,7 @@ _WITH_SKIPNA = frozenset(
 
 
 def _includes_missing(node: Node, values: np.ndarray) -> bool:
-    """Whether a reduction is NaN for elements that are, and does not leave these out."""
+    """Return True if a reduction is NaN because it includes missing elements."""
     from dimtensor.tensor.values import glance
 
     if values.dtype.kind not in "fc" or not np.isnan(values).any():

@@ -24,7 +24,7 @@ _NO_DENSITY = "have a density of zero or infinity"
 
 
 class Condition(NamedTuple):
-    """What possible values fulfill.
+    """Condition that every possible value of a distribution satisfies.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class Condition(NamedTuple):
 
 
 def is_known(*values: Any) -> bool:
-    """Whether tensors depend on data and numbers alone."""
+    """Return True if tensors depend on data and constants only."""
     nodes = [x.node for x in values if isinstance(x, TensorHandle)]
     return not any(x.kind in ("rv", "input", "bound") for x in toposort(nodes))
 
 
 def in_support(support: Support, x: DimTensor) -> list[Condition]:
-    """Values lie in a support; bounds that are not known are left out."""
+    """Return the conditions of a support, without bounds that are not known yet."""
     if not isinstance(support, (Bounded, Integers)) or is_known(*support.tensors):
         resolved = support.resolve(x) if x.dims else support
         return [Condition(resolved.contains(x), _OUTSIDE)]

@@ -281,7 +281,7 @@ class Distribution(Spelled, ABC):
         raise refusal(self, given)
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
-        """Conditions that possible values fulfill, of what is known of the parameters."""
+        """Return the conditions on possible values, as far as parameters are known."""
         return [*in_support(self.support, x), *with_known_parameters(self, x)]
 
     def knows(self, what: str) -> bool:

@@ -316,12 +316,12 @@ def at_most_zero(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def rounded(self: Any, x: Any) -> Any:
         value = method(self, x)
-        # not a minimum, whose slope at 0 would be that of both operands
+        # A minimum would split the slope at 0 between both operands.
         return where(value > 0.0, 0.0, value)
 
     return rounded
 
 
 def count_below(x: float | DimTensor) -> Any:
-    """The last whole number below a number, which has no dtype of its own."""
+    """Return the largest integer below a number, in the dtype of the number."""
     return (math.ceil(x) if isinstance(x, (int, float)) else ceil(x)) - 1.0

@@ -55,7 +55,7 @@ def check_ranges(model: Model) -> None:
 
 
 def ranges_left(variables: Mapping[str, Variable]) -> Iterator[str]:
-    """What is said of each parameter that may be out of its range."""
+    """Yield a message for each parameter that may leave its range."""
     for variable in variables.values():
         for d in _tables(variable.distribution):
             ranges = {param.name: param.range for param in d._parametrisation.params}
@@ -243,7 +243,7 @@ def check_inside(model: Model, changed: Collection[str]) -> None:
 
 
 def _value_of(model: Model, node: Node, inputs: tuple[Node, ...]) -> Node | None:
-    """Data and observations in place of what they are values of."""
+    """Replace inputs and observed variables by their values."""
     if node.kind != "rv":
         if node.name not in model.data:
             return None

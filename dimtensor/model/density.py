@@ -233,7 +233,7 @@ class Placed:
         return where(check(every | logical_not(kept.any(whole)), message, every), term, 0.0)
 
     def ahead(self, name: str) -> DimTensor | None:
-        """Log densities of elements of a series given those before; None for what is no series.
+        """Log density of each element of a series given earlier ones; None for other variables.
 
         Raises
         ------

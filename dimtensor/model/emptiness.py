@@ -30,7 +30,7 @@ def warn_of_empty(outputs: Iterable[Node]) -> None:
 
 
 def warn_of_empty_with_data(density: LogDensity) -> None:
-    """The same of dims whose lengths come with the data of a log density."""
+    """Warn of empty dims whose lengths come with the data of a log density."""
     functions = density.functions
     if "late dims" not in functions.shared:
         late = {dim for dim in _derived([functions.assembly.logp.node]) if dim.length is None}
@@ -60,7 +60,7 @@ def _any_of_masks(late: set[Dim]) -> tuple[dict[Dim, Node], Any]:
 
 
 def _warn_of(empty: set[Dim]) -> None:
-    # of what is selected from an empty dim, the dim itself says more
+    # A selection from an empty dim is empty too: only the dim is named.
     first = [dim for dim in empty if not any(parent in empty for parent in dim.parents)]
     for dim in sorted(first, key=lambda dim: dim.short):
         warn(

@@ -116,7 +116,7 @@ class LogDensity(Labelling, Bridging):
     2.0
     """
 
-    # what the model that this is the density of says of draws that are not good
+    # Advice of the model, for draws that fail the diagnostics.
     _advice: Callable[[Any, Any], list[str]] | None = None
 
     def __init__(
@@ -319,7 +319,7 @@ class LogDensity(Labelling, Bridging):
         return self._recording({**self.deterministics, **added})
 
     def _recording(self, deterministics: dict[str, DimTensor]) -> LogDensity:
-        """The same model with other expressions recorded."""
+        """Return the same log density with other expressions recorded."""
         nodes = [x.node for x in deterministics.values()]
         self._check_names(deterministics)
         check_complete(self.expression.node, nodes, self._supports)

@@ -291,7 +291,7 @@ def completed(
 
 
 def left(values: xr.DataArray, observed: xr.DataArray) -> xr.DataArray:
-    """Something of each observation without those that are missing.
+    """Drop the elements of `values` whose observation is missing.
 
     Several dims become one, whose labels are those of the elements that are left; along dims
     without labels these are positions.

@@ -151,7 +151,7 @@ def _same(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
 
 
 def _same_texts(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
-    """Whether labels along one of two dims are the texts of the labels along the other one."""
+    """Return True if one of two indexes has the other's labels as text."""
     if one[0] != other[0] or one[1] is None or other[1] is None:
         return False
     texts = [all(isinstance(label, str) for label in index) for _, index in (one, other)]

@@ -92,7 +92,7 @@ def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
 
 
 def _performed_in_double(node: Apply) -> Callable[..., None] | None:
-    """How to add up or multiply single precision in double precision, None for other nodes.
+    """Return a double-precision `perform` for single-precision sums and products, else None.
 
     NumPy adds up in pairs along the last axis only, and neither running sums nor sums by position.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def seed_for(seed: Any, purpose: str) -> Any:
-    """The seed of a stream of its own for one purpose.
+    """Derive the seed of an independent stream for one purpose.
 
     Steps of an analysis that build on each other, as draws of a posterior and predictions from
     them, are given the same seed often. With the same stream, too, their noise would be the same

@@ -135,7 +135,7 @@ def _bound(
 def _meant(
     option: str, where: str, function: Callable[..., Any], parameters: Collection[str]
 ) -> str | None:
-    """The parameter that an argument means; None for one that is there, or is not known."""
+    """Return the parameter meant by an unknown argument, None if there is none."""
     if option in parameters:
         return None
     if where == "distribution" and option in MEANINGS:
@@ -157,7 +157,7 @@ _PARAMETER = re.compile(r"^ *(\w+) : .*\n +(\S.*)$", re.MULTILINE)
 def _own_words(
     where: str, option: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str | None:
-    """What the table says of an argument, in the names that were given."""
+    """Return the table's hint for an argument, with the names that were given."""
     hint = told(where, option)
     given = kwargs[option]
     if where == "Model" and option == "coords" and isinstance(given, Mapping):

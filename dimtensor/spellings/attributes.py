@@ -35,7 +35,7 @@ def no_attribute(
 
 
 def as_variable(name: str, constructor: Any) -> str:
-    """How a random variable of a distribution is written, for one who looks for it in the package.
+    """Return the hint for a distribution that is looked up in the package itself.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Spelled:
 
 
 def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
-    """Let the method `draw` refuse what is no generator: a seed, a number of draws."""
+    """Make `draw` refuse a seed or a number of draws in the place of a generator."""
 
     @wraps(draw)
     def checked(self: Any, rng: Any, dims: Any = None) -> Any:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Spelling(NamedTuple):
-    """What one is used to write, and what is written here.
+    """Row of the table: a spelling of another library and its replacement here.
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ MEANINGS = {
 
 
 def told(where: str, name: str) -> str | None:
-    """What to write for a name of other libraries; None where nothing is known."""
+    """Return the replacement of another library's name, None if it is unknown."""
     for row in TABLE:
         if row.where == where and name in row.names.split():
             return row.ours.replace("`", "")

@@ -222,7 +222,7 @@ def with_row_numbers(array: Any, axes: Collection[str]) -> Any:
 
 
 def labels_of_rows(index: Any, dim: Dim) -> Coords:
-    """What an index says of a dim: labels; of a dim that has none, a default index numbers rows."""
+    """Return the labels of an index; a default index gives row numbers to an unlabelled dim."""
     plain = type(index).__name__ == "RangeIndex" and index.name is None
     if plain and index.start == 0 and index.step == 1 and dim.coords is None:
         return RowNumbers(len(index))
@@ -425,7 +425,7 @@ _AXES = ("row", "column", "layer", "fourth", "fifth", "sixth")
 
 
 def _naming(value: Any, stacked: bool) -> str:
-    """How the axes of a pandas object get names."""
+    """Suggest how to name the axes of a pandas object."""
     if stacked:
         names = [name or f"level_{at}" for at, name in enumerate(value.index.names)]
         return f"name its levels: series.rename_axis({list(map(str, names))!r})"

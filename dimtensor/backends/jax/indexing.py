@@ -127,7 +127,7 @@ def _scatter(node: Any) -> Callable[..., Any] | None:
 
 
 def _are_few(shape: tuple[int, ...]) -> bool:
-    """Whether so few numbers are added that single precision loses no digits."""
+    """Return True if a sum has so few terms that single precision loses no digits."""
     return not any(map(is_symbol, shape)) and math.prod(shape) <= DIRECTLY
 
 

@@ -96,7 +96,7 @@ def _number(value: Any) -> Any:
 
 # -- integers that are known while a function is traced --------------------------------------------
 
-# larger results are left to XLA, which need not keep them
+# Larger results are left to XLA, which may fuse them away.
 _LARGEST = 64
 
 
@@ -134,7 +134,7 @@ _HOST = (int, np.bool_, np.integer, np.ndarray)
 
 
 def _typed(variable: Any, value: Any) -> Any:
-    """A value as the operation of a node takes it: an array, or a scalar of its own type."""
+    """Convert a value to the type of a variable: an array, or a NumPy scalar."""
     array = np.asarray(value, variable.type.dtype)
     return array if hasattr(variable.type, "ndim") else array[()]
 

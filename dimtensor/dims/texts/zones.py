@@ -17,7 +17,7 @@ _OFFSET = re.compile(r"\d{2}.*(Z|[+-]\d{2}:?\d{2})\s*")
 
 
 def read_in_zone(texts: Sequence[str], zone: Any, title: str) -> pd.DatetimeIndex:
-    """Times in a time zone; NaT for what is none.
+    """Parse texts as times in a time zone; NaT where a text is no time.
 
     Texts without an offset are times on the clocks of the zone.
 

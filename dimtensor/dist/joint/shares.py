@@ -91,7 +91,7 @@ class Together(ABC):
         return [("at", ", ".join(labels))] if labels else []
 
     def _is_built_so(self, node: Node) -> bool:
-        """Whether values fulfill the condition by what they are computed of."""
+        """Return True if the expression guarantees the condition, as a softmax does."""
         root, over = _origin(node, self.over)
         if root.kind != "rv":
             return False
@@ -171,7 +171,7 @@ class Increasing(Together):
 
 
 def _is_known(node: Node) -> bool:
-    """Whether values can be computed at once: they are no values of a loop's step."""
+    """Return True if a value can be computed now: it does not depend on a loop's step."""
     nodes = toposort([node])
     dims = {dim for x in nodes if x.kind == "data" for dim in x.dims}
     return is_soon_computed(node) and not any(
@@ -212,7 +212,7 @@ def _is(node: Node, name: str) -> bool:
 
 
 def _is_sum(node: Node, of: Node, over: Dim) -> bool:
-    """Whether a node is the sum of another one along a dim."""
+    """Return True if a node is the sum of another node along a dim."""
     total = _unmoved(node)
     return (
         total.kind == "reduce"
@@ -223,7 +223,7 @@ def _is_sum(node: Node, of: Node, over: Dim) -> bool:
 
 
 def _is_log_sum(node: Node, of: Node, over: Dim) -> bool:
-    """Whether a node is the logarithm of the sum of another one's exponentials along a dim."""
+    """Return True if a node is the logsumexp of another node along a dim."""
     node = _unmoved(node)
     total = _unmoved(node.inputs[0]) if _is(node, "log") else node
     if total.kind != "reduce" or not _is(total.inputs[0], "exp"):

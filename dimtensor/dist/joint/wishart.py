@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Wishart(VectorDistribution):
-    """What the distributions of this module have in common.
+    """Base class of the Wishart distributions and their Cholesky factors.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ class _Wishart(VectorDistribution):
         return value + nu * self._log_diagonal(factor) - self._log_gamma(nu)
 
     def _covariance(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
-        """Whether a matrix is a covariance, and its Cholesky factor."""
+        """Return whether a matrix is positive definite, and its Cholesky factor."""
         inside = self._support.contains(x)
         same = equal(arange(self.row), arange(self.col))
         return inside, cholesky(where(inside, x, where(same, 1.0, 0.0)), self._pair)
 
     def _log_jacobian(self, factor: DimTensor) -> DimTensor:
-        """That of the covariance, by its Cholesky factor."""
+        """Log Jacobian of the covariance as a function of its Cholesky factor."""
         n = len(self.row)
         powers = n - arange(self.row).astype(factor.dtype)
         return (powers * log(diagonal(factor, self._pair))).sum(self.row) + n * LOG_2
@@ -126,7 +126,7 @@ class _Wishart(VectorDistribution):
         return where(same, sqrt(sizes), where(below, z, 0.0)), rng
 
     def _turned(self, lower: DimTensor) -> DimTensor:
-        """A factor times that of the scale: the Cholesky factor of a Wishart matrix."""
+        """Multiply the factor of the scale by another: the Cholesky factor of a Wishart matrix."""
         second = lower.relabel(self.col, inner := self._inner).relabel(self.row, self.col)
         return dot(self._factor, second, dims=[self.col]).relabel(inner, self.col)
 

@@ -53,7 +53,7 @@ class FlatOn(Distribution):
 
     @property
     def is_proper(self) -> bool:
-        """Whether the integral is finite."""
+        """True if the integral over the support is finite."""
         if isinstance(self._support, ZeroSum):
             return False
         if isinstance(self._support, (Simplex, CholeskyCorr, CorrMatrix)):

@@ -104,7 +104,7 @@ class Exchange:
 
     @property
     def dims(self) -> dict[Dim, Dim]:
-        """The dims that are exchanged, those that follow from others among them."""
+        """Exchanged dims, with the dims derived from them."""
         return dict(self._dims)
 
     def _made(self, node: Node) -> Node | None:

@@ -182,13 +182,13 @@ def _parsed(formula: str) -> Any:
 
 
 def _stopped(parser: Any) -> str:
-    """Where the parser stopped."""
+    """Describe where the parser stopped."""
     rest = " ".join(token.lexeme for token in parser.tokens[parser.current :]).strip()
     return f"{rest!r} is not understood" if rest else "it ends where a term is expected"
 
 
 def _remaining(formula: str, parser: Any) -> str | None:
-    """How a formula is written whose end was not parsed."""
+    """Suggest how to write a formula whose end was not parsed."""
     kinds = [token.kind for token in parser.tokens[parser.current :]]
     if kinds[0] == "PIPE":
         response, _, predictors = formula.partition("~")

@@ -190,7 +190,7 @@ def _read(formula: str, data: Any) -> tuple[pd.DataFrame, Any, Description]:
     check_functions(description.functions, environment.namespace)
     if description.terms.response is None:
         raise InputError(f"the formula {formula!r} has no response: y ~ ...")
-    # what is no column may be a name of the caller, or of formulae
+    # Names that are not columns may be the caller's or formulae's.
     names = description.terms.var_names
     lacking = names - set(columns_of(data))
     table = as_pandas(data, names - lacking)

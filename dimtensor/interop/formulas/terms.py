@@ -59,7 +59,7 @@ class _Design(NamedTuple):
 
 
 class Terms:
-    """What the terms of a formula are: random variables, data, and the way to data of new rows."""
+    """Terms of a formula: random variables, data, and the data of new rows."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class Terms:
     # -- new rows -----------------------------------------------------------------------------
 
     def of_new(self, table: Any, outside: Outside) -> tuple[dict[str, Any], dict[Dim, Dim]]:
-        """Values of all data for new rows, and dims with what is new of rows and groups."""
+        """Return the data of new rows, and replacements of the dims of rows and groups."""
         common = {} if self.design.common is None else self.design.common.terms
         parts = {name: (common[name], has_dim) for name, has_dim in self.common.items()}
         parts |= self.within

@@ -228,7 +228,7 @@ class Laws:
             self._value(rhos, tuple(batch), (lag,)),
             self._value(sigma, tuple(batch)),
             over=over,
-            # parameters that differ among the first elements are left to PyMC
+            # Parameters that differ between the first elements are left to PyMC.
             start=self.of(start, (*batch, None), name),
             lag=lag,
             constant=constant,

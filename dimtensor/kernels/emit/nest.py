@@ -193,7 +193,7 @@ class Nest:
         return self._wide(sink, ONE, place) if self._adds_many(sink, order, names) else place
 
     def _adds_many(self, sink: _Sink, order: list[str], names: Names) -> bool:
-        """Whether so much may be added to an element of single precision that it loses digits."""
+        """Return True if a single-precision element may get so many terms that it loses digits."""
         if sink.operation != "Add" or sink.dtype not in totals.NARROW:
             return False
         steps = known_product([self.e.loop_lengths[loop] for loop in order])

@@ -107,7 +107,7 @@ def _is_zero(variable: Variable) -> bool:
 
 
 def is_number(variable: Variable, number: float) -> bool:
-    """Whether all elements are one number, also where axes are added to it.
+    """Return True if a variable is a given constant, possibly with added axes.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def given_others(
     known: np.ndarray,
     predicted: np.ndarray,
 ) -> dict[str, xr.DataArray]:
-    """Logarithms of mean densities of what is observed at each position, given what is known.
+    """Log predictive density of the observations at each position, given the others.
 
     For a draw of the parameters the density at a position is that of it and what is known together,
     divided by that of what is known: what is summed out is summed out of both.

@@ -1,4 +1,4 @@
-"""What helps a sampler with a model, by the draws that it has made."""
+"""Advice on a model that samples badly, derived from its draws."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _parametrisations(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterat
 
 
 def _shares(model: Model, posterior: xr.Dataset) -> dict[str, float]:
-    """Which share of the prior's variance is left, of variables whose prior is inferred, too."""
+    """Ratio of posterior to prior variance, for variables with an inferred prior."""
     expressions: dict[str, Any] = {}
     for name, variable in model.free.items():
         above = {x.name for x in toposort([variable.node]) if x.kind == "rv"} - {name}

@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
         return self.complaint_with(())
 
     def complaint_with(self, advice: Sequence[str]) -> str | None:
-        """What is wrong with the draws, with changes of the model that help."""
+        """Describe problems of the draws, with changes of the model that help."""
         details = []
         if self.divergences:
             total = self.chains * self.draws

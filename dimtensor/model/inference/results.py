@@ -85,7 +85,7 @@ def load_posterior(path: Any, **options: Any) -> xr.DataTree:
 
 
 def known_groups(model: Drawing) -> dict[str, xr.Dataset]:
-    """What is observed, without what is missing, and the values of inputs."""
+    """Return the groups of observations, without missing ones, and of input values."""
     groups = {}
     observed = {name: left(x, x) for name, x in model.observed.items()}
     for name, arrays in (("observed_data", observed), ("constant_data", model.defaults)):

@@ -118,7 +118,7 @@ def labelled(
 
 
 def tree_of(groups: Mapping[str, xr.Dataset], failed: list[BaseException]) -> xr.DataTree:
-    """A DataTree of the groups; those that it does not take are left out."""
+    """Build a DataTree of the groups, without those that fail."""
     import xarray as xr
 
     from dimtensor.model.inference.storage import Results

@@ -17,9 +17,9 @@ import xarray as xr
 
 from dimtensor.errors import InputError, build_message
 
-# the attribute of an array of texts that says what they are texts of
+# Attribute of text labels that records the type of the original labels.
 _MARK = "dimtensor_labels"
-# what xarray reads back as dates and spans: those that nanoseconds can count
+# Dates and durations in nanoseconds, which xarray reads back unchanged.
 _SPANS = {
     "M": tuple(int(np.datetime64(year, "s").astype("int64")) for year in ("1678", "2262")),
     "m": (-(2**63) // 10**9, 2**63 // 10**9),

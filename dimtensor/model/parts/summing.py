@@ -177,7 +177,7 @@ class Summing(Drawing):
         return extended(post, {"posterior": with_leading(whole, post)})
 
     def _named_of(self, placed: Placed, draws: xr.Dataset) -> dict[str, xr.DataArray]:
-        """Named expressions of what is summed out, where draws have all that they depend on."""
+        """Return the named expressions of marginalized variables that the draws determine."""
         hidden = {node: name for name, node in placed.summed.items()}
         targets = {}
         for name, x in placed.named.items():

@@ -251,7 +251,7 @@ class Drawing(ABC):
             groups = {"predictions_constant_data": constant} if constant is not None else {}
         drawn = {group: (found, sizes)}
         if not new:
-            # beside log likelihoods and observations, without what is missing
+            # The same elements as in log_likelihood and observed_data: without missing ones.
             seen = {n: left(x, self.observed[n]) if n in self.observed else x
                     for n, x in found.items()}  # fmt: skip
             whole = {n: x for n, x in found.items() if seen[n] is not x}
@@ -420,7 +420,7 @@ class Drawing(ABC):
 
 
 def output_of(x: Any) -> Node:
-    """What a model is given as an output.
+    """Return the node of an output given to a model.
 
     Raises
     ------
@@ -440,7 +440,7 @@ def output_of(x: Any) -> Node:
 
 
 def spoken(x: Any) -> str:
-    """What somebody probably calls a variable."""
+    """Guess the name of the caller's variable, for hints."""
     name = x.node.name if isinstance(x, TensorHandle) else None
     return name if isinstance(name, str) and name.isidentifier() else repr(name or x)
 

@@ -28,7 +28,7 @@ from dimtensor.ops.positions import positions_of_masks
 
 # constants of as many elements may be computed from fewer
 _FEW = 64
-# what they give has a structure that kernels make use of
+# Kernels exploit the structure of these results.
 _STRUCTURED = (Alloc, AllocDiag, AllocEmpty, ARange, Eye)
 _LEFT = (*_STRUCTURED, CheckAndRaise, HasInnerGraph, RNGConsumerOp)
 
@@ -36,7 +36,7 @@ _LEFT = (*_STRUCTURED, CheckAndRaise, HasInnerGraph, RNGConsumerOp)
 def with_known_values(
     inputs: Sequence[Variable], outputs: Sequence[Variable]
 ) -> tuple[Sequence[Variable], Sequence[Variable]]:
-    """A graph with constants, and positions in place of constant masks.
+    """Fold constants of a graph, and replace constant masks by positions.
 
     Constants of more elements than those that they are computed from are left out.
 

@@ -298,7 +298,7 @@ class Coarsen:
 
 
 def on_dim(x: DimTensor, old: Dim, new: Dim) -> DimTensor:
-    """The same elements along another dim of that length."""
+    """Relabel a tensor along a dim of the same length."""
     return wrap(relabel_node(x.node, (old, new)))
 
 

@@ -39,7 +39,7 @@ def nearest_to(x: DimTensor, along: Dim, places: DimTensor, nothing: Any) -> Dim
 
 
 def inside_of(along: Dim, places: DimTensor) -> DimTensor:
-    """Whether there is such a position along a dim."""
+    """Return where positions lie within the length of a dim."""
     above = elemwise("greater_equal", places, 0)
     return elemwise("logical_and", above, elemwise("less", places, length(along)))
 

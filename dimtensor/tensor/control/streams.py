@@ -80,7 +80,7 @@ def innermost_loop() -> Body | None:
 
 
 def _varies(words: Node) -> bool:
-    """Whether words differ from step to step of the innermost loop."""
+    """Return True if a generator's state changes between steps of the innermost loop."""
     leaves = {words}
     for body in reversed(_bodies.get()):
         reached = set(toposort(sorted(leaves, key=lambda node: node.serial)))
@@ -180,7 +180,7 @@ def use_generators(value: Any, by: str) -> None:
 
 
 def is_words(node: Node) -> bool:
-    """Whether a node is the words of generators."""
+    """Return True if a node is the state of generators."""
     return node.dtype == "uint64" and WORD in node.dims
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class GroupMoments(GroupReductions):
-    """Moments of elements and others beside them."""
+    """Covariance, correlation and polynomial fits within groups."""
 
     def cov(
         self, other: TensorLike, dim: DimKey = None, *, ddof: int = 1, skipna: bool = True

@@ -176,7 +176,7 @@ class GroupBy(GroupArithmetic):
 
 
 def _by_combinations(x: DimTensor, nodes: Sequence[Node]) -> str:
-    """How to group by the combinations of labels that occur, with the names of the tensors."""
+    """Suggest how to group by the combinations that occur, with the tensors' names."""
     named = [name for node in nodes if (name := node.name) and name.isidentifier()]
     names = named if len(named) == len(nodes) else [f"labels_{k + 1}" for k in range(len(nodes))]
     arrays = ", ".join(f"{name}.values" for name in names)

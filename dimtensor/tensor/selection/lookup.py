@@ -175,7 +175,7 @@ def _require_hashable(label: Any, dim: Dim) -> None:
 
 
 def is_mask(key: Any) -> bool:
-    """Whether a selection is one of booleans, in any form."""
+    """Return True if an indexer is a boolean mask, in any form."""
     if isinstance(key, (list, tuple)):
         return bool(key) and all(isinstance(one, (bool, np.bool_)) for one in key)
     return np.ndim(key) > 0 and str(getattr(key, "dtype", "")) in ("bool", "boolean")
@@ -310,7 +310,7 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
 
 
 def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
-    """Refuse an array of positions or labels, some of them twice: it has a dim of its own.
+    """Refuse an array with repeated positions or labels: it needs a dim of its own.
 
     Raises
     ------

@@ -230,7 +230,7 @@ def _row_dim(dims: Any, n: int) -> Dim:
 
 
 def _index_labels(table: Any, row: Dim) -> tuple[Coords | None, tuple | None]:
-    """What pandas' index says of the rows, and the names of its levels where it has several.
+    """Return the labels of a table's rows, and the level names of a MultiIndex.
 
     Raises
     ------
