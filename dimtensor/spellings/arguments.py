@@ -86,7 +86,7 @@ def _refusal(
     if len(args) > len(positional) and not any_number:
         many = f"{len(positional)} argument{'' if len(positional) == 1 else 's'} without names"
         text = f"{name} takes {many}, and is given {len(args)}"
-        hint = _with_names(name, args, len(positional), parameters)
+        hint = _with_names(where, name, args, positional, parameters)
         return ArgumentError(build_message(text, details, hint))
     given = {*positional[: len(args)], *kwargs}
     missing = [
@@ -103,15 +103,22 @@ def _refusal(
 
 
 def _with_names(
-    name: str, args: Sequence[Any], positional: int, parameters: Mapping[str, Parameter]
+    where: str,
+    name: str,
+    args: Sequence[Any],
+    positional: Sequence[str],
+    parameters: Mapping[str, Parameter],
 ) -> str | None:
     """The call with names for the arguments that need them, in the order in which they are."""
     by_name = [x for x, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
     names = ["tune", "chains"] if name == "sample" else by_name  # as in PyMC
-    rest = args[positional:]
+    rest = args[len(positional) :]
     if len(rest) > len(names):
         return None
-    shown = [*map(_shown, args[:positional])]
+    shown = [*map(_shown, args[: len(positional)])]
+    if where == "function":
+        shown = [x if x != "..." else at for x, at in zip(shown, positional, strict=True)]
+        name = f"dt.{name}"
     shown += [f"{key}={_shown(value)}" for key, value in zip(names, rest, strict=False)]
     return f"{name}({', '.join(shown)})"
 

@@ -94,3 +94,10 @@ def test_a_missing_result_says_that_elements_are_left_out_on_demand():
     nothing = dt.data([np.inf, -np.inf], dims=K)
     for result in (some, some + 1, some.mean(skipna=True), X.mean(), nothing.sum()):
         assert text not in repr(result)
+
+
+def test_sample_names_the_arguments_that_follow_the_draws():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    density = dt.Model(mu, backend="python").log_density()
+    with pytest.raises(dt.ArgumentError, match=r"dt\.sample\(model, 100, tune=50, chains=2\)"):
+        dt.sample(density, 100, 50, 2)

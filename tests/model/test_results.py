@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.model.inference import sample as sampling
+from dimtensor.model.inference.storage import Results
 
 K = dt.Dim("k", coords=["a/b", "c"])
 PER = dt.Dim("per km/h", coords=["a", "c"])
@@ -86,3 +88,30 @@ def test_draws_survive_whatever_fails_after_sampling(monkeypatch):
     with pytest.raises(KeyboardInterrupt) as caught:
         fit.sample(5, **quiet)
     assert caught.value.draws["posterior"]["mu"].sizes == {"chain": 1, "draw": 5, "k": 2}
+
+
+def test_results_say_which_group_has_a_variable():
+    drawn = xr.Dataset({"mu": (("chain", "draw"), np.arange(3.0)[None])})
+    post = Results.from_dict({"posterior": drawn, "prior": drawn + 1.0})
+    for wrong in ('post["mu"]', "post.mu"):
+        kind = KeyError if "[" in wrong else AttributeError
+        with pytest.raises(kind, match=r"with 'mu': 'posterior', 'prior'") as e:
+            eval(wrong, {"post": post})
+        _, hint = str(e.value).split("hint: ")
+        assert eval(hint, {"post": post}).values.tolist() == [[0.0, 1.0, 2.0]]
+    for key, text in (("posteriro", "did you mean 'posterior'"), ("nu", "'nu' in the tree")):
+        with pytest.raises(KeyError, match=text):
+            post[key]
+    with pytest.raises(KeyError, match=r"no 'm' in the group 'prior'(.|\n)*variables: 'mu'"):
+        post["prior"]["m"]
+    # all else is as xarray has it
+    plain = xr.DataTree.from_dict({"posterior": drawn, "prior": drawn + 1.0})
+    for tree in (post, plain):
+        assert "mu" not in tree
+        assert not hasattr(tree, "mu")
+        assert tree.get("mu", 1) == 1
+        assert tree["prior/mu"].max() == tree["/prior"].mu.max() == 3.0
+        tree["posterior/k"] = xr.DataArray(4)
+        assert tree.posterior["k"] == 4
+        with pytest.raises(ValueError, match="Invalid format for key"):
+            tree[3]

@@ -23,6 +23,7 @@ from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
 from dimtensor.model.terms import check_terms
+from dimtensor.spellings import spelled
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SAMPLERS = ("nutpie", "blackjax", "numpyro")
 
 
+@spelled("function")
 def sample(
     model: LogDensity,
     draws: int = 1000,

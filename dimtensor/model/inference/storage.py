@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import InputError, build_message, did_you_mean, listing
 
 # Attribute of text labels that records the type of the original labels.
 _MARK = "dimtensor_labels"
@@ -26,8 +26,17 @@ _SPANS = {
 }
 
 
+class NoVariableError(KeyError):
+    """A KeyError whose text is shown as it is written, on several lines."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Results(xr.DataTree):
     """A DataTree that can be written to files whatever its labels are.
+
+    Errors of names that it lacks say which group has them.
 
     See Also
     --------
@@ -35,6 +44,28 @@ class Results(xr.DataTree):
     """
 
     __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        """Group or variable by name or path, as :meth:`xarray.DataTree.__getitem__`.
+
+        Raises
+        ------
+        KeyError
+            If there is none; the text names the groups that have a variable of the name.
+        """
+        try:
+            return super().__getitem__(key)
+        except KeyError:
+            raise NoVariableError(_lacks(self, key)) from None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_") or not _groups_with(self, name):
+                raise
+            error = AttributeError(_lacks(self, name), name=name, obj=self)
+        raise error
 
     def to_netcdf(self, *args: Any, **kwargs: Any) -> Any:
         """Write to a NetCDF file; arguments are those of :meth:`xarray.DataTree.to_netcdf`."""
@@ -47,6 +78,33 @@ class Results(xr.DataTree):
 
 # it is one for whoever looks at it
 Results.__name__ = "DataTree"
+
+
+def _groups_with(tree: xr.DataTree, name: str) -> list[str]:
+    """Names of the groups of a tree that have a variable of a name, or coords."""
+    return [group for group, node in tree.children.items() if name in node.dataset.variables]
+
+
+def _lacks(tree: xr.DataTree, key: str) -> str:
+    """The text of the error for a name or path that a tree does not have."""
+    if groups := _groups_with(tree, key):
+        has = "groups" if len(groups) > 1 else "group"
+        return build_message(
+            f"results have groups, and variables are in them: {key!r} is in no group by itself",
+            [(f"{has} with {key!r}", listing(groups))],
+            f"post[{groups[0]!r}][{key!r}]",
+        )
+    known = [*map(str, tree.children), *map(str, tree.dataset.variables)]
+    inside = [str(name) for node in tree.children.values() for name in node.dataset.data_vars]
+    guess = did_you_mean(key, known) or did_you_mean(key, list(dict.fromkeys(inside)))
+    guess = guess if "/" not in key else ""
+    what = f"the group {tree.name!r}" if tree.parent is not None else "the tree of results"
+    details = [
+        (name, listing(each))
+        for name, each in (("groups", list(tree.children)), ("variables", list(tree.data_vars)))
+        if each
+    ]
+    return build_message(f"there is no {key!r} in {what}{guess}", details)
 
 
 def load(path: Any, **options: Any) -> Results:
