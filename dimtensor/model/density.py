@@ -299,7 +299,7 @@ def log_density(model: Model, jacobian: bool = True) -> LogDensity:
         density, sources = known
         values, used = sources_of(model), set(density.functions.data_nodes)
         density = density.with_data({x: values[at] for at, x in sources.items() if x in used})
-    warn_of_empty_with_data(density)
+    warn_of_empty_with_data(density, [x.node for x in model.outputs])
     return density
 
 

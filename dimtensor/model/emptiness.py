@@ -29,11 +29,17 @@ def warn_of_empty(outputs: Iterable[Node]) -> None:
     _warn_of({dim for dim in _derived(outputs) if dim.length == 0})
 
 
-def warn_of_empty_with_data(density: LogDensity) -> None:
-    """Warn of empty dims whose lengths come with the data of a log density."""
+def warn_of_empty_with_data(density: LogDensity, outputs: Iterable[Node]) -> None:
+    """Warn of empty dims whose lengths come with the data of a log density.
+
+    Those of the model alone: what a log density selects by itself, as all steps of a chain but the
+    first, may be empty.
+    """
     functions = density.functions
     if "late dims" not in functions.shared:
-        late = {dim for dim in _derived([functions.assembly.logp.node]) if dim.length is None}
+        users = _derived(outputs)
+        dims = _derived([functions.assembly.logp.node])
+        late = {d for d in dims if d.length is None and (_mask_of(d) or d in users)}
         functions.shared["late dims"] = late, _any_of_masks(late)
     late, (masks, compiled) = functions.shared["late dims"]
     empty = {dim for dim in late if dim.bound_length(functions.binding) == 0}
@@ -48,13 +54,18 @@ def _derived(outputs: Iterable[Node]) -> set[Dim]:
     return {dim for node in toposort(list(outputs)) for dim in node.dims if dim.parents}
 
 
+def _mask_of(dim: Dim) -> Mask | None:
+    selection = dim.selection if isinstance(dim, SelDim) else None
+    return selection if isinstance(selection, Mask) else None
+
+
 def _any_of_masks(late: set[Dim]) -> tuple[dict[Dim, Node], Any]:
     """The masks of data by the dims that they make, and a function of whether each is true once."""
     masks: dict[Dim, Node] = {}
     for dim in late:
-        if isinstance(dim, SelDim) and isinstance(dim.selection, Mask):
-            if not any(x.kind in ("rv", "input") for x in toposort([dim.selection.key])):
-                masks[dim] = dim.selection.key
+        mask = _mask_of(dim)
+        if mask and not any(x.kind in ("rv", "input") for x in toposort([mask.key])):
+            masks[dim] = mask.key
     answers = [wrap(x).any() for x in masks.values()]
     return masks, compile_function([], answers, "python") if answers else None
 

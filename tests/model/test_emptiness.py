@@ -54,3 +54,15 @@ def test_masks_of_data():
 
 def test_an_empty_dim_of_the_data_is_no_selection():
     effect(dt.data(np.zeros(0), dims=dt.Dim("day"))).observe(y=0.0).log_density()
+
+
+def test_a_chain_of_one_element_has_no_step_and_is_no_selection():
+    time, kind = dt.Dim("time"), dt.Dim("kind", coords=["a", "b"])
+    move = dt.data(np.full((2, 2), 0.5), dims=[kind, kind.rename("to")])
+    start = dt.data([0.3, 0.7], dims=kind)
+    z = dt.rv("z", dist.MarkovChain(start, move, over=time))
+    level = dt.data([0.0, 1.0], dims=kind)
+    y = dt.rv("y", dist.Normal(level.sel(kind=z), 1.0))
+    fit = dt.Model(y, backend="python").observe({y: [0.5]}).marginalize(z).log_density()
+    expected = -0.5 * np.log(2 * np.pi) - 0.125
+    assert float(fit.logp(np.zeros(0))) == pytest.approx(expected)

@@ -15,7 +15,7 @@ from dimtensor.dist.supports import Support, ends
 from dimtensor.errors import InputError
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.elementwise import abs, equal, log, where
+from dimtensor.tensor.elementwise import abs, equal, isnan, log, where
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import tensor
@@ -53,7 +53,8 @@ class Transformed(Wrapper):
         value = self.base.logp(self.inverse(safe))
         # at an end the slope is infinite where the variable is
         value = where(equal(value, -math.inf), value, value + log(abs(slope)))
-        return in_dtype_of(x, self, where(inside, value, -math.inf))
+        outside = where(isnan(x), math.nan, -math.inf)
+        return in_dtype_of(x, self, where(inside, value, outside))
 
     def _inner(self, x: DimTensor) -> Any:
         """Some value inside of the support, which has the dtype of those beside it."""

@@ -399,11 +399,15 @@ def _conditional(e: Emitter, node: Apply) -> None:
         e.array(out) if out.type.ndim else Var(e.fresh("s"), out.type.dtype) for out in node.outputs
     ]
     blocks = [_branch(e, graph, given, made) for graph in graphs]
-    shapes = [_known_lengths(blocks[0], variable) for variable in graphs[0].outputs]
+    shapes = [
+        [_known_lengths(block, variable) for variable in graph.outputs]
+        for block, graph in zip(blocks, graphs, strict=True)
+    ]
     for block in blocks:
         e.lines += block.before()
-    for out, result, lengths in zip(node.outputs, made, shapes, strict=True):
+    for out, result, *both in zip(node.outputs, made, *shapes, strict=True):
         if isinstance(result, Array):
+            lengths = [_length_of_taken(e, condition, *pair) for pair in zip(*both, strict=True)]
             early = _new_array(e, result, out, lengths, zero=False)
             e.places[out] = Place(result, early=early)
             e.owned.add(out)
@@ -412,6 +416,17 @@ def _conditional(e: Emitter, node: Apply) -> None:
     then, otherwise = (block.inside() for block in blocks)
     rare = isinstance(node.op, Shortcut)
     e.lines.append(If(e.scalar(condition), then, otherwise, rare))
+
+
+def _length_of_taken(
+    e: Emitter, condition: Variable, one: Expression, other: Expression
+) -> Expression:
+    """The length that a result has in the branch that is taken."""
+    if one == other:
+        return one
+    n = Var(e.fresh("n"), "int64")
+    e.lines.append(If(e.scalar(condition), (Assign(n, one),), (Assign(n, other),)))
+    return n
 
 
 def _branch(

@@ -196,6 +196,24 @@ def test_parts_of_a_mixture_with_other_dims():
     np.testing.assert_allclose(d.logp(0.3).eval().values, wanted)
 
 
+@pytest.mark.parametrize(
+    "d",
+    [
+        dist.transformed(dist.Normal(0, 1), dt.exp, dt.log, dt.positive),
+        dist.transformed(dist.Normal(0, 1), dt.expit, dt.logit, dt.unit),
+        dist.truncated(dist.LogNormal(0, 1), 0.5, 2.0),
+    ],
+    ids=["above", "between", "truncated"],
+)
+def test_a_value_that_is_nan_has_no_density(d):
+    x = dt.data([np.nan, 0.7, 9.0], dims=dt.Dim("i"))
+    found = d.logp(x).eval().values
+    assert np.isnan(found[0])
+    assert np.isfinite(found[1])
+    assert np.isnan(d.logp(np.nan).eval().item())
+    assert d.logp(-1.0).eval().item() == -np.inf
+
+
 def test_transformed():
     points = np.array([-1.0, 0.5, 3.0])
     falling = dist.transformed(

@@ -135,3 +135,16 @@ def test_branches_that_do_not_fit():
         conditional(pt.gt(A, 0.0), lambda: [X], lambda: [A])
     with pytest.raises(TypeError, match="a condition is a bool scalar"):
         conditional(X, lambda: [X], lambda: [X])
+
+
+@pytest.mark.parametrize("run", RUNNERS)
+@pytest.mark.parametrize("at", [0.5, -0.5], ids=["longer", "shorter"])
+def test_branches_of_other_lengths(run, at):
+    """A result is as long as that of the branch that is taken."""
+    (vector,) = conditional(
+        pt.gt(A, 0.0), lambda: [pt.concatenate([pt.exp(X), X])], lambda: [pt.sin(X)[1:]]
+    )
+    found, total = run([vector, (vector**2).sum()], x0, np.asarray(at))
+    expected = np.concatenate([np.exp(x0), x0]) if at > 0 else np.sin(x0)[1:]
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(total, (expected**2).sum())
