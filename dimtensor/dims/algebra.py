@@ -62,7 +62,7 @@ def in_order(given: Iterable[Any], what: str) -> tuple:
     Raises
     ------
     DimError
-        If there are several, and a set or a dict has them.
+        If there are several, and a set or a dict has them; if these are not several things.
     """
     if isinstance(given, (Set, Mapping)) and len(given) > 1:
         names = sorted(getattr(one, "short", None) or str(one) for one in given)
@@ -73,6 +73,8 @@ def in_order(given: Iterable[Any], what: str) -> tuple:
                 f"pass them as a list, one for each axis: [{', '.join(names)}] or another order",
             )
         )
+    if not isinstance(given, Iterable):
+        raise DimError(f"{what} are given in a list, not as {given!r}")
     return tuple(given)
 
 

@@ -484,4 +484,4 @@ def time(
     """
     from dimtensor.dims.dim import Dim
 
-    return Dim(name, coords=Coords(dates_between(start, end, periods, freq, tz)))
+    return Dim(name, coords=Coords(dates_between(name, start, end, periods, freq, tz)))

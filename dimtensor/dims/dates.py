@@ -9,7 +9,7 @@ import numpy as np
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.texts.dates import iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks
-from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
+from dimtensor.errors import LISTED, DimError, InputError, LabelError, build_message, listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,9 @@ def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeInd
     return later[later > dates[-1]][:periods].as_unit(dates.unit)
 
 
-def dates_between(start: Any, end: Any, periods: Any, freq: Any, tz: Any) -> pd.DatetimeIndex:
+def dates_between(
+    name: str, start: Any, end: Any, periods: Any, freq: Any, tz: Any
+) -> pd.DatetimeIndex:
     """The dates of a new dim.
 
     Raises
@@ -86,6 +88,13 @@ def dates_between(start: Any, end: Any, periods: Any, freq: Any, tz: Any) -> pd.
 
     if freq is None and None in (start, end, periods):
         freq = "D"
+    for which, given in (("start", start), ("end", end)):
+        if np.iterable(given) and not isinstance(given, str):
+            several = [str(date) for date in given]
+            shown = f"pd.to_datetime({several})" if len(several) <= LISTED else "dates"
+            text = f"dt.time: {which} is one date, and {len(several)} are given"
+            hint = f"dates that are known one by one are labels: dt.Dim({name!r}, coords={shown})"
+            raise DimError(build_message(text, [(which, listing(several))], hint))
     start, end = iso_dates((start, end), "dt.time")
     try:
         dates = pd.date_range(start, end, periods, freq=freq, tz=tz)

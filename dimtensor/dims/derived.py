@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.dims.algebra import in_order
 from dimtensor.dims.coords import Coords, joined
 from dimtensor.dims.derivation import DerivedDim, family
-from dimtensor.dims.dim import Dim
+from dimtensor.dims.dim import Dim, NamedDim
 from dimtensor.dims.selection import (
     LateLabels,
     LateSlice,
@@ -264,7 +264,7 @@ class RenamedDim(DerivedDim):
         return (RenamedDim, (self.parent, self.name))
 
     def __repr__(self) -> str:
-        parent = self.parent.name if type(self.parent).__name__ == "NamedDim" else None
+        parent = self.parent.name if type(self.parent) is NamedDim else None
         return f"RenamedDim({parent or repr(self.parent)}, {self.name!r})"
 
 

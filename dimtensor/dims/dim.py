@@ -6,14 +6,14 @@ import itertools
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dimtensor.dims.calendar import DatesOfDim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
-from dimtensor.spellings import spelled
+from dimtensor.spellings import no_attribute_of_dim, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +98,11 @@ class Dim(DatesOfDim):
             dim._cached_coords = None
             dim = _interned.setdefault(key, dim)
         return dim
+
+    if not TYPE_CHECKING:  # a type checker knows which attributes there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute_of_dim(self, name)
 
     # -- what every dim knows ------------------------------------------------------------------
 
@@ -411,6 +416,10 @@ class AnonymousDim(Dim):
 
     def __reduce__(self) -> tuple:
         return (AnonymousDim, (self.token, self._cached_coords, self._length))
+
+
+# errors of Python say so for both
+NamedDim.__name__ = AnonymousDim.__name__ = "Dim"
 
 
 def dim_labels(dim: Dim) -> Coords | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import LabelError, build_message, plain_repr
+from dimtensor.errors import LabelError, build_message, listing, plain_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,6 +301,11 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
         import pandas as pd
 
         return None, pd.Index(labels, copy=True)
+    if hasattr(labels, "columns"):
+        columns = list(labels.columns)
+        text = "labels of a dim are one for each position, not a table"
+        hint = f"those of one column: coords=df[{columns[0]!r}]" if columns else None
+        raise LabelError(build_message(text, [("columns", listing(columns))], hint))
     if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
         labels = labels.to_numpy() if (listed := with_gaps(labels)) is None else listed
     if not isinstance(labels, np.ndarray):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim, in_order, without
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, InputError, build_message, did_you_mean
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD, DrawAttrs
 from dimtensor.graph.dtypes import is_complex, is_float
@@ -109,13 +109,28 @@ def _order(
 ) -> Dims:
     """Dims of one stream: those that are asked for, then those of parameters."""
     known = tuple(dict.fromkeys(dim for x in nodes for dim in x.dims))
+    if isinstance(dims, int):
+        hint = f"dims=dt.Dim('k', length={dims})"
+        raise DimError(build_message(f"{name}: {dims} is a length, and no dim", hint=hint))
     given: Any = () if dims is None else (dims,) if isinstance(dims, (Dim, str)) else dims
     asked = []
+    own = (*known, *without(words.dims, (WORD,)))
     for key in in_order(given, f"the dims of {name}"):
-        asked.append(key if isinstance(key, Dim) else find_dim((*known, *words.dims), key, name))
+        asked.append(key if isinstance(key, Dim) else _found(key, own, name))
     if len(set(asked)) != len(asked):
         raise DimError(f"{name}: a dim is named twice in {[dim.short for dim in asked]}")
     if event is not None and event in asked:
         raise DimError(f"{name}: {event.title} is the dim of one draw, not one of its dims")
-    own = [] if event is None else [event]
-    return (*asked, *without(known, (*asked, *own, *words.dims, WORD)))
+    inner = [] if event is None else [event]
+    return (*asked, *without(known, (*asked, *inner, *words.dims, WORD)))
+
+
+def _found(key: Any, dims: Dims, name: str) -> Dim:
+    """The dim of parameters or the generator that a name says; new dims are no names."""
+    if isinstance(key, str) and all(dim.name != key for dim in dims):
+        known = [dim.short for dim in dims]
+        details = [("dims", ", ".join(map(repr, known)) or "none (numbers)")]
+        text = f"{name}: neither parameters nor the generator have a dim {key!r}"
+        hint = f"a dim that is new has a length: dims=dt.Dim({key!r}, length=3)"
+        raise DimError(build_message(f"{text}{did_you_mean(key, known)}", details, hint))
+    return find_dim(dims, key, name)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import DimError, InputError, named_after
 from dimtensor.graph import make
 from dimtensor.graph.attrs import WORD, StreamAttrs
 from dimtensor.graph.dtypes import is_integer
@@ -16,11 +16,14 @@ from dimtensor.graph.infer import describe
 from dimtensor.random.arrangements import Arrangements
 from dimtensor.random.discrete import Discrete
 from dimtensor.random.standard import Standard
+from dimtensor.spellings import spelled_methods
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data
 
 
+@named_after
+@spelled_methods
 @dataclass(eq=False, frozen=True)
 class Generator(Standard, Discrete, Arrangements):
     """A source of random numbers, a value: each draw gives the numbers and the next generator.

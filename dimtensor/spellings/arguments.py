@@ -88,6 +88,12 @@ def _refusal(
         text = f"{name} takes {many}, and is given {len(args)}"
         hint = _with_names(where, name, args, positional, parameters)
         return ArgumentError(build_message(text, details, hint))
+    twice = [x for x in positional[: len(args)] if x in kwargs]
+    if twice:
+        text = f"{name} is given {twice[0]!r} twice, by its place and by its name"
+        both = (args[positional.index(twice[0])], kwargs[twice[0]])
+        details = [("given", " and ".join(map(_shown, both))), *details]
+        return ArgumentError(build_message(text, details))
     given = {*positional[: len(args)], *kwargs}
     missing = [
         x for x, each in parameters.items()

@@ -34,6 +34,22 @@ def no_attribute(
     return NoAttributeError(message, name=name, obj=x)
 
 
+_OF_DIMS = {
+    "size": "length", "shape": "length", "labels": "coords", "label": "coords", "values": "coords",
+    "index": "coords", "categories": "coords", "levels": "coords", "ticks": "coords",
+}  # fmt: skip
+
+
+def no_attribute_of_dim(dim: Any, name: str) -> AttributeError:
+    """The error of an attribute that dims do not have; labels and lengths have several names."""
+    if name not in _OF_DIMS:
+        return AttributeError(f"'Dim' object has no attribute {name!r}", name=name, obj=dim)
+    own = dim.name if (dim.name or "").isidentifier() else "dim"
+    headline = f"a dim has no {name!r}"
+    message = build_message(headline, [("dim", repr(dim))], f"{own}.{_OF_DIMS[name]}")
+    return NoAttributeError(message, name=name, obj=dim)
+
+
 def as_variable(name: str, constructor: Any) -> str:
     """Return the hint for a distribution that is looked up in the package itself.
 

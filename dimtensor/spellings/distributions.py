@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.spellings.arguments import spelled
 from dimtensor.spellings.attributes import no_attribute
 
@@ -23,6 +23,16 @@ class Spelled:
             setattr(cls, "__init__", spelled("distribution")(own["__init__"]))  # noqa: B010
         if "draw" in own:
             setattr(cls, "draw", _of_a_generator(own["draw"]))  # noqa: B010
+
+    def _no_value(self, *others: Any, **options: Any) -> NoReturn:
+        hint = f"x = dt.rv('x', dist.{self!r})"
+        text = "a distribution has no value to compute with; a random variable of it has"
+        raise DtypeError(build_message(text, hint=hint))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _no_value
+    __rtruediv__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = __abs__ = _no_value
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_value
+    __lt__ = __le__ = __gt__ = __ge__ = __array_ufunc__ = _no_value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "name":

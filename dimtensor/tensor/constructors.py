@@ -9,7 +9,7 @@ from dimtensor.dims import (
     Dim,
     canonical_dims,
 )
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
@@ -36,12 +36,27 @@ def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
     -------
     DimTensor
 
+    Raises
+    ------
+    DimError
+        If something is not a Dim, is given twice, or two dims have one name.
+    InputError
+        If the value is given before the dims.
+
     Examples
     --------
     >>> import dimtensor as dt
     >>> dt.full(dt.Dim("k", length=2), 3.0).eval().values.tolist()
     [3.0, 3.0]
     """
+    first = next(iter(value), None) if isinstance(value, (list, tuple)) else value
+    if isinstance(first, Dim):
+        shown = [dim.short for dim in canonical_dims(value, "the dims of full")]
+        number = dims if isinstance(dims, (int, float)) else "value"
+        hint = f"dt.full([{', '.join(shown)}], {number})"
+        raise InputError(
+            build_message("full takes dims first, and the value after them", hint=hint)
+        )
     node = as_node(value) if dtype is None else None
     if node is None:
         target = valid_dtype(dtype)

@@ -51,7 +51,7 @@ def concat(
     >>> dt.concat([x[:1], x[1:]], "t").dims == (t,)
     True
     """
-    tensors = in_order(tensors, "the tensors of concat")
+    tensors = _several(tensors, dims, "concat")
     if not len(tensors):
         raise InputError("concat takes at least one tensor")
     beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
@@ -73,6 +73,26 @@ def concat(
     if len(nodes) == 1:
         return wrap(relabel_node(nodes[0], (parts[0], whole)))
     return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
+
+
+def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
+    """Tensors in the order given, which come in a list.
+
+    Raises
+    ------
+    InputError
+        If they come one by one.
+    """
+    if isinstance(tensors, TensorHandle):
+        other = then if isinstance(then, TensorHandle) else None
+        shown = [x.name or word for x, word in ((tensors, "x"), (other, "y")) if x is not None]
+        new = f"dt.Dim('k', length={len(shown)})"
+        dim = new if name == "stack" else repr(tensors.dims[0].short if tensors.dims else "k")
+        hint = f"dt.{name}([{', '.join(shown)}], {dim})"
+        raise InputError(
+            build_message(f"{name} takes tensors in a list, and then the dim", hint=hint)
+        )
+    return in_order(tensors, f"the tensors of {name}")
 
 
 def _check_has_it(nodes: Sequence[Node], name: str) -> None:
@@ -114,7 +134,7 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     >>> dt.stack([x, y], dt.Dim("which", coords=["x", "y"])).sizes
     {'which': 2}
     """
-    tensors = in_order(tensors, "the tensors of stack")
+    tensors = _several(tensors, dim, "stack")
     if not len(tensors):
         raise InputError("stack takes at least one tensor")
     given = Dim(dim, length=len(tensors)) if isinstance(dim, str) else dim

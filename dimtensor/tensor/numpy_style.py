@@ -116,6 +116,8 @@ def no_attribute(x: Any, name: str) -> AttributeError:
     hint = _INSTEAD.get(name)
     if hint is None and name in elementwise.__all__:
         hint = f"dt.{name}(x)"
+    if hint is None and any(dim.name == name for dim in x.dims):
+        hint = f"the dim is x.dims[{name!r}], its labels x.dims[{name!r}].coords"
     if hint is None:
         return AttributeError(
             f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x

@@ -1,8 +1,10 @@
 """Python's errors of arguments name what users call, and no class that is not public."""
 
 import inspect
+import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dimtensor as dt
@@ -101,3 +103,68 @@ def test_sample_names_the_arguments_that_follow_the_draws():
     density = dt.Model(mu, backend="python").log_density()
     with pytest.raises(dt.ArgumentError, match=r"dt\.sample\(model, 100, tune=50, chains=2\)"):
         dt.sample(density, 100, 50, 2)
+
+
+COUNTY = dt.Dim("county", coords=["a", "b"])
+RATES = dt.data([1.0, 2.0], dims=COUNTY, name="rates")
+TABLE = pd.DataFrame({"k": [1, 2], "z": [3.0, 4.0]})
+# what is wrong, the error, and the value of its hint; None where there is none to run
+MISTAKES = [
+    ("COUNTY.size", dt.NoAttributeError, 2),
+    ("COUNTY.shape", dt.NoAttributeError, 2),
+    ("COUNTY.labels", dt.NoAttributeError, ["a", "b"]),
+    ("COUNTY.values", dt.NoAttributeError, ["a", "b"]),
+    ("RATES.county", dt.NoAttributeError, ["a", "b"]),
+    ("dt.Dim('k', coords=TABLE)", dt.LabelError, [1, 2]),
+    ("dt.time('d', ['2020-01-01', '2020-01-05'])", dt.DimError, 2),
+    ("dt.full(3.0, [K])", dt.InputError, [3.0, 3.0]),
+    ("dt.full(3.0, K)", dt.InputError, [3.0, 3.0]),
+    ("dt.stack(RATES, RATES)", dt.InputError, [[1.0, 1.0], [2.0, 2.0]]),
+    ("dt.concat(RATES, 'county')", dt.InputError, [1.0, 2.0]),
+    ("RNG.normal(0, 1, dims='t')", dt.DimError, 3),
+    ("RNG.normal(0, 1, dims=['t'])", dt.DimError, 3),
+    ("RNG.normal(0, 1, dims=4)", dt.DimError, 4),
+    ("RNG.normal(RATES, 1, dims='contry')", dt.DimError, 3),
+    *((text, dt.DtypeError, "x") for text in (
+        "NORMAL + 1", "1 - NORMAL", "-NORMAL", "NORMAL > 2", "np.exp(NORMAL)",
+        "np.ones(2) * NORMAL", "TABLE.z + NORMAL", "RATES + NORMAL", "NORMAL * RATES",
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "error", "expected"), MISTAKES, ids=[x[0] for x in MISTAKES])
+def test_hints_have_what_was_meant(mistake, error, expected):
+    names = {
+        "dt": dt, "dist": dist, "np": np, "pd": pd, "COUNTY": COUNTY, "county": COUNTY, "K": K,
+        "k": K, "RATES": RATES, "rates": RATES, "x": RATES, "TABLE": TABLE, "df": TABLE,
+        "NORMAL": dist.Normal(0.0, 1.0), "RNG": dt.random.generator(1),
+    }  # fmt: skip
+    with pytest.raises(error, match="hint: ") as e:
+        eval(mistake, names)
+    assert not any(word in str(e.value) for word in ("NamedDim", "generator_word", "Table"))
+    _, hint = str(e.value).split("hint: ")
+    code = hint.rpartition(": ")[2].rpartition("its labels ")[2].removeprefix("x = ")
+    for argument in ("coords", "dims"):
+        code = code.removeprefix(f"{argument}=")
+    found = eval(code, names)
+    if isinstance(expected, int):
+        assert (found if isinstance(found, int) else found.length) == expected
+    elif expected == "x":
+        assert found.name == "x"
+    else:
+        found = found.values if isinstance(found, dt.DimTensor) else np.asarray(found)
+        assert found.tolist() == expected
+
+
+def test_errors_of_python_have_the_names_of_public_classes():
+    for wrong in ("K + 1", "K()", "K.foo", "dt.Dim().foo", "dt.Dim() + 1"):
+        with pytest.raises((TypeError, AttributeError), match="'Dim'"):
+            eval(wrong, {"K": K, "dt": dt})
+    assert not hasattr(K, "size")
+    assert repr(pickle.loads(pickle.dumps(K))) == repr(K)
+    rng = dt.random.generator(1)
+    with pytest.raises(dt.ArgumentError, match=r"normal takes no 'size'\n  takes: .*'dims'"):
+        rng.normal(0.0, 1.0, size=3)
+    for twice in ("dt.Dim('a', name='a')", "dist.Normal(0, mu=1)"):
+        with pytest.raises(dt.ArgumentError, match="twice, by its place and by its name"):
+            eval(twice, {"dt": dt, "dist": dist})
