@@ -6,9 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn
 
+import numpy as np
+
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.spellings.arguments import spelled
 from dimtensor.spellings.attributes import no_attribute
+
+_OF_NUMPY = (np.random.Generator, np.random.RandomState)
 
 
 class Spelled:
@@ -45,7 +49,7 @@ def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
 
     @wraps(draw)
     def checked(self: Any, rng: Any, dims: Any = None) -> Any:
-        if not hasattr(rng, "normal") or hasattr(rng, "bit_generator"):
+        if not hasattr(rng, "normal") or isinstance(rng, _OF_NUMPY):
             text = f"draw of {self.name} takes a generator of random numbers, not {rng!r}"
             hint = f"x, rng = dist.{self!r}.draw(dt.random.generator(1))"
             raise InputError(build_message(text, hint=f"{hint}, with dims=k for draws along k"))
