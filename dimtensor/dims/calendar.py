@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dimtensor.dims.calendars.cftimes import inferred_frequency, is_cftime_index
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dates import (
-    CONDITIONS,
-    OF_PANDAS,
     IsoCalendar,
     among_found,
+    calendar_index,
+    calendar_numbers,
     calendar_part,
     date_index,
     dates_between,
     extended,
+    found_part,
     in_range,
     rounded,
 )
@@ -54,11 +56,7 @@ class CalendarParts:
         return self._tensor_of_labels(*calendar_part(self._dim, name), name)
 
     def _values(self, name: str) -> Any:
-        dates = date_index(self._dim, name)
-        days = np.where(dates.is_leap_year, 366, 365)
-        found: Any = days if name == "days_in_year" else getattr(dates, OF_PANDAS.get(name, name))
-        dtype = bool if name in CONDITIONS else np.int64
-        return self._tensor_of_values(np.asarray(found, dtype=dtype), name)
+        return self._tensor_of_values(calendar_numbers(self._dim, name), name)
 
     def _found(self, name: str, labels: Any, *arguments: Any) -> Any:
         return self._tensor_of_labels(*among_found(name, labels), name, *arguments)
@@ -230,11 +228,7 @@ class CalendarParts:
     @property
     def decimal_year(self) -> Any:
         """Each date as a number: its year, and the part of it that has gone by."""
-        dates = date_index(self._dim, "decimal_year").tz_localize(None)
-        years = dates.to_period("Y")
-        begin, end = years.start_time, (years + 1).start_time
-        found = dates.year + (dates - begin) / (end - begin)
-        return self._tensor_of_values(np.asarray(found, dtype=float), "decimal_year")
+        return self._values("decimal_year")
 
     @property
     def date(self) -> Any:
@@ -244,7 +238,7 @@ class CalendarParts:
     @property
     def time(self) -> Any:
         """The time of day of each date; its labels are those that are found."""
-        return self._found("time", date_index(self._dim, "time").time)
+        return self._found("time", found_part(self._dim, "time"))
 
     def floor(self, freq: str) -> Any:
         """The last date of a fixed frequency up to each date.
@@ -342,7 +336,7 @@ class CalendarParts:
         >>> day.strftime("%Y-%m").values.tolist()
         ['2021-01', '2021-01', '2021-02']
         """
-        dates = date_index(self._dim, "strftime")
+        dates = calendar_index(self._dim, "strftime")
         return self._found("strftime", dates.strftime(date_format), date_format)
 
     def isocalendar(self) -> IsoCalendar:
@@ -388,9 +382,11 @@ class DatesOfDim(CalendarParts):
         """The frequency of dates, as pandas writes it; None where they have none."""
         import pandas as pd
 
-        dates = date_index(self._dim, "freq")
+        dates = calendar_index(self._dim, "freq")
         if len(dates) < 3:
             return None
+        if is_cftime_index(dates):
+            return inferred_frequency(dates)
         with warnings.catch_warnings():  # what it returns will be an offset
             warnings.simplefilter("ignore")
             found = pd.infer_freq(dates)
@@ -425,7 +421,7 @@ class DatesOfDim(CalendarParts):
         from dimtensor.dims.dim import Dim
 
         dim = self._dim
-        dates = date_index(dim, "extend")
+        dates = calendar_index(dim, "extend")
         freq = freq or self.freq
         if freq is None or not len(dates):
             raise LabelError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.dims.calendars import cftimes
 from dimtensor.dims.labels import (
     DATES,
     TIMES,
@@ -26,7 +27,7 @@ from dimtensor.dims.texts.dates import as_period, dates_in, iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks, read_in_zone
 from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr
 
-_OBJECTS = ("object", "period")
+_OBJECTS = ("object", "period", "cftime")
 _MANY = 10_000  # labels on both sides from which pandas, slow to import, is faster than a dict
 
 
@@ -84,6 +85,8 @@ class Coords:
 
         if self._array is None:
             return self._index
+        if self.family == "cftime":
+            return cftimes.index_of(self._array)
         # pandas would find a dtype for objects itself, in which None is NaN
         return pd.Index(self._array, dtype=object if self._array.dtype.kind == "O" else None)
 
@@ -390,6 +393,8 @@ class Coords:
         if self.family == "timedelta":
             return Coords(pd.to_timedelta(given, errors="coerce"))
         given = iso_dates(given, dim)
+        if self.family == "cftime":
+            return Coords([cftimes.read(one, self.values[0]) for one in given])
         if self.family == "period":
             return Coords([as_period(one, self._index.freq) for one in given])
         if self.family == "zoned":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.dims.calendars.cftimes import ends_of_part, is_cftime_index, later_dates, part_of
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.texts.dates import iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks
@@ -70,6 +71,8 @@ def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeInd
 
     if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
         raise InputError(f"extend takes a number of dates of at least 0, not {periods!r}")
+    if is_cftime_index(dates):
+        return later_dates(dates, periods, freq)
     later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)
     return later[later > dates[-1]][:periods].as_unit(dates.unit)
 
@@ -126,15 +129,26 @@ def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:
 
 
 def time_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex | pd.TimedeltaIndex:
-    """The labels of a dim as dates, or as durations; see `date_index`."""
+    """The labels of a dim as dates of any calendar, or as durations; see `date_index`."""
     import pandas as pd
 
-    return _index_of(dim, what, missing, (pd.DatetimeIndex, pd.TimedeltaIndex))
+    return _index_of(dim, what, missing, (pd.DatetimeIndex, pd.TimedeltaIndex), cftime=True)
 
 
-def _index_of(dim: Dim, what: str, missing: bool, kinds: Any) -> Any:
+def calendar_index(dim: Dim, what: str) -> Any:
+    """The labels of a dim as dates of any calendar; see `date_index`."""
+    import pandas as pd
+
+    return _index_of(dim, what, False, pd.DatetimeIndex, cftime=True)
+
+
+def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = False) -> Any:
     labels = dim._labels()
     index = None if labels is None else labels.index
+    if cftime and is_cftime_index(index):
+        return index
+    if is_cftime_index(index):
+        raise _of_another_calendar(dim, what, index)
     if not isinstance(index, kinds):
         known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
         raise LabelError(
@@ -156,18 +170,50 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any) -> Any:
     return index
 
 
+def _of_another_calendar(dim: Dim, what: str, index: Any) -> LabelError:
+    return LabelError(
+        build_message(
+            f"{what}: dates of the standard calendar have it, and the labels of {dim.title} are of "
+            f"the calendar {index.calendar!r}",
+            [("dim", repr(dim))],
+            "the parts of the calendar without weeks, resample, rolling, shift and sel are there",
+        )
+    )
+
+
 def calendar_part(dim: Dim, part: str) -> tuple[np.ndarray, Dim]:
     """A calendar part of dates as positions among its values, and the dim of these."""
     from dimtensor.dims.dim import Dim
 
-    dates = date_index(dim, part)
+    dates = calendar_index(dim, part)
+    ends = _CYCLES.get(part)
+    if is_cftime_index(dates):
+        ends = ends_of_part(part, dates.calendar) or ends
     if part == "season":
         return np.asarray(dates.month, dtype=np.int64) % 12 // 3, Dim(part, coords=_SEASONS)
+    return in_range(part, np.asarray(found_part(dim, part), dtype=np.int64), ends)
+
+
+def calendar_numbers(dim: Dim, part: str) -> np.ndarray:
+    """A calendar part of dates that is no label: numbers, or what holds of them or not."""
+    dtype = bool if part in CONDITIONS else float if part == "decimal_year" else np.int64
+    return np.asarray(found_part(dim, part), dtype=dtype)
+
+
+def found_part(dim: Dim, part: str) -> Any:
+    """A calendar part of each date, as its calendar has it."""
+    dates, name = calendar_index(dim, part), OF_PANDAS.get(part, part)
+    if is_cftime_index(dates):
+        return part_of(dim, dates, name)
     if part in ("week", "weekofyear"):
-        found = dates.isocalendar()["week"]
-    else:
-        found = getattr(dates, OF_PANDAS.get(part, part))
-    return in_range(part, np.asarray(found, dtype=np.int64), _CYCLES.get(part))
+        return dates.isocalendar()["week"]
+    if part == "days_in_year":
+        return np.where(dates.is_leap_year, 366, 365)
+    if part == "decimal_year":
+        years = dates.tz_localize(None).to_period("Y")
+        begin, end = years.start_time, (years + 1).start_time
+        return dates.year + (dates.tz_localize(None) - begin) / (end - begin)
+    return getattr(dates, name)
 
 
 def in_range(name: str, values: np.ndarray, ends: tuple[int, int] | None) -> tuple[np.ndarray, Dim]:
@@ -197,7 +243,7 @@ def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex | pd.Timedelta
 
     dates = time_index(dim, method)
     try:
-        if isinstance(dates, pd.TimedeltaIndex) or dates.tz is None:
+        if not isinstance(dates, pd.DatetimeIndex) or dates.tz is None:
             return getattr(dates, method)(freq)
         clocks, world = dates.tz_localize(None), dates.tz_convert("UTC")
         offsets = clocks - world.tz_localize(None)
@@ -208,5 +254,5 @@ def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex | pd.Timedelta
         early = clocks.tz_localize(dates.tz, np.ones(len(dates), bool), "shift_forward")
         first = np.asarray(early == dates)
         return getattr(dates, method)(freq, ambiguous=first, nonexistent="shift_forward")
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{method}: {freq!r} is no fixed frequency: {error}") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.dims.calendars.cftimes import are_cftimes, identity, is_cftime
 from dimtensor.errors import LabelError, build_message, listing, plain_repr
 
 if TYPE_CHECKING:
@@ -29,13 +30,15 @@ _NANOSECONDS: dict[str, Any] = {
 _EPOCH = datetime.datetime(1970, 1, 1)
 _FAMILY_OF: dict[type, str] = {str: "string", int: "number", float: "number", bool: "bool"}
 # families of labels of which a string is a part or a rounding
-TIMES = ("datetime", "timedelta", "zoned", "period")
-DATES = ("datetime", "zoned", "period")
+TIMES = ("datetime", "timedelta", "zoned", "period", "cftime")
+DATES = ("datetime", "zoned", "period", "cftime")
 _EXTENSIONS = ("DatetimeTZDtype", "PeriodDtype", "IntervalDtype")
 
 
 def family_of(values: np.ndarray) -> str:
     """The kind of labels in an array; labels of two kinds are never the same."""
+    if values.dtype.kind == "O" and are_cftimes(values):
+        return "cftime"
     return _FAMILIES.get(values.dtype.kind, "object")
 
 
@@ -55,7 +58,7 @@ def family(label: object) -> Any:
         return "complex"
     if isinstance(label, (np.datetime64, datetime.date)):  # a datetime is a date, a Timestamp, too
         return "datetime" if getattr(label, "tzinfo", None) is None else "zoned"
-    return type(label)
+    return "cftime" if is_cftime(label) else type(label)
 
 
 def python_label(label: Any) -> Any:
@@ -80,6 +83,8 @@ def tagged(label: Any) -> Any:
     if kind in ("datetime", "timedelta", "zoned"):
         count = nanoseconds(label)
         return NAT if count is None else (kind, count)
+    if kind == "cftime":
+        return identity(label)
     return NA if is_na(label) else label
 
 

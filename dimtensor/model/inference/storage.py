@@ -207,6 +207,8 @@ def _texts(index: pd.Index) -> tuple[str, np.ndarray] | None:
             return None
         told = values if dtype.kind == "M" else values.astype("int64")
         return str(dtype), _array([str(x) for x in told])
+    if type(index).__name__ == "CFTimeIndex":  # xarray writes them, with their calendar
+        return None
     if dtype.kind == "c" or (dtype.kind == "O" and not all(type(x) is str for x in index)):
         return "json", _array([json.dumps(_written(label)) for label in index])
     return None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.dims.dates import date_index, time_index
+from dimtensor.dims.calendars import cftimes
+from dimtensor.dims.dates import calendar_index, date_index, time_index
 from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
@@ -165,6 +166,10 @@ def resampled_dates(
     import pandas as pd
 
     dates = time_index(dim, "resample")
+    if cftimes.is_cftime_index(dates):
+        codes, found = cftimes.groups_of_frequency(dates, freq, closed, label, offset, origin)
+        labels = tensor_of_labels(dim, codes, Dim(dim.name, coords=Coords(found)))
+        return with_recipe(labels, resampled_dates, dim, freq, closed, label, offset, origin)
     numbers = pd.Series(np.arange(len(dates)), index=dates)
     try:
         bins = numbers.resample(freq, closed=closed, label=label, origin=origin, offset=offset)
@@ -213,6 +218,17 @@ def as_offset(value: Any, what: str) -> Any:
         raise InputError(f"{what}: {value!r} is no distance between dates, such as '7D'") from None
 
 
+def has_length(offset: Any) -> bool:
+    """Whether a distance is of a fixed length: months and years have none."""
+    import pandas as pd
+
+    try:
+        pd.Timedelta(offset)
+    except ValueError:
+        return False
+    return True
+
+
 def is_distance(value: Any) -> bool:
     """Whether a number of positions is given as a distance between dates."""
     return isinstance(value, (str, np.timedelta64, timedelta)) or hasattr(value, "rollforward")
@@ -253,7 +269,11 @@ def _clocks(dim: Dim, distance: Any, what: str) -> list[tuple[Any, Any]]:
     try:
         length = pd.Timedelta(offset)
     except ValueError:  # months and years have none
+        if cftimes.is_cftime_index(dates):
+            return [(dates, offset)]
         return [(dates.tz_localize(None), offset)]
+    if cftimes.is_cftime_index(dates):
+        return [(dates, length)]
     found = [(dates, length)]
     in_hours = isinstance(offset, pd.offsets.Tick) and not isinstance(distance, timedelta)
     if dates.tz is not None and not in_hours and not length % _DAY:
@@ -265,14 +285,20 @@ def _positions_until(dates: Any, offset: Any) -> int | None:
     """After how many positions each date is that much later, if it is the same number for all."""
     if not len(dates) or not dates.is_monotonic_increasing:
         return None
-    later = dates[:1] + offset
+    later = _later(dates[:1], offset)
     n = int(dates.searchsorted(later[0]))
-    if n and n < len(dates) and (dates[:-n] + offset).equals(dates[n:]):
+    if n and n < len(dates) and _later(dates[:-n], offset).equals(dates[n:]):
         return n
-    steps, span = np.unique(np.diff(dates.to_numpy())), (later - dates[:1]).to_numpy()[0]
+    steps, span = np.unique((dates[1:] - dates[:-1]).to_numpy()), (later - dates[:1]).to_numpy()[0]
     if n < len(dates) or len(steps) != 1 or span % steps[0]:
         return None
     return int(span / steps[0])  # a window that is longer than the dim
+
+
+def _later(dates: Any, offset: Any, times: int = 1) -> Any:
+    if cftimes.is_cftime_index(dates):
+        return cftimes.later_by(dates, offset, times)
+    return dates + times * offset
 
 
 def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTensor:
@@ -281,10 +307,12 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
 
     dates = time_index(dim, "shift", missing=True)
     offset = as_offset(distance, "shift")
-    if dates.dtype.kind == "m":
+    if dates.dtype.kind == "m" or (cftimes.is_cftime_index(dates) and has_length(offset)):
         offset = pd_timedelta(distance, "shift")
     try:
-        before = dates - offset
+        before = _later(dates, offset, -1)
+    except InputError:  # a ValueError, too
+        raise
     except ValueError as error:
         raise _of_calendar(dim, distance, offset, error) from None
     earlier = Dim(dim.name, coords=Coords(pd_index(before, dates)))
@@ -312,7 +340,7 @@ def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> Lab
 
 def pd_index(found: Any, like: pd.DatetimeIndex) -> pd.DatetimeIndex:
     """Dates in the unit of others."""
-    return found.as_unit(like.unit)
+    return found if cftimes.is_cftime_index(like) else found.as_unit(like.unit)
 
 
 def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> DimTensor:
@@ -357,10 +385,13 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
         where = labels.values.astype(float)
         span = float(period)
     else:
-        dates = date_index(dim, "fourier")
+        dates = calendar_index(dim, "fourier")
         unit = pd.Timedelta(1, "s")
-        since = dates.tz_localize(None) - pd.Timestamp("1970-01-01")
-        where = np.asarray(since / unit, dtype=float)
+        if cftimes.is_cftime_index(dates):
+            where = cftimes.seconds_since_1970(dates)
+        else:
+            since = dates.tz_localize(None) - pd.Timestamp("1970-01-01")
+            where = np.asarray(since / unit, dtype=float)
         if isinstance(period, (int, float)):
             raise InputError(f"fourier: the period of dates has a unit, such as '{period}D'")
         span = pd.Timedelta(period) / unit

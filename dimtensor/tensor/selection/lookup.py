@@ -287,7 +287,7 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
         With the selection by position.
     """
     labels = dim_labels(dim)
-    if labels is None or labels.family not in ("string", "datetime", "zoned", "period"):
+    if labels is None or labels.family not in ("string", "datetime", "zoned", "period", "cftime"):
         return
     node = key.node if isinstance(key, TensorHandle) else None
     if node is not None:

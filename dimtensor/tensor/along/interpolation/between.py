@@ -22,7 +22,7 @@ from dimtensor.values.labelled import is_dataarray
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-_DATES = ("datetime", "zoned", "timedelta")
+_DATES = ("datetime", "zoned", "timedelta", "cftime")
 
 
 def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTensor:
@@ -64,7 +64,7 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
 
 def _as_dates(new: Any, known: Coords) -> Any:
     """Labels, strings as dates where the known labels are dates."""
-    dates = known.family in ("datetime", "zoned")
+    dates = known.family in ("datetime", "zoned", "cftime")
     if not dates or not all(isinstance(each, str) for each in new):
         return new
     found = known.parsed(Coords(new), "interp")

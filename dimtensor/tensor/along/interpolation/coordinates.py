@@ -21,7 +21,13 @@ def coordinate(
         If they are not known, or neither numbers nor dates.
     """
     labels = dim_labels(dim)
-    if labels is None or labels.family not in ("number", "datetime", "timedelta", "zoned"):
+    if labels is None or labels.family not in (
+        "number",
+        "datetime",
+        "timedelta",
+        "zoned",
+        "cftime",
+    ):
         known = "not known before data arrives" if labels is None else "no numbers and no dates"
         raise LabelError(
             build_message(

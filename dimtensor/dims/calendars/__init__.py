@@ -1,0 +1,1 @@
+"""Calendars other than the standard one."""
