@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import re
 
 import numpy as np
 import pytest
 
 import dimtensor as dt
+from dimtensor import dist
+from dimtensor.model.inference.starts import no_start
 from tests.backend_names import BACKENDS
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
@@ -47,8 +50,24 @@ def test_nutpie_refuses_points_where_a_check_fails(backend):
     if backend == "numba":
         assert abs(float(posterior.mean()) + 0.2876) < 0.1
     impossible = half_normal(backend, limit=-100.0)
-    with pytest.raises(dt.CheckError, match=r"around the point where the chains start\n  .*limit"):
+    text = r"at 101 of 101 points tried around the point where the chains start\n  .*limit"
+    with pytest.raises(dt.CheckError, match=rf"{text}(.|\n)*hint: the check holds nowhere near"):
         dt.sample(impossible, draws=5, tune=5, **options)
+
+
+def test_a_check_that_holds_at_the_start_alone_is_not_mended_by_another_start():
+    """expit(0) + expit(0) is 1, and nowhere around are such probabilities; half of the plane is."""
+    k = dt.Dim("k", coords=["a", "b"])
+    a = dt.rv("a", dist.Normal(0.0, 1.0), dims=k)
+    y = dt.rv("y", dist.Categorical(p=dt.expit(a), over=k))
+    never = dt.Model(y, backend="python").observe({y: "a"}).log_density()
+    text = r"fails at 100 of 101 points(.|\n)*there: p of Categorical do not add up to 1 along k"
+    error = no_start(never, np.zeros(2))
+    assert re.search(text + r"(.|\n)*hint: the check holds nowhere near", str(error))
+    x = dt.tensor("x", dims=k)
+    half = dt.check(x.sum() > 0.0, "x adds up to nothing", -(x**2).sum())
+    model = dt.LogDensity(half, {x: dt.real}, backend="python")
+    assert "hint: start elsewhere with initial={...}" in str(no_start(model, np.zeros(2)))
 
 
 @pytest.mark.compiled

@@ -46,19 +46,24 @@ def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
     """The error for a sampler that found no finite point around a start."""
     around = "around the point where the chains start"
     near = starting_points(start, lambda point: (0.0, point))  # whatever the density is there
-    for point in [start, *map(near, range(_TRIED))]:
+    points = [start, *map(near, range(_TRIED))]
+    failed = []
+    for point in points:
         try:
             value, gradient = model.logp_and_grad(point)
         except CheckError as error:
-            return CheckError(
-                build_message(
-                    f"sample: a check of the log density fails {around}",
-                    [("there", str(error).replace("\n", "\n  "))],
-                    "start elsewhere with initial={...}",
-                )
-            )
-        if not are_finite(value, gradient):
+            failed.append(str(error).replace("\n", "\n  "))
+            continue
+        if not (failed or are_finite(value, gradient)):
             return CheckError(_message(model, point, around, value, gradient))
+    if failed:
+        where = f"at {len(failed)} of {len(points)} points tried {around}"
+        text = f"sample: a check of the log density fails {where}"
+        hint = "start elsewhere with initial={...}" if len(failed) < _TRIED else (
+            "the check holds nowhere near: change the expression that is checked, or, if the check "
+            "holds elsewhere, start there with initial={...}"
+        )  # fmt: skip
+        return CheckError(build_message(text, [("there", failed[0])], hint))
     return CheckError(
         build_message(
             f"sample: no chain could start {around}, though the log density is finite there",
