@@ -139,8 +139,8 @@ def build_program(
     lengths = dict(lengths or {})
     check_inputs(inputs, outputs)
     order = order or plan_axes(outputs, lengths)
-    nodes = toposort(outputs)
-    data = [node for node in nodes if node.kind == "data"]
+    masks = masks_for_labels(outputs)
+    data = [node for node in toposort([*outputs, *masks]) if node.kind == "data"]
     slots: dict[Any, Slot] = {}
     for source in [*inputs, *data]:
         slots[source] = _slot(source, order, lengths)
@@ -161,7 +161,6 @@ def build_program(
                 if dim.length is None and dim.unrenamed not in told:
                     for name in (dim, dim.unrenamed):
                         known.setdefault(name, leaf(source, ()).shape[axis])
-    masks = masks_for_labels(outputs)
     lowering = Lowering(
         [*outputs, *masks], order, leaf, known, check_shapes=True, annotate=annotate,
         segments=segments,

@@ -12,7 +12,7 @@ from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.checks import check_proper, described
-from dimtensor.model.emptiness import warn_of_empty_with_data
+from dimtensor.model.emptiness import warn_of_empty_groups, warn_of_empty_with_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.missing import (
     evidence,
@@ -300,6 +300,7 @@ def log_density(model: Model, jacobian: bool = True) -> LogDensity:
         values, used = sources_of(model), set(density.functions.data_nodes)
         density = density.with_data({x: values[at] for at, x in sources.items() if x in used})
     warn_of_empty_with_data(density, [x.node for x in model.outputs])
+    warn_of_empty_groups(density, [x.node for x in model.outputs], model.data)
     return density
 
 

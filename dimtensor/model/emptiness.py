@@ -1,19 +1,28 @@
-"""Warnings of dims without elements: what is summed along them adds nothing to a density."""
+"""Warnings of what has no elements: selections, whose terms vanish, and groups, which are NaN."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, SelDim
 from dimtensor.dims.selection import Mask
-from dimtensor.errors import ModelWarning, build_message, warn
+from dimtensor.errors import ModelWarning, build_message, listing, warn
 from dimtensor.graph import Node, leaves, toposort
+from dimtensor.graph.printing.words import words_of
+from dimtensor.model.predictive.generation import late_roots
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
+
+# which are numbers for a group without elements
+_DEFINED = frozenset({"sum", "prod", "count", "any", "all"})
+# the results of which may be numbers where an operand is NaN
+_STOPS = frozenset({"index", "where", "isnan", "isfinite"})
 
 
 def warn_of_empty(outputs: Iterable[Node]) -> None:
@@ -88,3 +97,127 @@ def _warn_of(empty: set[Dim]) -> None:
 def _parents(dim: Dim) -> str:
     """The names of the dims that a dim is made of."""
     return " or ".join(dict.fromkeys(parent.short for parent in dim.parents))
+
+
+class _Groups(NamedTuple):
+    """A reduction of groups that random variables depend on.
+
+    Attributes
+    ----------
+    reduction : str
+    dims : tuple of Dim
+        Of the groups: several where they are combinations of labels.
+    leaves : tuple of Node
+        Data and inputs of the labels.
+    labels : CompiledFunction
+        The positions of the labels on each dim.
+    """
+
+    reduction: str
+    dims: tuple[Dim, ...]
+    leaves: tuple[Node, ...]
+    late: tuple[Dim, ...]
+    labels: Any
+
+
+def warn_of_empty_groups(
+    density: LogDensity, outputs: Iterable[Node], data: Mapping[str, Any]
+) -> None:
+    """Warn of groups and periods without elements that make a log density NaN.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> x = dt.data([1.0, 2.0], dims=dt.time("day", start="2021-01-31", periods=2, freq="28D"))
+    >>> x.resample(day="2W").mean().values.tolist()
+    [1.0, nan, 2.0]
+    """
+    functions = density.functions
+    if "groups" not in functions.shared:
+        functions.shared["groups"] = _groups_of(outputs)
+    for groups in functions.shared["groups"]:
+        lengths = [dim.bound_length(functions.binding) for dim in groups.dims]
+        if None in lengths:
+            continue
+        late = [dim.bound_length(functions.binding) for dim in groups.late]
+        empty = _empty(groups, data, lengths, late)
+        if len(empty):
+            _warn_of_groups(groups, empty)
+
+
+def _groups_of(outputs: Iterable[Node]) -> list[_Groups]:
+    nodes = toposort(list(outputs))
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for x in node.inputs:
+            readers.setdefault(x, []).append(node)
+    found: dict[tuple[Node, ...], _Groups] = {}
+    for node in nodes:
+        words = words_of(node)
+        if words is None or words.name in _DEFINED:
+            continue
+        labels = tuple(x for role, x in words.operands if role == "by")
+        dims = tuple(x.categories for x in labels if x.categories is not None)
+        if dims and {*dims} <= {*node.dims} and _makes_nan(node, readers):
+            groups = _of_labels(words.name, labels, dims)
+            found |= {} if groups is None else {labels: groups}
+    return list(found.values())
+
+
+def _of_labels(reduction: str, labels: tuple[Node, ...], dims: tuple[Dim, ...]) -> _Groups | None:
+    """A reduction of groups, and a function of their labels; None if these are random."""
+    nodes = toposort(list(labels))
+    if any(x.kind == "rv" for x in nodes):
+        return None
+    ends = [x for x in nodes if x.kind in ("data", "input")]
+    late = late_roots(labels)
+    inputs = [wrap(x) for x in ends if x.kind == "input"]
+    codes = compile_function([*inputs, *late], [wrap(x).codes for x in labels], "python")
+    return _Groups(reduction, dims, tuple(ends), tuple(late), codes)
+
+
+def _makes_nan(node: Node, readers: Mapping[Node, list[Node]]) -> bool:
+    """Whether NaN of a node reach a random variable, as far as the graph tells."""
+    pending, seen = [node], {node}
+    while pending:
+        for reader in readers.get(pending.pop(), []):
+            if reader.kind == "rv":
+                return True
+            if reader not in seen and reader.operation not in _STOPS:
+                seen.add(reader)
+                pending.append(reader)
+    return False
+
+
+def _empty(
+    groups: _Groups, data: Mapping[str, Any], lengths: list[Any], late: list[Any]
+) -> np.ndarray:
+    """Positions of the groups without elements, a row for each."""
+    other = [x for x in groups.leaves if x.kind == "data" and x.name in data]
+    own = {wrap(x): data[str(x.name)] for x in other}
+    codes = groups.labels.with_data(own) if own else groups.labels
+    given = [data[str(x.name)] for x in groups.leaves if x.kind == "input"]
+    count = np.zeros(lengths, dtype="int64")
+    at = np.stack([found.values.ravel() for found in codes.held(*given, *late)])
+    np.add.at(count, tuple(at[:, (at >= 0).all(axis=0)]), 1)
+    return np.argwhere(count == 0)
+
+
+def _warn_of_groups(groups: _Groups, empty: np.ndarray) -> None:
+    names = " and ".join(repr(dim.short) for dim in groups.dims)
+    rows = [tuple(map(_label, groups.dims, row)) for row in empty.tolist()]
+    labels = [row[0] if len(row) == 1 else row for row in rows]
+    warn(
+        build_message(
+            f"groups along {names} have no elements: their {groups.reduction} is NaN, and so is "
+            "the log density of what depends on it",
+            [("empty", listing(labels))],
+            "leave them out (sel, dropna), or say what they are: "
+            f".{groups.reduction}().fillna(0.0)",
+        ),
+        ModelWarning,
+    )
+
+
+def _label(dim: Dim, position: int) -> Any:
+    return position if dim.coords is None else dim.coords[position]

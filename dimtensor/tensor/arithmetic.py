@@ -214,7 +214,8 @@ class ArithmeticMixin(TensorHandle):
         if self.ndim == 1:
             whole = self.node.kind == "data"
             return len(self.node.attrs.values) if whole else len(self.dims[0])
-        raise DimtensorError(f"a tensor with {self.ndim} dims has no len; see x.sizes")
+        pandas = "; a pandas object of it is x.to_dataframe()" if self.ndim else ""
+        raise DimtensorError(f"a tensor with {self.ndim} dims has no len; see x.sizes{pandas}")
 
     def __contains__(self, item: Any) -> NoReturn:
         raise GraphError("`in` needs values; write (x == item).any()")

@@ -161,3 +161,21 @@ def test_dates_that_are_missing_in_every_unit(unit, form):
     density = fit.log_density().logp(np.zeros(0))
     assert density == pytest.approx(np.log(0.2) + np.log(0.4), rel=1e-12)
     assert list(fit.observed["y"].isnull().values) == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [[1.0, 3.0, 5.0], pd.Series([1.0, 3.0, 5.0], index=[1, 3, 4])],
+    ids=["in order", "with labels"],
+)
+def test_a_variable_along_what_a_mask_of_data_leaves(seen):
+    t = dt.Dim("t", coords=[1, 2, 3, 4])
+    x = dt.data([1.0, np.nan, 3.0, 4.0], dims=t, name="x").dropna("t")
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    y, z = dt.rv("y", dist.Normal(mu, 1.0), dims=x.dims), dt.rv("z", dist.Normal(mu * x, 1.0))
+    fit = dt.Model(y, z, backend="python").observe({y: seen, z: seen})
+    by_hand = st.norm.logpdf(0.5) + st.norm(0.5).logpdf([1.0, 3.0, 5.0]).sum()
+    by_hand += st.norm([0.5, 1.5, 2.0]).logpdf([1.0, 3.0, 5.0]).sum()
+    assert fit.log_density().logp(np.array([0.5])) == pytest.approx(by_hand)
+    with pytest.raises(dt.DimError, match=r"length 4 along SelDim.*3 follows"):
+        dt.Model(y, backend="python").observe({y: np.ones(4)})

@@ -166,6 +166,12 @@ def test_values_with_labels_do_not_lose_them(make):
     )  # fmt: skip
 
 
+def test_values_of_two_dims_are_no_series():
+    x = dt.data([[1.0, 2.0]], dims=[dt.Dim("a", coords=["u"]), dt.Dim("b", coords=[1, 2])])
+    with pytest.raises(dt.DimtensorError, match=r"2 dims has no len.*x\.to_dataframe\(\)"):
+        pd.Series(x)
+
+
 def test_columns_of_rows_without_labels_make_a_table():
     row, place = dt.Dim("row"), dt.Dim("place", coords=["u", "v"])
     where = dt.data(["v", "u", "v"], dims=row, categories=place)
