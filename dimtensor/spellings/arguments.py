@@ -75,6 +75,8 @@ def _refusal(
                 _meant(key, where, function, parameters) or key: x for key, x in kwargs.items()
             }
             hint = f"{meant} is its name here: {_call(where, name, args, renamed)}"
+        elif option in ("size", "shape") and function.__module__.startswith("dimtensor.random"):
+            hint = _dims("draw", kwargs[option]).removeprefix(", ") or None
         elif where == "distribution":
             hint = _variable(name, parameters, args, kwargs, option)
         else:

@@ -124,6 +124,8 @@ MISTAKES = [
     ("RNG.normal(0, 1, dims='t')", dt.DimError, 3),
     ("RNG.normal(0, 1, dims=['t'])", dt.DimError, 3),
     ("RNG.normal(0, 1, dims=4)", dt.DimError, 4),
+    ("RNG.normal(0, 1, size=5)", dt.ArgumentError, 5),
+    ("RNG.poisson(3.0, size=(5,))", dt.ArgumentError, 5),
     ("RNG.normal(RATES, 1, dims='contry')", dt.DimError, 3),
     *((text, dt.DtypeError, "x") for text in (
         "NORMAL + 1", "1 - NORMAL", "-NORMAL", "NORMAL > 2", "np.exp(NORMAL)",
@@ -162,9 +164,6 @@ def test_errors_of_python_have_the_names_of_public_classes():
             eval(wrong, {"K": K, "dt": dt})
     assert not hasattr(K, "size")
     assert repr(pickle.loads(pickle.dumps(K))) == repr(K)
-    rng = dt.random.generator(1)
-    with pytest.raises(dt.ArgumentError, match=r"normal takes no 'size'\n  takes: .*'dims'"):
-        rng.normal(0.0, 1.0, size=3)
     for twice in ("dt.Dim('a', name='a')", "dist.Normal(0, mu=1)"):
         with pytest.raises(dt.ArgumentError, match="twice, by its place and by its name"):
             eval(twice, {"dt": dt, "dist": dist})
