@@ -15,6 +15,7 @@ from dimtensor.kernels.native.linking.processor import processor
 # the layers whose sources decide what code is made of a graph
 LAYERS = (
     "errors.py",
+    "spellings",
     "settings.py",
     "caches.py",
     "traversal.py",

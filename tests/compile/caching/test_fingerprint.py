@@ -295,7 +295,7 @@ def _two_vectors(n: int, m: int) -> tuple[list, list, Oracle]:
 def _selections(n: int) -> tuple[list, list, Oracle]:
     t = dt.Dim("t", length=n)
     x = dt.tensor("x", dims=t)
-    some = np.random.default_rng(n).integers(0, n, 12)
+    some = np.random.default_rng(n).integers(0, n, 12).tolist()
     middle = slice(n // 3, n // 3 + 15)
     outputs = [
         (x.isel(t=slice(1, None)) * x.isel(t=slice(None, -1)).rename_dim("t", "u")).sum(),
