@@ -23,5 +23,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """What is public: no modules of the inside."""
-    ours = (name for name, x in globals().items() if hasattr(x, "__module__"))
-    return sorted(name for name in ours if not name.startswith("_"))
+    return sorted(__all__)
