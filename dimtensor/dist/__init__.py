@@ -62,5 +62,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """What is public: no modules of the inside."""
-    ours = (name for name, x in globals().items() if hasattr(x, "__module__"))
+    ours = (
+        name
+        for name, x in globals().items()
+        if str(getattr(x, "__module__", "")).startswith("dimtensor.")
+    )
     return sorted(name for name in ours if not name.startswith("_"))
