@@ -95,7 +95,10 @@ def _refuse_opposite(coords: Coords, empty: slice, dim: str) -> None:
     start, stop, step = empty.start, empty.stop, empty.step
     if _is_empty(_found(coords, stop, start, step, dim), coords):
         return
-    ends = [plain_repr(end) for end in (stop, start)] + ([] if step is None else [str(step)])
+    ends = [
+        repr(str(end)) if coords.family == "datetime" else plain_repr(end) for end in (stop, start)
+    ]
+    ends += [] if step is None else [str(step)]
     raise LabelError(
         build_message(
             f"a slice from {plain_repr(start)} to {plain_repr(stop)} selects nothing: along {dim}, "

@@ -159,7 +159,8 @@ def _finished(running: Any, model: LogDensity, start: np.ndarray) -> Any:
             raise
         raise no_start(model, start) from error
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # it is no Exception, which people catch
+        # a panic of Rust's is no Exception, which people catch
+        if not isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
             raise DimtensorError(
                 build_message(
                     "sample: nutpie came upon an error of its own, and its draws are lost",

@@ -224,7 +224,7 @@ def test_chains_start_near_the_initial_point():
 
 def test_what_sample_does_not_take():
     model, theta, _ = conjugate("python")
-    with pytest.raises(dt.InputError, match="sample takes a LogDensity, not DimTensor"):
+    with pytest.raises(dt.InputError, match="sample takes a log density, not DimTensor"):
         dt.sample(theta)
     x = dt.tensor("x", dims=dt.Dim("draw", length=2))
     with pytest.raises(dt.DimError, match="the model has dims named 'draw', which are the dims of"):

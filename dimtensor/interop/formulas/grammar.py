@@ -234,12 +234,19 @@ def _check_literal(formula: str, node: Any) -> None:
         raise _unreadable(formula, f"{value} is no term; 1 is the intercept, 0 is none", way_out)
 
 
+def _is(node: Any, name: str) -> bool:
+    """Return True if a node is of a class of formulae's syntax trees."""
+    from formulae import expr
+
+    return isinstance(node, getattr(expr, name))
+
+
 def _check_binary(formula: str, node: Any, bars: list[Any], functions: list[str]) -> None:
     operator, left, right = node.operator.kind, node.left, node.right
     if operator == "TILDE" and _bars_in(left):
         hint = "a response of trials is p(successes, trials) ~ ..."
         raise _unreadable(formula, f"the response has a bar: {_text(left)}", hint)
-    if operator == "TILDE" and type(left).__name__ == "Binary":
+    if operator == "TILDE" and _is(left, "Binary"):
         hint = f"a sum of columns is I({_text(left)}) ~ ...; several responses are several models"
         raise _unreadable(formula, f"the response {_text(left)} is not one term", hint)
     if operator == "PIPE":
@@ -252,17 +259,15 @@ def _check_binary(formula: str, node: Any, bars: list[Any], functions: list[str]
         raise _unreadable(formula, reason)
     elif operator == "STAR_STAR":
         base = left
-        while type(base).__name__ == "Grouping":
+        while _is(base, "Grouping"):
             base = base.expression
-        if type(base).__name__ != "Binary":
+        if not _is(base, "Binary"):
             hint = f"a power of numbers is I({_text(base)}**{_text(right)})"
             reason = f"{_text(node)} is {_text(base)}: ** makes interactions of terms"
             raise _unreadable(formula, reason, hint)
         _check(formula, left, bars, functions)
         return
-    elif operator in ("STAR", "SLASH") and any(
-        type(x).__name__ == "Literal" for x in (left, right)
-    ):
+    elif operator in ("STAR", "SLASH") and any(_is(x, "Literal") for x in (left, right)):
         hint = f"numbers are multiplied in I(): I({_text(node)})"
         raise _unreadable(formula, f"{_text(node)} has a factor that is no term", hint)
     elif operator not in ("TILDE", "PLUS", *_OF_TERMS):

@@ -14,6 +14,7 @@ from dimtensor.kernels.ir.nodes import (
     Const,
     Expression,
     If,
+    Load,
     Raise,
     Reshaped,
     Statement,
@@ -70,9 +71,13 @@ def _asked_lengths(
         for axis, static in enumerate(out.type.shape)
     ]
     is_open = [isinstance(each, Const) and each.value == -1 for each in asked]
-    pairs = zip(asked, is_open, strict=True)
-    if not all(left or e.is_known_length(each) for each, left in pairs):
-        # they may be computed elsewhere, once per data set, and be -1 as well
+    unknown = [
+        each
+        for each, left in zip(asked, is_open, strict=True)
+        if not (left or e.is_known_length(each))
+    ]
+    # A shape that is an input, computed once per data set, may hold -1, too.
+    if any(isinstance(each, Load) or not e.trusting for each in unknown):
         asked = _resolved_lengths(e, asked, total)
         is_open = [False] * len(asked)
     others = product([each for each, left in zip(asked, is_open, strict=True) if not left])
