@@ -302,7 +302,7 @@ def _selections(n: int) -> tuple[list, list, Oracle]:
         x.isel(t=slice(None, None, -1)),
         x.isel(t=-1) + x.isel(t=0) * x.isel(t=n // 2),
         x.isel(t=middle).cumsum("t"),
-        x.isel(t=some.tolist()) * 2,
+        x.isel(t=some) * 2,
         dt.ones(t).sum() + dt.ones(dt.Dim("u", length=2 * n)).sum(),
         dt.concat([x, x.isel(t=slice(2, -2))], "t", name="joined").max(),
         x.expand(dt.Dim("k", length=3)).ravel(),
