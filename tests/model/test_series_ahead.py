@@ -1,15 +1,20 @@
 """Log densities of elements of observed series, given those before them."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.model.inference.constant import warn_of_constant
 
 T = dt.Dim("t", length=5)
 SEEN = np.array([0.3, -0.5, 1.2, 0.4, -0.1])
 BEFORE = SEEN[:-1]
+FIXED_START = pytest.mark.filterwarnings("ignore:arviz.loo and:dimtensor.ModelWarning")
 
 
 def walk(mu):
@@ -58,6 +63,7 @@ EXPECTED = {
 }
 
 
+@FIXED_START
 @pytest.mark.parametrize("law", EXPECTED)
 def test_elements_of_a_series_are_told_apart(law):
     mu = dt.rv("mu", dist.Gamma(2.0, 2.0))
@@ -70,6 +76,7 @@ def test_elements_of_a_series_are_told_apart(law):
     np.testing.assert_allclose(whole[0], np.sum(expected, axis=1), rtol=1e-12)
 
 
+@FIXED_START
 def test_labels_of_a_chain_are_told_apart():
     sky = dt.Dim("sky", coords=["dry", "wet"])
     start = dt.rv("start", dist.Dirichlet(dt.ones(sky), over=sky))
@@ -92,3 +99,64 @@ def test_a_series_of_which_a_part_counts_has_one_density():
     post = fit.laplace(3, seed=1)
     with pytest.raises(dt.GraphError, match=r"of each element of 'y' given those before it: w"):
         fit.log_likelihood(post, one_step_ahead=True)
+
+
+def test_arviz_leaves_out_the_elements_that_depend_on_no_parameter():
+    """ArviZ has no weights for them; what the warning says is run as it is written."""
+    az = pytest.importorskip("arviz")
+    pytest.importorskip("matplotlib").use("agg")
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    fit = dt.Model(dt.rv("y", autoregression(mu)), backend="python").observe(y=SEEN)
+    post = fit.laplace(200, seed=1)
+    with pytest.warns(dt.ModelWarning, match="elements at t=0 of 'y' is the same") as caught:
+        post = fit.predict(fit.log_likelihood(post, one_step_ahead=True), seed=1)
+    with pytest.raises(ValueError, match="All tail values are the same"):
+        az.loo(post)
+    hint = re.search(r"hint: leave .* out: (.*)", str(caught[0].message)).group(1)
+    found = eval(hint, {"arviz": az, "post": post})
+    assert found.n_data_points == len(SEEN) - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ArviZ's, of few draws
+        az.plot_loo_pit(post.isel(t=slice(1, None)), backend="none")
+
+
+def constant_at(places, shape=(1, 50, 5), dims=("d",)):
+    import xarray as xr
+
+    values = np.random.default_rng(1).normal(size=shape)
+    values[(..., *places) if isinstance(places, tuple) else (..., places)] = -1.5
+    return xr.Dataset({"y": (("chain", "draw", *dims), values)}, {"d": list("abcde")})
+
+
+@pytest.mark.parametrize(
+    ("places", "where", "left"),
+    [
+        ([0], "elements at d='a' of 'y' is", "post.isel(d=slice(1, None))"),
+        ([0, 1], "elements at d='a', 'b' of 'y' is", "post.isel(d=slice(2, None))"),
+        ([3, 4], "elements at d='d', 'e' of 'y' is", "post.isel(d=slice(-2))"),
+        ([1, 4], "elements at d='b', 'e' of 'y' is", "post.isel(d=[0, 2, 3])"),
+    ],
+)
+def test_elements_that_depend_on_no_parameter_are_named(places, where, left):
+    dataset = constant_at(places)
+    with pytest.warns(dt.ModelWarning, match="same in all draws") as caught:
+        warn_of_constant(dataset)
+    text = str(caught[0].message)
+    assert where in text
+    assert left in text
+    kept = eval(left, {"post": dataset})
+    assert kept.sizes["d"] == 5 - len(places)
+    warn_of_constant(kept)
+
+
+def test_elements_of_several_dims_that_depend_on_no_parameter():
+    with pytest.warns(dt.ModelWarning, match="of 4 of 20 elements of 'y' is the same"):
+        warn_of_constant(constant_at(([0, 1, 2, 3], [0, 1, 2, 3]), (1, 50, 4, 5), ("k", "d")))
+    with pytest.warns(dt.ModelWarning, match=r"(?s)at d='b' of .*post.isel\(d=\[0, 2, 3, 4\]\)"):
+        warn_of_constant(constant_at(1, (1, 50, 4, 5), ("k", "d")))
+
+
+def test_draws_that_are_the_same_tell_of_no_constants():
+    warn_of_constant(constant_at([0], (1, 1, 5)))
+    warn_of_constant(constant_at([0, 1, 2, 3, 4]))
+    warn_of_constant(constant_at([]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dimtensor.errors import InputError
 from dimtensor.model.density import Which, evaluate_terms
+from dimtensor.model.inference.constant import warn_of_constant
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.missing import left
 from dimtensor.model.parts.approximating import Approximating
@@ -91,6 +92,14 @@ class Evaluating(Approximating):
         DataTree
             `post` with the group ``log_likelihood``.
 
+        Warns
+        -----
+        ModelWarning
+            If some elements have the same density in all draws, such as the first one of a series
+            that starts from a fixed law. They depend on no parameter, and ``arviz.loo`` and
+            ``arviz.plot_loo_pit`` fail for them; ``arviz.loo(post.isel(t=slice(1, None)))`` leaves
+            the first along ``t`` out, and the warning says which and how.
+
         Raises
         ------
         InputError
@@ -116,8 +125,9 @@ class Evaluating(Approximating):
         which: Which = "ahead" if one_step_ahead else "groups" if grouped else "elements"
         found = self._terms(posterior_of(post), list(self.observed), which)
         kept = {str(name): self._known(str(name), x) for name, x in found.items()}
-        found = as_dataset(kept, LEADING)
-        return extended(post, {"log_likelihood": with_leading(found, post)})
+        found = with_leading(as_dataset(kept, LEADING), post)
+        warn_of_constant(found)
+        return extended(post, {"log_likelihood": found})
 
     def _known(self, name: str, values: xr.DataArray) -> xr.DataArray:
         """Something of each observation without those that are missing."""
