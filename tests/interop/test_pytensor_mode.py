@@ -848,7 +848,6 @@ def test_scans_differentiated_twice_read_the_right_element(linked):
     np.testing.assert_allclose(np.squeeze(run(u, t)), 3 * np.prod(u) * np.sum(t / u))
 
 
-@pytest.mark.falls_back
 @pytest.mark.parametrize("flag", [True, False])
 def test_branches_of_several_conditionals_have_other_shapes(flag):
     """What they share is needed by one branch: its checks are not those of the other."""
@@ -856,8 +855,27 @@ def test_branches_of_several_conditionals_have_other_shapes(flag):
     two = pt.specify_shape(x, (2,))
     one = ifelse(is_first, two * 2.0, pt.specify_shape(x, (4,)) + 1.0)
     other = ifelse(is_first, y - two, pt.exp(y))
-    f = pytensor.function([is_first, x, y], one.sum() + other.sum(), mode=dt.pytensor_mode())
+    f = pytensor.function(
+        [is_first, x, y], [one, one.sum() + other.sum()], mode=dt.pytensor_mode(strict=True)
+    )
     n = 2 if flag else 4
     a, b = np.arange(n) + 0.5, np.linspace(-1.0, 1.0, n * n).reshape(n, n)
     expected = (2.0 * a).sum() + (b - a).sum() if flag else (a + 1.0).sum() + np.exp(b).sum()
-    np.testing.assert_allclose(f(flag, a, b), expected, rtol=1e-12)
+    found, total = f(flag, a, b)
+    np.testing.assert_allclose(found, 2.0 * a if flag else a + 1.0, rtol=1e-12)
+    np.testing.assert_allclose(total, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_branches_are_written_out(flag):
+    """A softmax, a split and a solution by a Cholesky factor in a branch have rules there."""
+    is_first, x, y = pt.scalar("is_first", dtype="bool"), pt.dvector("x"), pt.dmatrix("y")
+    a, b = pt.split(pt.special.softmax(x), [1, 3], n_splits=2)
+    solved = pt.linalg.solve(y, x, assume_a="pos")
+    chosen = ifelse(is_first, [a * 2.0, b], [solved, solved[:2]])
+    f = pytensor.function([is_first, x, y], chosen, mode=dt.pytensor_mode(strict=True))
+    at, matrix = np.array([0.1, -0.5, 1.2, 0.4]), np.diag([1.0, 2.0, 3.0, 4.0]) + 0.5
+    soft, by_hand = np.exp(at) / np.exp(at).sum(), np.linalg.solve(matrix, at)
+    expected = [2.0 * soft[:1], soft[1:]] if flag else [by_hand, by_hand[:2]]
+    for found, value in zip(f(flag, at, matrix), expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-12)
