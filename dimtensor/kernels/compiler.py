@@ -19,6 +19,7 @@ from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.graph.canonical_forms import (
     accumulated_as_asked,
+    decompositions_as_ours,
     products_as_reductions,
     reductions_before_new_axes,
     reshapes_before_transposes,
@@ -191,6 +192,7 @@ def _rewrite(graph: FunctionGraph) -> None:
             optdb.query(query).rewrite(graph)
     drop_views(graph)
     rewrite(graph)
+    decompositions_as_ours(graph)
     solves_by_factors(graph)
     split_as_slices(graph)
     updates_once(graph)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Composite, Imag, Mul, Real
 from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from pytensor.tensor.linalg import Cholesky, CholeskySolve, Solve, SolveTriangular
+from pytensor.tensor.linalg import (
+    SVD,
+    Cholesky,
+    CholeskySolve,
+    Det,
+    Eigh,
+    MatrixInverse,
+    SLogDet,
+    Solve,
+    SolveTriangular,
+)
 from pytensor.tensor.math import ProdWithoutZeros
 from pytensor.tensor.shape import Reshape, Shape, Shape_i
 from pytensor.tensor.special import LogSoftmax, Softmax
@@ -27,6 +39,7 @@ from pytensor.tensor.subtensor import (
 
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.plan.axis_lengths import constant_int, kept_axes
+from dimtensor.ops import linalg as ours
 from dimtensor.ops.graphs import nodes_of
 
 _BATCHED = (Blockwise, BlockwiseWithCoreShape)
@@ -241,6 +254,39 @@ def solves_by_factors(graph: FunctionGraph) -> None:
         out = node.outputs[0]
         new = out.type.filter_variable(new)
         graph.replace(out, new, reason="solves_by_factors", import_missing=True)
+
+
+def decompositions_as_ours(graph: FunctionGraph) -> None:
+    """Replace PyTensor's operations on matrices by those that have rules.
+
+    They give nan where PyTensor's raise: a sampler that proposes such a matrix rejects it.
+    """
+    for node in nodes_of(graph, *_BATCHED, *_AS_OURS):
+        core = getattr(node.op, "core_op", node.op)
+        make = _AS_OURS.get(type(core))
+        floats = all(v.type.dtype == node.inputs[0].type.dtype for v in node.outputs)
+        new_core = make(core) if make and len(node.inputs) == 1 and floats else None
+        if new_core is None:
+            continue
+        op = new_core if core is node.op else Blockwise(new_core)
+        new = op(node.inputs[0], return_list=True)
+        pairs = [(x, x.type.filter_variable(y)) for x, y in zip(node.outputs, new, strict=True)]
+        graph.replace_all(pairs, reason="decompositions_as_ours", import_missing=True)
+
+
+def _thin(core: Any) -> Op | None:
+    """Decompositions of which the vectors are as many as the values."""
+    thin = not (core.full_matrices and core.compute_uv)
+    return ours.SVD(compute_uv=core.compute_uv) if thin else None
+
+
+_AS_OURS: dict[type, Callable[[Any], Op | None]] = {
+    Det: lambda core: ours.Det(),
+    Eigh: lambda core: ours.Eigh(lower=core.lower, driver=core.driver),
+    MatrixInverse: lambda core: ours.Inverse(),
+    SLogDet: lambda core: ours.SLogDet(),
+    SVD: _thin,
+}
 
 
 def softmax_written_out(graph: FunctionGraph) -> None:

@@ -43,8 +43,6 @@ GAPS = {
     "positions": (jax_errors.NonConcreteBooleanIndexError, "a mask of unknowns"),
     "densities_that_are_derived": (NotImplementedError, "No JAX conversion for SplineWrapper"),
 }
-# PyTensor's own eigenvalues, which machine code does not call
-LEFT_TO_NUMBA = [*GAPS, "kronecker_gp"]
 
 
 def check_compiled(name, backend):
@@ -54,7 +52,7 @@ def check_compiled(name, backend):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", [x for x in [*MODELS, *GALLERY] if x not in LEFT_TO_NUMBA])
+@pytest.mark.parametrize("name", [x for x in [*MODELS, *GALLERY] if x not in GAPS])
 def test_densities_of_machine_code(name):
     check_compiled(name, "numba")
 
@@ -67,7 +65,7 @@ def test_densities_on_jax(name):
 
 @pytest.mark.compiled
 @pytest.mark.falls_back
-@pytest.mark.parametrize("name", LEFT_TO_NUMBA)
+@pytest.mark.parametrize("name", GAPS)
 def test_densities_that_kernels_leave_to_numba(name):
     check_compiled(name, "numba")
 

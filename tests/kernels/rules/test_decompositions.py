@@ -6,6 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 from pytensor.gradient import DisconnectedGrad, disconnected_grad
+from pytensor.tensor import linalg as theirs
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.linalg import Cholesky
 from scipy import special
@@ -251,3 +252,45 @@ def test_views_for_derivatives_are_dropped(batched):
     )
     data = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(compiled([x], [view * 2 + 1])(data)[0], data * 2 + 1)
+
+
+def _of_spectrum(values, vectors):
+    """What does not depend on the signs of eigenvectors."""
+    return pt.matmul(vectors * pt.exp(values)[..., None, :], vectors.mT)
+
+
+PYTENSORS = {
+    "eigh": lambda x: [theirs.eigh(x)[0], _of_spectrum(*theirs.eigh(x, lower=False))],
+    "inverse": lambda x: [theirs.matrix_inverse(x)],
+    "det": lambda x: [theirs.det(x)],
+    "slogdet": lambda x: list(theirs.slogdet(x)),
+    "svd": lambda x: [theirs.svd(x, compute_uv=False), theirs.svd(x, full_matrices=False)[1]],
+}
+
+
+def _exponential(x):
+    values, vectors = np.linalg.eigh(x)
+    return (vectors * np.exp(values)[..., None, :]) @ vectors.swapaxes(-1, -2)
+
+
+NUMPYS = {
+    "eigh": lambda x: [np.linalg.eigvalsh(x), _exponential(x)],
+    "inverse": lambda x: [np.linalg.inv(x)],
+    "det": lambda x: [np.linalg.det(x)],
+    "slogdet": np.linalg.slogdet,
+    "svd": lambda x: [np.linalg.svd(x, compute_uv=False)] * 2,
+}
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("name", PYTENSORS)
+def test_operations_of_pytensor_have_the_same_rules(name, batch):
+    """Graphs that are read have PyTensor's operations, not ours."""
+    x = pt.tensor("x", shape=(None,) * (len(batch) + 2), dtype="float64")
+    kernel = compile_kernel([x], PYTENSORS[name](x))
+    assert kernel.native is not None, "left to numba"
+    a = np.random.default_rng(1).normal(size=(*batch, 4, 4))
+    a = a + a.swapaxes(-1, -2)
+    found = kernel.native.bind(kernel.constants)(a)
+    for one, other in zip(found, NUMPYS[name](a), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
