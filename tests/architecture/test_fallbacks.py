@@ -29,8 +29,6 @@ FALLS_BACK = {
         "SciPy's splines, updates where a mask of unknowns is true",
     "interop/test_pytensor_mode.py::test_a_split_that_does_not_fit_has_pytensors_error":
         "PyTensor's own Split, which has the error",
-    "interop/test_pytensor_mode.py::test_branches_of_several_conditionals_have_other_shapes":
-        "conditionals whose branches have other shapes",
     "interop/test_pytensor_mode.py::test_dtypes": "complex numbers",
     "interop/test_pytensor_mode.py::test_updates_where_a_mask_is_true":
         "updates where a mask is true",
