@@ -13,7 +13,6 @@ from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.io import In, Out
 from pytensor.compile.mode import NUMBA, Mode, optdb
 from pytensor.compile.ops import DeepCopyOp, ViewOp
-from pytensor.conditional import IfElse
 from pytensor.configdefaults import config
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
@@ -285,6 +284,10 @@ class _Border:
     """A graph of dense arrays only, and how values cross into it and out of it."""
 
     def __init__(self, fgraph: FunctionGraph, loops: bool = True):
+        from dimtensor.kernels.graph.canonical_forms import (
+            conditionals_as_branches,
+            conditionals_together,
+        )
         from dimtensor.kernels.plan import UnsupportedGraph
 
         inputs = [_dense_input(v) for v in fgraph.inputs]
@@ -305,7 +308,8 @@ class _Border:
             _scans_as_loops(self.graph)
         _rewrite_inner_graphs(self.graph)
         _write_out(self.graph)
-        _conditionals_as_branches(self.graph)
+        conditionals_together(self.graph)
+        conditionals_as_branches(self.graph)
         scalars = [at for at, v in enumerate(fgraph.inputs) if isinstance(v.type, ScalarType)]
         self.taken = _arrays_of(scalars) if scalars else None
         self.given = _results(self.graph.outputs, [distinct.index(v) for v in outputs])
@@ -350,18 +354,6 @@ def _scans_as_loops(graph: FunctionGraph) -> None:
 
     if scans_as_loops(graph, _prepare_step):
         rewrite_with_loops(graph)
-
-
-def _conditionals_as_branches(graph: FunctionGraph) -> None:
-    """Move what only one branch of a conditional needs into it, with its checks."""
-    if not nodes_of(graph, IfElse):
-        return
-    from dimtensor.kernels.graph.canonical_forms import conditionals_together
-
-    conditionals_together(graph)
-    query = RewriteDatabaseQuery(include=["lazy_ifelse"])
-    with compiled_in(graph, Mode(linker="py", optimizer=query)):
-        optdb.query(query).rewrite(graph)
 
 
 def with_loops(outputs: Sequence[Variable]) -> list[Variable]:

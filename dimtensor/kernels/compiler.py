@@ -8,17 +8,15 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from pytensor.compile.mode import Mode, optdb
-from pytensor.conditional import IfElse
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.graph.canonical_forms import (
     accumulated_as_asked,
+    conditionals_as_branches,
     decompositions_as_ours,
     products_as_reductions,
     reductions_before_new_axes,
@@ -50,7 +48,6 @@ from dimtensor.ops.loop.rewrites.fission import split_known_states
 from dimtensor.ops.rewrites import rewrite
 from dimtensor.ops.rewrites.batched import with_core_shapes
 from dimtensor.settings import settings
-from dimtensor.upstream.pytensor import compiled_in
 
 
 class Kernel:
@@ -185,11 +182,7 @@ def rewrite_with_loops(
 
 def _rewrite(graph: FunctionGraph) -> None:
     """Rewrite a graph, or the body of a loop."""
-    if any(isinstance(node.op, IfElse) for node in graph.apply_nodes):
-        # what only one branch needs moves into it; branches are rewritten in the same way
-        query = RewriteDatabaseQuery(include=["lazy_ifelse"])
-        with compiled_in(graph, Mode(linker="py", optimizer=query)):
-            optdb.query(query).rewrite(graph)
+    conditionals_as_branches(graph)
     drop_views(graph)
     rewrite(graph)
     decompositions_as_ours(graph)

@@ -8,10 +8,12 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode, optdb
 from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import Composite, Imag, Mul, Real
 from pytensor.tensor.basic import AllocEmpty, MakeVector, ScalarFromTensor, Split, TensorFromScalar
@@ -41,6 +43,7 @@ from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.plan.axis_lengths import constant_int, kept_axes
 from dimtensor.ops import linalg as ours
 from dimtensor.ops.graphs import nodes_of
+from dimtensor.upstream.pytensor import compiled_in
 
 _BATCHED = (Blockwise, BlockwiseWithCoreShape)
 
@@ -368,3 +371,15 @@ def conditionals_together(graph: FunctionGraph) -> None:
         old = [v for n in members for v in n.outputs]
         pairs = [(x, x.type.filter_variable(y)) for x, y in zip(old, made, strict=True)]
         graph.replace_all(pairs, reason="conditionals_together", import_missing=True)
+
+
+def conditionals_as_branches(graph: FunctionGraph) -> None:
+    """Move what only one branch of a conditional needs into it.
+
+    Branches are rewritten in the same way.
+    """
+    if not nodes_of(graph, IfElse):
+        return
+    query = RewriteDatabaseQuery(include=["lazy_ifelse"])
+    with compiled_in(graph, Mode(linker="py", optimizer=query)):
+        optdb.query(query).rewrite(graph)
