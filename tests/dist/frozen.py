@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import scipy.integrate
 import scipy.special
@@ -26,6 +28,44 @@ class Improper:
 
     def logpdf(self, x: Any) -> Any:
         return np.where(np.asarray(x) < self.low, -np.inf, 0.0)
+
+
+def log_integral(logpdf: Callable[[Any], Any], ends: list[float]) -> float:
+    """Logarithm of the integral of a density, by quadrature of each part between ends."""
+    if not ends[0] < ends[-1]:
+        return -np.inf
+    peak = max(map(logpdf, ends))
+    parts = [
+        scipy.integrate.quad(
+            lambda t: np.exp(logpdf(t) - peak), a, b, epsabs=0, epsrel=1e-12, limit=200
+        )[0]
+        for a, b in itertools.pairwise(ends)
+    ]
+    return float(peak + np.log(math.fsum(parts)))
+
+
+class Rice:
+    """The Rice distribution with logarithms of probabilities that are no differences from 1."""
+
+    def __init__(self, nu: Any, sigma: Any):
+        self.base = st.rice(nu / sigma, 0, sigma)
+        self.nu, self.sigma = np.ravel(nu)[0], np.ravel(sigma)[0]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.base, name)
+
+    def _between(self, low: float, high: float) -> float:
+        places = self.nu + self.sigma * np.array([-8.0, -2.0, 0.0, 2.0, 8.0])
+        inside = places[(places > low) & (places < high)]
+        return log_integral(self.base.logpdf, [low, *inside, high])
+
+    def logcdf(self, x: Any) -> Any:
+        last = self.nu + 30 * self.sigma
+        return np.array([self._between(0.0, min(at, last)) for at in x])
+
+    def logsf(self, x: Any) -> Any:
+        last = self.nu + 30 * self.sigma
+        return np.array([self._between(max(at, 0.0), last) for at in x])
 
 
 class Mapped:
@@ -128,8 +168,28 @@ class OnCircle:
     def support(self) -> tuple[float, float]:
         return -np.pi, np.pi
 
+    def _turned_cdf(self, angle: Any) -> Any:
+        """Of the density before it is turned, which goes on from turn to turn."""
+        low = max(self.base.support()[0], -np.pi)
+        turns = np.floor((angle - low) / (2 * np.pi))
+        return turns + self.base.cdf(angle - 2 * np.pi * turns)
+
     def ppf(self, q: Any) -> Any:
-        return np.pi * (2 * np.asarray(q) - 1)
+        q = np.asarray(q) + self._turned_cdf(-np.pi - self.angle)
+        turns = np.floor(q)
+        found = self.angle + self.base.ppf(q - turns) + 2 * np.pi * turns
+        return np.clip(found, -np.pi, np.pi)
+
+    def _between(self, low: float, high: float) -> float:
+        extremes = self.angle + np.pi * np.arange(-8, 9)
+        inside = extremes[(extremes > low) & (extremes < high)]
+        return log_integral(self.logpdf, [low, *inside, high])
+
+    def logcdf(self, x: Any) -> Any:
+        return np.array([self._between(-np.pi, min(at, np.pi)) for at in x])
+
+    def logsf(self, x: Any) -> Any:
+        return np.array([self._between(max(at, -np.pi), np.pi) for at in x])
 
     def logpdf(self, x: Any) -> Any:
         x = np.asarray(x, dtype=float)
@@ -270,7 +330,30 @@ class PolyaGamma:
         return np.interp(x, *self._table)
 
     def ppf(self, q: Any) -> Any:
-        return np.interp(q, *self._table[::-1])
+        return np.where(np.asarray(q) > 0, np.interp(q, *self._table[::-1]), 0.0)
+
+    def _smaller(self, x: float) -> Any:
+        """Probability of smaller values by mpmath's inversion of its Laplace transform."""
+        if x <= 0 or x == np.inf:
+            return mpmath.mpf(float(x > 0))
+        h, z = mpmath.mpf(float(self.h)), mpmath.mpf(float(self.z))
+
+        def log_cosh(w: Any) -> Any:
+            return w - mpmath.log(2) + mpmath.log1p(mpmath.exp(-2 * w))
+
+        def transform(t: Any) -> Any:
+            w = mpmath.sqrt((t + z**2 / 2) / 2)
+            return mpmath.exp(h * (log_cosh(abs(z) / 2) - log_cosh(w))) / t
+
+        return mpmath.re(mpmath.invertlaplace(transform, x, method="talbot", degree=50))
+
+    def logcdf(self, x: Any) -> Any:
+        with mpmath.workdps(40):
+            return np.array([float(mpmath.log(self._smaller(at))) for at in x])
+
+    def logsf(self, x: Any) -> Any:
+        with mpmath.workdps(40):
+            return np.array([float(mpmath.log(1 - self._smaller(at))) for at in x])
 
     def mean(self) -> float:
         if self.z == 0:

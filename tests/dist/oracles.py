@@ -16,6 +16,7 @@ from tests.dist.frozen import (
     Mapped,
     OnCircle,
     PolyaGamma,
+    Rice,
     Steps,
     Tilted,
 )
@@ -87,8 +88,7 @@ ORACLES: dict[str, Oracle] = {
     "Maxwell": Oracle(lambda a: st.maxwell(0, a), [{"a": 20.0}]),
     "Nakagami": Oracle(lambda m, omega: st.nakagami(m, 0, omega**0.5),
                        [{"m": 0.6, "omega": 9.0}]),
-    "Rice": Oracle(lambda nu, sigma: st.rice(nu / sigma, 0, sigma),
-                   [{"nu": 0.05, "sigma": 2.0}, {"nu": 20.0, "sigma": 1.0}]),
+    "Rice": Oracle(Rice, [{"nu": 0.05, "sigma": 2.0}, {"nu": 20.0, "sigma": 1.0}]),
     "InverseGamma": Oracle(lambda alpha, beta: st.invgamma(alpha, 0, beta),
                            [{"alpha": 2.5, "beta": 10.0}, {"alpha": 0.5, "beta": 1.0}]),
     "InverseChiSquared": Oracle(lambda nu: st.invgamma(nu / 2, 0, 0.5), [{"nu": 3.0}]),

@@ -10,6 +10,14 @@ from dimtensor.dist.formulas import HALF_LOG_2PI, JKB1, LOG_2, LOG_PI, log_expm1
 from dimtensor.dist.probabilities import difference, log_between, log_of_two
 from dimtensor.dist.quadrature import NODE, REACH, places_and_weights
 from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.rows.circular import (
+    turns,
+    von_mises_logcdf,
+    von_mises_logsf,
+    wrapped_cauchy_icdf,
+    wrapped_cauchy_logcdf,
+    wrapped_cauchy_logsf,
+)
 from dimtensor.dist.rows.location_scale import standardised
 from dimtensor.dist.supports import Bounded, Support, real, unit
 from dimtensor.dist.table import NO_CLOSED_FORM, Missing, Row, also, params
@@ -20,7 +28,6 @@ from dimtensor.tensor.elementwise import (
     cos,
     exp,
     expm1,
-    floor,
     i0e,
     log,
     log1p,
@@ -155,11 +162,7 @@ def _wrapped_cauchy_logp(x: Any, p: Any) -> Any:
 def _draw_wrapped_cauchy(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     z, rng = rng.standard_cauchy(dims=dims)
     angle = p.mu - log(p.rho) * z
-    return angle - 2.0 * math.pi * _turns(angle), rng
-
-
-def _turns(angle: Any) -> Any:
-    return floor(angle / (2.0 * math.pi) + 0.5)
+    return angle - 2.0 * math.pi * turns(angle), rng
 
 
 def _raised_logp(z: Any, p: Any) -> Any:
@@ -280,7 +283,8 @@ FINITE: list[Row] = [
         params=params("mu: real = 0 | direction", "kappa: not negative | concentration"),
         support=on_circle,
         logp=_von_mises_logp,
-        logcdf=NO_CLOSED_FORM,
+        logcdf=von_mises_logcdf,
+        logsf=von_mises_logsf,
         icdf=NO_CLOSED_FORM,
         mean=CIRCLE,
         variance=CIRCLE,
@@ -296,8 +300,9 @@ FINITE: list[Row] = [
         params=params("mu: real = 0 | direction", "rho: between 0 and 1 | concentration"),
         support=on_circle,
         logp=_wrapped_cauchy_logp,
-        logcdf=NO_CLOSED_FORM,
-        icdf=NO_CLOSED_FORM,
+        logcdf=wrapped_cauchy_logcdf,
+        logsf=wrapped_cauchy_logsf,
+        icdf=wrapped_cauchy_icdf,
         mean=CIRCLE,
         variance=CIRCLE,
         draw=_draw_wrapped_cauchy,

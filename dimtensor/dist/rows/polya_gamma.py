@@ -12,6 +12,7 @@ and J. A. C. Weideman, SIAM Review 56, 385-458, 2014, section 15).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from dimtensor.dims import Dim
@@ -28,6 +29,7 @@ from dimtensor.tensor.elementwise import (
     cosh,
     exp,
     log,
+    log1mexp,
     log1p,
     maximum,
     minimum,
@@ -45,6 +47,7 @@ from dimtensor.tensor.elementwise import (
 _NODE = Dim("node of PolyaGamma", length=64)
 _TERM = Dim("term of PolyaGamma", length=64)
 _POLE = 0.5 * math.pi**2  # the nearest singularity is at minus this
+_LEAST = 1e-6  # probabilities underflow where x / h or h / x is below it
 _FAR = 6.2  # exp(-6.2²) is nothing
 
 
@@ -76,9 +79,8 @@ def _saddle(x: Any, h: Any) -> Any:
     return t
 
 
-def _contour(x: Any, h: Any) -> tuple[Any, ...]:
-    """The saddle, and of nodes: their distance from it, logarithms of cosh there, and weights."""
-    saddle = _saddle(x, h)
+def _contour(x: Any, saddle: Any) -> tuple[Any, ...]:
+    """Of nodes: their distance from the saddle, logarithms of cosh there, and weights."""
     width = sqrt(0.5 * (saddle + _POLE))
     node = arange(_NODE, x.dtype)
     last = arcsinh(_FAR / (sqrt(2.0 * x) * width)) / float(len(_NODE) - 1)
@@ -94,20 +96,73 @@ def _contour(x: Any, h: Any) -> tuple[Any, ...]:
     fall = exp(-2.0 * p)
     size = p - math.log(2.0) + 0.5 * log1p(fall * (2.0 * cos(2.0 * q) + fall))
     angle = q - arctan2(fall * sin(2.0 * q), 1.0 + fall * cos(2.0 * q))
-    return saddle, back, up, v, width, size, angle, weight
+    return back, up, v, width, size, angle, weight
 
 
 def _logp(x: Any, p: Any) -> Any:
+    saddle = _saddle(stop_gradient(x), stop_gradient(p.h))
+    return _log_inverse(x, p, saddle, lambda real, imaginary, distance: imaginary)
+
+
+def _log_inverse(x: Any, p: Any, saddle: Any, part: Callable[[Any, Any, Any], Any]) -> Any:
+    """Logarithm of the tilted inverse Laplace transform, by the contour through `saddle`.
+
+    `part` maps the integrand, as its real and its imaginary part, and t - z² / 2, as a pair of
+    them, to the imaginary part that is summed.
+    """
     # the integral does not depend on the contour, and neither do its derivatives
-    parts = _contour(stop_gradient(x), stop_gradient(p.h))
-    saddle, back, up, v, width, size, angle, weight = map(stop_gradient, parts)
+    found = _contour(stop_gradient(x), saddle)
+    saddle, back, up, v, width, size, angle, weight = map(stop_gradient, (saddle, *found))
     size_there = size.isel({_NODE: 0})
     height = exp(x * back - p.h * (size - size_there))
     phase = x * up - p.h * angle
     phase = phase - phase.isel({_NODE: 0})
-    total = (weight * height * (width * cos(phase) - v * sin(phase))).sum(_NODE)
+    tilt = 0.5 * square(p.z)
+    real, imaginary = (
+        -v * cos(phase) - width * sin(phase),
+        width * cos(phase) - v * sin(phase),
+    )
+    total = (weight * height * part(real, imaginary, (saddle - tilt + back, up))).sum(_NODE)
     plain = x * saddle - p.h * size_there + log(total) + math.log(4.0 / math.pi)
-    return plain - 0.5 * square(p.z) * x + p.h * log_cosh(0.5 * p.z)
+    return plain - tilt * x + p.h * log_cosh(0.5 * p.z)
+
+
+def _log_side(x: Any, p: Any) -> tuple[Any, Any]:
+    """Log probability of smaller values than x, where it is below the mean, or of larger ones.
+
+    The Laplace transform of the cdf is that of the density divided by t - z² / 2. With the pole
+    to the left of the contour the integral is the cdf, with the pole to its right it is minus the
+    survival function. The contour passes the pole at a distance of 1 / (standard deviation), or
+    half way to the singularities.
+    """
+    whole, x = x, clip(x, p.h * _LEAST, p.h / _LEAST)
+    at, h, z = map(stop_gradient, (x, p.h, p.z))
+    low = at < h * _mean(z)
+    pole = 0.5 * square(z)
+    apart = 1.0 / sqrt(h * _variance(z))
+    saddle = _saddle(at, h)
+    nearest = maximum(pole - apart, 0.5 * (pole - _POLE))
+    saddle = where(low, maximum(saddle, pole + apart), minimum(saddle, nearest))
+
+    def part(real: Any, imaginary: Any, distance: Any) -> Any:
+        a, b = distance
+        size = (imaginary * a - real * b) / (square(a) + square(b))
+        return where(low, size, -size)
+
+    # far out, where probabilities underflow, the leading term of the logarithm is extrapolated
+    left = 0.5 * square(p.h) * (1.0 / minimum(whole, x) - 1.0 / x)
+    right = (_POLE + 0.5 * square(p.z)) * (maximum(whole, x) - x)
+    return minimum(_log_inverse(x, p, saddle, part) - left - right, 0.0), low
+
+
+def _logcdf(x: Any, p: Any) -> Any:
+    side, low = _log_side(x, p)
+    return where(low, side, log1mexp(where(low, -1.0, side)))
+
+
+def _logsf(x: Any, p: Any) -> Any:
+    side, low = _log_side(x, p)
+    return where(low, log1mexp(where(low, side, -1.0)), side)
 
 
 def _mean(z: Any) -> Any:
@@ -150,7 +205,8 @@ POLYA_GAMMA: list[Row] = [
         support=lambda p: positive,
         ends="(]",
         logp=_logp,
-        logcdf=NO_CLOSED_FORM,
+        logcdf=_logcdf,
+        logsf=_logsf,
         icdf=NO_CLOSED_FORM,
         mean=lambda p: p.h * _mean(p.z),
         variance=lambda p: p.h * _variance(p.z),
