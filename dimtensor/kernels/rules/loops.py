@@ -421,12 +421,20 @@ def _conditional(e: Emitter, node: Apply) -> None:
 def _length_of_taken(
     e: Emitter, condition: Variable, one: Expression, other: Expression
 ) -> Expression:
-    """The length that a result has in the branch that is taken."""
-    if one == other:
+    """Return the length of a result in the branch that is taken."""
+    if _assigned(e, one) == _assigned(e, other):
         return one
     n = Var(e.fresh("n"), "int64")
     e.lines.append(If(e.scalar(condition), (Assign(n, one),), (Assign(n, other),)))
     return n
+
+
+def _assigned(e: Emitter, length: Expression) -> Expression:
+    """Return the expression that a length was assigned from, through all its names."""
+    values = {each.target: each.value for each in e.lines if isinstance(each, Assign)}
+    while isinstance(length, Var) and length in values:
+        length = values[length]
+    return length
 
 
 def _branch(
