@@ -177,7 +177,7 @@ def _of_labels(reduction: str, labels: tuple[Node, ...], dims: tuple[Dim, ...]) 
 
 
 def _makes_nan(node: Node, readers: Mapping[Node, list[Node]]) -> bool:
-    """Whether NaN of a node reach a random variable, as far as the graph tells."""
+    """Return True if NaN elements of a node may reach a random variable."""
     pending, seen = [node], {node}
     while pending:
         for reader in readers.get(pending.pop(), []):

@@ -29,7 +29,7 @@ def is_cftime(label: object) -> bool:
 
 
 def are_cftimes(values: np.ndarray) -> bool:
-    """Whether all labels are dates of cftime, of one calendar."""
+    """Return True if all labels are cftime dates of one calendar."""
     labels = values.tolist() if values.dtype.kind == "O" else []
     if not labels or not all(map(is_cftime, labels)):
         return False
@@ -50,7 +50,7 @@ def index_of(values: np.ndarray) -> Any:
 
 
 def is_cftime_index(index: object) -> bool:
-    """Whether it is xarray's index of these dates, without importing xarray."""
+    """Return True for xarray's CFTimeIndex, without importing xarray."""
     return type(index).__name__ == "CFTimeIndex"
 
 

@@ -80,7 +80,7 @@ def _saddle(x: Any, h: Any) -> Any:
 
 
 def _contour(x: Any, saddle: Any) -> tuple[Any, ...]:
-    """Of nodes: their distance from the saddle, logarithms of cosh there, and weights."""
+    """Return the quadrature nodes relative to the saddle point, log cosh there, and weights."""
     width = sqrt(0.5 * (saddle + _POLE))
     node = arange(_NODE, x.dtype)
     last = arcsinh(_FAR / (sqrt(2.0 * x) * width)) / float(len(_NODE) - 1)

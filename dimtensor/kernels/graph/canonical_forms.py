@@ -260,7 +260,7 @@ def solves_by_factors(graph: FunctionGraph) -> None:
 
 
 def decompositions_as_ours(graph: FunctionGraph) -> None:
-    """Replace PyTensor's operations on matrices by those that have rules.
+    """Replace PyTensor's matrix operations by dimtensor's, which have kernel rules.
 
     They give nan where PyTensor's raise: a sampler that proposes such a matrix rejects it.
     """
@@ -374,7 +374,7 @@ def conditionals_together(graph: FunctionGraph) -> None:
 
 
 def conditionals_as_branches(graph: FunctionGraph) -> None:
-    """Move what only one branch of a conditional needs into it.
+    """Sink computations into the only branch of a conditional that uses them.
 
     Branches are rewritten in the same way.
     """

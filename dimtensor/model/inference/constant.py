@@ -35,7 +35,7 @@ def warn_of_constant(log_likelihood: xr.Dataset) -> None:
 
 
 def _along(constant: xr.DataArray) -> tuple[str, str | None]:
-    """Which elements they are, and how to leave them out along one dim, if that is possible."""
+    """Describe the elements, and how to leave them out where they lie along one dim."""
     for dim in constant.dims:
         whole = constant.all([other for other in constant.dims if other != dim])
         at = np.flatnonzero(whole.values)

@@ -219,7 +219,7 @@ def as_offset(value: Any, what: str) -> Any:
 
 
 def has_length(offset: Any) -> bool:
-    """Whether a distance is of a fixed length: months and years have none."""
+    """Return True if an offset has a fixed length; months and years do not."""
     import pandas as pd
 
     try:
