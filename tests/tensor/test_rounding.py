@@ -19,7 +19,9 @@ def test_floats_are_rounded_as_by_numpy(dtype, backend):
     found = dt.evaluate([dt.round(dt.data(values, dims=K), d) for d in places], backend=backend)
     for d, result in zip(places, found, strict=True):
         assert result.dtype == dtype
-        np.testing.assert_array_equal(result.values, np.round(values, d), err_msg=str(d))
+        # XLA multiplies by the reciprocal of a constant divisor
+        rtol = 2 * np.finfo(dtype).eps if backend == "jax" else 0.0
+        np.testing.assert_allclose(result.values, np.round(values, d), rtol, err_msg=str(d))
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "uint64", "bool"])

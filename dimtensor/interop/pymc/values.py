@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
+import pytensor.tensor as pt
 from pytensor.compile.mode import Mode, optdb
 from pytensor.graph.basic import Constant
 from pytensor.graph.fg import FunctionGraph
@@ -48,7 +49,7 @@ def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     >>> shapes_of({"y": y})
     {'y': (3, 2)}
     """
-    shapes = [v.shape for v in variables.values()]
+    shapes = [pt.as_tensor(v.shape) for v in variables.values()]  # of pymc.dims: tuples
     graph = FunctionGraph(outputs=shapes, clone=True, copy_inputs=False)
     optdb.query(_QUERY).rewrite(graph)
     for name, shape in zip(variables, graph.outputs, strict=True):
