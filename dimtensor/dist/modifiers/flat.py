@@ -79,7 +79,7 @@ class FlatOn(Distribution):
 
 
 def Flat(support: Support | None = None) -> Distribution:
-    """The density 1 for all numbers, or on a support: no prior information.
+    """The improper density that is 1 everywhere. With a support, it is 1 there and 0 outside.
 
     Stan has it for parameters that are declared and get no distribution. Between bounds that are
     variables it is still 1, where that of ``dist.Uniform`` is divided by their distance.
