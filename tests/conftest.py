@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tests.effort  # noqa: F401 (loads the profile)
+from tests.hostile import tally
 
 # Every graph that a test lowers is verified in full.
 os.environ.setdefault("DIMTENSOR_VERIFY", "1")
@@ -31,3 +32,18 @@ def _fixed_seeds(request: pytest.FixtureRequest) -> None:
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator seeded by the test's name."""
     return np.random.default_rng(_seed_of(request))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many faults were tried and held against, by group, where hostile tests ran."""
+    reports = [
+        report
+        for found in terminalreporter.stats.values()
+        for report in found
+        if isinstance(report, pytest.TestReport)
+    ]
+    order = {"setup": 0, "call": 1, "teardown": 2}
+    if lines := tally.summary(sorted(reports, key=lambda report: order[report.when or "call"])):
+        terminalreporter.section("faults")
+        for line in lines:
+            terminalreporter.write_line(line)
