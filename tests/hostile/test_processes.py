@@ -1,4 +1,4 @@
-"""Programs that ruin their process: what a hostile test sees of it."""
+"""Programs that ruin their process, and what a hostile test sees of it."""
 
 from __future__ import annotations
 
