@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+import weakref
+from collections import deque
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -32,6 +35,84 @@ def bounded(maxsize: int) -> Callable[[Function], Function]:
         return kept  # type: ignore[return-value]
 
     return decorate
+
+
+# -- weak tables -----------------------------------------------------------------------------------
+#
+# Objects die anywhere, in the middle of a collection of garbage too. Python drops an exception that
+# is raised there, and an interruption is raised wherever code of Python runs. So the callbacks of
+# these tables are functions of C: unlike those of ``weakref``, they lose no interruption.
+
+
+class _Reference(weakref.ref):
+    """A weak reference that knows what to call when its object is gone."""
+
+    __slots__ = ("forget",)
+
+    forget: Callable[[], object]
+
+
+_forget = operator.methodcaller("forget")
+_watched: dict[int, _Reference] = {}
+
+
+def when_gone(x: object, *calls: Callable[[], object]) -> None:
+    """Call functions when an object is gone; those of C lose no interruption.
+
+    Examples
+    --------
+    >>> gone = []
+    >>> key = {1, 2}
+    >>> when_gone(key, partial(gone.append, "key"))
+    >>> del key
+    >>> gone
+    ['key']
+    """
+    reference = _Reference(x, _forget)
+    forget = partial(_watched.pop, id(reference), None)
+    call: Callable[[Callable[[], object]], object] = operator.call
+    reference.forget = partial(deque, map(call, (*calls, forget)), 0)
+    _watched[id(reference)] = reference
+
+
+class WeakIds[K, V]:
+    """Table of values by the identity of objects that need not be hashable.
+
+    Examples
+    --------
+    >>> table, key = WeakIds(), {1, 2}
+    >>> table.put(key, "a")
+    'a'
+    >>> table.get(key), table.get({1, 2})
+    ('a', None)
+    >>> del key
+    >>> len(table)
+    0
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[_Reference, V]] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: K) -> V | None:
+        """Return the value of an object; None where there is none."""
+        found = self._kept.get(id(key))
+        return found[1] if found is not None and found[0]() is key else None
+
+    def put(self, key: K, value: V) -> V:
+        """Keep a value for as long as its object is kept, and return it."""
+        reference = _Reference(key, _forget)
+        reference.forget = partial(self._kept.pop, id(key), None)
+        self._kept[id(key)] = (reference, value)
+        return value
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._kept.clear()
 
 
 def clear_caches() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import linecache
-import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+
+from dimtensor.caches import when_gone
 
 _counter = itertools.count()
 
@@ -44,5 +46,5 @@ def function_of_source(
     exec(compile(source, filename, "exec"), names)
     function = names[name]
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    weakref.finalize(function, linecache.cache.pop, filename, None)
+    when_gone(function, partial(linecache.cache.pop, filename, None))
     return function

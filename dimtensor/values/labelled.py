@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import (
     Collection,
     Hashable,
@@ -15,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.caches import bounded, clears
+from dimtensor.caches import WeakIds, bounded, clears
 from dimtensor.dims import Coords, Dim, Dims, RowNumbers, in_order, sort_dims
 from dimtensor.dims.labels import with_gaps
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
 from dimtensor.values.columns import as_column
 
-# labels by the id of the immutable index that they were read from, for as long as that is alive
-_labels_of_index: dict[int, tuple[weakref.ref, Coords]] = {}
+# labels by the immutable index that they were read from, for as long as that is alive
+_labels_of_index: WeakIds[Any, Coords] = WeakIds()
 clears(_labels_of_index.clear)
 
 
@@ -157,15 +156,8 @@ def indexes_of(value: Any) -> dict[Hashable, Any]:
 
 def labels_of(index: Any) -> Coords:
     """Labels of a pandas Index; the same object for the same index."""
-    key = id(index)
-    known = _labels_of_index.get(key)
-    if known is not None and known[0]() is index:
-        return known[1]
-    labels = Coords(index)
-    pop = _labels_of_index.pop  # while the interpreter ends, the name of the table may be gone
-    forget = weakref.ref(index, lambda _: pop(key, None))
-    _labels_of_index[key] = (forget, labels)
-    return labels
+    known = _labels_of_index.get(index)
+    return _labels_of_index.put(index, Coords(index)) if known is None else known
 
 
 def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | None:

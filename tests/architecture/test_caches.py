@@ -60,13 +60,58 @@ def unregistered(name, text):
 
 
 # tables that are filled when modules are imported, one of programs that run, one of functions of
-# other libraries
+# other libraries, two of objects that are alive
 TABLES = (
+    "dimtensor.caches",
+    "dimtensor.kernels.native.functions.workspace",
     "dimtensor.interop.watching",
     "dimtensor.kernels.native.linking.symbols",
     "dimtensor.ops.derivatives.rules",
     "dimtensor.ops.derivatives.scalars.elementwise",
 )
+
+
+# their tables of nodes and dims
+INTERNING = {
+    "dimtensor.dims.dim",
+    "dimtensor.display.cards.densities",
+    "dimtensor.graph.node",
+    "dimtensor.graph.printing.words",
+    "dimtensor.interning",
+    "dimtensor.lower.layout.order",
+    "dimtensor.model.variables",
+    "dimtensor.tensor.positional.border",
+    "dimtensor.tensor.values",
+}
+
+
+def finalizers(name, text):
+    """Code of Python that runs when an object dies, which is at any point of a program."""
+    found = []
+    for node in ast.walk(tree(text)):
+        if isinstance(node, ast.FunctionDef) and node.name == "__del__":
+            found.append(f"{name}: __del__")
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).split(".")[-1]
+            if called in {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize"} or (
+                called == "ref" and len(node.args) > 1
+            ):
+                found.append(f"{name}: {ast.unparse(node)}")
+    return found
+
+
+def test_no_code_of_python_runs_when_objects_die():
+    found = [
+        line
+        for name, path in modules_of(PACKAGE).items()
+        for line in finalizers(name, path.read_text())
+        if name not in INTERNING
+    ]
+    assert not found, "an interruption in it is lost; see dimtensor.caches\n" + "\n".join(found)
+    assert finalizers("m", "table = weakref.WeakSet()") == ["m: weakref.WeakSet()"]
+    assert finalizers("m", "weakref.ref(x, lambda _: print())")
+    assert finalizers("m", "class A:\n    def __del__(self): ...")
+    assert not finalizers("m", "weakref.ref(x)()")
 
 
 @pytest.mark.parametrize("look", [unbounded, unregistered])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dimtensor.backends.jax.xla_cache import persistent_cache
-from dimtensor.caches import clears
+from dimtensor.caches import WeakIds, clears
 from dimtensor.kernels.generated import function_of_source
 
 # Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many
@@ -21,8 +20,8 @@ _PACKED = np.dtype("float64")
 # bytes by which memory has to be aligned for XLA to read it where it lies
 _ALIGNED = 64
 
-# arrays on the device by the id of the host's, for as long as that is alive
-_placed: dict[int, tuple[weakref.ref, Any]] = {}
+# arrays on the device by the host's, for as long as that is alive
+_placed: WeakIds[np.ndarray, Any] = WeakIds()
 clears(_placed.clear)
 
 
@@ -309,14 +308,10 @@ def place(array: Any) -> Any:
     """
     import jax
 
-    key = id(array)
-    known = _placed.get(key)
-    if known is not None and known[0]() is array:
-        return known[1]
+    known = _placed.get(array)
+    if known is not None:
+        return known
     with jax.enable_x64(True):
         # a copy by NumPy: for one of its own JAX compiles a function for each shape
         placed = jax.device_put(np.array(array))
-    if not array.flags.writeable:
-        forget = _placed.pop  # while the interpreter ends, the name of the table may be gone
-        _placed[key] = (weakref.ref(array, lambda _: forget(key, None)), placed)
-    return placed
+    return placed if array.flags.writeable else _placed.put(array, placed)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
-import weakref
+from collections.abc import Callable
+from functools import partial
 
-from dimtensor.caches import clears
+from dimtensor.caches import clears, when_gone
 from dimtensor.kernels.native.linking.loaded import Loaded
 
 # what all kernels of the process may keep together, in bytes
@@ -214,8 +214,8 @@ def _place(at: int) -> str:
 
 # bytes in the places of all kernels
 _kept = ctypes.c_int64(0)
-_lock = threading.Lock()
-_keeping: weakref.WeakSet[Loaded] = weakref.WeakSet()
+# what gives back those of one, as long as there is somebody who may call it
+_releases: dict[int, Callable[[], object]] = {}
 
 
 def kept() -> int:
@@ -229,20 +229,15 @@ def keep(owner: object, loaded: Loaded) -> None:
     if not word:
         return  # it makes none
     ctypes.c_void_p.from_address(word).value = ctypes.addressof(_kept)
-    with _lock:
-        _keeping.add(loaded)
-    # the address is looked up now: what runs when something dies waits for no lock
-    weakref.finalize(owner, _release, loaded, loaded.address(_RELEASE)).atexit = False
-
-
-def _release(loaded: Loaded, address: int) -> None:
-    ctypes.CFUNCTYPE(None)(address)()
+    # a function of C: no code of Python runs when something dies, which may be at any point
+    release = ctypes.CFUNCTYPE(None)(loaded.address(_RELEASE))
+    release.code = loaded  # type: ignore[attr-defined]  # it lives as long as this may be called
+    when_gone(owner, release, partial(_releases.pop, id(loaded), None))
+    _releases[id(loaded)] = release
 
 
 @clears
 def release() -> None:
     """Give back what all kernels keep; those that run meanwhile keep what they use."""
-    with _lock:
-        kernels = list(_keeping)
-    for loaded in kernels:
-        _release(loaded, loaded.address(_RELEASE))
+    for give_back in list(_releases.values()):
+        give_back()
