@@ -55,6 +55,7 @@ NAMES = [
     ("numba.core.types", "StarArgTuple.from_types", "kernels/rules/fortran"),
     ("numba.extending", "intrinsic", "upstream/numba"),
     ("numba.core.errors", "NumbaError", "upstream/numba"),
+    ("llvmlite.binding.newpassmanagers", "NewPassManager._dispose", "upstream/llvmlite"),
     ("jax._src.compilation_cache", "_cache", "upstream/jax"),
     ("jax._src.compilation_cache", "_cache_initialized", "upstream/jax"),
     ("jax._src.compilation_cache", "_cache_initialized_mutex", "upstream/jax"),

@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 
 from dimtensor.kernels.native.linking import loaded, symbols
 from dimtensor.kernels.native.values import BrokenCode, NotLoadable
+from dimtensor.upstream.llvmlite import run_and_dispose
 
 _lock = threading.RLock()
 # lines of a module from which on statements that follow each other are not vectorised: each of them
@@ -158,7 +159,8 @@ def _tidy(module: Any, machine: Any) -> None:
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    run_and_dispose(passes, module, builder)
     module.verify()
 
 
@@ -166,9 +168,9 @@ def _optimise(module: Any, machine: Any, loops: bool, statements: bool) -> None:
     """Run LLVM's passes; it vectorises loops, and statements that follow each other, on request."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization, options.slp_vectorization = loops, statements
-    passes = llvm.create_pass_builder(machine, options)
+    builder = llvm.create_pass_builder(machine, options)
     with _complete_lanes() if statements else nullcontext():
-        passes.getModulePassManager().run(module, passes)
+        run_and_dispose(builder.getModulePassManager(), module, builder)
 
 
 def _complete_lanes() -> AbstractContextManager[None]:
