@@ -18,7 +18,7 @@ import xarray as xr
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.compile.function import CompiledFunction
-from dimtensor.interop.formulas.grammar import FUNCTIONS
+from dimtensor.interop.formulas.functions import FUNCTIONS
 from dimtensor.interop.formulas.regression import Regression
 from dimtensor.random.generator import Generator
 from dimtensor.spellings import TABLE

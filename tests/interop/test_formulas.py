@@ -155,9 +155,11 @@ def test_functions_of_the_caller():
     def half(x):
         return x / 2
 
-    fit = dt.from_formula("y ~ 0 + half(x)", TABLE, backend="python")
-    found = densities(fit, {"half(x)": 3.0, "sigma": 1.0})
-    np.testing.assert_allclose(found["y"], st.norm(1.5 * X, 1.0).logpdf(Y).sum())
+    for namespace in ({"half": half}, "caller"):
+        formula = "y ~ 0 + half(x)"
+        fit = dt.from_formula(formula, TABLE, namespace=namespace, backend="python")
+        found = densities(fit, {"half(x)": 3.0, "sigma": 1.0})
+        np.testing.assert_allclose(found["y"], st.norm(1.5 * X, 1.0).logpdf(Y).sum())
 
 
 K, U = TABLE["k"].to_numpy(), TABLE["u"].to_numpy()

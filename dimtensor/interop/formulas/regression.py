@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
-from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.errors import InputError, build_message, clipped, did_you_mean, listing
 from dimtensor.interop.extras import require
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
-from dimtensor.interop.formulas.grammar import (
-    FUNCTIONS,
-    Description,
-    check_functions,
-    described,
-)
+from dimtensor.interop.formulas.functions import FUNCTIONS, OF_NUMPY, names_of
+from dimtensor.interop.formulas.grammar import Description, described
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside
-from dimtensor.interop.formulas.tables import (
-    as_pandas,
-    columns_of,
-    levels_of,
-    numbers_of,
-)
+from dimtensor.interop.formulas.tables import Columns, as_pandas, levels_of, numbers_of
 from dimtensor.interop.formulas.terms import Terms
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
@@ -107,6 +99,7 @@ def from_formula(
     link: str | None = None,
     priors: Mapping[str, Distribution] | None = None,
     obs: Dim | None = None,
+    namespace: Mapping[str, Any] | Literal["caller"] | None = None,
     backend: BackendName = "numba",
 ) -> Regression:
     """The model of a regression by its formula.
@@ -132,6 +125,12 @@ def from_formula(
         Of variables by name, in place of the defaults.
     obs : Dim, optional
         The dim of the rows.
+    namespace : dict of str to object, or "caller", optional
+        Functions and values that the formula may use beside columns and the functions of
+        formulas (``bs``, ``poly``, ``scale``, ``C``, ``I``, ``log``, ``np.sqrt``, ...):
+        ``{"half": half}`` for ``y ~ half(x)``. With ``"caller"`` it may use all names where
+        `from_formula` is called, and attributes of these. It can then run any code: only for
+        formulas that you wrote yourself.
     backend : {"numba", "jax", "python"}
 
     Returns
@@ -147,7 +146,8 @@ def from_formula(
     MissingExtraError
         If formulae is not installed.
     InputError
-        If the formula cannot be read, or there is no such family, link, column or variable.
+        If the formula cannot be read, calls another function or asks for too many terms, or there
+        is no such family, link, column or variable.
 
     Examples
     --------
@@ -159,7 +159,15 @@ def from_formula(
     ['x', 'Intercept', '1|g_sigma', '1|g', 'sigma']
     """
     chosen, link = family_of(family, link)
-    table, design, description = _read(formula, data)
+    known: Any
+    if namespace == "caller":
+        import inspect
+
+        frame: Any = inspect.currentframe()
+        known = ChainMap(frame.f_back.f_locals, frame.f_back.f_globals)
+    else:
+        known = names_of(namespace)
+    table, design, description = _read(formula, data, known, namespace == "caller")
     terms = Terms(table, design, description, Dim("obs") if obs is None else obs, priors or {})
     output, seen = _response(terms, family, chosen, link)
     if terms.priors:
@@ -179,35 +187,28 @@ def from_formula(
     return fit.noncentred(*varying) if varying else fit
 
 
-def _read(formula: str, data: Any) -> tuple[pd.DataFrame, Any, Description]:
-    """The columns that a formula reads, and what formulae makes of them.
-
-    Functions that it calls are those of the caller of :func:`from_formula`.
-    """
+def _read(
+    formula: str, data: Any, namespace: Mapping[str, Any], attributes: bool
+) -> tuple[pd.DataFrame, Any, Description]:
+    """The columns that a formula reads, and what formulae makes of them."""
     formulae = require("formulae", "formula", "dt.from_formula")
-    environment = formulae.environment.Environment.capture(2)
-    description = described(formula)
-    check_functions(description.functions, environment.namespace)
-    if description.terms.response is None:
-        raise InputError(f"the formula {formula!r} has no response: y ~ ...")
-    # Names that are not columns may be the caller's or formulae's.
-    names = description.terms.var_names
-    lacking = names - set(columns_of(data))
-    table = as_pandas(data, names - lacking)
+    columns = Columns(data)
+    description = described(formula, columns, namespace, attributes)
+    names = {name for name in description.terms.var_names if name in columns}
+    table = as_pandas(data, names)
+    own = {**FUNCTIONS, "np": OF_NUMPY, "numpy": OF_NUMPY}
+    environment = formulae.environment.Environment([namespace, own])
     try:
-        design = formulae.matrices.DesignMatrices(
-            description.terms, table, environment.with_outer_namespace(FUNCTIONS)
-        )
+        design = formulae.matrices.DesignMatrices(description.terms, table, environment)
     except InputError:
         raise
     except Exception as error:  # what functions that are called raise, and formulae
-        if lacking and isinstance(error, (KeyError, NameError)):
-            as_pandas(data, lacking)  # has the error
         reason = str(error) or type(error).__name__
         raise InputError(
             build_message(
-                f"the terms of the formula {formula!r} cannot be computed from the table",
-                [("reason", reason)],
+                f"the terms of the formula {clipped(repr(formula))} cannot be computed from the "
+                "table",
+                [("reason", clipped(reason))],
             )
         ) from error
     return table, design, description
@@ -225,7 +226,9 @@ def _response(terms: Terms, family: str, chosen: Family, link: str) -> tuple[Dim
     if family in OF_TRIALS:
         if response.kind != "proportion":
             raise InputError(f"the response of a {family} formula is p(successes, trials)")
-        name, trials = (argument.strip() for argument in name[name.index("(") + 1 : -1].split(","))
+        call = response.term.term.components[0].call
+        given = dict(zip(("successes", "trials"), call.args, strict=False)) | call.kwargs
+        name, trials = str(given["successes"]), str(given["trials"])
         many = seen[:, 1]
         parameters["trials"] = many[0]
         if trials in terms.table:

@@ -3,19 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dimtensor.errors import InputError, LabelError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    InputError,
+    LabelError,
+    build_message,
+    clipped,
+    did_you_mean,
+    listing,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def columns_of(table: Any) -> list[str]:
-    """The names of the columns of a table of any library."""
-    return list(_frame(table).columns)
+class Columns:
+    """What the columns of a table of any library are, before they are read."""
+
+    def __init__(self, table: Any):
+        self._frame = _frame(table)
+        self._names = set(self._frame.columns)
+        self._kinds: dict[str, str] = {}
+        self._levels: dict[str, int] = {}
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return len(self._frame)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def kind(self, name: str) -> str | None:
+        """Return ``"numbers"``, ``"text"``, ``"objects"`` or ``"other"``; None of no column."""
+        if name not in self._names:
+            return None
+        if name not in self._kinds:
+            self._kinds[name] = _kind(self._frame[name])
+        return self._kinds[name]
+
+    def levels(self, name: str) -> int:
+        """Return how many different values a column has."""
+        if name not in self._levels:
+            column = self._frame[name]
+            try:
+                self._levels[name] = len(column.cat.get_categories())
+            except Exception:  # other dtypes, of any library
+                self._levels[name] = _count(column)
+        return self._levels[name]
+
+    def has_level(self, name: str, level: str) -> bool:
+        """Whether a value of a column is a text."""
+        return any(value == level for value in self._frame[name].to_list())
+
+    def lacks(self, name: str) -> NoReturn:
+        """Raise the error of a name that is no column."""
+        known = [str(column) for column in self._frame.columns]
+        raise InputError(
+            build_message(
+                f"the table has no column {clipped(repr(name))}{did_you_mean(name, known)}",
+                [("columns", listing(self._frame.columns))],
+            )
+        )
+
+
+def _count(column: Any) -> int:
+    try:
+        return int(column.n_unique())
+    except Exception:  # of objects that have no hash
+        return len(column)
+
+
+def _kind(column: Any) -> str:
+    import narwhals.stable.v2 as nw
+
+    dtype = column.dtype
+    if dtype.is_numeric() or dtype in (nw.Boolean, nw.Decimal):
+        return "numbers"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    if dtype != nw.Object:
+        return "other" if dtype.is_temporal() else "objects"
+    inferred = _inferred(column)
+    return "numbers" if inferred in _NUMBERS else "text" if inferred == "string" else "objects"
+
+
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
+
+
+def _inferred(column: Any) -> str:
+    """What the objects of a column are."""
+    import pandas as pd
+
+    return str(pd.api.types.infer_dtype(column.to_list(), skipna=True))
 
 
 def _frame(table: Any) -> Any:
@@ -39,17 +122,11 @@ def as_pandas(table: Any, names: Iterable[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = _frame(table)
+    frame, known = _frame(table), Columns(table)
     columns = {}
     for name in sorted(set(names) - {""}):  # the name that formulae gives to numbers
-        if name not in frame.columns:
-            guess = did_you_mean(name, frame.columns)
-            raise InputError(
-                build_message(
-                    f"the table has no column {name!r}{guess}",
-                    [("columns", listing(frame.columns))],
-                )
-            )
+        if name not in known:
+            known.lacks(name)
         column = frame[name]
         lacking = column.is_null()
         if column.dtype.is_float():
@@ -75,6 +152,8 @@ def _values(column: Any) -> Any:
         return pd.Categorical(column.to_list(), categories=column.cat.get_categories().to_list())
     if column.dtype == nw.Decimal:
         column = column.cast(nw.Float64)
+    if column.dtype == nw.Object and _kind(column) == "numbers":
+        return np.asarray(column.to_list(), dtype=float)
     return np.asarray(column.to_list()) if column.dtype == nw.String else column.to_numpy()
 
 

@@ -1,0 +1,17 @@
+"""Limits of formulas: a short text does not ask for hours, or for all memory."""
+
+from __future__ import annotations
+
+LENGTH = 100_000  # characters
+NESTING = 30  # of brackets, signs in a row
+OPERATORS = 100  # operators within operators, inside of a function
+TERMS = 2_000
+ORDER = 6  # columns that interact in a term
+WORK = 2_000_000  # pairs of terms that are compared while a formula is expanded
+BASIS = 1_000  # columns of a spline or polynomial
+DEGREE = 5  # of the polynomials of a spline: FITPACK's
+SITES = 5_000  # of a thin plate spline
+COLUMNS = 10_000  # of all terms
+ELEMENTS = 2**28  # rows times columns
+GROUPS = 1_000_000  # combinations of levels
+NUMBER = 1e300

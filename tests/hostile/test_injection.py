@@ -1,0 +1,160 @@
+"""Code, control characters and markup in formulas, names and labels."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.hostile.children import run
+
+pytestmark = pytest.mark.slow
+
+_FORMULAS = """
+import json, os, signal, sys, warnings
+import numpy as np, pandas as pd
+import dimtensor as dt
+warnings.simplefilter("ignore")
+marker = "ran"
+def pwn(*args, **kwargs):
+    open(marker, "w").close()
+    return 1.0
+class Module:
+    pwn = staticmethod(pwn)
+    system = staticmethod(pwn)
+module = Module()
+n = 24
+table = pd.DataFrame({{
+    "y": np.linspace(0, 1, n) ** 2, "x": np.linspace(-1, 1, n), "z": np.cos(np.arange(n)),
+    "k": np.arange(n) % 5, "n": 9, "g": np.resize(list("abc"), n),
+    "id": [f"n{{i}}" for i in range(n)],
+    "evil": ["__import__('os').system('touch ran')"] * (n - 1) + ["{{pwn()}}"],
+    "np": 1.0 * np.arange(n), "__class__": 1.0, "pwn": 1.0 * np.arange(n), "a`b": 1.0,
+    "x'y": 1.0 * np.arange(n), "[pwn() for i in x]": 1.0 * np.arange(n), "module.pwn": 2.0,
+    **{{f"c{{i}}": np.roll(np.resize(list("pqrstuvwxy"), n), i) for i in range(8)}},
+}})
+def hung(*args):
+    raise TimeoutError("hung")
+signal.signal(signal.SIGALRM, hung)
+found = []
+for formula in json.load(open("formulas.json")):
+    signal.alarm({seconds})
+    try:
+        fit = dt.from_formula(formula, table, backend="python", {options})
+        fit.predict(fit.draw(2, seed=1)["prior"].to_dataset(), table[:3], seed=1)
+        ended = "made"
+    except (dt.InputError, dt.LabelError) as error:
+        ended = "refused"
+        if len(str(error)) > 2000:
+            ended = "a text of " + str(len(str(error)))
+    except BaseException as error:
+        ended = type(error).__name__ + ": " + str(error)[:200]
+    signal.alarm(0)
+    if os.path.exists(marker):
+        os.remove(marker)
+        ended = "code ran"
+    found.append([formula[:200], ended])
+print(json.dumps(found))
+"""
+
+_CALLS = (
+    "{0}({1})", "I({0}({1}))", "{{{0}({1})}}", "offset({0}({1}))", "scale({0}({1}))",
+    "log({0}({1}))", "np.log({0}({1}))", "bs(x, df={0}({1}))", "bs(x, 5, knots={0}({1}))",
+    "C(g, {0}({1}))", "C(g, levels={0}({1}))", "C(g, {0})", "T(g, ref={0}({1}))", "x:{0}({1})",
+    "x*{0}({1})", "(x + {0}({1}))**2", "(1 | {0}({1}))", "({0}({1}) | g)", "-{0}({1})",
+    "x + ({0}({1}))", "I(x + {0}({1}) * 2)", "I({0}({1}) == 1)", "poly(x, degree={0}({1}))",
+    "I({0})({1})", "({0})({1})", "`{0}`({1})", "'{0}'({1})", "{0}[{1}]", "{0}({1})({1})",
+)  # fmt: skip
+_CALLED = (
+    "pwn", "module.pwn", "module.__class__.pwn", "sys.modules.os.system", "os.system", "np.pwn",
+    "dt.settings.os.system", "pd.io.common.os.system", "np.lib.os.system", "builtins.eval",
+    "eval", "exec", "compile", "__import__", "getattr", "x.__class__", "json.codecs.open",
+    "np.log.__self__", "I.__globals__", "center.__class__", "Treatment.pwn", "pwn.__call__",
+)  # fmt: skip
+_OTHER = (
+    "y ~ [pwn() for i in x]", "y ~ {pwn(): 1}", "y ~ (lambda: pwn())()", "y ~ f'{pwn()}'",
+    "y ~ '{0.__class__}'.format(x)", "y ~ (x := pwn())", "y ~ x; pwn()", "y ~ x\npwn()",
+    "y ~ x if pwn() else z", "y ~ *pwn()", "y ~ **pwn()", "y ~ x.pwn", "y ~ x[pwn()]",
+    "y ~ `[pwn() for i in x]`", "y ~ I(`[pwn() for i in x]` * 2)", "y ~ `a`b`", "y ~ `x'y`",
+    "y ~ evil", "y ~ C(evil)", "y ~ (1 | evil)", "evil['{pwn()}'] ~ x", "B(evil, '{pwn()}') ~ x",
+    "y ~ np + I(np * 2)", "y ~ module.pwn", "y ~ I(module.pwn + 1)", "pwn(y) ~ x",
+    "module.pwn(y) ~ x", "p(k, pwn(9)) ~ x", "p(pwn(k), n) ~ x", "y ~ %pwn%", "y ~ !pwn()",
+    "y ~ @pwn", "y ~ $pwn", "y ~ x \\ pwn()", "y ~ #pwn()", "~ pwn(x)", "pwn(y)", "y ~ ~pwn(x)",
+    "y ~ x ~ pwn(x)", "y ~ \x00pwn(x)", "y ~ \u202epwn(x)", "y ~ pwn\u200b(x)", "y ~ ｐｗｎ(x)",
+    "y ~ C(g, Treatment(pwn()))", "y ~ C(g, contrast=pwn)", "y ~ C(g, I)", "y ~ C(g, exit)",
+    "y ~ np.log(x, out=pwn)", "y ~ np.vectorize(pwn)(x)", "y ~ np.frompyfunc(pwn, 1, 1)(x)",
+    "y ~ apply(x, pwn)", "y ~ I(x.apply(pwn))", "y ~ x.apply(pwn)", "y ~ x.map(pwn)",
+    "y ~ I(x).apply(pwn)", "y ~ x.eval(pwn)", "y ~ x.query('@pwn()')", "y ~ center(scale)",
+)  # fmt: skip
+_ALLOWED = ("evil", "np + I", "`[pwn", "`x'y`", "y ~ module.pwn", "I(module.pwn", "B(evil")
+_LARGE = (
+    "bs(x, df=10**8)", "bs(x, df=100000000)", "bs(x, df=9, degree=500)", "cr(x, df=10000000)",
+    "cc(x, period=3, df=10000000)", "tp(x, df=10000000)", "tp(x, max_knots=1000000000)",
+    "poly(x, 10000000)", "poly(x, 10000000, raw=True)", "(x + z + k + np)**1000000000",
+    "(x + z + k + np + n)**9", "(c0 + c1 + c2 + c3 + c4 + c5 + c6 + c7)**8", "c0:c1:c2:c3:c4:c5",
+    "c0*c1*c2*c3*c4*c5*c6*c7", "(1 | c0:c1:c2:c3:c4:c5:c6:c7)", "(1 | c0/c1/c2/c3/c4/c5/c6/c7)",
+    "(c0:c1:c2:c3 | c4:c5:c6:c7)", "(c0*c1*c2*c3*c4*c5 || g)", "I(9**(9**9))", "I(10**(10**10))",
+    "I(x**(10**(10**10)))", "I((9**9)**(9**9))", "I(2**1000000000 * x)", "I('a' * 10000000000)",
+    "I(g * 10000000000)", "I(evil * 10000000000)", "I((g + g) * 10000000000)", "I(1 / 0)",
+    "C('a' * 10000000000)", "B(g, 'a' * 10000000000)", "T(g, ref='a' * 10000000000)",
+)  # fmt: skip
+
+
+def _long() -> list[str]:
+    numbers = [f"I(x + {i})" for i in range(60)]
+    return [
+        "(" + " + ".join(numbers) + ")**9",
+        " * ".join(numbers),
+        " / ".join(numbers),
+        ":".join(numbers),
+        " + ".join(f"I(x + {i})" for i in range(9000)),
+        " + ".join(["x"] * 40_000),
+        " + ".join(["(c0*c1*c2*c3*c4*c5)"] * 2000),
+        " + ".join(["((x + z + k + np)**3 - x)"] * 3000),
+        "(" * 20_000 + "x" + ")" * 20_000,
+        "(" * 400 + "x" + ")" * 400,
+        "[" * 5000,
+        "x[" * 5000,
+        "I(" * 5000 + "x" + ")" * 5000,
+        "{" * 5000 + "x" + "}" * 5000,
+        "-" * 50_000 + "x",
+        "+" * 50_000 + "x",
+        "I(" + "-" * 900 + "x)",
+        "I(" + " + ".join(["x"] * 5000) + ")",
+        "I(" + " ** ".join(["x"] * 5000) + ")",
+        "I(" + "9" * 90_000 + ")",
+        "I(x * " + "9" * 4000 + ")",
+        "x" * 99_000,
+        "`" + "x" * 99_000 + "`",
+        "x " * 40_000,
+        "'" * 40_001,
+        "x" + " " * 10_000_000,
+    ]
+
+
+def _tried(formulas, folder, options="", seconds=20, memory=None):
+    (folder / "formulas.json").write_text(json.dumps(formulas))
+    text = _FORMULAS.format(seconds=seconds, options=options)
+    found = json.loads(run(text, timeout=300, memory=memory, cwd=folder).ok().splitlines()[-1])
+    assert len(found) == len(formulas)
+    return found
+
+
+def test_formulas_run_no_code(faults, tmp_path):
+    calls = [f"y ~ {form.format(name, 'x')}" for form in _CALLS for name in _CALLED]
+    for formula, ended in _tried([*calls, *_OTHER], tmp_path):
+        harmless = any(part in formula for part in _ALLOWED)
+        faults.count(formula, ended == "refused" or (harmless and ended == "made"), ended)
+
+
+def test_formulas_end_soon(faults, tmp_path):
+    formulas = [f"y ~ {predictors}" for predictors in (*_LARGE, *_long())]
+    for formula, ended in _tried(formulas, tmp_path, memory=6 << 30):
+        faults.count(formula[:80], ended in ("refused", "made"), ended)
+
+
+def test_the_attacks_run_code_where_the_caller_asks_for_it(faults, tmp_path):
+    """The formulas are such that something would run."""
+    formulas = ["y ~ pwn(x)", "y ~ I(module.pwn(x))", "y ~ C(g, levels=pwn(x))"]
+    for formula, ended in _tried(formulas, tmp_path, options='namespace="caller"'):
+        faults.count(formula, ended == "code ran", ended)
