@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from dimtensor.backends.folders import cache_folder
+from dimtensor.backends.jax.xla_cache import xla_store
+from dimtensor.backends.store import Store
 from dimtensor.compile.caching.cache import code_store
 
-_PARTS = {"code": "kernels for numba", "jax": "what XLA compiled"}
+_PARTS = {"code": ("kernels for numba", code_store), "jax": ("what XLA compiled", xla_store)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,39 +42,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _stores() -> list[tuple[str, str, Store]]:
+    """List what is kept: a short name, a description and the store of each part."""
+    found = [(part, what, opened()) for part, (what, opened) in _PARTS.items()]
+    return [(part, what, store) for part, what, store in found if store is not None]
+
+
 def _show(folder: Path, each: bool) -> None:
-    store = code_store()
     print(folder)
-    for part, what in _PARTS.items():
-        files = _files(folder / part)
-        size = sum(size for _, size, _ in files)
-        most = f" of at most {_megabytes(store.limit)}" if store and part == "code" else ""
+    for part, what, store in _stores():
+        files = store.files()
+        size = _megabytes(sum(file.size for file in files))
         noun = "entry" if len(files) == 1 else "entries"
-        print(f"{part:<5} {len(files):>6} {noun}, {_megabytes(size)}{most} ({what})")
-        for path, size, used in sorted(files, key=lambda file: -file[2]) if each else ():
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
-            print(f"  {when} {size:>10} {path.name}")
+        most = _megabytes(store.limit)
+        print(f"{part:<5} {len(files):>6} {noun}, {size} of at most {most} ({what})")
+        for file in reversed(files) if each else ():
+            print(f"  {_when(file.used)} {file.size:>10} {file.name}")
 
 
 def _clear(folder: Path) -> None:
-    store = code_store()
-    removed = store.clear() if store is not None else 0
-    for path, _, _ in _files(folder / "jax"):
-        with contextlib.suppress(OSError):
-            path.unlink()
-            removed += 1
+    removed = sum(store.clear() for _, _, store in _stores())
     print(f"{removed} entr{'y' if removed == 1 else 'ies'} removed from {folder}")
 
 
-def _files(folder: Path) -> list[tuple[Path, int, float]]:
-    """Files with their sizes and when they were used last."""
-    found = []
-    for path in folder.glob("*"):
-        with contextlib.suppress(OSError):  # another process may remove it
-            about = path.stat()
-            if path.is_file():
-                found.append((path, about.st_size, about.st_mtime))
-    return found
+def _when(moment: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+    except (OverflowError, ValueError, OSError):  # a clock may have been wrong by any amount
+        return f"{'?':^16}"
 
 
 def _megabytes(size: float) -> str:

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from dimtensor.files import make_private
 from dimtensor.settings import settings
 
 
@@ -22,11 +23,17 @@ def cache_folder() -> Path | None:
     try:
         chosen = asked.cache_folder
         folder = Path(chosen).expanduser().absolute() if chosen else _user_caches() / "dimtensor"
-        # code is loaded from here: only the user may write it
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_usable(folder):
+            return folder
+        make_private(folder)
     except (OSError, RuntimeError):  # RuntimeError: there is no home
         return None
-    return folder if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else None
+    return folder if _is_usable(folder) else None
+
+
+def _is_usable(folder: Path) -> bool:
+    # a file has no such entry
+    return os.access(os.path.join(folder, "."), os.R_OK | os.W_OK | os.X_OK)
 
 
 def _user_caches() -> Path:

@@ -1,5 +1,6 @@
 """The persistent cache of XLA's compilations: whole entries or none, JAX's settings as before."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -7,57 +8,71 @@ import textwrap
 
 import pytest
 
-from dimtensor.backends.jax.xla_cache import XlaCache
+from dimtensor.backends.jax.xla_cache import XlaCache, xla_store
 
 pytest.importorskip("jax")
 
 
-def test_an_entry_comes_back(tmp_path):
-    cache = XlaCache(tmp_path / "below")
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIMTENSOR_CACHE", "1")
+    monkeypatch.setenv("DIMTENSOR_CACHE_DIR", str(tmp_path))
+    return XlaCache(xla_store())
+
+
+def test_an_entry_comes_back(cache, tmp_path):
     assert cache.get("one") is None
     cache.put("one", b"code")
     assert cache.get("one") == b"code"
-    assert XlaCache(tmp_path / "below").get("one") == b"code"
+    assert XlaCache(xla_store()).get("one") == b"code"
     assert cache.get("other") is None
+    assert [path.parent for path in tmp_path.rglob("one-*")] == [tmp_path / "jax"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
-def test_a_damaged_entry_is_none_and_is_replaced(damage, tmp_path):
-    cache = XlaCache(tmp_path)
+@pytest.mark.parametrize("damage", ["cut", "changed", "emptied", "unchecked"])
+def test_a_damaged_entry_is_none_and_is_replaced(damage, cache, tmp_path):
     cache.put("one", b"code" * 100)
-    (path,) = tmp_path.iterdir()
+    (path,) = (tmp_path / "jax").iterdir()
     stored = path.read_bytes()
-    changed = stored[:-1] + bytes([stored[-1] ^ 1])
-    path.write_bytes({"cut": stored[:-9], "changed": changed, "emptied": b""}[damage])
+    path.write_bytes(
+        {
+            "cut": stored[:-9],
+            "changed": stored[:-1] + bytes([stored[-1] ^ 1]),
+            "emptied": b"",
+            "unchecked": hashlib.sha256(b"code").digest() + b"code",  # of older versions
+        }[damage]
+    )
     assert cache.get("one") is None
     cache.put("one", b"code")
     assert cache.get("one") == b"code"
 
 
-def test_what_was_used_longest_ago_makes_room(tmp_path):
-    cache = XlaCache(tmp_path, limit=1000)
+def test_the_least_recently_used_makes_room(cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("DIMTENSOR_CACHE_LIMIT", str(500 / 2**20))  # a fourth of what is for XLA
+    cache = XlaCache(xla_store())
     for at, key in enumerate(["old", "used", "new"]):
-        cache.put(key, bytes(300))
-        os.utime(cache._file(key), (at, at))
+        cache.put(key, bytes(500))
+        os.utime(next(tmp_path.glob(f"jax/{key}-*")), (at, at))
     cache.get("old")
-    cache.put("last", bytes(300))
+    cache.put("last", bytes(500))
     assert [cache.get(key) is not None for key in ("old", "used", "new", "last")] == [
-        True, False, True, True,
+        True, False, False, True,
     ]  # fmt: skip
 
 
-def test_a_disk_that_fails_is_no_error(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    cache = XlaCache(tmp_path / "file")
+def test_entries_of_others_are_none(cache, tmp_path, monkeypatch):
     cache.put("one", b"code")
+    path = next(tmp_path.glob("jax/one-*"))
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(path).st_uid + 1)
     assert cache.get("one") is None
+    assert xla_store().clear() == 0
+    assert path.exists()
 
 
-def test_keys_that_are_no_names_are_not_kept(tmp_path):
-    cache = XlaCache(tmp_path / "below")
+def test_keys_that_are_no_names_are_not_kept(cache, tmp_path):
     cache.put("../one", b"code")
     assert cache.get("../one") is None
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.rglob("*one*")) == []
 
 
 SCRIPT = """

@@ -8,10 +8,7 @@ thread, and the configuration is what it was afterwards.
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import re
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,78 +16,44 @@ from functools import cache
 from pathlib import Path
 
 from dimtensor.backends.folders import cache_folder
+from dimtensor.backends.store import Entry, Store
+from dimtensor.settings import settings
 
-# the oldest entries go when there is more than this
-LIMIT_BYTES = 512 * 2**20
+# for each byte of other code that may be kept
+_MORE = 4
 
 _swapping = threading.RLock()
-_NAME = re.compile(r"[\w.-]+")
-_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+def xla_store() -> Store | None:
+    """Return the store of what XLA compiled; None where there is no folder to write to."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    keys = r"[\w.-]+-[0-9a-f]{12}"  # that of JAX and the processor
+    return Store(folder / "jax", _MORE * settings().cache_limit, suffix="", keys=keys)
 
 
 class XlaCache:
-    """Executables of XLA in a folder, in the shape in which JAX wants to see a cache.
+    """Executables of XLA in a store, in the shape in which JAX wants to see a cache."""
 
-    An entry appears at once and whole: it is written under another name and moved. It begins with
-    its checksum; what does not fit to that is no entry. Whatever goes wrong with the disk, the code
-    is compiled.
-    """
-
-    def __init__(self, folder: Path, limit: int = LIMIT_BYTES):
+    def __init__(self, store: Store):
         # the name under which JAX logs a cache
-        self._path = folder
-        self._limit = limit
+        self._path = store.folder
+        self._store = store
 
     def get(self, key: str) -> bytes | None:
-        """The entry of a key."""
-        path = self._file(key)
-        if path is None:
-            return None
-        try:
-            stored = path.read_bytes()
-            os.utime(path)  # used last now
-        except OSError:
-            return None
-        value = stored[_DIGEST_BYTES:]
-        return value if hashlib.sha256(value).digest() == stored[:_DIGEST_BYTES] else None
+        """Return the entry of a key."""
+        entry = self._store.read(_of_this_processor(key))
+        return entry.blobs[0] if entry is not None and len(entry.blobs) == 1 else None
 
     def put(self, key: str, value: bytes) -> None:
         """Keep a value under a key."""
-        path = self._file(key)
-        if path is None:
-            return
-        try:
-            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, unfinished = tempfile.mkstemp(dir=self._path, suffix=".unfinished")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(value).digest() + value)
-                os.replace(unfinished, path)
-            except BaseException:
-                os.unlink(unfinished)
-                raise
-            self._make_room()
-        except OSError:
-            return
+        self._store.write(_of_this_processor(key), Entry({}, (value,)))
 
-    def _file(self, key: str) -> Path | None:
-        return self._path / f"{key}-{_processor()}" if _NAME.fullmatch(key) else None
 
-    def _make_room(self) -> None:
-        """Remove what was used longest ago, and what a killed process left unfinished."""
-        entries = []
-        for path in self._path.iterdir():
-            try:
-                state = path.stat()
-            except FileNotFoundError:  # another process makes room, too
-                continue
-            entries.append((state.st_mtime, state.st_size, path))
-        excess = sum(size for _, size, _ in entries) - self._limit
-        for _, size, path in sorted(entries):
-            if excess <= 0:
-                break
-            path.unlink(missing_ok=True)
-            excess -= size
+def _of_this_processor(key: str) -> str:
+    return f"{key}-{_processor()}"
 
 
 @cache
@@ -121,11 +84,11 @@ def _enter(stack: ExitStack) -> None:
 
     if upstream.users_cache_folder() is not None or not upstream.caching_is_on():
         return
-    folder = cache_folder()
-    if folder is None:
+    store = xla_store()
+    if store is None:
         return
     stack.enter_context(_swapping)
-    stack.enter_context(_in_place(XlaCache(folder / "jax")))
+    stack.enter_context(_in_place(XlaCache(store)))
     for setting in upstream.kept_at_once():
         stack.enter_context(setting)
 

@@ -19,10 +19,10 @@ import numpy as np
 from dimtensor.backends import Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.numba.stored import Stored, load, stored_form
+from dimtensor.backends.store import Entry, Store
 from dimtensor.caches import clears
 from dimtensor.compile.caching.description import Recipe, lower_description, recipe_of
 from dimtensor.compile.caching.fingerprint import Description
-from dimtensor.compile.caching.store import Entry, Store
 from dimtensor.compile.caching.versions import environment
 from dimtensor.settings import settings
 
@@ -73,7 +73,7 @@ def find(
     if store is None or entry is None:
         return None
     kept = _loaded(entry, description, backend, frozenset(allow))
-    if kept is None or not kept.recipe.fits(description):
+    if kept is None:
         store.discard(key)
         return None
     _remember(key, kept)
@@ -145,7 +145,8 @@ def _loaded(
         executable, *once = loaded
         if once:
             executable = replace(executable, once=once[0])
-        return Kept(recipe_of(entry.about["recipe"]), executable)
+        recipe = recipe_of(entry.about["recipe"])
+        return Kept(recipe, executable) if recipe.fits(description) else None
     except Exception:  # whatever is wrong with an entry, it can be made again
         return None
 

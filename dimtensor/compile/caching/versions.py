@@ -17,6 +17,7 @@ LAYERS = (
     "errors.py",
     "spellings",
     "settings.py",
+    "files.py",
     "caches.py",
     "traversal.py",
     "dims",

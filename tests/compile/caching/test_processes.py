@@ -14,6 +14,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.__main__ import main
+from dimtensor.backends.jax.xla_cache import XlaCache, xla_store
 from dimtensor.compile.caching import cache, versions
 from dimtensor.kernels.native.linking import processor
 from tests.architecture import imports
@@ -318,13 +319,13 @@ def test_data_are_in_no_entry(folder: Path) -> None:
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _function("a")(np.arange(30.0))
-    (folder / "jax").mkdir()
-    (folder / "jax" / "entry").write_bytes(bytes(3 * 2**20))
+    XlaCache(xla_store()).put("entry", bytes(3 * 2**20))
+    (folder / "jax" / "mine.txt").write_text("no entry")
     assert main(["cache"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == str(folder)
     assert lines[1].startswith("code       1 entry, 0.0 MB of at most 128.0 MB")
-    assert lines[2].startswith("jax        1 entry, 3.0 MB")
+    assert lines[2].startswith("jax        1 entry, 3.0 MB of at most 512.0 MB")
     assert main(["cache", "list"]) == 0
     assert entries(folder)[0].name in capsys.readouterr().out
     assert main(["cache", "path"]) == 0
@@ -332,7 +333,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "clear"]) == 0
     assert capsys.readouterr().out.startswith("2 entries removed")
     assert entries(folder) == []
-    assert list((folder / "jax").iterdir()) == []
+    assert [path.name for path in (folder / "jax").iterdir()] == ["mine.txt"]
 
 
 def test_the_command_without_a_folder(

@@ -104,17 +104,35 @@ def plain() -> bytes:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (lambda: b"", "no object file"),
-        (lambda: b"\x7fELF\x01" + plain()[5:], "no object file"),
-        (lambda: plain()[:18] + struct.pack("<H", 183) + plain()[20:], "of another kind"),
         (lambda: small_model(TEXT), "a relocation of kind|a section of type"),
         (lambda: machine.object_code(UNKNOWN), "nowhere_of_a_test is nowhere"),
     ],
-    ids=["nothing", "32 bits", "AArch64", "near", "unknown function"],
+    ids=["near", "unknown function"],
 )
 def test_other_files_are_left_to_llvm(code, said):
     with pytest.raises(NotLinked, match=said):
         Linked(code(), symbols.find)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda code: b"", "no object file"),
+        (lambda code: code[:40], "no object file"),
+        (lambda code: bytes(len(code)), "no object file"),
+        (lambda code: b"\x7fELF\x01" + code[5:], "no object file"),
+        (lambda code: b"\xcf\xfa\xed\xfe" + code[4:], "no object file"),
+        (lambda code: code[:18] + struct.pack("<H", 183) + code[20:], "of another kind"),
+        (lambda code: code[:60] + bytes(2) + code[62:], "without its sections"),
+        (lambda code: code[:40] + struct.pack("<Q", 1 << 40) + code[48:], "without its sections"),
+        (lambda code: code[:-30], "without its sections"),
+    ],
+    ids=["nothing", "head", "zeros", "32 bits", "macOS", "AArch64", "empty", "far", "cut"],
+)
+def test_what_is_no_object_file_never_reaches_llvm(damage, said):
+    """LLVM ends the process for most of them."""
+    with pytest.raises(BrokenCode, match=said):
+        Loaded(damage(plain()))
 
 
 def test_what_is_not_linked_here_llvm_loads():

@@ -15,12 +15,15 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dimtensor.kernels.native.values import BrokenCode
+
 # of ELF: its header, the heads of its sections, symbols and relocations
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _MAGIC, _RELOCATABLE, _X86_64 = b"\x7fELF\x02\x01", 1, 62
+_MACHO = b"\xcf\xfa\xed\xfe"  # the format of macOS, with 64 bits
 _SYMBOLS, _RELOCATIONS, _EMPTY = 2, 4, 8  # types of sections; others that take memory are bytes
 _PLAIN = (1, 7, _EMPTY)
 _ALLOCATED, _EXECUTABLE, _PER_THREAD = 2, 4, 0x400  # flags of sections
@@ -62,13 +65,15 @@ class Linked:
     Raises
     ------
     NotLinked
-        If this is not for it.
+        If it is left to LLVM.
+    BrokenCode
+        If it is no object file of this system, or not whole: LLVM would end the process.
     """
 
     def __init__(self, code: bytes, find: Callable[[str], int | None]):
+        sections = _sections(code)
         if sys.platform != "linux" or platform.machine() != "x86_64":
             raise NotLinked("another system")
-        sections = _sections(code)
         places, size, executable = _layout(sections)
         self._memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
@@ -97,7 +102,7 @@ class Linked:
         found: list[int] = []
         head = next((section for section in sections if section.type == _SYMBOLS), None)
         if head is None:
-            raise NotLinked("nothing has a name")
+            raise BrokenCode("nothing has a name")
         names = sections[head.link]
         for name_at, _, _, section, value, _ in _SYMBOL.iter_unpack(
             code[head.offset : head.offset + head.size]
@@ -130,12 +135,23 @@ class Linked:
 
 
 def _sections(code: bytes) -> list[_Section]:
+    """The sections of an object file; none where its format is another one than ELF."""
+    if sys.platform == "darwin":
+        if len(code) < _HEADER.size or code[: len(_MACHO)] != _MACHO:
+            raise BrokenCode("no object file of 64 bits")
+        return []
     if len(code) < _HEADER.size or code[: len(_MAGIC)] != _MAGIC:
-        raise NotLinked("no object file of 64 bits")
+        raise BrokenCode("no object file of 64 bits")
     _, kind, machine, _, _, _, at, _, _, _, _, size, count, _ = _HEADER.unpack_from(code)
-    if kind != _RELOCATABLE or machine != _X86_64 or size != _SECTION.size:
-        raise NotLinked("an object file of another kind")
-    return [_Section(*_SECTION.unpack_from(code, at + i * size)) for i in range(count)]
+    other = platform.machine() == "x86_64" and machine != _X86_64
+    if kind != _RELOCATABLE or size != _SECTION.size or other:
+        raise BrokenCode("an object file of another kind")
+    if not count or at + count * size > len(code):
+        raise BrokenCode("an object file without its sections")
+    found = [_Section(*_SECTION.unpack_from(code, at + i * size)) for i in range(count)]
+    if any(one.type != _EMPTY and one.offset + one.size > len(code) for one in found):
+        raise BrokenCode("an object file that is cut off")
+    return found
 
 
 def _layout(sections: list[_Section]) -> tuple[dict[int, int], int, int]:

@@ -1,0 +1,364 @@
+"""Files between processes: what others put into the cache, and disks and folders that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.hostile.children import run
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here"),
+]
+
+OTHER = 12345  # a user who is nobody here
+
+STORES = """
+import json, os, resource, socket, sys, time
+from pathlib import Path
+from dimtensor.backends.store import Entry, Store
+
+folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd()
+ENTRY = Entry({"numbers": [1, 2]}, (b"code", b"constant"))
+found = []
+
+def note(name, held, why=""):
+    found.append([name, bool(held), str(why)])
+"""
+
+
+def counted(faults, code, **options):
+    """Run code that notes what it tried, and count it."""
+    for name, held, why in json.loads(run(code, **options).ok().splitlines()[-1]):
+        faults.count(name, held, why)
+
+
+def test_what_lies_where_an_entry_should_be(faults, tmp_path):
+    """It is not read, not waited for, and an entry takes its place."""
+    code = r"""
+    (folder / "outside").mkdir()
+    whole = Store(folder / "outside")
+    whole.write("whole", ENTRY)
+    other = folder / "outside" / "whole.code"
+    content = other.read_bytes()
+
+    def file(path, content=content, mode=0o600):
+        path.write_bytes(content)
+        path.chmod(mode)
+
+    def sparse(size):
+        def put(path):
+            file(path)
+            os.truncate(path, size)
+        return put
+
+    def deep(path):
+        import hashlib
+        text = b'{"key":"x","sizes":[],"about":' + b"[" * 10**6 + b"]" * 10**6 + b"}"
+        body = len(text).to_bytes(8, "little") + text
+        file(path, b"dimtensor code 1\n" + hashlib.blake2b(body, digest_size=32).digest() + body)
+
+    def header(**parts):
+        import hashlib
+        text = json.dumps({"key": "x", "sizes": [0], "about": {}, **parts}).encode()
+        body = len(text).to_bytes(8, "little") + text
+        whole = b"dimtensor code 1\n" + hashlib.blake2b(body, digest_size=32).digest() + body
+        return lambda path: file(path, whole)
+
+    def bound(path):
+        with socket.socket(socket.AF_UNIX) as one:
+            os.chdir(path.parent)
+            one.bind(path.name)
+
+    def piped(path):
+        os.mkfifo(folder / "pipe")
+        path.symlink_to(folder / "pipe")
+
+    def owned(path):
+        file(path)
+        os.chown(path, OTHER, -1)
+
+    things = {
+        "a pipe": os.mkfifo,
+        "a socket": bound,
+        "a link to an entry": lambda path: path.symlink_to(other),
+        "a link to a pipe": piped,
+        "a link to zeros": lambda path: path.symlink_to("/dev/zero"),
+        "a link to itself": lambda path: path.symlink_to(path),
+        "a link to nothing": lambda path: path.symlink_to("nothing"),
+        "another name of a file": lambda path: os.link(other, path),
+        "a file of 200 GB": sparse(200 * 2**30),
+        "a file just over the limit": sparse(2**20 + 1),
+        "a file below the limit": sparse(2**20),
+        "a file that the group writes": lambda path: file(path, mode=0o660),
+        "a file that all write": lambda path: file(path, mode=0o606),
+        "an empty file": lambda path: file(path, b""),
+        "a file of one byte": lambda path: file(path, b"d"),
+        "the entry of another key": file,
+        "JSON a million deep": deep,
+        "sizes that are negative": header(sizes=[-8]),
+        "sizes that are text": header(sizes=["8"]),
+        "sizes that are infinite": header(sizes=[float("inf")]),
+        "sizes that are huge": header(sizes=[10**400]),
+        "no sizes": header(sizes=None),
+        "metadata of another type": header(about=[[1, 2, 3]]),
+        "a key of another type": header(key=["x"]),
+    }
+    if os.geteuid() == 0:
+        things["a file of another user"] = owned
+        things["a device"] = lambda path: os.mknod(path, 0o20600, os.makedev(1, 5))
+    else:
+        things["a file that is not readable"] = lambda path: file(path, mode=0)
+    for suffix, keys in ((".code", r"\w+"), ("", r"[\w.-]+-[0-9a-f]{12}")):
+        for number, (name, put) in enumerate(things.items()):
+            key = "x" if suffix else "jit_f-0123456789ab"
+            store = Store(folder / f"{number}{suffix}", 2**20, suffix, keys)
+            store.write(key, ENTRY)
+            path = store.folder / f"{key}{suffix}"
+            path.unlink()
+            try:
+                put(path)
+            except PermissionError:  # a container without devices
+                continue
+            read = store.read(key)
+            note(f"{name}{suffix}: read", read is None, read)
+            store.clear()
+            note(f"{name}{suffix}: replaced", store.write(key, ENTRY) and store.read(key) == ENTRY)
+            note(f"{name}{suffix}: cleared", store.clear() == 1 and not path.exists())
+            (folder / "pipe").unlink(missing_ok=True)
+    note("the file that was pointed at is whole", other.read_bytes() == content)
+    print(json.dumps(found))
+    """.replace("OTHER", str(OTHER))
+    counted(faults, STORES + dedent(code), cwd=tmp_path, memory=3 * 2**30, timeout=60)
+
+
+def test_damaged_entries(faults, tmp_path):
+    """Flips, cuts, insertions and additions at random places of an entry."""
+    code = r"""
+    import random
+    rng = random.Random(33)
+    entry = Entry({"numbers": list(range(50))}, (rng.randbytes(5000), rng.randbytes(80)))
+    store = Store(folder / "code")
+    for number in range(240):
+        store.write("x", entry)
+        path = store.folder / "x.code"
+        whole = path.read_bytes()
+        at = rng.randrange(len(whole)) if number % 2 else rng.randrange(400)
+        damaged = [
+            lambda: whole[:at],
+            lambda: whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1:],
+            lambda: whole[:at] + rng.randbytes(3) + whole[at:],
+            lambda: whole[:at] + bytes(min(512, len(whole) - at)) + whole[at + 512:],
+            lambda: whole + rng.randbytes(number),
+            lambda: whole[:at] + whole[at + 1:],
+        ][number % 6]()
+        path.write_bytes(damaged)
+        path.chmod(0o600)
+        read = store.read("x")
+        note(f"damage {number} at {at}", damaged == whole or read is None and not path.exists())
+    print(json.dumps(found))
+    """
+    counted(faults, STORES + dedent(code), cwd=tmp_path)
+
+
+def test_folders_of_others_and_folders_that_fail(faults, tmp_path):
+    code = r"""
+    import shutil
+    foreign = folder / "foreign"
+    foreign.mkdir()
+    for name in ("x.code", "jit_f-0123456789ab", "0123456789abcdef.part", "thesis.tex"):
+        (foreign / name).write_text("theirs")
+    before = sorted(os.listdir(foreign))
+
+    def untouched():
+        return sorted(os.listdir(foreign)) == before
+
+    def refused(name, store):
+        done = store.write("x", ENTRY), store.read("x"), store.files(), store.clear()
+        note(f"{name}: nothing is kept", done == (False, None, [], 0), done)
+        note(f"{name}: nothing is touched", untouched(), os.listdir(foreign))
+
+    (folder / "link").symlink_to(foreign)
+    refused("a link to a folder", Store(folder / "link"))
+    for mode in (0o777, 0o770, 0o1777):
+        foreign.chmod(mode)
+        refused(f"a folder of mode {mode:o}", Store(foreign))
+    foreign.chmod(0o700)
+    os.mkfifo(folder / "pipe")
+    refused("a pipe", Store(folder / "pipe"))
+    (folder / "file").write_text("")
+    refused("a file", Store(folder / "file"))
+    refused("below a file", Store(folder / "file" / "below"))
+    refused("a name that is too long", Store(folder / ("x" * 300)))
+    if os.geteuid() == 0:
+        os.chown(foreign, OTHER, -1)
+        refused("a folder of another user", Store(foreign))
+    else:
+        foreign.chmod(0o500)
+        refused("a folder that is read only", Store(foreign))
+        foreign.chmod(0o700)
+
+    # names that are none of ours stay
+    store = Store(folder / "names")
+    store.write("x", ENTRY)
+    names = ["a\nb.code", "x.code\n", "-.code", "x.code.txt", ".code", "é.code", "x.part", "*.code",
+             "00000000000000000.part", "\x1b[31m.code", "x y.code"]
+    for name in names:
+        (store.folder / name).write_bytes(b"mine")
+    listed = [file.name for file in store.files()]
+    note("only entries are listed", listed == ["x.code"], listed)
+    store.clear()
+    left = sorted(os.listdir(store.folder))
+    note("only entries are removed", left == sorted(names), left)
+    for key in ("../x", "/x", "x/y", "", "a\nb", "x" * 300, "x\0"):
+        note(f"key {key[:9]!r}", not store.write(key, ENTRY) and store.read(key) is None)
+
+    # a folder that goes away in the middle of a write
+    remove, opened = shutil.rmtree, os.fdopen
+    for name in ("fdopen", "rename", "open"):
+        store = Store(folder / f"gone_{name}")
+        store.write("x", ENTRY)
+        before_call = getattr(os, name)
+        def gone(*given, **more):
+            setattr(os, name, before_call)
+            shutil.rmtree(store.folder)
+            return before_call(*given, **more)
+        setattr(os, name, gone)
+        try:
+            store.write("x", ENTRY)
+            held = True
+        finally:
+            setattr(os, name, before_call)
+        note(f"a folder removed at {name}", held)
+        again = store.write("x", ENTRY) and store.read("x") == ENTRY
+        note(f"a folder removed at {name}: the next", again)
+
+    # a full disk leaves nothing
+    import signal
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    store = Store(folder / "full", 2**30)
+    store.write("x", ENTRY)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+    for size in (4096, 5000, 10**6):
+        done = store.write("y", Entry({}, (bytes(size),)))
+        left = sorted(os.listdir(store.folder))
+        note(f"a full disk at {size}", not done and left == ["x.code"], left)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    note("after a full disk", store.read("x") == ENTRY)
+
+    # clocks that are wrong
+    real = time.time
+    for clock in (0.0, 1e9, real() + 1e9, 2e10):
+        store = Store(folder / f"clock_{clock:.0f}", 3000)
+        time.time = lambda: clock
+        for at in range(5):
+            store.write(f"x{at}", Entry({}, (bytes(1000),)))
+            for file in store.files():
+                os.utime(store.folder / file.name, (clock + at, clock + at))
+        sizes = sum(file.size for file in store.files())
+        unfinished = store.folder / f"{0:016x}.part"
+        unfinished.write_bytes(b"half")
+        time.time = real
+        store.write("last", Entry({}, (bytes(100),)))
+        note(f"bounded with a clock at {clock:.0f}", sizes <= 3000, sizes)
+        note(f"what is new after a clock at {clock:.0f}", store.read("last") is not None)
+    print(json.dumps(found))
+    """.replace("OTHER", str(OTHER))
+    counted(faults, STORES + dedent(code), cwd=tmp_path)
+
+
+COMPILED = """
+import json, os, sys
+from pathlib import Path
+import numpy as np
+import dimtensor as dt
+from dimtensor.compile.caching import cache
+from dimtensor.kernels.native.code import NativeCode
+
+def function():
+    x = dt.tensor("x", dims=dt.Dim("a", length=30))
+    return dt.function([x], [(x**2).sum(), x * 3])
+
+def right(f):
+    return f(np.arange(30.0))[0] == 8555
+
+found = []
+def note(name, held, why=""):
+    found.append([name, bool(held), str(why)])
+"""
+
+
+def caching(folder: Path, **more: str) -> dict[str, str]:
+    return {"DIMTENSOR_CACHE": "1", "DIMTENSOR_CACHE_DIR": str(folder), **more}
+
+
+def test_own_entries_with_broken_machine_code(faults, tmp_path):
+    """Their checksums are right, LLVM would end the process: they are made again."""
+    code = r"""
+    function()(np.arange(30.0))
+    store = cache.code_store()
+    (path,) = store.folder.glob("*.code")
+    entry = store.read(path.stem)
+    native = NativeCode.from_bytes(entry.blobs[0])
+    code = native.object
+    objects = {
+        "nothing": b"", "a head": code[:40], "zeros": bytes(500), "half": code[:len(code) // 2],
+        "of 32 bits": code[:4] + b"\1" + code[5:], "a program": code[:16] + b"\2\0" + code[18:],
+        "without sections": code[:60] + b"\0\0" + code[62:], "text": b"text " * 99,
+        "for macOS": b"\xcf\xfa\xed\xfe" + code[4:], "bitcode": b"BC\xc0\xde" + code[4:],
+        "an archive": b"!<arch>\n" + code[8:], "cut": code[:-30],
+        "far sections": code[:40] + b"\xff\xff\xff\0" + code[44:],
+    }
+    blobs = {name: native._replace(object=one).to_bytes() for name, one in objects.items()}
+    whole = entry.blobs[0]
+    blobs |= {"no code": b"", "deep JSON": whole[:16] + b"[" * 10**6, "other code": b"x" * 99}
+    for name, blob in blobs.items():
+        store.write(path.stem, entry._replace(blobs=(blob, *entry.blobs[1:])))
+        cache.forget()
+        f = function()
+        note(name, "lower" in f.stats and right(f), f.stats)
+        cache.forget()
+        note(f"{name}: made again", set(function().stats) == {"cache"})
+    print(json.dumps(found))
+    """
+    counted(faults, COMPILED + dedent(code), env=caching(tmp_path))
+
+
+def test_a_mask_that_hides_nothing(faults, tmp_path):
+    """Folders that are made on the way are this user's alone, whatever the umask."""
+    asked = "function()(np.arange(30.0))"
+    for mask in (0o000, 0o022, 0o077):
+        home = tmp_path / f"{mask:o}"
+        home.mkdir(mode=0o700)
+        env = {"DIMTENSOR_CACHE": "1", "DIMTENSOR_CACHE_DIR": "", "HOME": str(home)}
+        env["XDG_CACHE_HOME"] = str(home / "a" / "b")
+        run(COMPILED + asked, env=env, before=lambda mask=mask: os.umask(mask)).ok()
+        made = [home / "a", *(home / "a").rglob("*")]
+        assert any(path.suffix == ".code" for path in made)
+        for path in made:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            expected = 0o700 if path.is_dir() else 0o600
+            faults.count(f"umask {mask:o}: {path.relative_to(home)}", mode == expected, oct(mode))
+
+
+def test_the_command_removes_nothing_of_others(faults, tmp_path):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    names = ("thesis.tex", "x.code", "jit_f-0123456789ab")
+    for name in names:
+        (theirs / name).write_text("theirs")
+    for part in ("code", "jax"):
+        folder = tmp_path / f"cache_{part}"
+        folder.mkdir(mode=0o700)
+        (folder / part).symlink_to(theirs)
+        clear = "from dimtensor.__main__ import main; main(['cache', 'clear'])"
+        said = run(clear, env=caching(folder)).ok()
+        faults.count(f"{part}: said", said.startswith("0 entries"), said)
+        for name in names:
+            faults.count(f"{part}: {name}", (theirs / name).exists())
