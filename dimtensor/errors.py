@@ -70,6 +70,10 @@ class GraphError(DimtensorError, ValueError):
     """A graph that cannot be compiled as asked: a missing input, an unknown length."""
 
 
+class ExportError(DimtensorError, ValueError):
+    """A function that cannot be written to a folder, or a folder that holds no such function."""
+
+
 class CheckError(DimtensorError, ValueError):
     """A check that is part of a computation failed when it ran."""
 

@@ -20,6 +20,7 @@ from dimtensor.errors import DimError as DimError
 from dimtensor.errors import DimtensorError as DimtensorError
 from dimtensor.errors import DimtensorWarning as DimtensorWarning
 from dimtensor.errors import DtypeError as DtypeError
+from dimtensor.errors import ExportError as ExportError
 from dimtensor.errors import GraphError as GraphError
 from dimtensor.errors import InputError as InputError
 from dimtensor.errors import LabelError as LabelError

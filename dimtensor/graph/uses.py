@@ -80,4 +80,6 @@ def _of(node: Node) -> int:
 @bounded(4096)
 def _text(text: str) -> int:
     """A number for a text; Python's own hash of it is another one in every process."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
+    return int.from_bytes(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=7).digest()
+    )

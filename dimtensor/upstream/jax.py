@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -85,3 +86,20 @@ def stablehlo_versions() -> dict[str, str]:
         "stablehlo": hlo.get_version_from_compatibility_requirement(asked),
         "stablehlo_here": hlo.get_current_version(),
     }
+
+
+@contextmanager
+def opened_module(exported: Any) -> Iterator[Any]:
+    """The module of an exported function as MLIR's object, in a context of its own."""
+    from jax._src.interpreters import mlir
+
+    with mlir.make_ir_context():
+        yield exported.mlir_module(serialized=False).operation
+
+
+def types_of_main(module: Any) -> tuple[list[Any], list[Any]]:
+    """The types of what the entry of a module takes and returns."""
+    from jax._src.lib.mlir import ir
+
+    main = ir.SymbolTable(module)["main"].type
+    return list(main.inputs), list(main.results)

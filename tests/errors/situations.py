@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -1385,6 +1386,17 @@ def export_of_data_without_a_name_as_inputs():
 @building
 def export_of_data_in_another_way():
     dt.function([LATE], LATE * 2, "python").export("nowhere", data="beside")
+
+
+@building
+def export_of_labels_that_files_do_not_have():
+    price = dt.Dim("price", coords=[Decimal("1.50"), Decimal("2.25")])
+    dt.function([LATE], dt.data([1.0, 2.0], dims=price) * LATE.sum(), "python").export("nowhere")
+
+
+@building
+def export_to_where_a_file_is():
+    dt.function([LATE], LATE * 2, "python").export("/dev/null")
 
 
 @building

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import dimtensor as dt
 from dimtensor.dims import dim_labels
+from dimtensor.interop.export.files import ALL, described
+from dimtensor.interop.export.folders import write_folder
+from dimtensor.interop.export.reading import own_checksum
 from dimtensor.interop.export.symbols import Lengths, labels_from_json, labels_to_json
 from tests.optional import jax
 
@@ -306,30 +316,91 @@ def test_operations_have_dims_and_lines_as_their_places(tmp_path):
     assert 'loc("y")' in text
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["a", "b"],
-        [1, 5],
-        [0.5, 1.5],
-        [True, False],
-        np.array(["2020-01-01", "2020-02-03"], "M8[D]"),
-        np.array([3, 4], "m8[h]"),
-        [("a", 1), ("b", 2)],
-    ],
-    ids=str,
-)
+LABELS = {
+    "texts": ["a", "b"],
+    "integers": [1, 5],
+    "numbers": [0.5, 1.5],
+    "bools": [True, False],
+    "dates": np.array(["2020-01-01", "2020-02-03"], "M8[D]"),
+    "spans": np.array([3, 4], "m8[h]"),
+    "tuples": [("a", 1), ("b", 2)],
+    "bins": pd.cut([1, 2, 3], [0, 1, 2, 3]).categories,
+    "texts of bins": ["(0, 1]", "(1, 2]"],
+    "brackets": ["{a}", "[b]", "}{", "]"],
+    "quotes": ["a'b", 'a"b', "\\"],
+    "controls": ["a\nb", "a\rb", "\x1b[31m", "a\0b"],
+    "letters": ["日本", "e\u0301", "\U0001f600"],
+    "missing numbers": [1.0, np.nan, np.inf],
+    "missing dates": np.array(["2020-01-01", "NaT"], "M8[D]"),
+    "missing texts": [None, "a", pd.NA, pd.NaT, np.nan],
+    "mixed": ["a", 1, 2.5, True, ("b", (None, 1))],
+    "zone": pd.DatetimeIndex(["2020-10-25 00:30", pd.NaT], tz="Europe/Berlin"),
+    "offset": pd.DatetimeIndex(["2020-01-01T00:00:00.5+05:30"]),
+    "quarters": pd.PeriodIndex(["2020Q1", "NaT"], freq="Q"),
+    "intervals": pd.IntervalIndex([pd.Interval(0.1, 1), np.nan], closed="right"),
+    "intervals in a zone": pd.interval_range(
+        pd.Timestamp("2020-01-01", tz="Asia/Tokyo"), periods=2
+    ),
+    "large": [2**100, 1],
+    "unsigned": np.array([2**64 - 1, 0], "u8"),
+    "bytes": [b"a", b"b\xff"],
+    "complex": [1 + 2j, complex(np.nan, 1)],
+    "swapped": np.array([1.5, 2.5], ">f4"),
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_labels_survive_json(labels):
+    """Read again they are the labels of the same dim, and equal for pandas."""
     dim = dt.Dim("k", coords=labels)
     kept = dim_labels(dim)
-    read = labels_from_json(json.loads(json.dumps(labels_to_json(kept, dim))))
-    assert dt.Dim("k", coords=read) is dim
+    text = json.dumps(labels_to_json(kept, dim), allow_nan=False)
+    again = dt.Dim("k", coords=labels_from_json(json.loads(text)))
+    assert again is dim
+    pd.testing.assert_index_equal(dim_labels(again).index, kept.index, check_freq=False)
 
 
-def test_labels_that_json_has_not_are_refused():
-    dim = dt.Dim("k", coords=[frozenset([1]), frozenset([2])])
-    with pytest.raises(dt.LabelError, match="cannot be written into a manifest"):
+def test_labels_that_are_half_a_letter_survive_json():
+    dim = dt.Dim("k", coords=["\ud800", "\ude00a"])
+    text = json.dumps(labels_to_json(dim_labels(dim), dim), allow_nan=False)
+    assert labels_from_json(json.loads(text)).tolist() == ["\ud800", "\ude00a"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [frozenset([1]), Decimal("1.5"), Fraction(1, 3), int, "\ud83d\ude00", datetime.time(1)],
+    ids=ascii,
+)
+def test_labels_that_json_has_not_are_refused_by_name(label):
+    dim = dt.Dim("k", coords=["a", label])
+    named = re.escape(repr(label))
+    with pytest.raises(
+        dt.ExportError, match=rf"labels of dim 'k' cannot be .*\n  labels: {named}\n"
+    ):
         labels_to_json(dim_labels(dim), dim)
+
+
+def test_kinds_of_labels_that_are_not_written_are_not_read():
+    """pandas opens a file for the zone `dateutil//path`, and NumPy makes records of any size."""
+    for kind in (
+        "datetime64[ns, dateutil//etc/localtime]", "datetime64[ns, /etc/localtime]",
+        "datetime64[ns, ../../etc/localtime]", "float64,(1000000000,)f8", "category", "json",
+        "Sparse[float]", "interval[category, right]", "period[D", "U1000000000", "V8",
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="is no kind of labels"):
+            labels_from_json({"dtype": kind, "values": ["1"]})
+    with pytest.raises(ValueError, match="is no kind of labels"):
+        labels_from_json({"dtype": "object", "values": [{"datetime64[ns, dateutil//x]": "2020"}]})
+    for dtype, value in (
+        ("str", 1),
+        ("int64", True),
+        ("float64", "1"),
+        ("bool", 1),
+        ("M8[s]", 1.0),
+    ):
+        with pytest.raises(ValueError, match="is no"):
+            labels_from_json({"dtype": dtype, "values": [value]})
 
 
 def test_each_dim_has_a_symbol_of_its_own():
@@ -351,15 +422,21 @@ def test_what_runs_on_the_host_is_named_with_its_line(tmp_path):
 
 
 def test_a_file_that_jax_cannot_read_is_an_error_of_ours(folder, tmp_path):
-    for name in ("manifest.json", "function.jax"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    (tmp_path / "function.jax").write_bytes(b"nothing")
-    with pytest.raises(dt.InputError, match="JAX cannot read the function"):
-        dt.load_exported(tmp_path)
+    shutil.copytree(folder, tmp_path / "f")
+    (tmp_path / "f" / "function.jax").write_bytes(b"nothing")
+    with pytest.raises(dt.ExportError, match="not the file that was exported: 7 bytes"):
+        dt.load_exported(tmp_path / "f")
     manifest = json.loads((folder / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
-    with pytest.raises(dt.InputError, match="has format 99"):
-        dt.load_exported(tmp_path)
+    rewritten = {name: described(tmp_path / "f" / name) for name in manifest["files"]}
+    manifest["files"] = rewritten
+    manifest["sha256"] = own_checksum(manifest)
+    (tmp_path / "f" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(dt.ExportError, match=r"(?s)file: function\.jax.*written by: jax"):
+        dt.load_exported(tmp_path / "f")
+    for found, said in ((99, "a newer version of dimtensor"), (1, "export it again")):
+        (tmp_path / "f" / "manifest.json").write_text(json.dumps({**manifest, "format": found}))
+        with pytest.raises(dt.ExportError, match=rf"has format {found}, (?s:.)*{said}"):
+            dt.load_exported(tmp_path / "f")
 
 
 def test_inputs_of_an_exported_function_are_checked(folder):
@@ -376,6 +453,134 @@ def test_inputs_of_an_exported_function_are_checked(folder):
         f(effect, slope, np.array(["d"] * 4), floor, y)
     with pytest.raises(dt.InputError, match="additional dim 'draw'"):
         f(xr.DataArray(np.zeros((2, 3)), dims=["draw", "county"]), slope, names, floor, y)
+
+
+NAMES = [
+    "file", "lambda", "self", "None", "args", "allow_pickle", "a b", "a\"b'", "a\nb", "\x1b[31m",
+    "..", "/", "a/b", "a\0b", "\0", "\ud800", "日本", "\U0001f600", "max", "day - 1", "{}", "[",
+    "%d", "x" * 300, "__class__", "data",
+]  # fmt: skip
+
+
+def test_names_may_be_any_text(tmp_path):
+    """Of inputs, of data that become inputs, of results, and of dims."""
+    inputs = [dt.scalar(name) for name in NAMES]
+    data = [dt.data([1.0, float(k)], dims=dt.Dim(n), name=f"{n}*") for k, n in enumerate(NAMES)]
+    results = {n: (a * x).sum() for n, a, x in zip(NAMES, inputs, data, strict=True)}
+    folder = dt.function(inputs, results, "python").export(tmp_path, data="inputs")
+    found = dt.load_exported(folder)(*np.arange(len(NAMES)))
+    assert {name: float(x) for name, x in found.items()} == {
+        name: k * (1.0 + k) for k, name in enumerate(NAMES)
+    }
+    named = dt.load_exported(folder)(**{n: 2.0 for n in NAMES if n != "self"}, self=3.0)
+    assert float(named["self"]) == 3.0 * (1.0 + NAMES.index("self"))
+
+
+def test_names_that_a_file_changes_are_refused(tmp_path):
+    halves = dt.scalar("\ud83d\ude00")
+    with pytest.raises(dt.ExportError, match=r"two halves of a letter(?s:.)*ud83d"):
+        dt.function([halves], halves * 2, "python").export(tmp_path / "f")
+    with pytest.raises(dt.ExportError, match=r"keys of results(?s:.)*Decimal\('2'\)"):
+        dt.function([A], {Decimal(2): A * 2}, "python").export(tmp_path / "f")
+    assert not list(tmp_path.iterdir())
+
+
+def test_dims_of_one_name_and_parts_of_dims_have_their_own_labels(tmp_path):
+    """The expected values are those of the interpreter."""
+    one, other = dt.Dim("n", coords=["a", "b", "c"]), dt.Dim("n", coords=[1, 2])
+    x, y = dt.tensor("x", dims=one), dt.tensor("y", dims=other)
+    d, e = dt.tensor("d", dims=dt.Dim()), dt.tensor("e", dims=dt.Dim())
+    outputs = {
+        1: x * 2,
+        ("y", None): y * 3,
+        2.5: x.isel(n=slice(1, None)),
+        "t": S.isel(t=slice(1, -1)).rename(t="v"),
+        "u": S.rename(t="u") + 1.0,
+        "padded": S.pad({T: 1}),
+        "d": d * 2,
+        "e": e * 3,
+    }
+    f = dt.function([x, y, S, d, e], outputs, "python")
+    late = xr.DataArray(np.arange(6.0), dims="t", coords={"t": list("uvwxyz")})
+    values = [np.arange(3.0), np.arange(2.0), late, np.arange(2.0), np.arange(4.0)]
+    found, expected = dt.load_exported(f.export(tmp_path))(*values), f(*values)
+    assert list(found) == list(outputs)
+    for key in outputs:
+        if key == "padded":  # whose labels follow from those of the call by no slice
+            np.testing.assert_array_equal(found[key], expected[key])
+            assert found[key].dims == ("t",)
+        else:
+            xr.testing.assert_identical(found[key], expected[key])
+
+
+# -- where it is written ---------------------------------------------------------------------------
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_folder_is_written_as_a_whole_or_stays_as_it_was(tmp_path, monkeypatch):
+    """Each operation of the file system fails once."""
+    target = tmp_path / "f"
+    write_folder(target, lambda stage: [(stage / name).write_text("old") for name in ALL])
+    (target / "notes.txt").write_text("mine")
+    before = contents(target)
+
+    def new(stage):
+        for name in ALL:
+            if name != "data.npz":
+                (stage / name).write_text("new")
+
+    rename, failures, count = os.rename, 0, [0]
+
+    def failing(old, new):
+        count[0] += 1
+        if count[0] == at:
+            raise OSError(28, "No space left on device", str(new))
+        rename(old, new)
+
+    for at in range(1, 99):  # noqa: B007
+        count[0] = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "rename", failing)
+            if contents(target)["load.py"] == b"new":
+                break
+            with contextlib.suppress(dt.ExportError):
+                write_folder(target, new)
+                continue
+            failures += 1
+            assert contents(target) == before
+    assert failures == 11  # six files are moved away, five come
+    assert contents(target) == {
+        **{name: b"new" for name in ALL if name != "data.npz"}, "notes.txt": b"mine"
+    }  # fmt: skip
+
+
+def test_places_that_cannot_be_written_to_are_errors_of_ours(tmp_path):
+    f = dt.function([A], A * 2, "python")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    for path in (tmp_path / "file", tmp_path / "file" / "f", tmp_path / "loop", "/dev/null/f"):
+        with pytest.raises(dt.ExportError, match="nothing can be written to"):
+            f.export(path)
+    for path in (None, 3, "", "a\0b", "\ud800", ["f"]):
+        with pytest.raises(dt.ExportError, match="export takes the path of a folder"):
+            f.export(path)
+        with pytest.raises(dt.ExportError, match="load_exported takes the path of a folder"):
+            dt.load_exported(path)
+    (tmp_path / "g" / "manifest.json").mkdir(parents=True)
+    with pytest.raises(dt.ExportError, match="a folder is where a file goes"):
+        f.export(tmp_path / "g")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "g", "loop"]
+    (tmp_path / "link").symlink_to("deep/er/f")
+    assert float(dt.load_exported(f.export(tmp_path / "link"))(1.0)) == 2.0
+    assert (tmp_path / "deep" / "er" / "f" / "load.py").exists()
+
+
+def test_a_value_of_none_is_no_value(folder):
+    with pytest.raises(dt.InputError, match="called without input 'where' and input 'floor'"):
+        dt.load_exported(folder)(*houses(4)[:2], None, None, None)
 
 
 # -- another compiler ------------------------------------------------------------------------------

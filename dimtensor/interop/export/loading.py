@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Coords, Dim
-from dimtensor.errors import CheckError, DimtensorError, InputError, build_message, did_you_mean
+from dimtensor.dims import Binding, Dim, RenamedDim, SelDim
+from dimtensor.errors import (
+    CheckError,
+    DimtensorError,
+    ExportError,
+    InputError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph import make
 from dimtensor.graph.attrs import InputAttrs
-from dimtensor.interop.export.files import DATA, FORMAT, MANIFEST, MODULE, require_libraries
+from dimtensor.interop.export.files import (
+    DATA,
+    MANIFEST,
+    MODULE,
+    as_path,
+    read_file,
+    require_libraries,
+)
+from dimtensor.interop.export.modules import require_allowed
+from dimtensor.interop.export.reading import read_data, read_manifest
 from dimtensor.interop.export.symbols import labels_from_json
 from dimtensor.values.admission import check_positions
 from dimtensor.values.outputs import Labeller
@@ -33,29 +48,25 @@ class ExportedFunction:
         ``lax.map``. JAX has neither ``vmap`` nor derivatives of it.
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], exported: Any):
+    def __init__(self, manifest: dict[str, Any], exported: Any, kept: dict[str, np.ndarray]):
         import jax
 
         self.manifest = manifest
         self.exported = exported
         self._call = jax.jit(exported.call)
         self._dims: dict[str, Dim] = {}
-        self._labels: dict[str, Coords] = {}
-        for name, entry in manifest["dims"].items():
-            if "labels" in entry:
-                self._labels[name] = Coords(labels_from_json(entry["labels"]))
+        for key in manifest["dims"]:
+            self._dims[key] = self._make_dim(key)
         self._entries: list[dict[str, Any]] = manifest["inputs"]
         self._ports = [self._port(entry) for entry in self._entries]
         self._names = [entry["name"] for entry in self._entries]
-        self._kept: dict[str, np.ndarray] = {}
-        if (folder / DATA).exists():
-            with np.load(folder / DATA) as kept:
-                self._kept = {name: kept[name] for name in kept.files}
+        self._kept = kept
+        self._results = manifest["structure"]["kind"], self._keys()
 
     def __repr__(self) -> str:
         return f"<ExportedFunction ({', '.join(map(str, self._names))})>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it with values by position or name.
 
         Returns
@@ -69,9 +80,9 @@ class ExportedFunction:
             If a value is missing, or not what the function takes.
         CheckError
             If a check of the function fails.
+        ExportError
+            If JAX cannot compile or run the module, or its results are not what the manifest says.
         """
-        import jax
-
         values = self._match(args, kwargs)
         binding = Binding()
         arrays = []
@@ -95,9 +106,22 @@ class ExportedFunction:
             by_length = isinstance(port, LengthPort)
             arrays.append(np.zeros(reading.lengths, bool) if by_length else reading.array)
         self._check(arrays, binding)
-        with jax.enable_x64(True):
-            results = [np.asarray(result) for result in self._call(*arrays)]
-        return self._labelled(results, binding)
+        return self._labelled(self._run(arrays), binding)
+
+    def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        import jax
+
+        try:
+            with jax.enable_x64(True):
+                return [np.asarray(result) for result in self._call(*arrays)]
+        except Exception as error:  # the classes are those of JAX and of its compiler
+            shapes = ", ".join(str(array.shape) for array in arrays)
+            raise ExportError(
+                build_message(
+                    "JAX cannot run the exported function",
+                    [("shapes of inputs", shapes), ("JAX", first_line(error))],
+                )
+            ) from error
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         known = [("inputs", ", ".join(map(str, self._names)))]
@@ -115,7 +139,7 @@ class ExportedFunction:
             if name in given:
                 raise InputError(f"input {name!r} is given twice: by position and by name")
             given[name] = value
-        missing = [n for n in self._names if n not in given and n not in self._kept]
+        missing = [n for n in self._names if given.get(n) is None and n not in self._kept]
         if missing:
             lacking = " and ".join(f"input {name!r}" for name in missing)
             raise InputError(build_message(f"the function is called without {lacking}", known))
@@ -125,7 +149,7 @@ class ExportedFunction:
         for entry, port, array in zip(self._entries, self._ports, arrays, strict=True):
             along = entry.get("positions_along")
             if along is not None:
-                dim = self._dim(along)
+                dim = self._dims[along]
                 check_positions(array, dim.bound_length(binding), dim, port.title)
 
     def _labelled(self, results: Sequence[np.ndarray], binding: Binding) -> Any:
@@ -135,15 +159,27 @@ class ExportedFunction:
             if not holds:
                 raise CheckError(message)
         values, slopes = [], {}
-        for entry, array in zip(entries, results, strict=False):
-            dims = tuple(map(self._dim, entry["dims"]))
-            of = self._dim(entry["categories"]) if "categories" in entry else None
-            value = Labeller(dims, binding, entry["name"], of).label(array, binding)
+        kind, keys = self._results
+        for at, (entry, array) in enumerate(zip(entries, results, strict=False)):
+            dims = tuple(self._dims[key] for key in entry["dims"])
+            of = self._dims[entry["categories"]] if "categories" in entry else None
+            lengths = [dim.bound_length(binding) for dim in dims]
+            if len(dims) != array.ndim or any(
+                one is not None and one != other
+                for one, other in zip(lengths, array.shape, strict=True)
+            ):
+                raise ExportError(
+                    build_message(
+                        "the exported function returned an array of another shape than its dims",
+                        [("dims", listing([dim.short for dim in dims])), ("shape", array.shape)],
+                    )
+                )
+            name = keys[at] if kind == "dict" and at < len(keys) else entry["name"]
+            value = Labeller(dims, binding, name, of).label(array, binding)
             if "gradient_of" in entry:
                 slopes[entry["gradient_of"]] = value
             else:
                 values.append(value)
-        kind, keys = self.manifest["structure"]
         whole: Any = values[0] if kind == "one" else tuple(values) if kind == "tuple" else values
         if kind == "dict":
             whole = dict(zip(keys, values, strict=True))
@@ -151,19 +187,37 @@ class ExportedFunction:
 
     # -- what the manifest describes ---------------------------------------------------------------
 
-    def _dim(self, name: str) -> Dim:
-        dim = self._dims.get(name)
-        if dim is None:
-            length = self.manifest["dims"].get(name, {}).get("length")
-            known = length if isinstance(length, int) else None
-            dim = self._dims[name] = Dim(name, length=known, coords=self._labels.get(name))
-        return dim
+    def _make_dim(self, key: str) -> Dim:
+        """The dim of a key; dims that it is a part of, or another name of, are made before it."""
+        if key in self._dims:
+            return self._dims[key]
+        entry = self.manifest["dims"][key]
+        name = entry.get("name", key)
+        if "of" in entry:
+            parent = self._dims[entry["of"]] = self._make_dim(entry["of"])
+            part = slice(*entry["slice"]) if "slice" in entry else None
+            return RenamedDim(parent, name) if part is None else SelDim(parent, positions=part)
+        labels = labels_from_json(entry["labels"]) if "labels" in entry else None
+        known = entry["length"] if isinstance(entry["length"], int) else None
+        made = Dim(name, length=known, coords=labels)
+        if name is not None and made in self._dims.values():  # a result along a dim like another
+            return RenamedDim(Dim(key, length=known, coords=labels), name)
+        return made
+
+    def _keys(self) -> list[Any]:
+        """The keys of results in a dict."""
+        from dimtensor.values.label_texts import decode_label
+
+        keys = list(map(decode_label, self.manifest["structure"]["keys"]))
+        if len(dict.fromkeys(keys)) < len(keys):
+            raise ValueError("two results have one key")
+        return keys
 
     def _port(self, entry: Mapping[str, Any]) -> Port:
         if "length_of" in entry:
-            return LengthPort(self._dim(entry["length_of"]))
-        dims = tuple(map(self._dim, entry["dims"]))
-        of = self._dim(entry["categories"]) if "categories" in entry else None
+            return LengthPort(self._dims[entry["length_of"]])
+        dims = tuple(self._dims[key] for key in entry["dims"])
+        of = self._dims[entry["categories"]] if "categories" in entry else None
         attrs = InputAttrs(entry["name"], None, dims, entry["dtype"], of)
         return TensorPort(make("input", (), attrs), dims)
 
@@ -172,6 +226,7 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
     """Read a function that was exported to a folder.
 
     Nothing is traced: JAX compiles the module when it is called, once for each set of lengths.
+    An exported function is code: read only what you would run (see :doc:`export`).
 
     Parameters
     ----------
@@ -185,8 +240,9 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
 
     Raises
     ------
-    InputError
-        If the folder holds no function, or one of another format.
+    ExportError
+        If the folder holds no function, one of another format, or files that are damaged, are not
+        regular files, disagree with each other, or call other code than linear algebra.
     MissingExtraError
         If JAX, or flatbuffers, which it reads modules with, is not installed.
 
@@ -200,34 +256,74 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
     ...     float(g([1.0, 2.0])), float(g([1.0, 2.0, 3.0]))
     (5.0, 14.0)
     """
-    folder = Path(path)
+    folder = as_path(path, "load_exported")
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        blob = bytearray((folder / MODULE).read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(
+        manifest = read_manifest(folder)
+        content = read_file(folder, MODULE, manifest["files"][MODULE])
+        data = manifest["files"].get(DATA)
+        archive = None if data is None else read_file(folder, DATA, data)
+    except OSError as error:
+        raise ExportError(
             build_message(
                 f"there is no exported function in {str(folder)!r}",
-                [("lacking", f"{MANIFEST} and {MODULE}, as f.export(path) writes them")],
+                [("reason", f"{error.strerror or error}: {error.filename}")],
+                "f.export(path) writes one",
             )
         ) from error
-    if manifest.get("format") != FORMAT:
-        raise InputError(
-            f"the function in {str(folder)!r} has format {manifest.get('format')}, "
-            f"this dimtensor reads format {FORMAT}"
-        )
     require_libraries()
-    from jax import export
-
+    name = DATA
     try:
-        return ExportedFunction(folder, manifest, export.deserialize(blob))
-    except DimtensorError:
-        raise
-    except Exception as error:  # JAX raises what its readers raise
-        raise InputError(
+        kept = {} if archive is None else read_data(archive, manifest["inputs"])
+        name = MODULE
+        exported = _deserialized(content)
+        require_allowed(exported)
+        _require_agreement(manifest, exported)
+        name = MANIFEST
+        return ExportedFunction(manifest, exported, kept)
+    except Exception as error:  # JAX, zipfile, NumPy and pandas raise what their readers raise
+        versions = ", ".join(
+            f"{key} {manifest['versions'].get(key)}" for key in ("jax", "dimtensor")
+        )
+        raise ExportError(
             build_message(
-                f"JAX cannot read the function in {str(folder)!r}",
-                [("written by", f"jax {manifest['versions']['jax']}"), ("JAX", error)],
+                f"the exported function in {str(folder)!r} is not read",
+                [("file", name), ("reason", first_line(error)), ("written by", versions)],
                 "export it again; JAX reads modules that are at most six months older",
             )
         ) from error
+
+
+def _deserialized(content: bytearray) -> Any:
+    from jax import export
+
+    return export.deserialize(content)
+
+
+def _require_agreement(manifest: Mapping[str, Any], exported: Any) -> None:
+    """Check that a manifest has the inputs and outputs of the module.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    """
+    checks = [("bool", ()) for _ in manifest["checks"]]
+    for what, entries, avals in (
+        ("inputs", _said(manifest["inputs"]), exported.in_avals),
+        ("outputs", [*_said(manifest["outputs"]), *checks], exported.out_avals),
+    ):
+        found = [(str(aval.dtype), tuple(map(str, aval.shape))) for aval in avals]
+        if entries != found:
+            raise ValueError(f"the {what} of the module are not those of the manifest")
+
+
+def _said(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(entry["dtype"], tuple(map(str, entry["shape"]))) for entry in entries]
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the text of an error, or its class."""
+    lines = str(error).strip().splitlines()
+    text = lines[0][:300] if lines else ""
+    named = isinstance(error, (DimtensorError, ValueError)) and text
+    return text if named else f"{type(error).__name__}: {text}".removesuffix(": ")

@@ -48,7 +48,9 @@ def _around(node: Any) -> Iterator[None]:
         if note is not None:
             stack.enter_context(_at(note.line))
             if note.dims is not None:
-                stack.enter_context(jax.named_scope(str(note)))
+                # JAX refuses texts that UTF-8 cannot write
+                scope = str(note).encode("utf-8", "backslashreplace").decode()
+                stack.enter_context(jax.named_scope(scope))
         try:
             yield
         except DimtensorError:

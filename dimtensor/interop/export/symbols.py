@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, SelDim
+from dimtensor.dims.labels import Labels
 from dimtensor.dims.selection import Slice
-from dimtensor.errors import LabelError, build_message, listing
+from dimtensor.errors import ExportError, build_message, listing
 
 # words of JAX's language of lengths
 _TAKEN = frozenset({"floordiv", "mod", "max", "min", "non_negative"})
@@ -75,51 +77,92 @@ def _sliced(length: Any, selection: Slice) -> Any:
 
 # -- labels ----------------------------------------------------------------------------------------
 
+_PLAIN = {"bool": bool, **{f"{k}int{n}": int for k in ("", "u") for n in (8, 16, 32, 64)}}
+_FLOATS = ("float16", "float32", "float64", "complex64", "complex128")
+_SPAN = re.compile(r"(datetime64|timedelta64)\[\d{0,9}[A-Za-z]{1,2}\]")
+
 
 def labels_to_json(labels: Coords, dim: Dim) -> dict[str, Any]:
-    """Labels as what JSON has, with the dtype that they had.
+    """Return labels as JSON values, with their dtype.
 
     Raises
     ------
-    LabelError
-        If they are neither numbers, strings, dates nor tuples of them.
+    ExportError
+        If reading them again would not give the same labels.
     """
+    try:
+        found = _encoded(labels)
+        if Coords(labels_from_json(json.loads(json.dumps(found, allow_nan=False)))) == labels:
+            return found
+    except Exception:  # what conversions of pandas, NumPy and the user's own labels raise
+        pass
+    wrong = [label for label in labels.to_list() if not survives(label)]
+    raise ExportError(
+        build_message(
+            f"the function is not exported: labels of {dim.title} cannot be written to a file",
+            [("labels", listing(wrong or labels.to_list()))],
+            f"give {dim.title} labels that are numbers, strings, dates, periods, intervals, or "
+            "tuples of them",
+        )
+    )
+
+
+def _encoded(labels: Coords) -> dict[str, Any]:
+    from dimtensor.values.label_texts import encode_label, text_of
+
+    if labels.extension is not None:
+        return {"dtype": str(labels.extension), "values": [text_of(x) for x in labels.index]}
     values = labels.values
     if values.dtype.kind in "mM":
         return {"dtype": str(values.dtype), "values": values.astype("int64").tolist()}
-    plain = [_plain(label) for label in labels.to_list()]
-    wrong = [label for label in plain if not _is_plain(label)]
-    if wrong:
-        raise LabelError(
-            build_message(
-                f"labels of {dim.title} cannot be written into a manifest",
-                [("labels", listing(wrong))],
-                "labels that are numbers, strings, dates or tuples of them can",
-            )
-        )
-    dtype = "str" if values.dtype.kind in "UT" else str(values.dtype)
-    return {"dtype": dtype, "values": plain}
+    name = {"U": "str", "S": "bytes", "O": "object"}.get(values.dtype.kind)
+    dtype = str(values.dtype.newbyteorder("=")) if name is None else name
+    plain = values.dtype.kind in "Ubiu"
+    return {
+        "dtype": dtype,
+        "values": values.tolist() if plain else [encode_label(x) for x in labels.to_list()],
+    }
 
 
-def labels_from_json(found: Mapping[str, Any]) -> np.ndarray:
-    """The labels that were written."""
+def labels_from_json(found: Mapping[str, Any]) -> Any:
+    """Return the labels of JSON values, as an array or an Index of pandas.
+
+    Raises
+    ------
+    Exception
+        If they are no such values.
+    """
+    from dimtensor.values.label_texts import decode_label, labels_of_kind, object_array
+
     dtype, values = found["dtype"], found["values"]
-    if dtype == "object":
-        array = np.empty(len(values), dtype=object)
-        array[:] = [tuple(label) if isinstance(label, list) else label for label in values]
-        return array
-    if dtype[0] in "mM" and dtype != "str":
-        return np.array(values, dtype="int64").view(dtype)
-    return np.array(values, dtype=None if dtype == "str" else dtype)
+    if dtype in _PLAIN or dtype == "str":
+        return np.array(_all(values, _PLAIN.get(dtype, str)), dtype=dtype)
+    if dtype in _FLOATS:
+        return np.array(_all(list(map(decode_label, values)), int, float, complex), dtype=dtype)
+    if dtype in ("object", "bytes"):
+        labels = list(map(decode_label, values))
+        return object_array(labels) if dtype == "object" else np.array(_all(labels, bytes))
+    if _SPAN.fullmatch(dtype):
+        return np.array(_all(values, int), dtype="int64").view(dtype)
+    if dtype == "json":  # of texts of labels, which a manifest has no need of
+        raise ValueError(f"{dtype!r} is no kind of labels")
+    return labels_of_kind(dtype, _all(values, str))
 
 
-def _plain(label: Any) -> Any:
-    if isinstance(label, tuple):
-        return [_plain(part) for part in label]
-    return label.item() if isinstance(label, np.generic) else label
+def _all(values: list[Any], *types: type) -> list[Any]:
+    """Values, after a check that they have one of some types."""
+    for value in values:
+        if type(value) not in types:
+            raise ValueError(f"{ascii(value)[:60]} is no {types[0].__name__}")
+    return values
 
 
-def _is_plain(label: Any) -> bool:
-    if isinstance(label, list):
-        return all(map(_is_plain, label))
-    return isinstance(label, (str, int, float, bool))
+def survives(label: Any) -> bool:
+    """Whether a label, or a key of results, is the same after it was written and read."""
+    from dimtensor.values.label_texts import decode_label, encode_label
+
+    try:
+        written = json.dumps(encode_label(label), allow_nan=False)
+        return Labels([decode_label(json.loads(written))]) == Labels([label])
+    except Exception:  # what conversions of pandas and the user's own labels raise
+        return False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
+import keyword
 import os
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +17,14 @@ from dimtensor.backends import compile_positional
 from dimtensor.compile.binding_values import check_indexers, complete, located
 from dimtensor.compile.program import Program, program_for
 from dimtensor.dims import Binding, Dim, find_dim, has_run_time_length
-from dimtensor.errors import DimtensorError, GraphError, InputError, LabelError, build_message
+from dimtensor.errors import (
+    DimtensorError,
+    ExportError,
+    GraphError,
+    InputError,
+    LabelError,
+    build_message,
+)
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import InputAttrs
 from dimtensor.graph.derivatives import gradients
@@ -26,18 +34,22 @@ from dimtensor.graph.lines import line_at, place_outside
 from dimtensor.graph.rebuilding.substitute import substitute
 from dimtensor.interop.export.files import (
     DATA,
-    FORMAT,
+    LARGEST,
     LOADER,
     MANIFEST,
     MODULE,
     PORTABLE,
     TEXT,
+    as_path,
     require_libraries,
 )
+from dimtensor.interop.export.folders import require_place, write_folder
 from dimtensor.interop.export.locations import located_trace, require_no_callbacks
-from dimtensor.interop.export.symbols import Lengths, labels_to_json
+from dimtensor.interop.export.manifest import describe_export, manifest_text
+from dimtensor.interop.export.modules import require_allowed
+from dimtensor.interop.export.parts import Parts
+from dimtensor.interop.export.symbols import Lengths
 from dimtensor.values.data import title_of
-from dimtensor.values.labelled import axis_names
 
 if TYPE_CHECKING:
     from dimtensor.compile.function import CompiledFunction
@@ -60,25 +72,7 @@ def load(folder=pathlib.Path(__file__).parent):
 '''
 
 
-class Parts(NamedTuple):
-    """A function as it is exported: what goes in and what comes out.
-
-    Attributes
-    ----------
-    inputs : tuple of Node or Dim
-        Those of the function, then data that become inputs.
-    outputs : tuple of Node
-        Those of the function, then gradients.
-    wrt : tuple of Node
-        The inputs of the gradients.
-    data : dict of Node to Node
-        The inputs that data become.
-    """
-
-    inputs: tuple[Node | Dim, ...]
-    outputs: tuple[Node, ...]
-    wrt: tuple[Node, ...]
-    data: dict[Node, Node]
+_LETTERS = 60  # of the names of parameters in the text of a module
 
 
 def export_function(
@@ -92,6 +86,8 @@ def export_function(
     """Write a function into a folder; see :meth:`CompiledFunction.export`."""
     if data not in ("inside", "inputs"):
         raise InputError(f'export: data are "inside" or "inputs", not {data!r}')
+    folder = as_path(path, "export")
+    require_place(folder)
     parts = _parts(function, gradient, data == "inputs")
     _require_lengths(parts)
     values = dict(zip(function._data_nodes, function._data, strict=True))
@@ -120,29 +116,48 @@ def export_function(
         jitted = jax.jit(_named(raw, held, names))
         require_no_callbacks(jitted.trace(*shapes).jaxpr)
         exported = _exported(export.export(jitted, platforms=platforms), shapes)
-    manifest = _manifest(function, parts, program, symbols, binding, exported)
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MODULE).write_bytes(bytes(exported.serialize()))
-    (folder / TEXT).write_text(exported.mlir_module(), encoding="utf-8")
-    (folder / PORTABLE).write_bytes(exported.mlir_module_serialized)
-    (folder / MANIFEST).write_text(_compact(manifest), encoding="utf-8")
-    (folder / LOADER).write_text(_LOADER)
-    if parts.data:
-        kept = dict(zip(function._data_nodes, function._data, strict=True))
-        np.savez(folder / DATA, **{str(n.name): kept[n] for n in parts.data})  # type: ignore[arg-type]
+    require_allowed(export.deserialize(bytearray(exported.serialize())))  # as it is read
+    manifest = describe_export(function, parts, program, symbols, binding, exported, names)
+    write_folder(folder, lambda stage: _write(stage, function, parts, exported, manifest))
     return folder
 
 
-def _compact(manifest: dict[str, Any]) -> str:
-    """A manifest as text, with lists of plain values on one line."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False)
-    return re.sub(r"\[[^\[\]{}]*\]", _on_one_line, text) + "\n"
+def _write(
+    folder: Path, function: CompiledFunction, parts: Parts, exported: Any, manifest: dict[str, Any]
+) -> None:
+    """Write the files of a function, the manifest with their hashes last."""
+    _put(folder / MODULE, bytes(exported.serialize()))
+    _put(folder / TEXT, exported.mlir_module().encode("utf-8", "backslashreplace"))
+    _put(folder / PORTABLE, exported.mlir_module_serialized)
+    _put(folder / LOADER, _LOADER.encode())
+    if parts.data:
+        kept = dict(zip(function._data_nodes, function._data, strict=True))
+        named = [entry["data"] for entry in manifest["inputs"] if "data" in entry]
+        values = [kept[node] for node in parts.data]
+        with (folder / DATA).open("xb") as file:
+            # by one name each, which may be any text: `savez` has parameters of its own
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for name, value in zip(named, values, strict=True):
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+    _put(folder / MANIFEST, manifest_text(folder, manifest))
 
 
-def _on_one_line(found: re.Match[str]) -> str:
-    text = found.group()
-    return json.dumps(json.loads(text), ensure_ascii=False) if "\n" in text else text
+def _put(path: Path, content: bytes) -> None:
+    if len(content) > LARGEST.get(path.name, len(content)):
+        raise ExportError(
+            build_message(
+                f"the function is not exported: {path.name} would have {len(content)} bytes",
+                [("most", LARGEST[path.name])],
+                'data in a file of their own: f.export(path, data="inputs")',
+            )
+        )
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 # -- what is exported ------------------------------------------------------------------------------
@@ -316,107 +331,9 @@ def _identifiers(names: Sequence[str | None]) -> list[str]:
     found: list[str] = []
     for at, name in enumerate(names):
         plain = re.sub(r"\W", "_", name or f"input_{at}")
-        plain = plain if plain.isidentifier() else f"_{plain}"
+        plain = plain[:_LETTERS] if plain.isidentifier() else f"_{plain[:_LETTERS]}"
+        plain += "_" if keyword.iskeyword(plain) else ""
         while plain in found:
             plain += "_"
         found.append(plain)
     return found
-
-
-# -- the manifest ----------------------------------------------------------------------------------
-
-
-def _manifest(
-    function: CompiledFunction,
-    parts: Parts,
-    program: Program,
-    symbols: Lengths,
-    binding: Binding,
-    exported: Any,
-) -> dict[str, Any]:
-    n, m = len(parts.inputs), len(parts.outputs)
-    axes = [slot.dims for slot in program.slots[:n]]
-    inputs = [
-        _entry(source, dims, "bool" if isinstance(source, Dim) else source.dtype)
-        | ({"length_of": source.short} if isinstance(source, Dim) else {})
-        | ({"data": True} if source in parts.data.values() else {})
-        for source, dims in zip(parts.inputs, axes, strict=True)
-    ]
-    positions = {program.slots.index(slot): slot.source for slot in program.slots[:n]}
-    for node, dim in program.indexed:
-        for at, source in positions.items():
-            if source is node:
-                inputs[at]["positions_along"] = dim.short
-    names = function._structure.names(parts.outputs[: m - len(parts.wrt)])
-    outputs = [
-        _entry(node, dims, node.dtype) | {"name": name}
-        for node, dims, name in zip(parts.outputs, program.output_dims, names, strict=False)
-    ]
-    outputs += [
-        _entry(node, dims, node.dtype) | {"name": None, "gradient_of": one.name}
-        for node, dims, one in zip(
-            parts.outputs[m - len(parts.wrt) :],
-            program.output_dims[m - len(parts.wrt) :],
-            parts.wrt,
-            strict=True,
-        )
-    ]
-    for entry, aval in zip(outputs, exported.out_avals, strict=False):
-        entry["shape"] = list(map(_length, aval.shape))
-    for entry, aval in zip(inputs, exported.in_avals, strict=True):
-        entry["shape"] = list(map(_length, aval.shape))
-    involved = [dim for dims in (*axes, *program.output_dims) for dim in dims]
-    involved += [n.categories for n in parts.outputs if n.categories is not None]
-    involved += [
-        x.categories for x in parts.inputs if isinstance(x, Node) and x.categories is not None
-    ]
-    return {
-        "format": FORMAT,
-        "structure": [function._structure.kind, list(map(str, function._structure.keys))],
-        "inputs": inputs,
-        "outputs": outputs,
-        "checks": program.messages,
-        "dims": {dim.short: _dim_entry(dim, symbols, binding) for dim in dict.fromkeys(involved)},
-        "platforms": list(exported.platforms),
-        "versions": _versions(exported),
-    }
-
-
-def _entry(source: Node | Dim, dims: Sequence[Dim], dtype: str) -> dict[str, Any]:
-    names = axis_names(tuple(dims))
-    categories = source.categories if isinstance(source, Node) else None
-    return {
-        "name": source.short if isinstance(source, Dim) else source.name,
-        "dims": [names[dim] for dim in dims],
-        "dtype": dtype,
-        **({} if categories is None else {"categories": categories.short}),
-    }
-
-
-def _dim_entry(dim: Dim, symbols: Lengths, binding: Binding) -> dict[str, Any]:
-    length = symbols.of(dim)
-    if length is None:
-        length = dim.bound_length(binding)
-    labels = dim.bound_labels(binding)
-    found: dict[str, Any] = {"length": None if length is None else _length(length)}
-    if labels is not None:
-        found["labels"] = labels_to_json(labels, dim)
-    return found
-
-
-def _length(length: Any) -> int | str:
-    return int(length) if isinstance(length, (int, np.integer)) else str(length)
-
-
-def _versions(exported: Any) -> dict[str, Any]:
-    from importlib.metadata import version
-
-    import dimtensor
-    from dimtensor.upstream.jax import stablehlo_versions
-
-    return {
-        "dimtensor": dimtensor.__version__,
-        **{name: version(name) for name in ("jax", "jaxlib", "pytensor", "numpy")},
-        "calling_convention": exported.calling_convention_version,
-        **stablehlo_versions(),
-    }

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import sys
 from collections.abc import Mapping
-from enum import Enum
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +12,12 @@ import pandas as pd
 import xarray as xr
 
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.values.label_texts import (
+    encode_label,
+    labels_of_kind,
+    object_array,
+    text_of,
+)
 
 # Attribute of text labels that records the type of the original labels.
 _MARK = "dimtensor_labels"
@@ -176,11 +178,11 @@ def restored(dataset: xr.Dataset) -> xr.Dataset:
         if variable.dtype.kind in "mM":
             labels: Any = variable.values.astype(kind).ravel()
         else:
-            labels = _labels(kind, [str(text) for text in variable.values.ravel()])
+            labels = labels_of_kind(kind, [str(text) for text in variable.values.ravel()])
         attrs = {key: x for key, x in variable.attrs.items() if key != _MARK}
         if variable.ndim != 1:
             plain = isinstance(labels, np.ndarray)
-            labels = (labels if plain else _array(list(labels))).reshape(variable.shape)
+            labels = (labels if plain else object_array(list(labels))).reshape(variable.shape)
         found = _with(found, name, xr.Variable(variable.dims, labels, attrs))
     return found
 
@@ -198,7 +200,7 @@ def _texts(index: pd.Index) -> tuple[str, np.ndarray] | None:
     """The kind of labels and a text for each; None if files have such labels."""
     dtype = index.dtype
     if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype, pd.DatetimeTZDtype)):
-        return str(dtype), _array([_text(label) for label in index])
+        return str(dtype), object_array([text_of(label) for label in index])
     if dtype.kind in "mM":
         values = index.to_numpy()
         seconds = values[~np.isnat(values)].astype(f"{dtype.kind}8[s]").astype("int64")
@@ -206,126 +208,12 @@ def _texts(index: pd.Index) -> tuple[str, np.ndarray] | None:
         if not len(seconds) or (low < seconds.min() and seconds.max() < high):
             return None
         told = values if dtype.kind == "M" else values.astype("int64")
-        return str(dtype), _array([str(x) for x in told])
+        return str(dtype), object_array([str(x) for x in told])
     if type(index).__name__ == "CFTimeIndex":  # xarray writes them, with their calendar
         return None
     if dtype.kind == "c" or (dtype.kind == "O" and not all(type(x) is str for x in index)):
-        return "json", _array([json.dumps(_written(label)) for label in index])
+        return "json", object_array([json.dumps(encode_label(label)) for label in index])
     return None
-
-
-def _labels(kind: str, texts: list[str]) -> Any:
-    """Labels of a kind from their texts."""
-    if kind == "json":
-        labels = _array([_read(json.loads(text)) for text in texts])
-        numbers = all(type(x) is complex for x in labels)
-        return labels.astype("complex128") if numbers else pd.Index(labels, dtype=object)
-    if kind.startswith("datetime64") and "," not in kind:
-        return pd.DatetimeIndex(np.array(texts, dtype=kind))
-    if kind.startswith("timedelta64"):
-        return pd.TimedeltaIndex(np.array(texts, dtype="int64").astype(kind))
-    dtype = pd.api.types.pandas_dtype(kind)
-    if isinstance(dtype, pd.IntervalDtype):
-        return pd.IntervalIndex([_interval(dtype, text) for text in texts], dtype=dtype)
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        times = pd.to_datetime(texts, utc=True, format="ISO8601").as_unit(dtype.unit)
-        return times.tz_convert(dtype.tz)
-    return pd.PeriodIndex(texts, dtype=dtype)
-
-
-def _array(values: list[Any]) -> np.ndarray:
-    """Objects as an array of one axis, tuples too."""
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
-
-
-def _text(label: Any) -> str:
-    if isinstance(label, pd.Interval):
-        left, right = (_text(x) for x in (label.left, label.right))
-        closed = label.closed
-        start = "[" if closed in ("left", "both") else "("
-        return f"{start}{left}, {right}{']' if closed in ('right', 'both') else ')'}"
-    if isinstance(label, pd.Timestamp):
-        return label.isoformat()
-    if isinstance(label, Real) and not isinstance(label, Integral):
-        return repr(float(label))
-    return str(label)
-
-
-def _interval(dtype: pd.IntervalDtype, text: str) -> pd.Interval:
-    subtype = dtype.subtype
-    ends: Any = text[1:-1].split(", ")
-    if subtype.kind == "M":
-        ends = pd.DatetimeIndex(_labels(str(subtype), ends)) if "," in str(subtype) else (
-            pd.to_datetime(ends, format="ISO8601")
-        )  # fmt: skip
-    elif subtype.kind == "m":
-        ends = [pd.Timedelta(end) for end in ends]
-    else:
-        ends = np.array(ends, dtype=subtype).tolist()
-    return pd.Interval(ends[0], ends[1], closed=dtype.closed)
-
-
-def _written(label: Any) -> Any:
-    """A label as JSON: a tuple is a list, and what JSON has not is an object of its type."""
-    if isinstance(label, Enum):
-        return {"enum": [type(label).__module__, type(label).__qualname__, label.name]}
-    if isinstance(label, np.generic):
-        if label.dtype.kind in "mM":
-            return {str(label.dtype): str(label.astype("int64"))}
-        label = label.item()
-    if label is None or isinstance(label, (bool, str)):
-        return label
-    if isinstance(label, tuple):
-        return [_written(part) for part in label]
-    if isinstance(label, int):
-        return int(label)
-    if isinstance(label, float):
-        return float(label) if np.isfinite(label) else {"float": repr(float(label))}
-    if isinstance(label, complex):
-        return {"complex": repr(label)}
-    if isinstance(label, bytes):
-        return {"bytes": base64.b64encode(label).decode()}
-    if label is pd.NaT:
-        return {"NaT": ""}
-    index = pd.Index([label])
-    texts = _forced(index)
-    return str(label) if texts is None else {str(index.dtype): texts}
-
-
-def _forced(index: pd.Index) -> str | None:
-    """The text of one label of pandas' or of the standard library's dates and spans."""
-    dtype = index.dtype
-    if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype, pd.DatetimeTZDtype)):
-        return _text(index[0])
-    return str(index.to_numpy().astype("int64")[0]) if dtype.kind in "mM" else None
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_read(part) for part in value)
-    if not isinstance(value, Mapping):
-        return value
-    ((kind, text),) = value.items()
-    if kind in ("float", "complex"):
-        return {"float": float, "complex": complex}[kind](text)
-    if kind == "bytes":
-        return base64.b64decode(text)
-    if kind == "NaT":
-        return pd.NaT
-    if kind == "enum":
-        return _member(*text)
-    if kind.startswith(("datetime64", "timedelta64")) and "," not in kind:
-        return pd.Index(np.array([int(text)]).astype(kind))[0]
-    return _labels(kind, [text])[0]
-
-
-def _member(module: str, kind: str, name: str) -> Any:
-    """A member of an Enum that the program has; nothing is imported for a file."""
-    found: Any = getattr(sys.modules.get(module), kind, None)
-    known = isinstance(found, type) and issubclass(found, Enum) and name in found.__members__
-    return found.__members__[name] if known else f"{kind}.{name}"
 
 
 # -- attributes ------------------------------------------------------------------------------------
