@@ -362,3 +362,55 @@ def test_the_command_removes_nothing_of_others(faults, tmp_path):
         faults.count(f"{part}: said", said.startswith("0 entries"), said)
         for name in names:
             faults.count(f"{part}: {name}", (theirs / name).exists())
+
+
+WORKERS = r"""
+import json, math, os, sys
+from pathlib import Path
+from dimtensor.model.checking.processes import run_all
+
+NAMES = [
+    "queue", "numpy", "pickle", "json", "struct", "signal", "threading", "random", "types", "site",
+    "sitecustomize", "usercustomize", "encodings", "importlib", "dimtensor", "pytensor", "pandas",
+    "xarray", "scipy", "numba", "llvmlite", "subprocess", "tempfile", "os", "typing", "hashlib",
+]
+
+def put_files():
+    for name in NAMES:
+        text = f"open('ran_{name}', 'w').close()\nraise RuntimeError('{name} of this folder')\n"
+        Path(f"{name}.py").write_text(text)
+"""
+
+
+@pytest.mark.parametrize("how", ["elsewhere", "notebook"])
+def test_workers_do_not_import_from_the_current_folder(faults, tmp_path, how):
+    """Neither those of a script in another folder, nor those of a notebook in this one."""
+    code = r"""
+    sys.path = [folder for folder in sys.path if folder]
+    before = run_all(math.pow, 2.0, [1, 2, 3], 2, "test")[0]
+    if HOW == "notebook":
+        sys.path.insert(0, "")
+        Path("helpers.py").write_text("def double(shared, x): return shared * x\n")
+        from helpers import double
+    put_files()
+    found = [["results", run_all(math.pow, 2.0, [1, 2, 3], 2, "test")[0] == before, ""]]
+    if HOW == "notebook":  # what is written beside it is found
+        doubled = run_all(double, 2.0, [1, 2, 3], 2, "test")[0]
+        found.append(["a module of this folder", doubled == [2, 4, 6], doubled])
+    found += [[name, not Path(f"ran_{name}").exists(), ""] for name in NAMES]
+    print(json.dumps(found))
+    """
+    counted(faults, WORKERS + dedent(code).replace("HOW", repr(how)), cwd=tmp_path)
+
+
+def test_workers_run_the_package_of_the_process_that_starts_them(tmp_path):
+    """Another copy that is found earlier is another version, perhaps."""
+    code = r"""
+    import dimtensor
+    from dimtensor.model.checking.processes import run_all
+    Path("other/dimtensor").mkdir(parents=True)
+    Path("other/dimtensor/__init__.py").write_text("raise RuntimeError('another version')")
+    sys.path.insert(0, os.path.abspath("other"))
+    assert run_all(math.pow, 2.0, [1, 2], 2, "test")[0] == [2, 4]
+    """
+    run(WORKERS + dedent(code), cwd=tmp_path).ok()

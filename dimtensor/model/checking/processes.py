@@ -7,6 +7,7 @@ copy would lack. They do not run the caller's script, so that it needs no guard.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import queue
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from dimtensor.backends import backend_of
@@ -26,13 +28,23 @@ from dimtensor.settings import inherited, settings
 
 Task = Callable[[Any, Any], Any]
 _LENGTH = struct.Struct("<Q")
+_PACKAGE = str(Path(__file__).parents[2] / "__init__.py")
 # seconds for a worker that answers no more
 _PATIENCE = 5.0
-# an interrupt is for the process that started them, which ends them: a terminal tells all
-_SERVE = (
-    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "from dimtensor.model.checking.processes import serve; serve()"
-)
+# An interrupt is for the process that started them, which ends them: a terminal tells all. The
+# package is that of this process, wherever another one is found.
+_SERVE = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import json, sys
+from importlib.util import module_from_spec, spec_from_file_location
+sys.path[:] = json.loads(sys.argv[1])
+spec = spec_from_file_location("dimtensor", sys.argv[2])
+sys.modules["dimtensor"] = module_from_spec(spec)
+spec.loader.exec_module(sys.modules["dimtensor"])
+from dimtensor.model.checking.processes import serve
+serve()
+"""
 
 
 def run_all(
@@ -173,7 +185,7 @@ class _Pool:
         if self.errors:
             return
         with subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
+            [sys.executable, *_options(), "-c", _SERVE, json.dumps(_path()), _PACKAGE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=self.environment,
@@ -228,9 +240,26 @@ class _Pool:
         worker.stdin.close()
 
 
+def _options() -> list[str]:
+    """Options of the interpreter: it adds no folder to those that modules are imported from."""
+    unsafe = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
+    return ["-P", *(option for option, chosen in unsafe.items() if chosen)]
+
+
+def _path() -> list[str]:
+    """Folders that workers import modules from: those of this process, the current one last.
+
+    It is the first one in notebooks, where files beside the notebook would take the place of
+    modules of the same name that this process has imported before.
+    """
+    folders = [folder for folder in sys.path if isinstance(folder, str)]
+    absolute = [folder for folder in folders if os.path.isabs(folder)]
+    return [*absolute, *(os.path.abspath(folder) for folder in folders if folder not in absolute)]
+
+
 def _environment(folder: str) -> dict[str, str]:
-    """The environment of a worker: the same modules, one thread for linear algebra, a cache."""
-    found: dict[str, str] = {**inherited(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    """The environment of a worker: one thread for linear algebra, a cache."""
+    found = inherited()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         found.setdefault(name, "1")
     if not settings().cache:
