@@ -54,9 +54,8 @@ class BlockDim(DerivedDim):
     side: str
 
     def __new__(cls, parent: Dim, size: int, boundary: str = "exact", side: str = "left") -> Any:
-        dim = cls._intern((parent, size, boundary, side), parent.name)
-        dim.parent, dim.size, dim.boundary, dim.side = parent, size, boundary, side
-        return dim._settled()
+        key = (parent, size, boundary, side)
+        return cls._intern(key, parent.name, parent=parent, size=size, boundary=boundary, side=side)
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:

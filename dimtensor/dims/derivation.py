@@ -128,11 +128,10 @@ class DerivedDim(Dim):
         """
         raise NotImplementedError
 
-    def _settled(self) -> Any:
-        """The dim itself, with the length that its parents tell."""
+    def _settle(self) -> None:
+        """Find the length that the parents tell."""
         if self._length is None:
             self._length = self.length_from([parent.length for parent in self.parents])
-        return self
 
     @property
     def bases(self) -> tuple[Dim, ...]:

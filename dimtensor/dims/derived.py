@@ -105,10 +105,11 @@ class SelDim(DerivedDim):
                 return cls.of(parent.parent, composed)
         if selection.is_identity(parent.length):
             return parent
-        dim = cls._intern((parent, selection), parent.name, selection.length(parent.length))
-        dim.parent = parent
-        dim.selection = selection
-        return dim
+        key, length = (parent, selection), selection.length(parent.length)
+        return cls._intern(key, parent.name, length, parent=parent, selection=selection)
+
+    def _settle(self) -> None:  # its length is known, or comes with the data
+        pass
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
@@ -228,9 +229,7 @@ class RenamedDim(DerivedDim):
             parent = parent.parent
         if parent.name == name:
             return parent
-        dim = cls._intern((parent, name), name)
-        dim.parent = parent
-        return dim._settled()
+        return cls._intern((parent, name), name, parent=parent)
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
@@ -338,9 +337,7 @@ class ConcatDim(DerivedDim):
         whole = _reassembled(parts)
         if whole is not None:
             return whole if whole.name == name else RenamedDim(whole, name)
-        dim = cls._intern((parts, name), name)
-        dim.parts = parts
-        return dim._settled()
+        return cls._intern((parts, name), name, parts=parts)
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:

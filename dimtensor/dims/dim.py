@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import uuid
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +12,7 @@ import numpy as np
 from dimtensor.dims.calendar import DatesOfDim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
+from dimtensor.interning import Interned
 from dimtensor.spellings import no_attribute_of_dim, spelled
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dimtensor.dims.binding import Binding
 
-_interned: weakref.WeakValueDictionary[tuple, Dim] = weakref.WeakValueDictionary()
+_interned: Interned[Dim] = Interned()
 _creation_number = itertools.count()
 
 
@@ -87,7 +87,15 @@ class Dim(DatesOfDim):
         return NamedDim(name, coords, length)
 
     @classmethod
-    def _intern(cls, key: tuple, name: str | None, length: int | None = None) -> Any:
+    def _intern(
+        cls,
+        key: tuple,
+        name: str | None,
+        length: int | None = None,
+        coords: Coords | None = None,
+        **fields: Any,
+    ) -> Any:
+        """The dim of a key: the one there is, else a new one with these fields."""
         key = (cls, *key)
         dim = _interned.get(key)
         if dim is None:
@@ -95,9 +103,15 @@ class Dim(DatesOfDim):
             dim.name = name
             dim._length = length
             dim._serial = next(_creation_number)
-            dim._cached_coords = None
-            dim = _interned.setdefault(key, dim)
+            dim._cached_coords = coords
+            for field, value in fields.items():
+                setattr(dim, field, value)
+            dim._settle()
+            dim = _interned.add(key, dim)
         return dim
+
+    def _settle(self) -> None:
+        """Complete a new dim, which no other thread has seen yet."""
 
     if not TYPE_CHECKING:  # a type checker knows which attributes there are
 
@@ -391,10 +405,7 @@ class NamedDim(Dim):
 
     def __new__(cls, name: str, coords: Coords | None, length: int | None) -> Any:
         key = (name, coords.key) if coords is not None else (name, length)
-        dim = cls._intern(key, name, length)
-        if coords is not None and dim._cached_coords is None:
-            dim._cached_coords = coords
-        return dim
+        return cls._intern(key, name, length, coords)
 
     def __reduce__(self) -> tuple:
         return (NamedDim, (self.name, self._cached_coords, self._length))
@@ -408,11 +419,7 @@ class AnonymousDim(Dim):
     token: str
 
     def __new__(cls, token: str, coords: Coords | None, length: int | None) -> Any:
-        dim = cls._intern((token,), None, length)
-        dim.token = token
-        if coords is not None:
-            dim._cached_coords = coords
-        return dim
+        return cls._intern((token,), None, length, coords, token=token)
 
     def __reduce__(self) -> tuple:
         return (AnonymousDim, (self.token, self._cached_coords, self._length))

@@ -86,9 +86,7 @@ class ProductDim(DerivedDim):
             return factors[0]
         if name is None:
             name = "_".join(factor.short for factor in factors)
-        dim = cls._intern((factors, name), name)
-        dim.factors = factors
-        return dim._settled()
+        return cls._intern((factors, name), name, factors=factors)
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:

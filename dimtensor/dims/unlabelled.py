@@ -42,9 +42,8 @@ class PadDim(DerivedDim):
             raise DimError(f"{parent.title} cannot be padded by {before} and {after} positions")
         if before == after == 0:
             return parent
-        dim = cls._intern((parent, before, after), parent.name)
-        dim.parent, dim.before, dim.after = parent, before, after
-        return dim._settled()
+        key = (parent, before, after)
+        return cls._intern(key, parent.name, parent=parent, before=before, after=after)
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
@@ -121,9 +120,7 @@ class SortedDim(DerivedDim):
     parent: Dim
 
     def __new__(cls, parent: Dim) -> Any:
-        dim = cls._intern((parent,), parent.name)
-        dim.parent = parent
-        return dim._settled()
+        return cls._intern((parent,), parent.name, parent=parent)
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:

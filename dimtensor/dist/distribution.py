@@ -112,7 +112,7 @@ class Distribution(Spelled, ABC):
 
     @property
     def _nodes(self) -> list[Node]:
-        return [tensor.node for tensor in self.parameters.values()]
+        return [node for _, node in self._shown()]
 
     @abstractmethod
     def logp(self, x: Any) -> DimTensor:
@@ -340,6 +340,9 @@ class TableDistribution(Distribution):
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return {name: wrap(node) for name, node in self._given.items()}
+
+    def _shown(self) -> list[tuple[str, Node]]:
+        return list(self._given.items())
 
     @property
     def dims(self) -> Dims:

@@ -100,7 +100,7 @@ def _hidden(d: Distribution) -> Dims:
 
 
 def _dims_of_parameters(d: Distribution) -> Dims:
-    return tuple(dict.fromkeys(dim for x in d.parameters.values() for dim in x.dims))
+    return tuple(dict.fromkeys(dim for _, x in d._shown() for dim in x.dims))
 
 
 def _emptied(value: Any, nodes: dict[Node, int]) -> Any:
@@ -109,7 +109,10 @@ def _emptied(value: Any, nodes: dict[Node, int]) -> Any:
     if isinstance(value, Node):
         return Slot((nodes.setdefault(value, len(nodes)), "node"))
     if isinstance(value, TableDistribution):
-        given = [(name, _emptied(tensor, nodes)) for name, tensor in value.parameters.items()]
+        given = [
+            (name, Slot((nodes.setdefault(node, len(nodes)), "tensor")))
+            for name, node in value._shown()
+        ]
         return Fields((TableDistribution, value.name, *given))
     if isinstance(value, (Distribution, Support)):
         given = [(name, _emptied(x, nodes)) for name, x in vars(value).items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, NoAttributeError, build_message
 from dimtensor.graph.lines import Line, Place, line_at, place_outside
+from dimtensor.interning import Interned
 
 if TYPE_CHECKING:
     from dimtensor.graph.kind import Kind
 
-_interned: weakref.WeakValueDictionary[tuple, Node] = weakref.WeakValueDictionary()
+_interned: Interned[Node] = Interned()
 _serial = itertools.count()
 _recorded: ContextVar[tuple[set[Node], ...]] = ContextVar("recorded", default=())
 
@@ -42,7 +42,7 @@ class _Fields:
     """What a node has, while it is being made."""
 
     __slots__ = (
-        "__weakref__", "asked", "attrs", "categories", "dims", "dtype", "handle", "inputs", "kind",
+        "__weakref__", "asked", "attrs", "beside", "categories", "dims", "dtype", "inputs", "kind",
         "place", "serial",
     )  # fmt: skip
 
@@ -54,7 +54,7 @@ class _Fields:
     categories: Dim | None
     serial: int
     asked: int
-    handle: Any
+    beside: dict[Any, Any]
     place: Place | None
 
 
@@ -177,7 +177,8 @@ def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
     if known.commutes(attrs):
         inputs = tuple(sorted(inputs, key=_serial_of))
     key = (kind, inputs, attrs)
-    node = _interned.get(key)
+    found = _interned.refs.get(key)
+    node = None if found is None else found()
     if node is None:
         node = _new(known, key)
     for nodes in _recorded.get():
@@ -207,14 +208,18 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     node.dtype = dtype
     node.categories = categories
     node.serial = node.asked = next(_serial)
-    node.handle = None
+    node.beside = {}
     node.place = place_outside()
     node.__class__ = Node  # from now on it can be read alone
-    return _interned.setdefault(key, cast("Node", node))
+    return _interned.add(key, cast("Node", node))
 
 
-# what is told later: a tensor that refers to the node, and of a node before it a line and a number
-set_handle: Callable[[Node, Any], None] = vars(_Fields)["handle"].__set__
+def alive() -> Iterator[Node]:
+    """All nodes that something holds."""
+    return iter(_interned)
+
+
+# what is told later of a node: the line and the number of a node before it
 _set_place: Callable[[Node, Place | None], None] = vars(_Fields)["place"].__set__
 _set_asked: Callable[[Node, int], None] = vars(_Fields)["asked"].__set__
 

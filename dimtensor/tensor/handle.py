@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
-from dimtensor.graph.node import set_handle
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
+from dimtensor.interning import first_alive, remove_if_dead
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
@@ -119,12 +120,22 @@ class TensorHandle:
 
 def wrap(node: Node) -> DimTensor:
     """The dims-tensor of a node."""
-    handle = node.handle
-    if handle is None:
-        handle = object.__new__(TensorHandle._class)
-        handle.node = node
-        set_handle(node, handle)
-    return handle
+    beside = node.beside
+    found = beside.get(_HANDLE)
+    if found is not None:
+        handle = found()
+        if handle is not None:
+            return handle
+        remove_if_dead(beside, _HANDLE)
+    handle = object.__new__(TensorHandle._class)
+    handle.node = node
+    own = ref(handle)
+    found = beside.setdefault(_HANDLE, own)
+    return handle if found is own else first_alive(beside, _HANDLE, own, handle)
+
+
+# the key of the weak reference from a node to its tensor, which holds the node
+_HANDLE = "handle"
 
 
 def constant(value: Any, dtype: str | None = None) -> Node:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import DimError, DtypeError, GraphError, LabelError, build_message, listing
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.beside import Beside
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.handle import TensorHandle, wrap
@@ -31,7 +31,7 @@ _GLANCE, _GLANCE_NODES = 200_000, 100
 # a loop runs its body once for every step; their number may be known to nobody
 _LOOPS = {"loop": 1_000}
 
-_seen: WeakKeyDictionary[Node, Any] = WeakKeyDictionary()
+_seen: Beside[xr.DataArray] = Beside()
 
 
 class ValuesMixin(TensorHandle):
@@ -326,8 +326,7 @@ def glance(node: Node) -> xr.DataArray | None:
         return kept
     if not is_soon_computed(node):
         return None
-    value = _seen[node] = function([], wrap(node), "python")()
-    return value
+    return _seen.add(node, function([], wrap(node), "python")())
 
 
 def is_soon_computed(node: Node) -> bool:

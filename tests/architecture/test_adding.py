@@ -104,9 +104,7 @@ def twice() -> Iterator[type[DerivedDim]]:
         parent: Dim
 
         def __new__(cls, parent: Dim) -> Any:
-            dim = cls._intern((parent,), parent.name)
-            dim.parent = parent
-            return dim._settled()
+            return cls._intern((parent,), parent.name, parent=parent)
 
         @classmethod
         def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:

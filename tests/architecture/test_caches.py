@@ -51,7 +51,7 @@ def unregistered(name, text):
         if not isinstance(target, ast.Name) or not target.id.startswith("_"):
             continue
         value = ast.unparse(node.value) if node.value is not None else ""
-        if value not in ("{}", "OrderedDict()", "weakref.WeakKeyDictionary()"):
+        if value not in ("{}", "OrderedDict()"):
             continue
         cleared = f"clears({target.id}.clear)" in text or f"    {target.id}.clear()" in text
         if not cleared and name not in TABLES:
@@ -171,7 +171,7 @@ def test_plans_of_one_node_are_few():
     node = (dt.tensor("x", dims=[a, b]) * 7.0).node
     orders = {str(plan_axes([node], {a: n, b: 50})) for n in range(100)}
     assert orders == {"a < b", "b < a"}
-    assert len(_plans[node]) <= _PLANS_OF_A_NODE
+    assert len(_plans.get(node)) <= _PLANS_OF_A_NODE
 
 
 @pytest.mark.parametrize("kind", ["array on a device", "labels of an index"])

@@ -22,6 +22,7 @@ LIBRARIES = ("pytensor", "numba", "jax", "nutpie", "llvmlite", "numpy", "scipy",
 
 # module, name in it (with dots for attributes), and where it is used
 NAMES = [
+    ("_weakref", "_remove_dead_weakref", "interning"),
     ("pytensor.graph.replace", "_vectorize_node", "upstream/pytensor"),
     ("pytensor.tensor.blockwise", "Blockwise._create_dummy_core_node", "upstream/pytensor"),
     ("pytensor.tensor.utils", "_parse_gufunc_signature", "upstream/pytensor"),

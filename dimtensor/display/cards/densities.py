@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dimtensor.caches import bounded, clears
+from dimtensor.caches import bounded
 from dimtensor.dims import Dim
 from dimtensor.display.html import Html
 from dimtensor.errors import DimtensorError
+from dimtensor.graph.beside import Beside
 from dimtensor.tensor.evaluate import function
 from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.values import is_soon_computed
@@ -48,8 +48,7 @@ class Curve(NamedTuple):
 
 
 # those whose parameters are computed from data go with them
-_of_data: WeakKeyDictionary[Node, Curve | None] = WeakKeyDictionary()
-clears(_of_data.clear)
+_of_data: Beside[Curve | None] = Beside()
 
 
 def curve_of(node: Node) -> Curve | None:
@@ -58,8 +57,8 @@ def curve_of(node: Node) -> Curve | None:
     if all(x.kind == "constant" for x in inputs):
         return _of_numbers(law, inputs)
     if node not in _of_data:
-        _of_data[node] = curve(law.of(inputs))
-    return _of_data[node]
+        _of_data.set(node, curve(law.of(inputs)))
+    return _of_data.get(node)
 
 
 @bounded(256)

@@ -1,6 +1,6 @@
 """Names of composed operations: a mean is a quotient of sums in the graph, and prints as a mean.
 
-A table beside the graph, kept as long as its nodes are. Nothing that is computed, compared or
+Kept beside the nodes, as long as these are. Nothing that is computed, compared or
 compiled looks at it.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from dimtensor.dims import Dim
+from dimtensor.graph.beside import Beside
 from dimtensor.graph.node import Node
 
 # what else is given, arrays say, is not kept for its sake
@@ -35,7 +35,7 @@ class Words(NamedTuple):
     options: tuple[tuple[str, Any], ...]
 
 
-_said: WeakKeyDictionary[Node, Words] = WeakKeyDictionary()
+_said: Beside[Words] = Beside(clear=False)
 
 
 def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
@@ -70,7 +70,7 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
         elif value is not None and value is not False:
             plain.append((key, value if isinstance(value, _PLAIN) else ...))
     if node.kind not in _PRIMITIVE and all(node is not x for _, x in given):
-        _said[node] = Words(name, tuple(given), tuple(plain))
+        _said.set(node, Words(name, tuple(given), tuple(plain)))
     return result
 
 
@@ -86,7 +86,7 @@ def carry(old: Node, new: Node, mapping: Mapping[Node, Node]) -> None:
         return
     operands = tuple((role, mapping.get(x)) for role, x in words.operands)
     if all(x is not None and x is not new for _, x in operands):
-        _said[new] = words._replace(operands=operands)  # type: ignore[arg-type]
+        _said.set(new, words._replace(operands=operands))  # type: ignore[arg-type]
 
 
 def listed(nodes: Sequence[Node]) -> list[tuple[int, str, tuple[tuple[str, int], ...], tuple]]:
@@ -105,4 +105,4 @@ def restore(nodes: Sequence[Node], entries: Sequence[tuple]) -> None:
     """Take up words that were listed."""
     for at, name, operands, options in entries:
         given = tuple((role, nodes[place]) for role, place in operands)
-        _said.setdefault(nodes[at], Words(name, given, options))
+        _said.add(nodes[at], Words(name, given, options))

@@ -11,13 +11,11 @@ for each other, and lengths only by their ranks.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from dimtensor.caches import clears
 from dimtensor.dims import ConcatDim, Dim, Dims
 from dimtensor.graph import Node
+from dimtensor.graph.beside import Beside
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.layout.canonical_order import Roles, in_order
 from dimtensor.lower.layout.preferences import Preference, preferences
@@ -75,9 +73,8 @@ class AxisOrder:
 
 
 # plans by the youngest output, which no dim refers to, then by all outputs
-_plans: weakref.WeakKeyDictionary[Node, dict[tuple, AxisOrder]] = weakref.WeakKeyDictionary()
+_plans: Beside[dict[tuple, AxisOrder]] = Beside()
 _PLANS_OF_A_NODE = 16  # each for other outputs, or other lengths
-clears(_plans.clear)
 
 
 def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None) -> AxisOrder:
@@ -105,8 +102,8 @@ def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None)
     if not roots:
         return AxisOrder({})
     lengths = lengths or {}
-    known = _plans.setdefault(max(roots, key=lambda node: node.serial), {})
-    key: tuple[Any, ...] = (tuple(map(weakref.ref, roots)), tuple(lengths.items()))
+    known = _plans.add(max(roots, key=lambda node: node.serial), {})
+    key = (tuple([node.serial for node in roots]), tuple(lengths.items()))
     plan = known.get(key)
     if plan is None:
         if len(known) >= _PLANS_OF_A_NODE:

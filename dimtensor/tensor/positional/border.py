@@ -5,7 +5,6 @@ An input is the same PyTensor variable whatever expression it is lowered in.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
 from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
+from dimtensor.graph.beside import WeaklyBeside
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.lower import AxisOrder, Lowering, transpose
 from dimtensor.lower.border import named_variable, roots_of, stand_for, without_assertions
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # canonical order, so that an input is the same variable whatever expression it is in
 _ORDER = AxisOrder.canonical()
-_variables: weakref.WeakValueDictionary[Node, Any] = weakref.WeakValueDictionary()
+_variables: WeaklyBeside[Any] = WeaklyBeside()
 
 
 def input_variable(node: Node, axes: Dims) -> Any:
@@ -47,7 +47,7 @@ def input_variable(node: Node, axes: Dims) -> Any:
             shape = tuple(dim.length for dim in axes)
             variable = named_variable(node.name, node.dtype, shape)
             stand_for(variable, node)
-        _variables[node] = variable
+        variable = _variables.add(node, variable)
     return variable
 
 

@@ -37,7 +37,7 @@ def effect():
 def forged(like: Node, **fields) -> Node:
     """A node with some fields wrong, as no function of the package makes it."""
     node = object.__new__(Node)
-    for slot in ("kind", "inputs", "attrs", "dims", "dtype", "categories", "serial", "handle"):
+    for slot in ("kind", "inputs", "attrs", "dims", "dtype", "categories", "serial", "beside"):
         object.__setattr__(node, slot, fields.get(slot, getattr(like, slot)))
     if "serial" not in fields:
         object.__setattr__(node, "serial", dt.scalar().node.serial + 1)
