@@ -175,7 +175,7 @@ TABLE = (
     ),
     Spelling(
         "model",
-        "summary plot_trace fit",
+        "summary plot_trace fit posterior trace idata",
         "",
         "`post = fit.sample()`, of `fit = model.observe({y: values})`",
     ),

@@ -380,6 +380,13 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     """
     import pandas as pd
 
+    if not isinstance(dim, Dim):
+        raise DimError(
+            build_message(
+                f"fourier takes a dim, whose labels come round, not a {type(dim).__name__}",
+                hint="dt.sin(2 * np.pi * x / period) is one column of a tensor x",
+            )
+        )
     labels = dim_labels(dim)
     if labels is not None and labels.family == "number":
         where = labels.values.astype(float)

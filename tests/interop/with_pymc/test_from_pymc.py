@@ -652,3 +652,40 @@ def test_rows_stand_for_distributions(name):
     found = ours.logp(dt.data(values, dims=k)).eval(backend="python")
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert isinstance(ours, dist.Distribution)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("at", [-0.3, 0.4])
+def test_branches_of_ifelse(outputs, at):
+    from pytensor.conditional import ifelse
+
+    with pm.Model() as theirs:
+        a = pm.Normal("a")
+        branches = [[a, a * 2.0], [a * 3.0, a * 4.0]]
+        chosen = ifelse(a > 0, *(branch[:outputs] for branch in branches))
+        pm.Normal("y", sum(chosen), 1.0, observed=1.0)
+    ours = read(theirs)
+    mean = (at if at > 0 else 3 * at) + (outputs > 1) * (2 * at if at > 0 else 4 * at)
+    np.testing.assert_allclose(ours.logp({"a": at})["y"], stats.norm.logpdf(1.0, mean))
+    # each draw has a branch of its own
+    draws = xr.Dataset({"a": (("chain", "draw"), [[at, -at, 0.1]])})
+    means = [(x if x > 0 else 3 * x) + (outputs > 1) * (2 * x if x > 0 else 4 * x)
+             for x in (at, -at, 0.1)]  # fmt: skip
+    np.testing.assert_allclose(ours.logp(draws)["y"][0], stats.norm.logpdf(1.0, means))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", LONG_JAX)
+def test_branches_of_ifelse_with_vectors(backend):
+    from pytensor.conditional import ifelse
+
+    with pm.Model() as theirs:
+        a = pm.Normal("a", shape=3)
+        u, v = ifelse(a.sum() > 0, [a, a[:2]], [a * 3.0, a[1:] * 4.0])
+        pm.Normal("y", u, 1.0, observed=np.ones(3))
+        pm.Normal("z", v, 1.0, observed=np.zeros(2))
+    for at in ([-0.3, 0.1, 0.05], [0.3, 0.1, 0.05]):
+        at = np.array(at)
+        expected = float(theirs.compile_logp()({"a": at}))
+        found = dt.from_pymc(theirs, backend=backend).log_density().logp(at)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
