@@ -70,7 +70,7 @@ def when_gone(x: object, *calls: Callable[[], object]) -> None:
     """
     reference = _Reference(x, _forget)
     forget = partial(_watched.pop, id(reference), None)
-    call: Callable[[Callable[[], object]], object] = operator.call
+    call: Callable[[Any], object] = operator.call
     reference.forget = partial(deque, map(call, (*calls, forget)), 0)
     _watched[id(reference)] = reference
 

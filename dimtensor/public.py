@@ -69,8 +69,6 @@ from dimtensor.tensor.control.associative import associative_scan as associative
 from dimtensor.tensor.control.branches import if_else as if_else
 from dimtensor.tensor.control.each import filter as filter
 from dimtensor.tensor.control.each import map as map
-from dimtensor.tensor.control.lags import lag as lag
-from dimtensor.tensor.control.lags import lead as lead
 from dimtensor.tensor.control.lags import push as push
 from dimtensor.tensor.control.loops import cumulate as cumulate
 from dimtensor.tensor.control.loops import reduce as reduce
@@ -117,17 +115,8 @@ from dimtensor.tensor.inputs import scalar as scalar
 from dimtensor.tensor.inputs import tensor as tensor
 from dimtensor.tensor.joining import concat as concat
 from dimtensor.tensor.joining import stack as stack
-from dimtensor.tensor.linalg import cholesky as cholesky
-from dimtensor.tensor.linalg import det as det
 from dimtensor.tensor.linalg import diagonal as diagonal
-from dimtensor.tensor.linalg import eigh as eigh
-from dimtensor.tensor.linalg import inv as inv
 from dimtensor.tensor.linalg import kron as kron
-from dimtensor.tensor.linalg import qr as qr
-from dimtensor.tensor.linalg import slogdet as slogdet
-from dimtensor.tensor.linalg import solve as solve
-from dimtensor.tensor.linalg import solve_triangular as solve_triangular
-from dimtensor.tensor.linalg import svd as svd
 from dimtensor.tensor.linalg import trace as trace
 from dimtensor.tensor.linalg.contract import dot as dot
 from dimtensor.tensor.positional.apply import apply as apply

@@ -40,7 +40,7 @@ def eruptions() -> tuple[dt.Model, pd.DataFrame]:
     spread = dt.rv("spread", dist.HalfNormal(scale), dims=pairs)
     share = dt.rv("share", dist.Beta(2, 2))
     chances = dt.stack([share, 1 - share], kind)
-    which = dt.rv("which", dist.Categorical(chances, over=kind), dims=eruption)
+    which = dt.rv("which", dist.Categorical(chances, dim=kind), dims=eruption)
     seen = dt.rv("seen", dist.Normal(mean.sel(kind=which), spread.sel(kind=which)))
     values = (("eruption", "measure"), data[["duration", "waiting"]].to_numpy())
     return dt.Model(seen, mean).observe({seen: values}).marginalize(which), data
@@ -53,10 +53,10 @@ def earthquakes() -> tuple[dt.Model, pd.Series]:
     after = state.rename("after")
     stays = dt.where(dt.arange(state) == dt.arange(after), 8.0, 1.0)
 
-    level = dt.rv("level", dist.ordered(dist.Normal(3.0, 0.5), over=state))
+    level = dt.rv("level", dist.ordered(dist.Normal(3.0, 0.5), dim=state))
     rate = dt.named("rate", dt.exp(level))
-    move = dt.rv("move", dist.Dirichlet(stays, over=after))
-    time = dt.rv("time", dist.MarkovChain(dt.full(state, 1 / 3), move, over=year))
+    move = dt.rv("move", dist.Dirichlet(stays, dim=after))
+    time = dt.rv("time", dist.MarkovChain(dt.full(state, 1 / 3), move, dim=year))
     count = dt.rv("count", dist.Poisson(rate.sel(state=time)))
     return dt.Model(count, rate).observe({count: counts.to_numpy()}).marginalize(time), counts
 
@@ -84,7 +84,7 @@ def dippers() -> tuple[dt.Model, pd.DataFrame]:
     start = dt.stack([first, 1 - first], fate)
     move = dt.stack([dt.stack([lives, 1 - lives], after), dt.data([0.0, 1.0], dims=after)], fate)
     is_alive = dt.data([1.0, 0.0], dims=fate)
-    bird = dt.rv("bird", dist.MarkovChain(start, move, over=later))
+    bird = dt.rv("bird", dist.MarkovChain(start, move, dim=later))
     seen = dt.rv("seen", dist.Bernoulli(is_alive.sel(fate=bird) * sight))
     fit = dt.Model(seen).observe({seen: (("release", "later"), seen_in)}, missing="drop")
     return fit.marginalize(bird), rows

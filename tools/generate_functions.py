@@ -112,11 +112,9 @@ def render() -> str:
     from dimtensor.graph.optable import rows
 
     table = rows("elemwise")
-    public = sorted((n for row in table for n in (row.name, *row.aliases.split())), key=_natural)
+    public = sorted((row.name for row in table), key=_natural)
     source = HEADER.replace("{names}", "".join(f'    "{name}",\n' for name in public))
     source += "".join(_function(row) for row in table)
-    aliases = [(alias, row.name) for row in table for alias in row.aliases.split()]
-    source += "\n\n" + "".join(f"{alias} = {name}\n" for alias, name in aliases)
     ast.parse(source)
     return source
 

@@ -97,7 +97,7 @@ def node_cost(node: Node, fused: bool = True) -> Cost:
     >>> import dimtensor as dt
     >>> i, j, k = dt.Dim("i"), dt.Dim("j"), dt.Dim("k")
     >>> x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
-    >>> product = node_cost(dt.dot(x, y, dims=k).node)
+    >>> product = node_cost(dt.dot(x, y, dim=k).node)
     >>> print(product.flops, "|", product.read, "|", product.written)
     2·i·j·k | 8·i·k + 8·j·k | 8·i·j
     """

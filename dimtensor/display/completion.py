@@ -28,7 +28,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 _OFFERED, _SEARCHED = 300, 200_000
 # methods whose values are labels, and arguments that are dims
 _BY_LABEL = frozenset({"sel", "drop_sel", "reindex", "interp"})
-_DIMS = frozenset({"dim", "dims", "old", "over", "indexers", "names", "labels", "key"})
+_DIMS = frozenset({"dim", "dims", "old", "indexers", "names", "labels", "key"})
 _EXPRESSION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^\[\]]*\])*\s*$")
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*")
 _COMPARED = re.compile(r"([A-Za-z_][\w.]*)\s*[=!]=\s*$")

@@ -200,9 +200,9 @@ def _written(words: Words) -> Parts:
     if len(words.operands) > _OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     for key, value in words.options:
-        if key == "over":  # without dims over all
+        if key == "dim" and not isinstance(value, Dim):  # without dims over all
             if value and not _over_all(value, words):
-                parts.append(f", over={{{', '.join(dim.short for dim in value)}}}")
+                parts.append(f", dim={{{', '.join(dim.short for dim in value)}}}")
         else:
             parts.append(f", {key}={_option(value)}" if key else f", {_option(value)}")
     return _call(words.name, parts)

@@ -73,7 +73,7 @@ def dprint(x: Any, file: IO[str] | str | None = None, layout: bool = False) -> s
     nodes:
       a  = input                      {country: 2} float64
       %0 = exp(a)                     {country: 2} float64
-      %1 = sum(%0, over={country})    {}           float64
+      %1 = sum(%0, dim={country})    {}           float64
     outputs: %1
     """
     nodes = nodes_of(x)

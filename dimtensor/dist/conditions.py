@@ -78,7 +78,7 @@ def beside(exceptions: Any, conditions: Sequence[Condition]) -> list[Condition]:
     return [Condition(exceptions | one.holds, one.otherwise) for one in conditions]
 
 
-def any_of(parts: Sequence[Sequence[Condition]], over: Any) -> list[Condition]:
+def any_of(parts: Sequence[Sequence[Condition]], dim: Any) -> list[Condition]:
     """The conditions of one of several parts hold, which may be one for each position of a dim."""
     found: Any = None
     otherwise = _OUTSIDE
@@ -89,7 +89,7 @@ def any_of(parts: Sequence[Sequence[Condition]], over: Any) -> list[Condition]:
             otherwise = one.otherwise
         if here is None:
             return []
-        here = here.any(over) if over in here.dims else here
+        here = here.any(dim) if dim in here.dims else here
         found = here if found is None else found | here
     return [Condition(found, otherwise)]
 

@@ -42,7 +42,7 @@ def refusal(d: Distribution, given: Given) -> GraphError:
     )
 
 
-def known_start(d: Distribution, given: Given, over: Dim) -> tuple[DimTensor, int]:
+def known_start(d: Distribution, given: Given, dim: Dim) -> tuple[DimTensor, int]:
     """Where elements of a series are known, along its dim, and how many of them there are.
 
     Raises
@@ -50,18 +50,18 @@ def known_start(d: Distribution, given: Given, over: Dim) -> tuple[DimTensor, in
     GraphError
         If others than the first elements are known, or another dim is asked about.
     """
-    if set(given.at) != {over}:
+    if set(given.at) != {dim}:
         raise refusal(d, given)
-    positions = given.at[over]
+    positions = given.at[dim]
     if positions != tuple(range(len(positions))):
         raise GraphError(
             build_message(
-                f"{d.name} goes on after its known elements: they come first along {over.short}",
+                f"{d.name} goes on after its known elements: they come first along {dim.short}",
                 [("known positions", listing(list(map(str, positions))))],
                 "new labels stand behind those that there are, in their order",
             )
         )
-    return arange(over) < len(positions), len(positions)
+    return arange(dim) < len(positions), len(positions)
 
 
 def known_or(known: Any, drawn: DimTensor) -> DimTensor:

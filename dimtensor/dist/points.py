@@ -97,7 +97,7 @@ class Interpolated(VectorDistribution):
         Increasing along a dim.
     pdf_points : DimTensor
         The density there, up to a factor; 0 or above.
-    over : Dim or str, optional
+    dim : Dim or str, optional
         The dim of the points, needed where they have others.
 
     Raises
@@ -117,23 +117,21 @@ class Interpolated(VectorDistribution):
     (0.125, 1.0)
     """
 
-    def __init__(self, x_points: Any, pdf_points: Any, over: Dim | str | None = None):
+    def __init__(self, x_points: Any, pdf_points: Any, dim: Dim | str | None = None):
         dims: Dims = x_points.dims if isinstance(x_points, TensorHandle) else ()
-        if over is None and len(dims) != 1:
+        if dim is None and len(dims) != 1:
             raise InputError(
-                f"Interpolated: the points have {len(dims)} dims; over=... names that along which "
+                f"Interpolated: the points have {len(dims)} dims; dim=... names that along which "
                 "they increase"
             )
-        self.over = dims[0] if over is None else find_dim(dims, over, "Interpolated")
+        self.dim = dims[0] if dim is None else find_dim(dims, dim, "Interpolated")
         given = {"x_points": (x_points, "real"), "pdf_points": (pdf_points, "not negative")}
-        super().__init__("Interpolated", given, (), Integers(0, 0), (self.over,))
+        super().__init__("Interpolated", given, (), Integers(0, 0), (self.dim,))
         points = self._parameters["x_points"]
         if points.node.kind == "data":
-            axis = points.node.dims.index(self.over)
+            axis = points.node.dims.index(self.dim)
             if (np.diff(np.asarray(points.node.attrs.values), axis=axis) <= 0).any():
-                raise InputError(
-                    "Interpolated: the points do not increase along " + self.over.short
-                )
+                raise InputError("Interpolated: the points do not increase along " + self.dim.short)
         first, last = self._ends
         self._support = Bounded(first, last)
         self.discrete = False
@@ -141,13 +139,13 @@ class Interpolated(VectorDistribution):
     @property
     def _ends(self) -> tuple[DimTensor, DimTensor]:
         points = self._values["x_points"]
-        return points.isel({self.over: 0}), points.isel({self.over: -1})
+        return points.isel({self.dim: 0}), points.isel({self.dim: -1})
 
     def _pieces(self, p: Any) -> tuple[Any, Any, Any, Any]:
         """Left ends, widths, and densities at both ends of all pieces, up to a factor."""
         at, density = p["x_points"], p["pdf_points"]
-        left, right = later_than(at, self.over, 1, by=1), later_than(at, self.over, 1)
-        low, high = later_than(density, self.over, 1, by=1), later_than(density, self.over, 1)
+        left, right = later_than(at, self.dim, 1, by=1), later_than(at, self.dim, 1)
+        low, high = later_than(density, self.dim, 1, by=1), later_than(density, self.dim, 1)
         return left, right - left, low, high
 
     def _piece_of(self, below: Any, *values: Any) -> tuple[Any, ...]:

@@ -83,7 +83,7 @@ def explain(
     >>> import dimtensor as dt
     >>> i, j, k = dt.Dim("i"), dt.Dim("j"), dt.Dim("k")
     >>> x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
-    >>> found = dt.explain(dt.exp(dt.dot(x, y, dims=k)), {"i": 1000, "j": 2000, "k": 30})
+    >>> found = dt.explain(dt.exp(dt.dot(x, y, dim=k)), {"i": 1000, "j": 2000, "k": 30})
     >>> print(found.value.total("flops"), "=", found.flops)
     2·i·j·k + 10·i·j = 140000000
     >>> print(found.value.peak, "=", found.peak)

@@ -75,7 +75,7 @@ def levels(number: int) -> Checkpoints:
     >>> x = dt.data(np.linspace(0.0, 1.0, 100), dims=dt.Dim("time", length=100))
     >>> a = dt.scalar("a")
     >>> last = dt.reduce(
-    ...     lambda s, x: dt.sin(a * s) + x, 0.0, x, over="time", checkpoint=dt.levels(2)
+    ...     lambda s, x: dt.sin(a * s) + x, 0.0, x, dim="time", checkpoint=dt.levels(2)
     ... )
     >>> slope = dt.grad(last, a)  # stores 20 states
     """
@@ -117,7 +117,7 @@ def states(number: int) -> Checkpoints:
     >>> import dimtensor as dt
     >>> n, a = dt.Dim("time", length=10_000), dt.scalar("a")
     >>> x = dt.tensor("x", dims=n)
-    >>> last = dt.reduce(lambda s, x: dt.sin(a * s) + x, 0.0, x, over=n, checkpoint=dt.states(500))
+    >>> last = dt.reduce(lambda s, x: dt.sin(a * s) + x, 0.0, x, dim=n, checkpoint=dt.states(500))
     >>> slope = dt.grad(last, a)
     """
     if not _is_whole(number) or number < 1:

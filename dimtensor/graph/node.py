@@ -85,7 +85,7 @@ class Node(_Fields):
     >>> import dimtensor as dt
     >>> node = (2.0 * dt.tensor("x", dims=dt.Dim("k"))).sum().node
     >>> node.operation, node.options
-    ('sum', {'over': '{k}'})
+    ('sum', {'dim': '{k}'})
     >>> [(one.operation, one.name, one.value) for one in dt.walk(node)]
     [('constant', None, 2.0), ('input', 'x', None), ('multiply', None, None), ('sum', None, None)]
     """

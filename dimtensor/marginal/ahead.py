@@ -83,7 +83,7 @@ def _of_states(chain: Chain) -> DimTensor:
         added = _total(chain, after)
         return after - added, added
 
-    late = scan(step, start, sequences or None, over=chain.following)[1]
+    late = scan(step, start, sequences or None, dim=chain.following)[1]
     return _along(chain, early, late)
 
 

@@ -283,7 +283,7 @@ def forward(chain: Chain, merge: Merge, keep: bool = False) -> tuple[DimTensor, 
         after, _ = step_tables(chain, state.node, here, same, merge)
         return wrap(after), (state if keep else None)
 
-    return scan(step, start, sequences or None, over=chain.following)
+    return scan(step, start, sequences or None, dim=chain.following)
 
 
 # -- finding chains --------------------------------------------------------------------------------

@@ -342,7 +342,7 @@ def marginalize(
     >>> mean = dt.data([0.0, 5.0], dims=kind)
     >>> y = dt.data([0.1, 4.9, 5.2], dims=obs)
     >>> weights = dt.data([0.5, 0.5], dims=kind)
-    >>> prior = dist.Categorical(weights, over=kind).logp(z)
+    >>> prior = dist.Categorical(weights, dim=kind).logp(z)
     >>> likelihood = dist.Normal(mean.sel(kind=z), 1.0).logp(y)
     >>> logp = dt.marginalize({"z": prior, "y": likelihood}, z)
     >>> float(logp.eval().round(4))

@@ -134,7 +134,7 @@ def through(chain: Chain) -> DimTensor | None:
         here = [Scaled(*x) for x in (xs or {}).values()]
         return _after(chain, [Scaled(*before), *here, *known])[:2], None
 
-    (mantissa, level), _ = scan(step, state[:2], elements or None, over=chain.following)
+    (mantissa, level), _ = scan(step, state[:2], elements or None, dim=chain.following)
     return Scaled(mantissa, level).log()
 
 

@@ -253,7 +253,7 @@ class Backwards:
 
         start = {key_of_lag(lag): _over(final[lag], chain.batch) for lag in kept}
         xs = {"tables": sequences, "before": before, "noise": noise}
-        return scan(step, start, xs, over=following, reverse=True)
+        return scan(step, start, xs, dim=following, reverse=True)
 
     def _whole(
         self,

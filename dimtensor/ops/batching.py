@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pytensor.tensor as pt
-from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import toposort
 from pytensor.tensor.blockwise import Blockwise
@@ -43,42 +41,8 @@ def _batched_node(node: Apply, inputs: Sequence[Variable]) -> Sequence[Variable]
         return [_reshaped(node, inputs[0])]
     if isinstance(node.op, (Shape, Shape_i)):
         return [_length(node, inputs[0])]
-    if isinstance(node.op, IfElse):
-        chosen = _chosen(node, inputs)
-        if chosen is not None:
-            return chosen
     found = vectorize_node(node.op, node, *inputs)
     return found.outputs if isinstance(found, Apply) else found
-
-
-def _chosen(node: Apply, inputs: Sequence[Variable]) -> Sequence[Variable] | None:
-    """Outputs of PyTensor's `ifelse`; None where branches have other shapes than each other.
-
-    Where each element of the batch has its own condition, or one branch alone has its axes,
-    elements are chosen from both branches.
-    """
-    condition, *given = inputs
-    n = node.op.n_outs
-    pairs = list(zip(given[:n], given[n:], strict=True))
-    cores = [getattr(v.type, "ndim", 0) for v in node.outputs]
-    if not condition.type.ndim and all(
-        one.type.ndim == other.type.ndim
-        and one.type.shape[: one.type.ndim - core] == other.type.shape[: one.type.ndim - core]
-        for (one, other), core in zip(pairs, cores, strict=True)
-    ):
-        return node.op(*inputs, return_list=True)
-    before = node.inputs[1:]
-    if any(
-        None not in lengths and len(set(lengths)) > 1
-        for one, other in zip(before[:n], before[n:], strict=True)
-        for lengths in zip(one.type.shape, other.type.shape, strict=True)
-    ):
-        return None
-    own = range(condition.type.ndim)
-    return [
-        pt.switch(condition.dimshuffle(*own, *["x"] * core), one, other)
-        for (one, other), core in zip(pairs, cores, strict=True)
-    ]
 
 
 def _length(node: Apply, x: Variable) -> Variable:

@@ -149,7 +149,7 @@ class Arrangements(Draws):
         return codes.as_labels(dim), rng
 
     def multinomial(
-        self: G, n: Any, pvals: DimTensor, over: Dim | str, dims: DimsLike | None = None
+        self: G, n: Any, pvals: DimTensor, dim: Dim | str, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """How many of `n` fall into each category.
 
@@ -159,7 +159,7 @@ class Arrangements(Draws):
             Not negative.
         pvals : DimTensor
             Probabilities along the dim of categories; their sum is one.
-        over : Dim or str
+        dim : Dim or str
             That dim.
         dims : Dim, str or sequence of them, optional
             Dims of the draws beside those of the parameters and of the generator.
@@ -175,18 +175,18 @@ class Arrangements(Draws):
         >>> import dimtensor as dt
         >>> kind = dt.Dim("kind", coords=["cat", "dog", "fish"])
         >>> p = dt.data([0.2, 0.3, 0.5], dims=kind)
-        >>> x, rng = dt.random.generator(1).multinomial(10, p, over=kind)
+        >>> x, rng = dt.random.generator(1).multinomial(10, p, dim=kind)
         >>> x.values.tolist()
         [2, 5, 3]
         """
         shares = wrap(as_node(pvals, what="multinomial: pvals"))
-        dim = find_dim(shares.dims, over, "multinomial")
+        dim = find_dim(shares.dims, dim, "multinomial")
         found, rng = self._draw("multinomial", [n, shares], dims, event=dim)
         fine = (shares >= 0).all(dim) & (absolute(shares.sum(dim) - 1) <= 1e-8)
         return check(fine, "multinomial: probabilities are not negative and sum to one", found), rng
 
     def multivariate_hypergeometric(
-        self: G, colors: DimTensor, nsample: Any, over: Dim | str, dims: DimsLike | None = None
+        self: G, colors: DimTensor, nsample: Any, dim: Dim | str, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """How many of each color are in a sample without replacement.
 
@@ -196,7 +196,7 @@ class Arrangements(Draws):
             How many there are, along the dim of colors; fewer than 10**9 in all.
         nsample : DimTensor or int
             How many are drawn.
-        over : Dim or str
+        dim : Dim or str
             The dim of colors.
         dims : Dim, str or sequence of them, optional
             Dims of the draws beside those of the parameters and of the generator.
@@ -212,20 +212,20 @@ class Arrangements(Draws):
         >>> import dimtensor as dt
         >>> color = dt.Dim("color", coords=["red", "green", "blue"])
         >>> urn = dt.data([8, 3, 5], dims=color)
-        >>> x, rng = dt.random.generator(1).multivariate_hypergeometric(urn, 6, over=color)
+        >>> x, rng = dt.random.generator(1).multivariate_hypergeometric(urn, 6, dim=color)
         >>> int(x.sum())
         6
         """
         name = "multivariate_hypergeometric"
         counts = wrap(as_node(colors, what=f"{name}: colors"))
-        dim = find_dim(counts.dims, over, name)
+        dim = find_dim(counts.dims, dim, name)
         found, rng = self._draw(name, [counts, nsample], dims, event=dim)
         total = counts.sum(dim)
         fine = (counts >= 0).all(dim) & (total < 10**9) & (nsample <= total)
         return check(fine, f"{name}: there are as many as are drawn", found), rng
 
     def dirichlet(
-        self: G, alpha: DimTensor, over: Dim | str, dims: DimsLike | None = None
+        self: G, alpha: DimTensor, dim: Dim | str, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Shares that sum to one.
 
@@ -233,7 +233,7 @@ class Arrangements(Draws):
         ----------
         alpha : DimTensor
             Positive, along the dim of the shares.
-        over : Dim or str
+        dim : Dim or str
             That dim.
         dims : Dim, str or sequence of them, optional
             Dims of the draws beside those of the parameters and of the generator.
@@ -254,12 +254,12 @@ class Arrangements(Draws):
         --------
         >>> import dimtensor as dt
         >>> k = dt.Dim("k", length=3)
-        >>> x, rng = dt.random.generator(1).dirichlet(dt.ones(k), over=k)
+        >>> x, rng = dt.random.generator(1).dirichlet(dt.ones(k), dim=k)
         >>> float(x.sum().values.round(12))
         1.0
         """
         shapes = wrap(as_node(alpha, what="dirichlet: alpha"))
-        dim = find_dim(shapes.dims, over, "dirichlet")
+        dim = find_dim(shapes.dims, dim, "dirichlet")
         larger, rng = self._draw("gamma", [shapes + 1.0, 1.0], dims)
         whole = [each for each in larger.dims if each not in self.words.dims]
         u, rng = rng._draw("uniform", [0.0, 1.0], whole)
@@ -300,7 +300,7 @@ class Arrangements(Draws):
         known = tuple(dict.fromkeys((*center.dims, *node.dims)))
         apart = without(known, (row, column, *self.words.dims))
         z, rng = self._draw("normal", [0.0, 1.0], (*_many(dims), *apart, column))
-        return wrap(center) + dot(cholesky(wrap(node), [row, column]), z, dims=[column]), rng
+        return wrap(center) + dot(cholesky(wrap(node), [row, column]), z, dim=[column]), rng
 
 
 def _many(dims: Any) -> tuple[Any, ...]:

@@ -103,10 +103,8 @@ def _refusal(
     ]  # fmt: skip
     if not missing:
         return None
-    if where == "rv" and args and hasattr(args[0], "event_dims"):
-        hint = f"a random variable has a name: dt.rv('x', dist.{args[0]!r})"
-    if "over" in missing:
-        hint = "over= is the dim of its elements, labels or steps: over=dt.Dim('k', length=3)"
+    if "dim" in missing:
+        hint = "dim= is the dim of its elements, labels or steps: dim=dt.Dim('k', length=3)"
     return ArgumentError(
         build_message(f"{name} needs {' and '.join(map(repr, missing))}", details, hint)
     )
@@ -121,18 +119,15 @@ def _with_names(
 ) -> str | None:
     """The call with names for the arguments that need them, in the order in which they are."""
     by_name = [x for x, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
-    needed = [x for x in by_name if parameters[x].default is Parameter.empty]
     names = ["tune", "chains"] if name == "sample" else by_name  # as in PyMC
     rest = args[len(positional) :]
     if len(rest) > len(names):
         return None
-    lacking = [x for x in needed if x not in names[: len(rest)]]
     shown = [*map(_shown, args[: len(positional)])]
     if where == "function":
         shown = [x if x != "..." else at for x, at in zip(shown, positional, strict=True)]
         name = f"dt.{name}"
     shown += [f"{key}={_shown(value)}" for key, value in zip(names, rest, strict=False)]
-    shown += [f"{key}=..." for key in lacking]
     return f"{name}({', '.join(shown)})"
 
 

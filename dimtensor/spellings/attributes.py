@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from dimtensor.errors import NoAttributeError, build_message, did_you_mean
+from dimtensor.spellings.renamed import FUNCTIONS, SHIFTS
 from dimtensor.spellings.table import told
 
 
@@ -28,10 +29,18 @@ def no_attribute(
     hint : str, optional
         What to write, if the table says nothing.
     """
-    hint = told(where, name) or hint
+    hint = told(where, name) or (_renamed(name) if where == "dt" else None) or hint
     guess = "" if hint else did_you_mean(name, [each for each in known if each[0] != "_"])
     message = build_message(f"{text} has no {name!r}{guess}", hint=hint)
-    return NoAttributeError(message, name=name, obj=x)
+    # without a name, Python adds no guess of its own to the hint
+    return NoAttributeError(message, **({} if hint else {"name": name, "obj": x}))
+
+
+def _renamed(name: str) -> str | None:
+    """Return the hint for a name that a function had in an earlier version."""
+    if name in SHIFTS:
+        return f"a sequence is shifted by x.shift({{dim: {SHIFTS[name]}1}})"
+    return f"its name is dt.{FUNCTIONS[name]}" if name in FUNCTIONS else None
 
 
 _OF_DIMS = {

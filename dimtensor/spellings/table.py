@@ -31,7 +31,7 @@ class Spelling(NamedTuple):
 _START = "starting values are given to the sampler: `fit.sample(initial={'x': 1.0})`"
 _TRANSFORM = (
     "the support of a distribution says how it is sampled, without a transform: "
-    "`dt.rv('x', dist.ordered(dist.Normal(0, 1), over=k))`; a support for a density of your own is "
+    "`dt.rv('x', dist.ordered(dist.Normal(0, 1), dim=k))`; a support for a density of your own is "
     "`dist.custom(logp, support=dt.ordered(k))`"
 )
 _POTENTIAL = (
@@ -100,7 +100,7 @@ TABLE = (
     Spelling("page", "", "alpha[county_idx]", "`alpha.sel(county=county_of)`"),
     Spelling("page", "", "x[:, None] + y[None, :]", "`x + y`"),
     Spelling("dt", "math", "pm.math.exp(x)", "functions are in the package itself: `dt.exp(x)`"),
-    Spelling("dt", "matmul tensordot", "pm.math.dot(x, beta)", "`dt.dot(x, beta, dims=predictor)`"),
+    Spelling("dt", "matmul tensordot", "pm.math.dot(x, beta)", "`dt.dot(x, beta, dim=predictor)`"),
     Spelling("dt", "switch", "pm.math.switch(c, a, b)", "`dt.where(c, a, b)`"),
     Spelling("dt", "invlogit inv_logit", "pm.math.invlogit(x)", "`dt.sigmoid(x)`"),
     Spelling("dt", "concatenate", "pm.math.concatenate([x, y])", "`dt.concat([x, y], dim)`"),
@@ -175,7 +175,7 @@ TABLE = (
     ),
     Spelling(
         "model",
-        "summary plot_trace fit posterior trace idata",
+        "summary plot_trace fit",
         "",
         "`post = fit.sample()`, of `fit = model.observe({y: values})`",
     ),
@@ -206,13 +206,13 @@ TABLE = (
         "dist",
         "Mixture",
         "pm.Mixture(w, [d, e])",
-        "`dist.mixture(w, [d, e], over=k)`, or one distribution with the dim `k`",
+        "`dist.mixture(w, [d, e], dim=k)`, or one distribution with the dim `k`",
     ),
     Spelling(
         "dist",
         "NormalMixture",
         "pm.NormalMixture(w, mu, sigma)",
-        "`dist.mixture(w, dist.Normal(mu, sigma), over=k)`",
+        "`dist.mixture(w, dist.Normal(mu, sigma), dim=k)`",
     ),
     Spelling(
         "dist", "Truncated", "pm.Truncated(d, lower, upper)", "`dist.truncated(d, lower, upper)`"
@@ -249,7 +249,7 @@ TABLE = (
         "dist",
         "StickBreakingWeights",
         "pm.StickBreakingWeights(alpha, K)",
-        "`dist.StickBreaking(alpha, over=k)`",
+        "`dist.StickBreaking(alpha, dim=k)`",
     ),
     Spelling("dist", "WishartBartlett", "pm.WishartBartlett(S, nu)", "`dist.Wishart(nu, S)`"),
     Spelling("dist", "OrderedMultinomialProbit", "", "`dist.OrderedMultinomial`"),
@@ -307,6 +307,8 @@ ARGUMENTS = {
     "min": ("lower",), "max": ("upper",), "probs": ("p",), "prob": ("p",),
     "logits": ("logit_p", "logits"), "N": ("n",), "covariance_matrix": ("cov",), "Sigma": ("cov",),
     "scale_tril": ("chol",), "dist": ("d",),
+    "over": ("dim",), "axis": ("dim",), "core_dims": ("input_core_dims",),
+    "out_dims": ("output_core_dims",), "degree": ("dim",),
 }  # fmt: skip
 
 _DEVIATION = ("standard deviation", "its standard deviation", "its deviation", "their deviation")

@@ -17,12 +17,12 @@ from dimtensor.tensor.handle import TensorHandle, elemwise
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# the name of a ufunc, or another name of it → row of the op table
+# the name of a ufunc → row of the op table
 UFUNCS = {
     name: row.name
     for row in TABLE.values()
     if row.kind == "elemwise"
-    for name in (row.numpy or row.name, *row.aliases.split())
+    for name in (row.numpy or row.name, *row.ufuncs.split())
 }
 
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "abs",
-    "absolute",
-    "acos",
-    "acosh",
     "add",
     "angle",
     "arccos",
@@ -29,18 +26,11 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
     "beta",
     "betainc",
     "betaincinv",
     "betaln",
     "bitwise_and",
-    "bitwise_invert",
-    "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
     "cbrt",
@@ -49,12 +39,10 @@ __all__ = [
     "complex",
     "complex_from_polar",
     "conj",
-    "conjugate",
     "copysign",
     "cos",
     "cosh",
     "deg2rad",
-    "degrees",
     "digamma",
     "divide",
     "equal",
@@ -65,7 +53,6 @@ __all__ = [
     "erfinv",
     "exp",
     "exp2",
-    "expit",
     "expm1",
     "factorial",
     "floor",
@@ -103,7 +90,6 @@ __all__ = [
     "j0",
     "j1",
     "jv",
-    "kn",
     "kv",
     "kve",
     "ldexp",
@@ -113,10 +99,8 @@ __all__ = [
     "log",
     "log1mexp",
     "log1p",
-    "log1pexp",
     "log2",
     "log10",
-    "log_expit",
     "log_ndtr",
     "log_sigmoid",
     "logaddexp",
@@ -139,14 +123,10 @@ __all__ = [
     "poch",
     "polygamma",
     "power",
-    "psi",
     "rad2deg",
-    "radians",
     "real",
     "reciprocal",
-    "remainder",
     "right_shift",
-    "rint",
     "round",
     "round_half_away_from_zero",
     "sigmoid",
@@ -161,9 +141,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
-    "tri_gamma",
     "trigamma",
-    "true_divide",
     "trunc",
     "where",
     "xlog1py",
@@ -3119,7 +3097,7 @@ def gammaln(x: TensorLike) -> DimTensor:
     return elemwise("gammaln", x)
 
 
-def psi(x: TensorLike) -> DimTensor:
+def digamma(x: TensorLike) -> DimTensor:
     """Digamma function: the derivative of gammaln.
 
     Parameters
@@ -3138,13 +3116,13 @@ def psi(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.psi(2.2).values.round(4).item()
+    >>> dt.digamma(2.2).values.round(4).item()
     0.5443
     """
-    return elemwise("psi", x)
+    return elemwise("digamma", x)
 
 
-def tri_gamma(x: TensorLike) -> DimTensor:
+def trigamma(x: TensorLike) -> DimTensor:
     """Trigamma function: the second derivative of gammaln.
 
     Parameters
@@ -3163,10 +3141,10 @@ def tri_gamma(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.tri_gamma(2.2).values.round(4).item()
+    >>> dt.trigamma(2.2).values.round(4).item()
     0.5729
     """
-    return elemwise("tri_gamma", x)
+    return elemwise("trigamma", x)
 
 
 def polygamma(n: TensorLike, x: TensorLike) -> DimTensor:
@@ -3850,27 +3828,3 @@ def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, z: TensorLike) -> DimTen
     0.7368
     """
     return elemwise("hyp2f1", a, b, c, z)
-
-
-true_divide = divide
-remainder = mod
-absolute = abs
-rint = round
-asin = arcsin
-acos = arccos
-atan = arctan
-atan2 = arctan2
-asinh = arcsinh
-acosh = arccosh
-atanh = arctanh
-radians = deg2rad
-degrees = rad2deg
-bitwise_not = invert
-bitwise_invert = invert
-conjugate = conj
-expit = sigmoid
-log_expit = log_sigmoid
-log1pexp = softplus
-digamma = psi
-trigamma = tri_gamma
-kn = kv

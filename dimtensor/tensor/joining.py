@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @named_dims
 def concat(
-    tensors: Sequence[Any], dims: Dim | str | Sequence[Dim | str], name: str | None = None
+    tensors: Sequence[Any], dim: Dim | str | Sequence[Dim | str], name: str | None = None
 ) -> DimTensor:
     """Join tensors one after the other along dims.
 
     Parameters
     ----------
     tensors : sequence of DimTensor
-    dims : Dim, str, or a sequence with one per tensor
+    dim : Dim, str, or a sequence with one per tensor
         The dim of each tensor along which it is joined; one name for all of them where it is the
         same. Pieces of one dim put together again give that dim.
     name : str, optional
-        Name of the joined dim, needed where the names of `dims` differ.
+        Name of the joined dim, needed where the names of the dims differ.
 
     Returns
     -------
@@ -51,18 +51,16 @@ def concat(
     >>> dt.concat([x[:1], x[1:]], "t").dims == (t,)
     True
     """
-    tensors = _several(tensors, dims, "concat")
+    tensors = _several(tensors, dim, "concat")
     if not len(tensors):
         raise InputError("concat takes at least one tensor")
     beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = [as_node(x, beside, f"operand {at + 1} of concat") for at, x in enumerate(tensors)]
     keys = (
-        [dims] * len(nodes)
-        if isinstance(dims, (Dim, str))
-        else in_order(dims, "the dims of concat")
+        [dim] * len(nodes) if isinstance(dim, (Dim, str)) else in_order(dim, "the dims of concat")
     )
-    if isinstance(dims, (Dim, str)):
-        _check_has_it(nodes, dims if isinstance(dims, str) else dims.short)
+    if isinstance(dim, (Dim, str)):
+        _check_has_it(nodes, dim if isinstance(dim, str) else dim.short)
     if len(keys) != len(nodes):
         raise DimError(f"concat: {len(keys)} dims are named for {len(nodes)} tensors")
     parts = tuple(

@@ -12,8 +12,7 @@ from dimtensor.dims import Dims, dim_set
 from dimtensor.errors import DimError, InputError, NoAttributeError, build_message
 
 _AXES = ("axis", "axes")
-_DIMS = ("dim", "dims", "over")
-_NAMES = ("dim", "dims")
+_DIMS = ("dim", "dims")
 _NO_ORDER = (
     "dims have no order; x.to_shaped([...]) gives a positional tensor in one, and results of "
     "functions are DataArrays, which transpose"
@@ -34,8 +33,8 @@ _INSTEAD = {
     "repeat": _GROWS,
     "unsqueeze": _GROWS,
     "take": "x.isel(dim=positions) selects by position, x.sel(dim=labels) by label",
-    "dot": "dt.dot(x, y, dims=dim), or x @ y",
-    "matmul": "dt.dot(x, y, dims=dim), or x @ y",
+    "dot": "dt.dot(x, y, dim=dim), or x @ y",
+    "matmul": "dt.dot(x, y, dim=dim), or x @ y",
     "diagonal": "dt.diagonal(x), of a matrix of a dim and its renamed twin",
     "trace": "dt.trace(x), of a matrix of a dim and its renamed twin",
     "copy": "tensors do not change, so that no copy is needed",
@@ -58,8 +57,8 @@ _INSTEAD = {
     "reindex_like": "x.reindex(dim) puts x on the labels of a dim of the same name",
     "interp_like": "x.interp({dim: other.coords}) of the labels of the other dim",
     "searchsorted": "dt.searchsorted(x, values)",
-    "reduce": "dt.reduce(step, init, x, over=dim), or dt.apply of a positional function",
-    "map_blocks": "dt.map(function, x, over=dim)",
+    "reduce": "dt.reduce(step, init, x, dim=dim), or dt.apply of a positional function",
+    "map_blocks": "dt.map(function, x, dim=dim)",
     "curvefit": "x.polyfit(dim, degree), or a dt.Model, whose parameters are fitted",
     "dt": "parts of dates are of their dim, day.month, and of tensors whose values are dates",
     "str": "labels are not changed in a tensor; change those of the dim, dim.coords",
@@ -156,7 +155,7 @@ def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
     dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of what is grouped, or has weights
     details = [("dims", dim_set(dims))] if dims else []
     first = repr(dims[0].short) if dims else "dim"
-    chooses = [each for each in _NAMES if each in known]
+    chooses = [each for each in _DIMS if each in known]
     if option in _OPTIONS:
         headline = f"{function} takes no {option!r}"
         raise InputError(build_message(headline, details, _OPTIONS[option]))

@@ -215,7 +215,7 @@ def _dot_tensor(env: Env, *tensors: Any, dims: tuple | None) -> Any:
     if dims is None:
         return dt.dot(*tensors)
     joint = {dim.name or ANONYMOUS: dim for x in tensors for dim in x.dims}
-    return dt.dot(*tensors, dims=[joint[name] for name in dims])
+    return dt.dot(*tensors, dim=[joint[name] for name in dims])
 
 
 def _dot_array(env: Env, *arrays: Any, dims: tuple | None) -> Any:

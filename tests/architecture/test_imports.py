@@ -297,7 +297,7 @@ from dimtensor import dist
 obs, kind = dt.Dim("obs", coords=range(1, 5)), dt.Dim("kind", coords=["a", "b"])
 mu = dt.rv("mu", dist.Uniform(0, 1 + dt.data(2.0)))
 one = dt.rv("one", dist.Normal(mu, 1), dims=obs[1:3])
-which = dt.rv("which", dist.Categorical(dt.stack([mu / 4, 1 - mu / 4], kind), over=kind), dims=obs)
+which = dt.rv("which", dist.Categorical(dt.stack([mu / 4, 1 - mu / 4], kind), dim=kind), dims=obs)
 gone = np.array(["a", "b", np.nan, "a"], dtype=object)
 seen = {one: np.array([0.5, np.nan, 0.25]), which: gone}
 density = dt.Model(one, which, backend="python").observe(seen, missing="drop").log_density()

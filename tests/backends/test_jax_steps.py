@@ -113,8 +113,8 @@ def test_a_series_with_lags_and_its_gradient(rng):
     y = dt.data(series, dims=time, name="y")
     inputs = [dt.scalar(name) for name in ("mu", "phi", "theta")]
     mu, phi, theta = inputs
-    apart = y - mu - phi * dt.lag(y, time, fill_value=mu)
-    noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, apart, over=time)
+    apart = y - mu - phi * y.shift({time: 1}, fill_value=mu)
+    noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, apart, dim=time)
     total = (noise**2).sum() + dt.exp(-(noise**2)).sum()
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend="jax")
 

@@ -27,7 +27,7 @@ import dimtensor as dt
 
 time = dt.Dim("time", length=5)
 rho = dt.scalar("rho")
-_, path = dt.scan(lambda x, z: (rho * x + z,) * 2, dt.data(1.0), dt.ones(time), over=time)
+_, path = dt.scan(lambda x, z: (rho * x + z,) * 2, dt.data(1.0), dt.ones(time), dim=time)
 _, total = dt.while_loop(lambda s: s[1] < 9.0, lambda s: (s[0], s[0] + s[1]), (rho, rho), 50)
 outputs = [path.to_shaped([time]), total.to_shaped([])]
 (given,) = {v for out in outputs for v in pytensor.graph.traversal.explicit_graph_inputs([out])}
@@ -53,7 +53,7 @@ def test_jax_learns_loops_when_it_is_imported_later():
 def test_numba_runs_loops_without_python():
     rho = dt.scalar("rho")
     z = dt.data(np.arange(5.0), dims=TIME)
-    last, path = dt.scan(lambda x, z: (dt.tanh(rho * x + z),) * 2, dt.data(1.0), z, over=TIME)
+    last, path = dt.scan(lambda x, z: (dt.tanh(rho * x + z),) * 2, dt.data(1.0), z, dim=TIME)
     slope = dt.grad(path.sum() + last, rho)
     outputs = [path.to_shaped([TIME]), last.to_shaped([]), slope.to_shaped([])]
     (given,) = pytensor.graph.traversal.explicit_graph_inputs(outputs[:1])

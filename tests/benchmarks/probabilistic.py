@@ -95,7 +95,7 @@ def _dimtensor_series(dt, dist, p):
     mu, spread = dt.rv("mu", dist.Normal(0, 10)), dt.rv("spread", dist.HalfNormal(1))
     step, sigma = dt.rv("step", dist.HalfNormal(1)), dt.rv("sigma", dist.HalfNormal(1))
     level = dt.rv("level", dist.Normal(mu, spread), dims=store)
-    steps = dist.GaussianRandomWalk(0, step, over=day, start=dist.Normal(0, step))
+    steps = dist.GaussianRandomWalk(0, step, dim=day, start=dist.Normal(0, step))
     walk = dt.rv("walk", steps, dims=store)
     y = dt.rv("y", dist.Normal(level + walk, sigma))
     return dt.Model(y).observe({y: (("store", "day"), p["y"])})

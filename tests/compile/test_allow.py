@@ -13,7 +13,7 @@ from tests.backend_names import BACKENDS
 T = dt.Dim("t")
 X, Y = dt.tensor("x", dims=T), dt.tensor("y", dims=T)
 LARGE = 1e16  # to which 1 cannot be added, and 2 can
-TOTAL = dt.reduce(lambda s, e: (s + e[0]) + e[1], LARGE, (X, Y), over=T)
+TOTAL = dt.reduce(lambda s, e: (s + e[0]) + e[1], LARGE, (X, Y), dim=T)
 ONES = np.ones(5)
 
 

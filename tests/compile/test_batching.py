@@ -46,7 +46,7 @@ EXPRESSIONS = {
     "unravel": (A * X).ravel().unravel(),
     "rename": A.rename_dim("k") * A,
     "reindex": A.reindex(k=["c", "zz"], fill_value=0.0),
-    "dot": dt.dot(A, A.sel(k=GROUP), X, dims=[K, OBS]),
+    "dot": dt.dot(A, A.sel(k=GROUP), X, dim=[K, OBS]),
     "full": dt.full(K, A.sum()),
     "gradient": dt.grad((A.sel(k=GROUP) * X**2).sum(), A),
     "gradient of an update": dt.grad((A.sel(k=GROUP).inc(X) ** 2).sum(), X),

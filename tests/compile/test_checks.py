@@ -90,7 +90,7 @@ def lengths(name, other):
     vector = pt.dvector("v")
     whole = dt.from_shaped(vector, dims=one)
     y = dt.tensor("y", dims=two)
-    lifted = dt.apply(pt.diff, y, core_dims=[two], out_dims=two)
+    lifted = dt.apply(pt.diff, y, input_core_dims=[two], output_core_dims=two)
     return [whole, y], [whole + dt.from_shaped(vector[1:] * 2, dims=one), lifted], [one, two]
 
 

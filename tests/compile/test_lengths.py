@@ -23,14 +23,14 @@ CASES = {  # at x = 2 and 4 positions along t
     "a sum": (lambda: (X * dt.arange(T)).sum(), 12.0),
     "the length": (lambda: X * dt.length(T), 8.0),
     "another name": (lambda: (X * dt.arange(RenamedDim(T, "w"))).sum(), 12.0),
-    "lag": (lambda: dt.lag(X * dt.arange(T), T, fill_value=9.0), [9.0, 0.0, 2.0, 4.0]),
+    "lag": (lambda: (X * dt.arange(T)).shift({T: 1}, fill_value=9.0), [9.0, 0.0, 2.0, 4.0]),
     "scan": (lambda: dt.reduce(lambda s, e: s + e * X, 0.0, 1.0 * dt.arange(T), T), 12.0),
     "step": (
         lambda: dt.fori_loop(0, 3, lambda i, s: s + (dt.arange(T) * X).sum(), 0.0), 36.0
     ),
     "a lag in a step": (
         lambda: dt.fori_loop(
-            0, 2, lambda i, s: s + dt.lag(s * dt.arange(T), T, fill_value=0.0).sum(), X
+            0, 2, lambda i, s: s + (s * dt.arange(T)).shift({T: 1}, fill_value=0.0).sum(), X
         ),
         32.0,
     ),
@@ -60,7 +60,7 @@ def test_a_length_that_nothing_tells_is_an_error(case):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_lag_of_positions(backend):
-    lagged = dt.lag(1.0 * dt.arange(T), T)
+    lagged = (1.0 * dt.arange(T)).shift({T: 1})
     with pytest.raises(GraphError, match=NOTHING):
         lagged.eval(backend=backend)
 
@@ -68,7 +68,7 @@ def test_a_lag_of_positions(backend):
 @pytest.mark.compiled
 @pytest.mark.parametrize("backend", COMPILED)
 def test_an_input_tells_a_length_to_compiled_code(backend):
-    f = dt.function([X, OF], dt.lag(X * dt.arange(T), T, fill_value=9.0), backend=backend)
+    f = dt.function([X, OF], (X * dt.arange(T)).shift({T: 1}, fill_value=9.0), backend=backend)
     np.testing.assert_allclose(f(2.0, STEPS), [9.0, 0.0, 2.0, 4.0])
     np.testing.assert_allclose(f(2.0, STEPS[:2]), [9.0, 0.0])
 

@@ -103,9 +103,15 @@ def test_numba_calls_lapack(rng):
     columns = rows.rename()
     a, b = dt.tensor("a", dims=[rows, columns]), dt.tensor("b", dims=rows)
     pair = [rows, columns]
-    values, _ = dt.eigh(a, pair)
-    _, singular, _ = dt.svd(a, pair)
-    outputs = [dt.solve(a, b, pair), dt.cholesky(a, pair), values, singular, dt.det(a, pair)]
+    values, _ = dt.linalg.eigh(a, pair)
+    _, singular, _ = dt.linalg.svd(a, pair)
+    outputs = [
+        dt.linalg.solve(a, b, pair),
+        dt.linalg.cholesky(a, pair),
+        values,
+        singular,
+        dt.linalg.det(a, pair),
+    ]
     f = dt.function([a, b], outputs)
     A, B = rng.normal(size=(4, 4)), rng.normal(size=4)
     A = A @ A.T + np.eye(4)

@@ -39,13 +39,13 @@ def test_weights_are_those_of_kernels(row):
 
 
 def test_products_of_matrices():
-    assert flops(dt.dot(x, y, dims=k)) == "2·i·j·k"
-    assert flops(dt.dot(x, v, dims=k)) == "2·i·k"
+    assert flops(dt.dot(x, y, dim=k)) == "2·i·j·k"
+    assert flops(dt.dot(x, v, dim=k)) == "2·i·k"
     # (x y) z is 2ijk + 2ijl, x (y z) is 2jkl + 2ikl: the smaller result comes first
     long, short = dt.Dim("long", length=1000), dt.Dim("short", length=2)
     p, q = dt.tensor("p", dims=[long, short]), dt.tensor("q", dims=[short, long.rename()])
     r = dt.tensor("r", dims=[long.rename(), k])
-    chain = node_cost(dt.dot(p, q, r, dims=[short, long.rename()]).node)
+    chain = node_cost(dt.dot(p, q, r, dim=[short, long.rename()]).node)
     assert chain.flops.at(Lengths({k: 3})) == 2 * (2 * 1000 * 3) * 2
 
 
@@ -84,14 +84,14 @@ def test_solutions_count_their_right_hand_sides():
     n = dt.Dim("n")
     a, b = dt.tensor("a", dims=[n, n.rename()]), dt.tensor("b", dims=[n, m])
     dims = [n, n.rename()]
-    assert flops(dt.solve(a, b, dims=dims)) == "2·n³/3 + 2·m·n²"
-    assert flops(dt.solve_triangular(a, b, dims=dims)) == "m·n²"
+    assert flops(dt.linalg.solve(a, b, dims=dims)) == "2·n³/3 + 2·m·n²"
+    assert flops(dt.linalg.solve_triangular(a, b, dims=dims)) == "m·n²"
 
 
 def test_loops_cost_their_rounds_times_their_body():
     t = dt.Dim("t")
     series, start = dt.tensor("series", dims=[t, k]), dt.tensor("start", dims=k)
-    final, states = dt.scan(lambda s, e: (0.5 * s + e,) * 2, start, series, over=t)
+    final, states = dt.scan(lambda s, e: (0.5 * s + e,) * 2, start, series, dim=t)
     cost = graph_cost([final.node, states.node])
     assert str(cost.flops) == "2·k·t"
     counted = dt.while_loop(lambda s: s.sum() < 10, lambda s: s * 2, start, max_steps=5)

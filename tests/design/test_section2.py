@@ -237,9 +237,9 @@ def test_loops_and_conditionals(backend):
     def step1(state, x):
         return 0.5 * state + x
 
-    last, ys = dt.scan(step, init=s0, xs=returns, over=time)
-    path = dt.cumulate(step1, init=s0, xs=returns, over=time)
-    reduced = dt.reduce(step1, init=s0, xs=returns, over=time)
+    last, ys = dt.scan(step, init=s0, xs=returns, dim=time)
+    path = dt.cumulate(step1, init=s0, xs=returns, dim=time)
+    reduced = dt.reduce(step1, init=s0, xs=returns, dim=time)
     state = dt.while_loop(lambda s: s < 100, lambda s: 3 * s, s0, max_steps=50)
     out = dt.if_else(cond, lambda s: dt.log(s), lambda s: s, s0)
     outputs = [last, ys, path, reduced, state, out]

@@ -133,7 +133,6 @@ along(
     "(1.011 * {0}).shift({d}=1, fill_value=0.0)",
     1,
 )
-along("lag", lambda lib, d: _shifted(lib, 1.012 * d), "dt.lag(1.012 * {0}, {d}, fill_value=0.0)", 1)
 along("roll", lambda lib, d: lib.xp.roll(1.013 * d, 1, axis=-1), "(1.013 * {0}).roll({d}=1)", 1)
 along(
     "every second",
@@ -165,7 +164,7 @@ def contracted(lib: Any, values: Sequence[Named], dims: Sequence[str]) -> Named:
 
 
 def _dot_code(*operands: str, dims: tuple[str, ...]) -> str:
-    return f"dt.dot({', '.join(operands)}, dims=[{', '.join(dims)}])"
+    return f"dt.dot({', '.join(operands)}, dim=[{', '.join(dims)}])"
 
 
 def _draw_dot(choose: Any, scope: Any) -> Any:
@@ -211,7 +210,7 @@ def _applied(lib: Any, function: Any, matrix: Named, y: Named, dim: str) -> Name
 
 
 def _dot_primed(factor: str, y: str, dim: str) -> str:
-    return f"dt.dot({factor}, {y}.rename_dim({dim}), dims=[{dim}.rename()])"
+    return f"dt.dot({factor}, {y}.rename_dim({dim}), dim=[{dim}.rename()])"
 
 
 def linear(name: str, code: Callable[..., str], array: Callable[..., Named]) -> None:
@@ -237,26 +236,28 @@ def _by_inverse(lib: Any, matrix: Named, y: Named, dim: str) -> Named:
 linear(
     "solve",
     lambda x, y, z, dim: (
-        f'dt.solve({_posed(x, y, dim, 0.31, "2.1")}, {z}).relabel("{dim}\'", {dim})'
+        f'dt.linalg.solve({_posed(x, y, dim, 0.31, "2.1")}, {z}).relabel("{dim}\'", {dim})'
     ),
     lambda lib, x, y, z, dim: _by_inverse(lib, _matrix(lib, x, y, dim, 0.31, 2.1), z, dim),
 )
 linear(
     "solve positive",
     lambda x, y, z, dim: (
-        f"dt.solve({_posed(x, x, dim, 0.32, '2.2')}, {z}, assume_a='pos')"
+        f"dt.linalg.solve({_posed(x, x, dim, 0.32, '2.2')}, {z}, assume_a='pos')"
         f'.relabel("{dim}\'", {dim})'
     ),
     lambda lib, x, y, z, dim: _by_inverse(lib, _matrix(lib, x, x, dim, 0.32, 2.2), z, dim),
 )
 linear(
     "inverse",
-    lambda x, y, z, dim: _dot_primed(f"dt.inv({_posed(x, x, dim, 0.33, '2.3')})", z, dim),
+    lambda x, y, z, dim: _dot_primed(f"dt.linalg.inv({_posed(x, x, dim, 0.33, '2.3')})", z, dim),
     lambda lib, x, y, z, dim: _by_inverse(lib, _matrix(lib, x, x, dim, 0.33, 2.3), z, dim),
 )
 linear(
     "cholesky",
-    lambda x, y, z, dim: _dot_primed(f"dt.cholesky({_posed(x, x, dim, 0.34, '2.4')})", z, dim),
+    lambda x, y, z, dim: _dot_primed(
+        f"dt.linalg.cholesky({_posed(x, x, dim, 0.34, '2.4')})", z, dim
+    ),
     lambda lib, x, y, z, dim: _applied(
         lib, lib.cholesky, _matrix(lib, x, x, dim, 0.34, 2.4), z, dim
     ),
@@ -273,7 +274,7 @@ def _triangular(lib: Any, x: Named, y: Named, z: Named, dim: str) -> Named:
 linear(
     "triangular",
     lambda x, y, z, dim: (
-        f"dt.solve_triangular(dt.cholesky({_posed(x, x, dim, 0.35, '2.5')}), {z})"
+        f"dt.linalg.solve_triangular(dt.linalg.cholesky({_posed(x, x, dim, 0.35, '2.5')}), {z})"
         f'.relabel("{dim}\'", {dim})'
     ),
     _triangular,
@@ -293,12 +294,12 @@ def _scalar_of(
 
 linear(
     "logdet",
-    lambda x, y, z, dim: f"dt.slogdet({_posed(x, x, dim, 0.36, '1.6')}).logabsdet + {z}",
+    lambda x, y, z, dim: f"dt.linalg.slogdet({_posed(x, x, dim, 0.36, '1.6')}).logabsdet + {z}",
     _scalar_of(lambda lib, d: lib.logdet(d), 0.36, 1.6),
 )
 linear(
     "det",
-    lambda x, y, z, dim: f"dt.det({_posed(x, x, dim, 0.37, '1.1')}) + {z}",
+    lambda x, y, z, dim: f"dt.linalg.det({_posed(x, x, dim, 0.37, '1.1')}) + {z}",
     _scalar_of(lambda lib, d: lib.xp.exp(lib.logdet(d)), 0.37, 1.1),
 )
 linear(
@@ -320,7 +321,7 @@ def _eigenvalues(lib: Any, x: Named, y: Named, z: Named, dim: str) -> Named:
 linear(
     "eigenvalues",
     lambda x, y, z, dim: (
-        f"dt.eigh({_posed(x, x, dim, 0.39, f'1.3 * (1.0 + dt.arange({dim}))')}, dim='e')"
+        f"dt.linalg.eigh({_posed(x, x, dim, 0.39, f'1.3 * (1.0 + dt.arange({dim}))')}, dim='e')"
         f'.eigenvalues.relabel("e", {dim}) * {z}'
     ),
     _eigenvalues,

@@ -167,11 +167,11 @@ def _along_lines(step: Step, body: Lines) -> list[str]:
     xs = lanes if len(step.operands) > count else "None"
     if step.op == "map":
         inner = [*_taking(region, 0, "s", "e"), *body(region), f"return {ys}"]
-        call = f"{packed(step.results)} = dt.map({name}, {lanes}, over={p['dim']})"
+        call = f"{packed(step.results)} = dt.map({name}, {lanes}, dim={p['dim']})"
         return [f"def {name}(e):", *indented(inner), call]
     given = f"{after}, {ys}" if step.op == "scan" else after
     inner = [*_taking(region, count, "s", "e"), *body(region), f"return {given}"]
-    options = f"over={p['dim']}, reverse={p['reverse']}{p['options']}"
+    options = f"dim={p['dim']}, reverse={p['reverse']}{p['options']}"
     call = f"dt.{step.op}({name}, {inits}, {xs}, {options})"
     left = packed(step.results)
     if step.op == "scan":
@@ -417,7 +417,7 @@ def _associative_lines(step: Step, body: Lines) -> list[str]:
     p = step.params
     function = f"lambda one, other: {_COMBINED[p['how']][0]}"
     call = f"dt.associative_scan({function}, 1.03 * v{step.operands[0]}"
-    return [f"v{step.results[0]} = {call}, over={p['dim']}, reverse={p['reverse']})"]
+    return [f"v{step.results[0]} = {call}, dim={p['dim']}, reverse={p['reverse']})"]
 
 
 _register("associative_scan", _associative_lines, _associative_array, _draw_associative)

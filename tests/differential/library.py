@@ -236,7 +236,7 @@ def _singular(lib: Any, x: Named, y: Named, z: Named, dim: str) -> Named:
 linear(
     "singular values",
     lambda x, y, z, dim: (
-        f"dt.svd({_posed(x, y, dim, 0.41, _grown_code(dim, 1.4))}, [{dim}, {dim}.rename()], "
+        f"dt.linalg.svd({_posed(x, y, dim, 0.41, _grown_code(dim, 1.4))}, [{dim}, {dim}.rename()], "
         f'dim="r").S.relabel("r", {dim}) * {z}'
     ),
     _singular,
@@ -244,8 +244,8 @@ linear(
 linear(
     "polar factor",
     lambda x, y, z, dim: (
-        f"(lambda d: dt.dot(d.U, d.Vh, {z}.rename_dim({dim}), dims=['r', {dim}.rename()]))("
-        f"dt.svd({_posed(x, y, dim, 0.42, _grown_code(dim, 1.5))}, [{dim}, {dim}.rename()], "
+        f"(lambda d: dt.dot(d.U, d.Vh, {z}.rename_dim({dim}), dim=['r', {dim}.rename()]))("
+        f"dt.linalg.svd({_posed(x, y, dim, 0.42, _grown_code(dim, 1.5))}, [{dim}, {dim}.rename()], "
         f"dim='r'))"
     ),
     _of_matrix(_polar, 0.42, 1.5),
@@ -253,9 +253,9 @@ linear(
 linear(
     "solve by qr",
     lambda x, y, z, dim: (
-        f"(lambda d: dt.solve_triangular(d.R, dt.dot(d.Q, {z}, dims=[{dim}]), "
+        f"(lambda d: dt.linalg.solve_triangular(d.R, dt.dot(d.Q, {z}, dim=[{dim}]), "
         f'["r", {dim}.rename()], lower=False).relabel("{dim}\'", {dim}))('
-        f"dt.qr({_posed(x, y, dim, 0.43, _grown_code(dim, 1.6))}, [{dim}, {dim}.rename()], "
+        f"dt.linalg.qr({_posed(x, y, dim, 0.43, _grown_code(dim, 1.6))}, [{dim}, {dim}.rename()], "
         f"dim='r'))"
     ),
     _of_matrix(lambda lib, data: lib.xp.linalg.inv(data), 0.43, 1.6),
@@ -275,8 +275,8 @@ linear(
     "exponential by eigh",
     lambda x, y, z, dim: (
         f"(lambda d: dt.dot(d.eigenvectors, dt.exp(0.3 * d.eigenvalues), "
-        f"dt.dot(d.eigenvectors, {z}, dims=[{dim}]), dims=['e']))("
-        f"dt.eigh({_posed(x, x, dim, 0.44, _grown_code(dim, 1.7))}, dim='e'))"
+        f"dt.dot(d.eigenvectors, {z}, dim=[{dim}]), dim=['e']))("
+        f"dt.linalg.eigh({_posed(x, x, dim, 0.44, _grown_code(dim, 1.7))}, dim='e'))"
     ),
     _of_symmetric,
 )

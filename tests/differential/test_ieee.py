@@ -30,7 +30,7 @@ def in_steps(expressions: list[Expression]) -> list[Any]:
     def step(state: Any, elements: Any) -> Any:
         return state * 0.5 + 1.0, tuple(e.of(dt, *elements) for e in expressions)
 
-    return list(dt.scan(step, 0.0, (x, y), over=N)[1])
+    return list(dt.scan(step, 0.0, (x, y), dim=N)[1])
 
 
 def in_branches(expressions: list[Expression]) -> list[Any]:

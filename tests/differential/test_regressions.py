@@ -36,7 +36,7 @@ def loss_of_slice(length: int) -> tuple[Any, Any, Any]:
     part = flat.isel(flat=slice(0, length))
     captured = part.relabel(*part.dims, c)
     day = dt.Dim("day", length=3)
-    last = dt.reduce(lambda s, _: 0.5 * s + captured, dt.zeros(c), over=day)
+    last = dt.reduce(lambda s, _: 0.5 * s + captured, dt.zeros(c), dim=day)
     return -(last**2).sum(), captured, flat
 
 
@@ -59,7 +59,7 @@ def test_gradient_by_an_intermediate_over_a_late_dim(backend: str) -> None:
     given = dt.tensor("given", dims=late)
     captured = given.isel(late=slice(None, None, -1)).relabel("late", late)
     day = dt.Dim("day", length=3)
-    last = dt.reduce(lambda s, _: 0.5 * s + captured, dt.zeros_like(given), over=day)
+    last = dt.reduce(lambda s, _: 0.5 * s + captured, dt.zeros_like(given), dim=day)
     point = np.linspace(-0.5, 0.5, 11)
     found = value(dt.grad(-(last**2).sum(), captured), {given: point}, backend)
     np.testing.assert_allclose(found, -6.125 * point[::-1], rtol=1e-12)
@@ -112,7 +112,7 @@ def test_forward_mode_of_a_loop_with_a_conditional(backend: str) -> None:
                 a, da = a / 2, da / 2
         return da
 
-    last = dt.reduce(step, x, over=T)
+    last = dt.reduce(step, x, dim=T)
     found = value(dt.jvp(last, [x, y], [1.0, 0.5]), {x: 0.8, y: 0.7}, backend)
     np.testing.assert_allclose(found, slope(0.8, 0.7, 1.0, 0.5), rtol=1e-12)
 
@@ -146,7 +146,7 @@ def test_equal_tangents_compiled(backend: str) -> None:
 def test_forward_mode_of_an_update_in_a_loop() -> None:
     """After n steps the first element is (n + 1) s, the others are s."""
     given = dt.tensor("given", dims=T)
-    last = dt.reduce(lambda p, e: p.isel(k=0).inc(s), dt.ones(K) * s, given, over=T)
+    last = dt.reduce(lambda p, e: p.isel(k=0).inc(s), dt.ones(K) * s, given, dim=T)
     found = value(dt.jvp(last, s, 1.0), {s: 0.3, given: np.zeros(4)})
     np.testing.assert_allclose(found, [5.0, 1.0, 1.0])
 
@@ -217,7 +217,7 @@ def test_hessian_of_eigenvalues() -> None:
     two = dt.Dim("two", length=2)
     corner = dt.data([[1.0, 0.0], [0.0, 0.0]], dims=[two, two.rename()])
     beside = dt.data([[0.0, 1.0], [1.0, 0.0]], dims=[two, two.rename()])
-    largest = dt.eigh(corner * x + beside * y, dim="e").eigenvalues.isel(e=1)
+    largest = dt.linalg.eigh(corner * x + beside * y, dim="e").eigenvalues.isel(e=1)
     a, b = 1.2, 0.7
     root = np.sqrt(a * a + 4 * b * b)
     assert np.isclose(value(largest, {x: a, y: b}), (a + root) / 2)
@@ -290,7 +290,7 @@ def test_kahans_sum_keeps_its_correction(backend: str) -> None:
         after = total + more
         return after, (after - total) - more
 
-    total, _ = dt.reduce(step, (1e16, 0.0), given, over=n)
+    total, _ = dt.reduce(step, (1e16, 0.0), given, dim=n)
     assert float(value(total, {given: np.ones(1000)}, backend)) == 1e16 + 1000
 
 
@@ -300,11 +300,11 @@ def test_factors_of_a_late_square_matrix_are_square(backend: str) -> None:
     late = dt.Dim("late")
     z = dt.tensor("z", dims=late)
     matrix = 2.0 * dt.eye(late) + z * z.rename_dim(late)
-    Q, R = dt.qr(matrix, [late, late.rename()], dim="r")
-    beside = dt.dot(Q, z, dims=[late])
-    solved = dt.solve_triangular(R, beside, ["r", late.rename()], lower=False)
-    again = dt.qr(R, ["r", late.rename()], dim="again")
-    size = dt.abs(dt.det(dt.dot(again.Q, again.R, dims=["again"]), ["r", late.rename()]))
+    Q, R = dt.linalg.qr(matrix, [late, late.rename()], dim="r")
+    beside = dt.dot(Q, z, dim=[late])
+    solved = dt.linalg.solve_triangular(R, beside, ["r", late.rename()], lower=False)
+    again = dt.linalg.qr(R, ["r", late.rename()], dim="again")
+    size = dt.abs(dt.linalg.det(dt.dot(again.Q, again.R, dim=["again"]), ["r", late.rename()]))
     p = np.array([0.3, -0.5, 0.9, 0.2])
     wanted = 2.0 * np.eye(4) + np.outer(p, p)
     found = dt.evaluate([solved, size], {z: p}, backend=backend)
@@ -393,14 +393,14 @@ T2 = dt.Dim("t", length=2)
 
 def _powers(v: Any) -> tuple[Any, Any]:
     """The third power of the logarithm: a state that becomes infinite as it starts so."""
-    last = dt.reduce(lambda s, e: s * e, dt.log(v), dt.log(v) * dt.ones(T2), over=T2)
+    last = dt.reduce(lambda s, e: s * e, dt.log(v), dt.log(v) * dt.ones(T2), dim=T2)
     return last, lambda p: np.log(p) ** 3
 
 
 def _traced(v: Any) -> tuple[Any, Any]:
     """Products with a captured vector that is infinite, traced: sums of powers of log(v)."""
     logs = dt.log(v)
-    trace = dt.cumulate(lambda s, _: s * logs + 1.0, dt.ones(K), over=T2)
+    trace = dt.cumulate(lambda s, _: s * logs + 1.0, dt.ones(K), dim=T2)
     return trace.sum(T2), lambda p: 2 + 2 * np.log(p) + np.log(p) ** 2
 
 
@@ -411,13 +411,13 @@ def _conditional(v: Any) -> tuple[Any, Any]:
 
 def _divided(v: Any) -> tuple[Any, Any]:
     """A state that becomes infinite by a division of its own."""
-    return dt.reduce(lambda s, _: s * s / v, dt.ones(K), over=T2), lambda p: p**-3
+    return dt.reduce(lambda s, _: s * s / v, dt.ones(K), dim=T2), lambda p: p**-3
 
 
 def _matrices(v: Any) -> tuple[Any, Any]:
     m, n = dt.Dim("m", length=2), dt.Dim("n", length=2)
     logs, ones = dt.log(v) * dt.ones(m), v.isel(k=1) * dt.ones([m, n])
-    return dt.dot(logs, ones, dims=m).isel(n=0), lambda p: 2 * p * np.log(p)
+    return dt.dot(logs, ones, dim=m).isel(n=0), lambda p: 2 * p * np.log(p)
 
 
 def _batches(v: Any) -> tuple[Any, Any]:
@@ -426,14 +426,14 @@ def _batches(v: Any) -> tuple[Any, Any]:
     logs, ones = dt.log(v) * dt.ones(m), v.isel(k=1) * dt.ones([m, n])
     rows = logs * dt.ones(dt.Dim("r", length=2))
     start = dt.zeros([K, dt.Dim("r", length=2), n])
-    total = dt.reduce(lambda s, _: s + dt.dot(rows, ones, dims=m), start, over=T2)
+    total = dt.reduce(lambda s, _: s + dt.dot(rows, ones, dim=m), start, dim=T2)
     return total.isel(r=0, n=0), lambda p: 4 * p * np.log(p)
 
 
 def _numbers(v: Any) -> tuple[Any, Any]:
     """A recursion of numbers whose last ones are infinite and not used."""
     later = dt.log(v.isel(k=slice(1, None)))
-    trace = dt.cumulate(lambda s, e: s * e, dt.full([], 1.0), later, over="k")
+    trace = dt.cumulate(lambda s, e: s * e, dt.full([], 1.0), later, dim="k")
     return trace.isel(k=0) * v, lambda p: p * np.log(p)
 
 
@@ -494,7 +494,7 @@ def test_gradients_by_slices_of_length_one(backend: str) -> None:
     first = z.isel(flat=slice(9, 10)).relabel("flat", one)
     row = z.isel(flat=slice(10, 19)).relabel("flat", nine)
     both = dt.concat([first, table], [one, one], name="j")
-    loss = dt.sin(dt.dot(row, both, both, dims="j")).sum()
+    loss = dt.sin(dt.dot(row, both, both, dim="j")).sum()
     point = np.linspace(-1.0, 1.2, 19)
     t, f, r = point[:9], point[9], point[10:]
     slope = np.cos(r * (f**2 + t**2))

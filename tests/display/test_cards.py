@@ -241,7 +241,7 @@ def test_priors_computed_from_data_are_drawn():
 
 
 def test_labels_have_bars():
-    found = curve(dist.Categorical(dt.data([0.25, 0.75], dims=COUNTY), over=COUNTY))
+    found = curve(dist.Categorical(dt.data([0.25, 0.75], dims=COUNTY), dim=COUNTY))
     np.testing.assert_allclose(found.y, [0.25, 0.75])
     assert found.discrete
 

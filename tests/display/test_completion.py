@@ -79,7 +79,7 @@ WORDS = {
     "model.predict(post, {'co": ["county_of"],
     "dt.sum(x, 'c": ["county"],
     "dt.mean(x, dim=['": ["county", "day"],
-    "dt.dot(x, county_of, dims='": ["county", "day", "obs"],
+    "dt.dot(x, county_of, dim='": ["county", "day", "obs"],
     "dt.concat([x[1:], x], '": ["county", "day"],
     "x.loc[{'co": ["county"],
     "x.loc[{'county': 'AI": ["AITKIN"],

@@ -45,7 +45,7 @@ CELLS = {
         def step(state, value):
             return state + value.sum("nope")
 
-        dt.cumulate(step, 0.0, x, over=year)""",
+        dt.cumulate(step, 0.0, x, dim=year)""",
     "call": "dt.function([x], x.sum(), backend='python')(z=1)",
     "full": """
         os.environ["DIMTENSOR_TRACEBACK"] = "full"

@@ -48,7 +48,7 @@ def test_frames_of_the_library_are_left_out(name):
 
 
 def test_functions_that_the_library_calls_stay():
-    error = raised(lambda: dt.cumulate(step, 0.0, X, over=YEAR))
+    error = raised(lambda: dt.cumulate(step, 0.0, X, dim=YEAR))
     shown = traceback.extract_tb(trimmed(error.__traceback__))
     assert {frame.filename for frame in shown} == {__file__}
     assert shown[-1].name == "step"

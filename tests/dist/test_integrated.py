@@ -67,7 +67,7 @@ def test_truncated_and_censored(name: str):
 def test_a_truncated_mixture():
     k = dt.Dim("k", length=2)
     nu = dt.data([0.5, 3.0], dims=k)
-    mixed = dist.mixture(dt.data([0.3, 0.7], dims=k), dist.Rice(nu, 1.0), over=k)
+    mixed = dist.mixture(dt.data([0.3, 0.7], dims=k), dist.Rice(nu, 1.0), dim=k)
     parts = [st.rice(0.5), st.rice(3.0)]
 
     def of_both(what: str, x: float) -> float:

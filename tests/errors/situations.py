@@ -871,18 +871,18 @@ def evaluation_with_an_unknown_input(backend):
 
 @building
 def loop_that_makes_a_random_variable():
-    dt.cumulate(lambda s, _: s + dt.rv("noise", dist.Normal(0, 1)), 0.0, over=AGE)
+    dt.cumulate(lambda s, _: s + dt.rv("noise", dist.Normal(0, 1)), 0.0, dim=AGE)
 
 
 @building
 def loop_that_adds_a_dim():
     dt.scan(lambda s, x: ((s[0], {"level": s[1]["level"] + Y}), None),
-            (0, {"level": 0.0}), LATE, over=OBS)  # fmt: skip
+            (0, {"level": 0.0}), LATE, dim=OBS)  # fmt: skip
 
 
 @building
 def loop_that_narrows_a_dtype():
-    dt.scan(lambda s, x: (s > x, None), 0.0, LATE, over=OBS)
+    dt.scan(lambda s, x: (s > x, None), 0.0, LATE, dim=OBS)
 
 
 @building
@@ -897,27 +897,27 @@ def loop_that_changes_the_structure():
 
 @building
 def loop_without_a_trace():
-    dt.scan(lambda s, x: s + x, 0.0, LATE, over=OBS)
+    dt.scan(lambda s, x: s + x, 0.0, LATE, dim=OBS)
 
 
 @building
 def loop_over_a_dim_that_a_sequence_lacks():
-    dt.scan(lambda s, x: (s + x["b"], None), 0.0, {"a": LATE, "b": Y}, over=OBS)
+    dt.scan(lambda s, x: (s + x["b"], None), 0.0, {"a": LATE, "b": Y}, dim=OBS)
 
 
 @building
 def loop_over_another_dim_of_that_name():
-    dt.scan(lambda s, x: (s + x, None), 0.0, X, over=dt.Dim("country", length=3))
+    dt.scan(lambda s, x: (s + x, None), 0.0, X, dim=dt.Dim("country", length=3))
 
 
 @building
 def loop_whose_trace_has_its_dim():
-    dt.scan(lambda s, x: (s + x, LATE), 0.0, LATE, over=OBS)
+    dt.scan(lambda s, x: (s + x, LATE), 0.0, LATE, dim=OBS)
 
 
 @building
 def loop_whose_trace_has_a_length_of_each_step():
-    dt.scan(lambda s, x: (s + x, Y[x < Y]), 0.0, LATE, over=OBS)
+    dt.scan(lambda s, x: (s + x, Y[x < Y]), 0.0, LATE, dim=OBS)
 
 
 @building
@@ -965,12 +965,12 @@ def branch_condition_that_is_a_number():
 
 @building
 def filter_by_more_dims():
-    dt.filter(lambda x: x > Y, X, over=COUNTRY)
+    dt.filter(lambda x: x > Y, X, dim=COUNTRY)
 
 
 @building
 def prefixes_of_what_adds_a_dim():
-    dt.associative_scan(lambda a, b: a + b + LATE, X, over=COUNTRY)
+    dt.associative_scan(lambda a, b: a + b + LATE, X, dim=COUNTRY)
 
 
 @building
@@ -1155,7 +1155,7 @@ PAIRS = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, AFTER])
 
 
 def _mixture(response: Any = (0.1, 4.9)) -> dt.Model:
-    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7], dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7], dims=KIND), dim=KIND), dims=OBS)
     mean = dt.rv("mean", dist.Normal(0.0, 1.0), dims=KIND)
     y = dt.rv("y", dist.Normal(mean.sel(kind=z), 1.0))
     return dt.Model(y, backend="python").observe({y: list(response)})
@@ -1256,7 +1256,7 @@ def marginal_of_a_filter_that_switches():
     late = z.isel(day=slice(1, None))
     moves = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[KIND, AFTER])
     terms = {
-        "z": dist.MarkovChain(dt.data([0.5, 0.5], dims=KIND), moves, over=day).logp(z),
+        "z": dist.MarkovChain(dt.data([0.5, 0.5], dims=KIND), moves, dim=day).logp(z),
         "start": dist.Normal(0.0, 1.0).logp(x.isel(day=0)),
         "x": dist.Normal(before, _table(late)).logp(after),
         "y": dist.Normal(x, 1.0).logp(dt.data(np.zeros(5), dims=day)),
@@ -1269,7 +1269,7 @@ def marginal_by_products_along_an_unknown_length():
     day = dt.Dim("day")
     z = dt.tensor("z", dims=day, categories=KIND)
     moves = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[KIND, AFTER])
-    chain = dist.MarkovChain(dt.data([0.5, 0.5], dims=KIND), moves, over=day)
+    chain = dist.MarkovChain(dt.data([0.5, 0.5], dims=KIND), moves, dim=day)
     dt.marginalize({"z": chain.logp(z)}, z, associative_scan=True)
 
 
@@ -1310,7 +1310,7 @@ def log_likelihood_of_groups_by_observation():
 @building
 def log_likelihood_of_a_chain():
     day, noise = dt.Dim("day"), dt.rv("noise", dist.HalfNormal(1.0))
-    walk = dist.GaussianRandomWalk(0.0, 1.0, over=day, start=dist.Normal(0.0, 1.0))
+    walk = dist.GaussianRandomWalk(0.0, 1.0, dim=day, start=dist.Normal(0.0, 1.0))
     level = dt.rv("level", walk)
     y = dt.rv("y", dist.Normal(level, noise))
     fit = dt.Model(y, backend="python").observe({y: [0.1, 0.3, 0.2]}).marginalize(level)
@@ -1336,7 +1336,7 @@ def log_likelihood_of_two_variables_that_share():
 
 @building
 def missing_labels_without_a_word():
-    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7], dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data([0.3, 0.7], dims=KIND), dim=KIND), dims=OBS)
     dt.Model(z).observe({z: ["low", None, "high"]})
 
 

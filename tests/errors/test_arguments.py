@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import re
 
 import numpy as np
 import pandas as pd
@@ -168,33 +167,3 @@ def test_errors_of_python_have_the_names_of_public_classes():
     for twice in ("dt.Dim('a', name='a')", "dist.Normal(0, mu=1)"):
         with pytest.raises(dt.ArgumentError, match="twice, by its place and by its name"):
             eval(twice, {"dt": dt, "dist": dist})
-
-
-LABELS = pd.DataFrame({"county": ["b", "a", "b"]})
-
-
-@pytest.mark.parametrize(
-    ("mistake", "error", "hint", "expected"),
-    [
-        ("RATES[['b', 'a']]", dt.DtypeError, r"rates\.sel\(.*\)(?= selects)", [2.0, 1.0]),
-        *(
-            (text, dt.DimError, r"rates\.sel\(county=dt\.data.*\)(?=; to)", [2.0, 1.0, 2.0])
-            for text in ("RATES[LABELS.county]", "RATES.loc[LABELS.county]")
-        ),
-        ("dt.Model('m', RATES)", dt.InputError, "dt.Model\\(y\\)", None),
-        ("dt.Model(NORMAL)", dt.InputError, "dt.Model.*", ["y"]),
-        ("dt.rv(NORMAL)", dt.ArgumentError, "dt.rv.*", None),
-        ("dt.fourier(RATES, 2.0)", dt.DimError, r"dt\.sin\(.* / period\)", None),
-        ("dist.AR(0.5, 1.0, K)", dt.ArgumentError, r"AR\(0\.5, 1\.0, over=k, start=\.\.\.\)", None),
-        ("dt.Model(dt.rv('m', NORMAL)).posterior", dt.NoAttributeError, "post = .*", None),
-    ],
-)  # fmt: skip
-def test_what_calls_that_are_nearly_right_mean(mistake, error, hint, expected):
-    names = {"dt": dt, "dist": dist, "np": np, "K": K, "RATES": RATES, "rates": RATES,
-             "LABELS": LABELS, "county": COUNTY, "NORMAL": dist.Normal(0.0, 1.0)}  # fmt: skip
-    with pytest.raises(error, match=hint) as e:
-        eval(mistake, names)
-    found = re.search(hint, str(e.value).split("hint: ")[1])
-    if expected is not None:
-        value = eval(found[0], names)
-        assert (list(value.free) if expected == ["y"] else value.values.tolist()) == expected

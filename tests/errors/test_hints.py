@@ -161,13 +161,13 @@ def test_attributes_that_tensors_lack_are_answered_with_some_that_they_have():
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("dt.dot(x, y, over=dim), or x @ y", ["dt.dot(x, y, over=dim)"]),
-        ("dt.dot(x, y, dims=dim), or x @ y", []),
+        ("dt.dot(x, y, dims=dim), or x @ y", ["dt.dot(x, y, dims=dim)"]),
+        ("dt.dot(x, y, dim=dim), or x @ y", []),
         ("x.groupby(labels).meen() (as before)", ["x.groupby(labels).meen()"]),
         ("give it dims, x.expand(dim)", []),
         ("dt.there_is_none(x)", ["dt.there_is_none(x)"]),
         ("expand(dim, hops=1) repeats", ["expand(dim, hops=1)"]),
-        ("dt.reduce(step, x, over=dim, start=0)", ["dt.reduce(step, x, over=dim, start=0)"]),
+        ("dt.reduce(step, x, dim=dim, start=0)", ["dt.reduce(step, x, dim=dim, start=0)"]),
     ],
 )
 def test_the_search_finds_what_is_wrong(text, wrong):

@@ -31,7 +31,7 @@ def logistic():
     """A product of a matrix and a vector, and its transpose in the gradient."""
     obs, k = dt.Dim("obs"), dt.Dim("k")
     x, y, beta = dt.tensor("x", dims=[obs, k]), dt.tensor("y", dims=obs), dt.tensor("beta", dims=k)
-    eta = dt.dot(x, beta, dims=k)
+    eta = dt.dot(x, beta, dim=k)
     return (y * eta - dt.softplus(eta)).sum(), {"obs": 1_000_000, "k": 8}
 
 
@@ -41,8 +41,8 @@ def gaussian_process():
     x, y, scale = dt.tensor("x", dims=obs), dt.tensor("y", dims=obs), dt.scalar("scale")
     other = x.rename(obs="obs2")
     near = dt.exp(-(((x - other) / scale) ** 2)) + 0.5 * dt.eye(obs, other.dims[0])
-    factor = dt.cholesky(near, dims=[obs, other.dims[0]])
-    half = dt.solve_triangular(factor, y, dims=[obs, other.dims[0]])
+    factor = dt.linalg.cholesky(near, dims=[obs, other.dims[0]])
+    half = dt.linalg.solve_triangular(factor, y, dims=[obs, other.dims[0]])
     return -0.5 * (half**2).sum() - dt.log(dt.diagonal(factor, dims=[obs, other.dims[0]])).sum(), {
         "obs": 2200
     }
@@ -58,7 +58,7 @@ def autoregression():
         state = dt.tanh(rate * state + shock)
         return state, state
 
-    _, states = dt.scan(step, start, shocks, over=time)
+    _, states = dt.scan(step, start, shocks, dim=time)
     return (states**2).sum(), {"time": 1000, "series": 4000}
 
 

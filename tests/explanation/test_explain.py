@@ -30,7 +30,7 @@ def total(what, *tensors):
 
 def test_a_product_of_matrices():
     x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
-    (step,) = steps_of(dt.dot(x, y, dims=k))
+    (step,) = steps_of(dt.dot(x, y, dim=k))
     assert str(step.flops) == "2·i·j·k"
     assert str(step.read) == "8·i·k + 8·j·k"
     assert str(step.written) == "8·i·j"
@@ -63,10 +63,10 @@ def test_look_ups_and_updates():
 def test_a_cholesky_factor_and_a_solution():
     a, b = dt.tensor("a", dims=[n, n.rename()]), dt.tensor("b", dims=n)
     dims = [n, n.rename()]
-    factor = dt.cholesky(a, dims=dims)
+    factor = dt.linalg.cholesky(a, dims=dims)
     assert leading(total("flops", factor)) == "n³/3"
-    assert leading(total("flops", dt.solve_triangular(a, b, dims=dims))) == "n²"
-    assert leading(total("flops", dt.solve(a, b, dims=dims))) == "2·n³/3"
+    assert leading(total("flops", dt.linalg.solve_triangular(a, b, dims=dims))) == "n²"
+    assert leading(total("flops", dt.linalg.solve(a, b, dims=dims))) == "2·n³/3"
     # the factor; its copy is in place
     assert str(steps_of(factor)[0].arrays[0].size) == "8·n²"
 
@@ -77,7 +77,7 @@ def leading(polynomial):
 
 def test_a_loop_is_its_rounds_times_its_body():
     series, start = dt.tensor("series", dims=[t, k]), dt.tensor("start", dims=k)
-    final, states = dt.scan(lambda s, e: (0.5 * s + dt.exp(e),) * 2, start, series, over=t)
+    final, states = dt.scan(lambda s, e: (0.5 * s + dt.exp(e),) * 2, start, series, dim=t)
     assert leading(total("flops", final, states)) == "12·k·t"
     found = dt.explain([final, states]).value
     assert str(found.temporaries) == "0"
@@ -88,9 +88,9 @@ def test_a_loop_inside_of_a_loop():
     x = dt.tensor("x", dims=k)
 
     def step(s, e):
-        return s + dt.scan(lambda a, b: (a * b, None), s, x, over=k)[0] + e, None
+        return s + dt.scan(lambda a, b: (a * b, None), s, x, dim=k)[0] + e, None
 
-    final, _ = dt.scan(step, dt.scalar("start"), dt.tensor("e", dims=t), over=t)
+    final, _ = dt.scan(step, dt.scalar("start"), dt.tensor("e", dims=t), dim=t)
     # a product for each k, and two sums, in each round
     assert str(total("flops", final)) == "k·t + 2·t"
 
@@ -165,7 +165,7 @@ def test_the_line_of_the_largest_array():
 
 def test_expressions_of_gradients_are_those_outside_of_them():
     x, y = dt.tensor("x", dims=i), dt.tensor("y", dims=[i, j])
-    found = dt.explain((dt.dot(x, y, dims=i) ** 2).sum())
+    found = dt.explain((dt.dot(x, y, dim=i) ** 2).sum())
     assert "bound" not in repr(found)
     assert "dot(x, y" in repr(found)
 
@@ -229,13 +229,13 @@ def test_a_gradient_costs_a_few_times_its_function(name):
 def test_on_jax_xla_says_what_it_counts():
     pytest.importorskip("jax")
     x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
-    found = dt.explain(dt.dot(x, y, dims=k), {"i": 30, "j": 40, "k": 50}, backend="jax")
+    found = dt.explain(dt.dot(x, y, dim=k), {"i": 30, "j": 40, "k": 50}, backend="jax")
     assert found.xla["value"].flops == 2 * 30 * 40 * 50 == found.flops
     assert found.xla["value"].arguments == 8 * (30 * 50 + 50 * 40)
     assert found.xla["value"].results == 8 * 30 * 40
     assert "XLA flops    120 k" in repr(found)
     # lengths that are missing are not asked of XLA
-    assert dt.explain(dt.dot(x, y, dims=k), backend="jax").xla == {}
+    assert dt.explain(dt.dot(x, y, dim=k), backend="jax").xla == {}
 
 
 def test_something_else_is_refused():
@@ -287,11 +287,11 @@ def test_a_limit_asks_for_the_lengths_that_are_missing():
 
 def test_text_has_polynomials_with_numbers_beside():
     x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
-    text = repr(dt.explain(dt.dot(x, y, dims=k), {"i": 100, "j": 200, "k": 50}))
+    text = repr(dt.explain(dt.dot(x, y, dim=k), {"i": 100, "j": 200, "k": 50}))
     assert "lengths: i=100, j=200, k=50" in text
     assert "2·i·j·k = 2 M" in text
     assert "peak         8·i·j + 8·i·k + 8·j·k = 280 kB" in text
-    text = repr(dt.explain(dt.dot(x, y, dims=k)))
+    text = repr(dt.explain(dt.dot(x, y, dim=k)))
     assert "lengths: i=?, j=?, k=?" in text
     assert "peak         8·i·j + 8·i·k + 8·j·k\n" in text
 

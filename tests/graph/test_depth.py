@@ -37,7 +37,7 @@ STEPS: dict[str, tuple[dt.DimTensor, Callable[[dt.DimTensor], dt.DimTensor]]] = 
     "reductions": (V, lambda s: s.sum() * V),
     "updates": (V, lambda s: s.isel(k=0).set(X)),
     "late lengths": (W, lambda s: s * C + W),
-    "lags": (W, lambda s: dt.lag(s, LATE, fill_value=0.0)),
+    "lags": (W, lambda s: s.shift({LATE: 1}, fill_value=0.0)),
 }
 
 
@@ -99,7 +99,7 @@ def test_what_a_loop_captures_and_its_body_are_deep(little_stack):
         return x
 
     x = deep(C)
-    total = dt.reduce(lambda s, v: deep(s * x + v), 0.0, V, over=K)
+    total = dt.reduce(lambda s, v: deep(s * x + v), 0.0, V, dim=K)
     found = dt.grad(total, C).eval({V: np.zeros(3), C: 0.0})
     assert found.item() == 0.0  # x is 0 where C is, and so is every state
 

@@ -304,7 +304,7 @@ def test_a_gradient_in_a_step():
 def test_a_gradient_in_a_step_by_what_it_captures():
     times = dt.Dim("t", length=3)
     e = dt.tensor("e", dims=times)
-    total = dt.reduce(lambda s, e: s + dt.grad(X * X * e * s, X), 1.0, e, over=times)
+    total = dt.reduce(lambda s, e: s + dt.grad(X * X * e * s, X), 1.0, e, dim=times)
     values = np.array([0.5, -1.0, 2.0])
     s = 1.0
     for one in values:
@@ -333,7 +333,7 @@ def test_a_mask_that_a_step_captures():
     times = dt.Dim("t", length=2)
     mask = W > 0
     x = dt.tensor("e", dims=times)
-    total = dt.reduce(lambda s, e: s + (V * e)[mask] * W[mask], dt.zeros(K)[mask], x, over=times)
+    total = dt.reduce(lambda s, e: s + (V * e)[mask] * W[mask], dt.zeros(K)[mask], x, dim=times)
     on = VALUES["w"] > 0
     point = {V: VALUES["v"], W: VALUES["w"], x: np.array([2.0, 3.0])}
     np.testing.assert_allclose(total.eval(point), 5 * (VALUES["v"] * VALUES["w"])[on])
@@ -361,7 +361,7 @@ def test_by_slices_and_intermediates_of_any_length(length, backend):
     parts = [dt.tensor(name, dims=c) for name in "ab"]
     a, b = (p * 2 for p in parts)
     rates = dt.data([0.5, -1.0, 2.0], dims=days)
-    s = dt.reduce(lambda s, r: r * s + a * b, b, rates, over=days)
+    s = dt.reduce(lambda s, r: r * s + a * b, b, rates, dim=days)
     y = (s**2 * a).sum()
     f = dt.function(parts, [y, *dt.grad(y, [a, b, *parts])], backend=backend)
     rng = np.random.default_rng(n)
@@ -399,17 +399,17 @@ def _plain(x, weights):
 
 def _of_vectors(x, weights):
     many = dt.data([[1.0, 1.0], [2.0, -1.0]], dims=[dt.Dim("row", length=2), GROUP])
-    return dt.dot(many, dt.expm1(x) * weights, dims=GROUP).isel(row=1)
+    return dt.dot(many, dt.expm1(x) * weights, dim=GROUP).isel(row=1)
 
 
 def _of_matrices(x, weights):
     many = dt.data([[1.0, 1.0], [2.0, -1.0]], dims=[dt.Dim("row", length=2), GROUP])
     columns = dt.ones(dt.Dim("column", length=3))
-    return dt.dot(many, dt.expm1(x) * weights * columns, dims=GROUP).isel(row=1, column=2)
+    return dt.dot(many, dt.expm1(x) * weights * columns, dim=GROUP).isel(row=1, column=2)
 
 
 def _of_steps(x, weights):
-    steps = dt.cumulate(lambda s, e: s + dt.expm1(e[0]) * e[1], 0.0, (x, weights), over=GROUP)
+    steps = dt.cumulate(lambda s, e: s + dt.expm1(e[0]) * e[1], 0.0, (x, weights), dim=GROUP)
     return steps.isel(group=1)
 
 

@@ -31,7 +31,7 @@ CASES = {
     ),
     "set": (X.sel(firm="GE").set(C), VALUES.copy(data=[1.0, 2.0, 3.0, 2.0])),
     "loop": (dt.fori_loop(0, 2, lambda i, s: s * X, dt.ones(FIRM)), VALUES**2),
-    "step": (dt.reduce(lambda s, x: s * C + x, 0.0, X, over=FIRM), 1 * 8 + 2 * 4 + 3 * 2 + 4.0),
+    "step": (dt.reduce(lambda s, x: s * C + x, 0.0, X, dim=FIRM), 1 * 8 + 2 * 4 + 3 * 2 + 4.0),
     "arm": (dt.if_else(C > 0, lambda: X.sel(firm="GM"), lambda: C), 2.0),
     "length": (dt.length(FIRM) + 0 * X.sum(), 4),
     "numbers": ((dt.arange(FIRM) * X).sum(), 20.0),

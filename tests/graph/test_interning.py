@@ -145,7 +145,7 @@ def wide():
 
 
 def looped():
-    return dt.scan(lambda s, x: (s + x, s * 2.0), dt.scalar("s"), dt.tensor("x", dims=K), over=K)
+    return dt.scan(lambda s, x: (s + x, s * 2.0), dt.scalar("s"), dt.tensor("x", dims=K), dim=K)
 
 
 def masked():

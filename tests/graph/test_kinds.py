@@ -41,7 +41,7 @@ def examples() -> dict[str, Node]:
     x, y = dt.tensor("x", dims=[A, B]), dt.tensor("y", dims=B)
     at = dt.tensor("at", dims=T, dtype="int64")
     labels = dt.data(["u", "v", "u"], dims=A, categories=B, name="labels")
-    cumulative = dt.cumulate(lambda s, e: s + e, dt.zeros(B), x, over=A)
+    cumulative = dt.cumulate(lambda s, e: s + e, dt.zeros(B), x, dim=A)
     chosen = dt.if_else(y.sum() > 0, lambda: y * 2, lambda: y)
     gradient = dt.grad((y**2).sum(), y)
     rng = dt.random.generator(dt.scalar("seed", dtype="int64"))
@@ -71,8 +71,8 @@ def examples() -> dict[str, Node]:
         "split": dt.tensor("flat", dims=dt.ProductDim([A, B])).unravel().node,
         "concat": dt.concat([x, x * 2], A).node,
         "stack": dt.stack([y, y * 2], dt.Dim("s", length=2)).node,
-        "dot": dt.dot(x, y, dims=B).node,
-        "apply": dt.cholesky(dt.dot(x, x.rename_dim(A), dims=B)).node,
+        "dot": dt.dot(x, y, dim=B).node,
+        "apply": dt.linalg.cholesky(dt.dot(x, x.rename_dim(A), dim=B)).node,
         "group_position": x.isel(b=0).groupby(labels).first().node,
         "rv": dt.rv("effect", dist.Normal(0.0, dt.exp(y)), dims=A).node,
         "named": dt.named("name", y * 2).node,

@@ -42,7 +42,7 @@ def test_the_body_of_a_loop_has_lines_of_its_own():
         lines.append(here() - 1)
         return new
 
-    y = dt.cumulate(step, 0.0, x, over=N)
+    y = dt.cumulate(step, 0.0, x, dim=N)
     (region,) = {r for node in dt.walk(y) for r in regions_of(node)}
     assert {node.line.number for node in toposort(region.outputs) if node.inputs} == {*lines}
 

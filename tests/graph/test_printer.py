@@ -67,7 +67,7 @@ def every_kind():
         b.argsort(age),
         dt.concat([b[1:], b[:1]], "age"),
         dt.stack([b, b * 2], dt.Dim("pair", length=2)),
-        dt.dot(a, effect, dims=COUNTY),
+        dt.dot(a, effect, dim=COUNTY),
         dt.length(t) + dt.arange(COUNTY),
         x.sel(t="2020-01-01"),
         x.sel(t=["2020-01-01", "2020-01-02"]),
@@ -92,7 +92,7 @@ def loops(b):
         inner = dt.reduce(lambda s, b: s * rate + b, x, b, age)
         return (state[0] + inner * rate, state[1] + 1), state[0] * x
 
-    last, path = dt.scan(step, (0.0, 0), x, over=time, reverse=True)
+    last, path = dt.scan(step, (0.0, 0), x, dim=time, reverse=True)
     root = dt.while_loop(lambda s: abs(s * s - b) > 1e-9, lambda s: (s + b / s) / 2, b, 20)
     chosen = dt.if_else(rate > 0, lambda: dt.log(rate) + b.sum(), lambda: b.max())
     return [last[0], last[1], path, root, chosen]

@@ -160,7 +160,7 @@ def test_a_compensated_sum_in_a_scan():
         both = total + y
         return both, (both - total) - y
 
-    total, _ = dt.reduce(step, (0.0, 0.0), v, over=t)
+    total, _ = dt.reduce(step, (0.0, 0.0), v, dim=t)
     values = np.full(100_000, 0.1)
     assert float(dt.function([v], total)(values)) == math.fsum(values)
 

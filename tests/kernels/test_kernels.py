@@ -61,7 +61,7 @@ EXPRESSIONS = {
         (x.ravel() * 2).unravel(),
         z.isel(c=z.sum("b") > 0),
     ],
-    "products": [dt.dot(x, y), dt.dot(x, z), dt.dot(x, z, y, dims=b), dt.eye(a) * x],
+    "products": [dt.dot(x, y), dt.dot(x, z), dt.dot(x, z, y, dim=b), dt.eye(a) * x],
     "constants": [s + 1, dt.ones(a) * 3, dt.arange(c) * 2 + k, dt.zeros([c, a]) + s + k],
 }
 

@@ -34,12 +34,12 @@ def _product_of_tables(a, b, c, d):
 
 
 def _batched_product(a, b, c, d):
-    return dt.dot(dt.tensor("x", dims=[a, b, c]), dt.tensor("y", dims=[a, c, d]), dims=c)
+    return dt.dot(dt.tensor("x", dims=[a, b, c]), dt.tensor("y", dims=[a, c, d]), dim=c)
 
 
 def _own_product(a, b, c, d):
     x = dt.tensor("x", dims=[a, b])
-    return dt.dot(x, x.rename_dim(a, "other"), dims=b)
+    return dt.dot(x, x.rename_dim(a, "other"), dim=b)
 
 
 def _gather(a, b, c, d):
@@ -78,8 +78,8 @@ def _running(a, b, c, d):
 
 def _cholesky(a, b, c, d):
     x, y = dt.tensor("x", dims=[a, b, b.rename("other")]), dt.tensor("y", dims=[a, b, c])
-    factor = dt.cholesky(x, dims=(b, "other"))
-    return dt.solve_triangular(factor, y, dims=(b, "other"))
+    factor = dt.linalg.cholesky(x, dims=(b, "other"))
+    return dt.linalg.solve_triangular(factor, y, dims=(b, "other"))
 
 
 def _ravel(a, b, c, d):

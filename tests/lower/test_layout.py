@@ -112,7 +112,7 @@ def test_rows_of_a_matrix_precede_columns() -> None:
     k = dt.Dim("z", length=3)
     x = dt.tensor("x", dims=[k, k.rename("a")])
     for rows, columns in ((k, k.rename("a")), (k.rename("a"), k)):
-        plan = plan_axes([dt.cholesky(x, dims=(rows, columns)).node])
+        plan = plan_axes([dt.linalg.cholesky(x, dims=(rows, columns)).node])
         assert plan.sort(x.dims) == (rows, columns)
 
 

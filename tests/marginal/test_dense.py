@@ -109,7 +109,7 @@ def regression(rng):
     b, x, y = dt.tensor("b", dims=k), rng.normal(size=(n, m)), rng.normal(size=n)
     terms = {
         "b": dist.Normal(0.3, SCALE).logp(b),
-        "y": dist.Normal(dt.dot(dt.data(x, dims=[o, k]), b, dims=k), 0.5).logp(dt.data(y, dims=o)),
+        "y": dist.Normal(dt.dot(dt.data(x, dims=[o, k]), b, dim=k), 0.5).logp(dt.data(y, dims=o)),
     }
     return Joint(terms, [b], np.full(m, 0.3), lambda s: s**2 * np.eye(m), x, 0.0, 0.5, y)
 
@@ -189,7 +189,7 @@ def slopes_of_groups(rng):
     of, x, y = rng.integers(0, n, m), rng.normal(size=(m, 2)), rng.normal(size=m)
     prior = dist.MvNormal(dt.data([0.4, -1.0], dims=k), SCALE * pair(cov, k))
     mine = b.sel(g=dt.data(of, dims=o, categories=g))
-    mean = dt.dot(mine, dt.data(x, dims=[o, k]), dims=k)
+    mean = dt.dot(mine, dt.data(x, dims=[o, k]), dim=k)
     terms = {"b": prior.logp(b), "y": dist.Normal(mean, 0.4).logp(dt.data(y, dims=o))}
 
     def covariance(scale):
@@ -298,7 +298,7 @@ def test_densities_that_are_written_out(lower, sign):
     root = np.tril(root) if lower else np.triu(root)
     mean = dt.data(m, dims=t)
     apart = {"minus": f - mean, "plus": f + mean, "from": mean - f}[sign]
-    z = dt.solve_triangular(dt.data(root, dims=[t, t.rename()]), apart, lower=lower)
+    z = dt.linalg.solve_triangular(dt.data(root, dims=[t, t.rename()]), apart, lower=lower)
     y, missing = np.array([0.3, np.nan, 1.0]), np.array([False, True, False])
     seen = -0.5 * (2.0 * f - dt.data(y, dims=t)) ** 2
     terms = {"f": -0.5 * (z * z).sum(), "y": dt.where(dt.data(missing, dims=t), 0.0, seen)}
@@ -319,7 +319,7 @@ def test_squares_that_are_weighted_after_they_are_summed_are_refused():
     """Weights along a dim that was summed over are others than those of the summands."""
     k = dt.Dim("k", length=15)
     x, w = dt.tensor("x", dims=k), dt.data(np.arange(1.0, 16.0), dims=k)
-    total = dt.dot(w, x, dims=k)
+    total = dt.dot(w, x, dim=k)
     prior = -0.5 * ((x * x).sum(k) * w).sum(k)
     with pytest.raises(dt.GraphError, match="mixes elements of 'x' along 'k'"):
         dt.marginalize({"x": prior, "y": -0.5 * total**2}, x)
@@ -346,7 +346,7 @@ def test_a_process_whose_kernel_has_a_class():
     scale = dt.data([0.5, 2.0], dims=kind).sel(kind=z)
     prior = dist.GP(lambda a, b: dt.exp(-abs(a - b) / scale), t, at=dt.arange(t), jitter=0.0)
     terms = {
-        "z": dist.Categorical(dt.data([0.3, 0.7], dims=kind), over=kind).logp(z),
+        "z": dist.Categorical(dt.data([0.3, 0.7], dims=kind), dim=kind).logp(z),
         "f": prior.logp(f),
         "y": dist.Normal(f, 0.5).logp(dt.data(y, dims=t)),
     }
@@ -381,7 +381,7 @@ def test_vectors_that_means_mix_are_one_vector(how):
     f = dt.rv("f", dist.MvNormal(dt.data([0.3, 0.0, -1.0], dims=part), pair(cov, part)), dims=[G])
     mean, across = {
         "sum": (f + 0.5 * f.sum(G), np.eye(2) + 0.5),
-        "lag": (f + 0.5 * dt.lag(f, G, fill_value=0.0), np.eye(2) + 0.5 * np.eye(2, k=-1)),
+        "lag": (f + 0.5 * f.shift({G: 1}, fill_value=0.0), np.eye(2) + 0.5 * np.eye(2, k=-1)),
         "relabel": (
             f + 0.5 * f.relabel(G, H),
             np.eye(2).repeat(2, axis=0) + 0.5 * np.tile(np.eye(2), (2, 1)),

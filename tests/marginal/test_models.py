@@ -31,7 +31,7 @@ WEIGHTS = np.array([0.3, 0.7])
 
 def mixture():
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
-    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
     y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
     return dt.Model(y, backend="python").observe({y: Y})
 
@@ -108,7 +108,7 @@ def test_it_survives_pickling_and_interventions():
 @pytest.mark.parametrize("how", ["draws", "most probable"])
 def test_named_expressions_of_what_is_recovered(how):
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
-    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
     centre = dt.named("centre", mu.sel(kind=z))
     y = dt.rv("y", dist.Normal(centre, 1.0))
     many = dt.named("many", (mu.sel(kind=z) > 2.5).sum())
@@ -124,7 +124,7 @@ def test_named_expressions_of_what_is_recovered(how):
 
 def test_named_expressions_of_what_is_summed_out_are_not_recorded():
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
-    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
     centre = dt.named("centre", mu.sel(kind=z))
     y = dt.rv("y", dist.Normal(centre, 1.0))
     gap = dt.named("gap", mu.sel(kind="high") - mu.sel(kind="low"))
@@ -149,7 +149,7 @@ def test_mixtures_of_normal_vectors(of_each, backend):
     pair = [part, part.rename()]
     given = dt.data(cov, dims=[KIND, *pair]).sel(kind=z) if of_each else dt.data(cov[0], dims=pair)
     terms = {
-        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND).logp(z),
+        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND).logp(z),
         "y": dist.MvNormal(m.sel(kind=z), given).logp(dt.data(seen, dims=[OBS, part])),
     }
     logp = dt.marginalize(terms, z)
@@ -168,9 +168,9 @@ def test_a_mixture_of_regressions():
     by, rng = dt.Dim("by", length=3), np.random.default_rng(1)
     slopes, x = rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
     z, s = dt.tensor("z", dims=OBS, categories=KIND), dt.tensor("s", dims=[KIND, by])
-    mean = dt.dot(s.sel(kind=z), dt.data(x, dims=[OBS, by]), dims=by)
+    mean = dt.dot(s.sel(kind=z), dt.data(x, dims=[OBS, by]), dim=by)
     terms = {
-        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND).logp(z),
+        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND).logp(z),
         "y": dist.Normal(mean, 1.0).logp(dt.data(Y, dims=OBS)),
     }
     each = np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], x @ slopes.T)
@@ -197,7 +197,7 @@ def test_expressions_along_another_dim(name):
         "argsort": lambda: (1.0 * x.argsort(part).isel(part=0), table.argsort(1)[:, 0]),
     }[name]()
     terms = {
-        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND).logp(z),
+        "z": dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND).logp(z),
         "y": dist.Normal(found, 1.0).logp(dt.data(Y, dims=OBS)),
     }
     each = np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], by_hand)
@@ -261,9 +261,9 @@ def test_two_observed_variables_of_one_unknown_are_refused_one_by_one():
 
 def test_latent_classes_with_several_items():
     item, person = dt.Dim("item", length=3), dt.Dim("person")
-    share = dt.rv("share", dist.Dirichlet(dt.ones(KIND), over=KIND))
+    share = dt.rv("share", dist.Dirichlet(dt.ones(KIND), dim=KIND))
     p = dt.rv("p", dist.Beta(1.0, 1.0), dims=[KIND, item])
-    z = dt.rv("z", dist.Categorical(share, over=KIND), dims=person)
+    z = dt.rv("z", dist.Categorical(share, dim=KIND), dims=person)
     y = dt.rv("y", dist.Bernoulli(p.sel(kind=z)))
     seen = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 0, 0]])
     fit = dt.Model(y, backend="python").observe({y: (("person", "item"), seen)}).marginalize(z)
@@ -344,7 +344,7 @@ def hidden(series, lengths=None):
     after = KIND.rename("after")
     stay = dt.rv("stay", dist.Beta(1.0, 1.0))
     move = dt.stack([dt.stack([stay, 1 - stay], after), dt.stack([1 - stay, stay], after)], KIND)
-    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, over=time), dims=chain)
+    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, dim=time), dims=chain)
     y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
     model = dt.Model(y, backend="python")
     return model.observe({y: (("one", "time"), series)}, missing="drop").marginalize(z)
@@ -368,7 +368,7 @@ def test_chains_of_a_model_in_pairs():
     time = dt.Dim("time", length=4)
     after = KIND.rename("after")
     move = dt.data([[0.8, 0.2], [0.2, 0.8]], dims=[KIND, after])
-    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, over=time))
+    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, dim=time))
     y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
     model = dt.Model(y, backend="python").observe({y: SERIES[0]})
     fit = model.marginalize(z, associative_scan=True)
@@ -441,7 +441,7 @@ def test_moves_that_change_from_day_to_day():
     after = KIND.rename("after")
     change = dt.sigmoid(slope * wind)
     move = dt.where(dt.arange(KIND) == dt.arange(after), 1.0 - change, change)
-    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, over=day))
+    z = dt.rv("z", dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), move, dim=day))
     y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
     seen = np.array([0.2, 2.5, 3.0, 0.1, 1.4])
     fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(z)
@@ -464,7 +464,7 @@ def factorial():
     after = KIND.rename("after")
     move = dt.stack([dt.stack([stay, 1 - stay], after), dt.stack([1 - stay, stay], after)], KIND)
     start = dt.data(WEIGHTS, dims=KIND)
-    z = dt.rv("z", dist.MarkovChain(start, move, over=time), dims=chain)
+    z = dt.rv("z", dist.MarkovChain(start, move, dim=time), dims=chain)
     size = dt.data(SIZES, dims=chain)
     level = size * dt.data([0.0, 1.0], dims=KIND).sel(kind=z)
     y = dt.rv("y", dist.Normal(level.sum(chain), 1.0))
@@ -547,7 +547,7 @@ def test_a_hidden_semi_markov_model_has_a_state_that_counts_down():
         dt.data(counts, dims=pairs), 1.0, dt.where(dt.data(begins, dims=pairs), length, 0.0)
     )
     start = 0.5 * lasts.isel(left=dt.data(rest, dims=state))
-    z = dt.rv("z", dist.MarkovChain(start, move, over=day))
+    z = dt.rv("z", dist.MarkovChain(start, move, dim=day))
     level = dt.data(3.0 * regime, dims=state)
     y = dt.rv("y", dist.Normal(level.sel(state=z), 1.0))
     seen = np.array([0.1, 2.9, 3.3, 0.2, 1.0, 2.0])
@@ -587,9 +587,7 @@ def test_a_regression_that_switches():
     y = dt.data(seen, dims=t)
     mean = slope.sel(kind=z) * y.shift(t=1, fill_value=0.0)
     moves = np.array([[0.9, 0.1], [0.3, 0.7]])
-    chain = dist.MarkovChain(
-        dt.data(WEIGHTS, dims=KIND), dt.data(moves, dims=[KIND, after]), over=t
-    )
+    chain = dist.MarkovChain(dt.data(WEIGHTS, dims=KIND), dt.data(moves, dims=[KIND, after]), dim=t)
     terms = {
         "z": chain.logp(z),
         "y": dist.Normal(mean, dt.data(spread, dims=KIND).sel(kind=z)).logp(y),
@@ -665,7 +663,7 @@ def test_missing_values_of_a_discrete_variable_are_summed_out():
 )
 def test_missing_labels_are_summed_out(given):
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
-    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
     y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
     fit = dt.Model(y, backend="python").observe({y: Y}).observe({z: given}, missing="infer")
     each = np.log(WEIGHTS) + stats.norm.logpdf(Y[:, None], MU[0, 0], 1.0)
@@ -682,7 +680,7 @@ def test_missing_labels_are_summed_out(given):
 
 
 def test_missing_labels_have_to_be_said():
-    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
     with pytest.raises(dt.InputError, match="observations of 'z' are missing: 1 of 3"):
         dt.Model(z).observe({z: ["low", None, "high"]})
     fit = dt.Model(z, backend="python").observe({z: ["low", None, "high"]}, missing="drop")

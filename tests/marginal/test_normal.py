@@ -91,7 +91,7 @@ def local_level(rng):
     t = dt.Dim("t", length=n)
     level, m = dt.tensor("level", dims=t), dt.tensor("m")
     y, there = rng.normal(size=n), rng.random(n) < 0.7
-    walk = dist.GaussianRandomWalk(0.1, SCALE, over=t, start=dist.Normal(0.5, 1.5))
+    walk = dist.GaussianRandomWalk(0.1, SCALE, dim=t, start=dist.Normal(0.5, 1.5))
     seen = dist.Normal(level + m, 0.6).logp(dt.data(y, dims=t))
     terms = {
         "level": walk.logp(level),
@@ -176,7 +176,7 @@ def vector(rng):
     terms = {
         "start": dist.Normal(0.5, 2.0).logp(x.isel(t=0)),
         "x": dist.Normal(moved, SCALE * dt.data(sd, dims=k)).logp(x.isel(t=slice(1, None))),
-        "y": dist.Normal(dt.dot(dt.data(load, dims=[seen, k]), x, dims=k), 0.4).logp(
+        "y": dist.Normal(dt.dot(dt.data(load, dims=[seen, k]), x, dim=k), 0.4).logp(
             dt.data(y, dims=[t, seen])
         ),
     }
@@ -199,7 +199,7 @@ def regression(rng):
     b, x, y = dt.tensor("b", dims=k), rng.normal(size=(n, m)), rng.normal(size=n)
     terms = {
         "b": dist.Normal(0.3, SCALE).logp(b),
-        "y": dist.Normal(dt.dot(dt.data(x, dims=[o, k]), b, dims=k), 0.5).logp(dt.data(y, dims=o)),
+        "y": dist.Normal(dt.dot(dt.data(x, dims=[o, k]), b, dim=k), 0.5).logp(dt.data(y, dims=o)),
     }
     rows = Rows(b=m)
     for j in range(m):
@@ -215,7 +215,7 @@ def in_part(rng):
     t, o = dt.Dim("t", length=n), dt.Dim("o", length=4)
     x, late = dt.tensor("x", dims=t), rng.normal(size=3)
     when, y, once = rng.integers(0, n, 4), rng.normal(size=4), rng.normal()
-    walk = dist.GaussianRandomWalk(0.1, SCALE, over=t, start=dist.Normal(0.5, 1.5))
+    walk = dist.GaussianRandomWalk(0.1, SCALE, dim=t, start=dist.Normal(0.5, 1.5))
     middle = x.isel(t=slice(2, 5))
     terms = {
         "x": walk.logp(x),
@@ -276,7 +276,7 @@ def test_a_level_is_integrated_out_of_a_model():
     n = 40
     day = dt.Dim("day", length=n)
     drift, noise = dt.rv("drift", dist.HalfNormal(1.0)), dt.rv("noise", dist.HalfNormal(1.0))
-    walk = dist.GaussianRandomWalk(0.0, drift, over=day, start=dist.Normal(0.0, 5.0))
+    walk = dist.GaussianRandomWalk(0.0, drift, dim=day, start=dist.Normal(0.0, 5.0))
     level = dt.rv("level", walk)
     y = dt.rv("y", dist.Normal(level, noise))
     seen = np.cumsum(np.random.default_rng(1).normal(size=n))
@@ -295,9 +295,9 @@ def local_linear_trend(backend):
     n = 9
     day = dt.Dim("day", length=n)
     spread = dt.rv("spread", dist.HalfNormal(1.0))
-    slope = dt.rv("slope", dist.GaussianRandomWalk(0.1, 0.3, over=day, start=dist.Normal(0.2, 2.0)))
+    slope = dt.rv("slope", dist.GaussianRandomWalk(0.1, 0.3, dim=day, start=dist.Normal(0.2, 2.0)))
     start = dist.Normal(0.5, 1.5)
-    level = dt.rv("level", dist.GaussianRandomWalk(slope, spread, over=day, start=start))
+    level = dt.rv("level", dist.GaussianRandomWalk(slope, spread, dim=day, start=start))
     y = dt.rv("y", dist.Normal(level, 0.4))
     seen = np.random.default_rng(2).normal(size=n)
     fit = dt.Model(y, backend=backend).observe({y: seen})
@@ -336,7 +336,7 @@ def test_a_walk_around_a_walk_is_a_local_linear_trend(backend):
 def test_lengths_may_come_with_the_data():
     day = dt.Dim("day")
     level, y = dt.tensor("level", dims=day), dt.tensor("y", dims=day)
-    walk = dist.GaussianRandomWalk(0.0, SCALE, over=day, start=dist.Normal(0.0, 5.0))
+    walk = dist.GaussianRandomWalk(0.0, SCALE, dim=day, start=dist.Normal(0.0, 5.0))
     logp = dt.marginalize({"level": walk.logp(level), "y": dist.Normal(level, 0.3).logp(y)}, level)
     f = dt.function([SCALE, y], logp, backend="python")
     for n in (3, 8):
@@ -363,7 +363,7 @@ def test_normal_effects_within_classes():
     z, x = dt.tensor("z", dims=obs, categories=kind), dt.tensor("x", dims=obs)
     y, mean = np.array([0.3, 2.0, -1.0]), dt.data([0.0, 3.0], dims=kind)
     terms = {
-        "z": dist.Categorical(dt.data([0.4, 0.6], dims=kind), over=kind).logp(z),
+        "z": dist.Categorical(dt.data([0.4, 0.6], dims=kind), dim=kind).logp(z),
         "x": dist.Normal(mean.sel(kind=z), 0.8).logp(x),
         "y": dist.Normal(x, 0.6).logp(dt.data(y, dims=obs)),
     }
@@ -417,7 +417,7 @@ def test_values_are_recovered(name):
 def test_a_level_is_recovered_for_each_draw():
     day = dt.Dim("day")
     drift = dt.rv("drift", dist.HalfNormal(1.0))
-    walk = dist.GaussianRandomWalk(0.0, drift, over=day, start=dist.Normal(0.0, 5.0))
+    walk = dist.GaussianRandomWalk(0.0, drift, dim=day, start=dist.Normal(0.0, 5.0))
     level = dt.rv("level", walk)
     y = dt.rv("y", dist.Normal(level, 0.3))
     fit = dt.Model(y, backend="python").observe({y: [0.5, 1.0, 0.2, 2.0]}).marginalize(level)
@@ -448,7 +448,7 @@ def test_a_level_is_recovered_for_each_draw():
 def test_standard_deviations_of_different_sizes(drift, noise, expected):
     """Beside the dense normal density in 60 digits, by mpmath."""
     day = dt.Dim("day")
-    walk = dist.GaussianRandomWalk(0.0, drift, over=day, start=dist.Normal(0.0, 5.0))
+    walk = dist.GaussianRandomWalk(0.0, drift, dim=day, start=dist.Normal(0.0, 5.0))
     height = dt.rv("height", walk)
     reading = dt.rv("reading", dist.Normal(height, noise))
     fit = dt.Model(reading, backend="python").observe({reading: [0.1, 0.4, 0.3, 1.2, 0.9]})
@@ -465,7 +465,7 @@ def test_observations_given_those_before_them(lags, missing):
     noise = dt.rv("noise", dist.HalfNormal(1.0))
     rho = np.array([0.5, 0.3])[:lags]
     lag = dt.data(rho, dims=dt.Dim("lag", length=lags))
-    series = dist.AR(lag, 0.7, over=day, start=dist.Normal(0.2, 1.5))
+    series = dist.AR(lag, 0.7, dim=day, start=dist.Normal(0.2, 1.5))
     level = dt.rv("level", series)
     y = dt.rv("y", dist.Normal(level, noise))
     fit = dt.Model(y, backend="python").observe({y: seen}, missing="drop").marginalize(level)

@@ -37,7 +37,7 @@ LEAVES = {
     "named": lambda: dist.Normal(0, dt.named("t", normal("s") / 3)),
     "truncated": lambda: dist.truncated(dist.Normal(0, normal("s")), 0, 1),
     "mixed": lambda: dist.mixture(
-        dt.data([0.5, 0.5], dims=PART), dist.Normal(0, normal("s", dims=PART)), over=PART
+        dt.data([0.5, 0.5], dims=PART), dist.Normal(0, normal("s", dims=PART)), dim=PART
     ),
     "probability": lambda: dist.Bernoulli(positive("s")),
     "twice a probability": lambda: dist.Bernoulli(2 * dt.rv("s", dist.Beta(1, 1))),

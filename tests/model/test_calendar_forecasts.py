@@ -24,7 +24,7 @@ SEASON -= SEASON.mean()
 
 
 def parts():
-    season = dt.rv("season", dist.ZeroSumNormal(1.0, over=MOY))
+    season = dt.rv("season", dist.ZeroSumNormal(1.0, dim=MOY))
     return {
         "month": (season.sel(moy=MONTH.month), SEASON[DATES.month - 1]),
         "days": (MONTH.days_in_month * 1.0 + season.sum(), DATES.days_in_month),
@@ -68,8 +68,8 @@ def test_parts_of_the_calendar_follow(name, pickled):
 
 
 def test_a_level_and_a_season_go_on():
-    level = dt.rv("level", dist.GaussianRandomWalk(0.0, 1e-6, over=MONTH, start=dist.Normal(0, 1)))
-    season = dt.rv("season", dist.ZeroSumNormal(1.0, over=MOY))
+    level = dt.rv("level", dist.GaussianRandomWalk(0.0, 1e-6, dim=MONTH, start=dist.Normal(0, 1)))
+    season = dt.rv("season", dist.ZeroSumNormal(1.0, dim=MOY))
     y = dt.rv("y", dist.Normal(level + season.sel(moy=MONTH.month), 1e-6))
     fit = dt.Model(y, backend="python").observe(y=np.zeros(24))
     post = draws(level=(("month",), np.full(24, 5.0)), season=(("moy",), SEASON))
@@ -135,7 +135,7 @@ def test_the_future_given_a_level_that_is_summed_out(monkeypatch, gap):
     n = 8
     t = dt.Dim("t", coords=[10 * at for at in range(n)])
     step = dt.rv("step", dist.HalfNormal(1.0))
-    walk = dist.GaussianRandomWalk(0.0, step, over=t, start=dist.Normal(0.0, 5.0))
+    walk = dist.GaussianRandomWalk(0.0, step, dim=t, start=dist.Normal(0.0, 5.0))
     level = dt.rv("level", walk)
     y = dt.rv("y", dist.Normal(level, 0.5))
     values = np.random.default_rng(1).normal(size=n)

@@ -59,7 +59,7 @@ def test_a_check_that_holds_at_the_start_alone_is_not_mended_by_another_start():
     """expit(0) + expit(0) is 1, and nowhere around are such probabilities; half of the plane is."""
     k = dt.Dim("k", coords=["a", "b"])
     a = dt.rv("a", dist.Normal(0.0, 1.0), dims=k)
-    y = dt.rv("y", dist.Categorical(p=dt.expit(a), over=k))
+    y = dt.rv("y", dist.Categorical(p=dt.sigmoid(a), dim=k))
     never = dt.Model(y, backend="python").observe({y: "a"}).log_density()
     text = r"fails at 100 of 101 points(.|\n)*there: p of Categorical do not add up to 1 along k"
     error = no_start(never, np.zeros(2))
@@ -128,7 +128,7 @@ def test_a_density_that_is_flat_in_places_is_sampled():
     """Of a Dirichlet distribution of a's with sum A, the squares add up to (a + 1) / (A + 1)."""
     pytest.importorskip("nutpie")
     k = dt.Dim("k", length=29)
-    p = dt.rv("p", dt.dist.Dirichlet(dt.full(k, 0.01), over=k))
+    p = dt.rv("p", dt.dist.Dirichlet(dt.full(k, 0.01), dim=k))
     for seed in (6, 7):  # both stopped in nutpie
         post = dt.Model(p).sample(
             500, tune=500, chains=4, seed=seed, prior=True, progress_bar=False, report=False

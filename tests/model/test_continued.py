@@ -139,21 +139,21 @@ START = dist.Normal(0.0, 1.0)
 # the means of two elements after SEEN, and their covariances
 FORECASTS = {
     "walk": (
-        lambda: dist.GaussianRandomWalk(0.3, 0.5, over=TIME, start=START),
+        lambda: dist.GaussianRandomWalk(0.3, 0.5, dim=TIME, start=START),
         [2.3, 2.6], [[0.25, 0.25], [0.25, 0.5]],
     ),
     "AR(2)": (
-        lambda: dist.AR(dt.data([0.6, 0.3], dims=LAG), 0.5, over=TIME, start=START, constant=0.1),
+        lambda: dist.AR(dt.data([0.6, 0.3], dims=LAG), 0.5, dim=TIME, start=START, constant=0.1),
         # 0.6 * 2 - 0.3 + 0.1, and 0.6 * 1 + 0.3 * 2 + 0.1
         [1.0, 1.3], [[0.25, 0.15], [0.15, 0.25 * 1.36]],
     ),
     "EulerMaruyama": (
-        lambda: dist.EulerMaruyama(lambda x, k: (-k * x, 1.0), 0.25, over=TIME, start=START, k=0.8),
+        lambda: dist.EulerMaruyama(lambda x, k: (-k * x, 1.0), 0.25, dim=TIME, start=START, k=0.8),
         # the element before times 0.8, and noise of variance 0.25
         [1.6, 1.28], [[0.25, 0.2], [0.2, 0.25 * 1.64]],
     ),
     "Series": (
-        lambda: dist.Series(autoregression, 0.0, over=TIME, rho=0.8),
+        lambda: dist.Series(autoregression, 0.0, dim=TIME, rho=0.8),
         [1.6, 1.28], [[0.25, 0.2], [0.2, 0.25 * 1.64]],
     ),
 }  # fmt: skip
@@ -188,7 +188,7 @@ def test_forecasts_after_a_gap(name):
 
 def test_a_variance_goes_on_from_the_elements_before():
     omega, alpha, beta, first = 0.2, 0.3, 0.4, 1.5
-    d = dist.GARCH11(omega, alpha, beta, first, over=TIME)
+    d = dist.GARCH11(omega, alpha, beta, first, dim=TIME)
     variance = first**2
     for x in SEEN[:-1]:
         variance = omega + alpha * x**2 + beta * variance
@@ -202,7 +202,7 @@ def test_labels_follow_the_last_known_one():
     sky = dt.Dim("sky", coords=["dry", "wet", "snow"])
     move = np.array([[0.7, 0.2, 0.1], [0.5, 0.25, 0.25], [0.05, 0.15, 0.8]])
     d = dist.MarkovChain(
-        dt.data([0.1, 0.1, 0.8], dims=sky), dt.data(move, dims=[sky, sky.rename()]), over=TIME
+        dt.data([0.1, 0.1, 0.8], dims=sky), dt.data(move, dims=[sky, sky.rename()]), dim=TIME
     )
     found = goes_on(d, np.array(["dry", "snow", "wet"]))
     for column, expected in zip(found.T, (move[1], move[1] @ move), strict=True):
@@ -216,7 +216,7 @@ def test_walks_of_vectors_in_groups_that_are_known():
     cov = np.array([[1.0, 0.5], [0.5, 2.0]])
     matrix = dt.data(cov, dims=[part, part.rename()])
     start = dist.MvNormal(0.0, dt.eye(part))
-    walk = dist.MvGaussianRandomWalk(0.0, matrix, over=time, start=start)
+    walk = dist.MvGaussianRandomWalk(0.0, matrix, dim=time, start=start)
     x = dt.rv("x", walk, dims=group)
     model = dt.Model(x, backend="python")
     values = np.random.default_rng(1).normal(size=(3, 2, 2))
@@ -234,7 +234,7 @@ def test_walks_of_vectors_in_groups_that_are_known():
 def test_new_groups_have_new_series():
     group = dt.Dim("group", coords=["p"])
     both = dt.Dim("group", coords=["q", "p"])
-    x = dt.rv("x", dist.GaussianRandomWalk(0.0, 0.5, over=TIME, start=START), dims=group)
+    x = dt.rv("x", dist.GaussianRandomWalk(0.0, 0.5, dim=TIME, start=START), dims=group)
     fit = dt.Model(x, backend="python").observe({x: (["group", "time"], 100.0 + SEEN[None])})
     dims = {TIME: LONGER, group: both}
     found = fit.predict(nothing_known(), dims=dims, seed=1)["predictions"]["x"]
@@ -254,7 +254,7 @@ def predict(d, coords, seen=SEEN, **options):
     return fit.predict(nothing_known(), dims={TIME: dt.Dim("time", coords=coords)}, seed=1)
 
 
-WALK = dist.GaussianRandomWalk(0.0, 1.0, over=TIME, start=START)
+WALK = dist.GaussianRandomWalk(0.0, 1.0, dim=TIME, start=START)
 
 
 @pytest.mark.parametrize(
@@ -264,12 +264,12 @@ WALK = dist.GaussianRandomWalk(0.0, 1.0, over=TIME, start=START)
         (lambda: predict(WALK, ["b", "a", "c", "d"]), dt.GraphError, "they come first along time"),
         (lambda: predict(WALK, ["a", "d"]), dt.LabelError, "lacks labels of some that are known"),
         (
-            lambda: predict(dist.ZeroSumNormal(1.0, over=TIME), NEW, [1.0, 0.0, -1.0]),
+            lambda: predict(dist.ZeroSumNormal(1.0, dim=TIME), NEW, [1.0, 0.0, -1.0]),
             dt.GraphError,
             "elements of ZeroSumNormal belong together along time",
         ),
         (
-            lambda: predict(dist.Dirichlet(dt.ones(TIME), over=TIME), NEW, [0.2, 0.2, 0.6]),
+            lambda: predict(dist.Dirichlet(dt.ones(TIME), dim=TIME), NEW, [0.2, 0.2, 0.6]),
             dt.GraphError,
             "elements of Dirichlet belong together along time",
         ),
@@ -284,7 +284,7 @@ def test_vectors_that_follow_each_other_get_no_new_elements():
     k, wider = dt.Dim("k", coords=["p", "q"]), dt.Dim("k", coords=["p", "q", "r"])
     time = dt.Dim("time", length=2)
     start = dist.MvNormal(dt.zeros(k), dt.eye(k))
-    x = dt.rv("x", dist.MvGaussianRandomWalk(0.0, dt.eye(k), over=time, start=start))
+    x = dt.rv("x", dist.MvGaussianRandomWalk(0.0, dt.eye(k), dim=time, start=start))
     fit = dt.Model(x, backend="python").observe(x=(["time", "k"], np.zeros((2, 2))))
     with pytest.raises(dt.DimtensorError, match="elements of RandomWalk belong together along k"):
         fit.predict(nothing_known(), dims={k: wider}, seed=1)
@@ -292,7 +292,7 @@ def test_vectors_that_follow_each_other_get_no_new_elements():
 
 def test_elements_without_labels_are_no_labels():
     time = dt.Dim("time", length=3)
-    x = dt.rv("x", dist.GaussianRandomWalk(0.0, 1.0, over=time, start=START))
+    x = dt.rv("x", dist.GaussianRandomWalk(0.0, 1.0, dim=time, start=START))
     fit = dt.Model(x, backend="python").observe({x: SEEN})
     with pytest.raises(dt.LabelError, match="'x' has no labels along time that tell"):
         fit.predict(nothing_known(), dims={time: LONGER}, seed=1)
@@ -300,7 +300,7 @@ def test_elements_without_labels_are_no_labels():
 
 def test_what_is_whole_is_not_drawn():
     """A dim of the same labels needs no formula."""
-    x = dt.rv("x", dist.ZeroSumNormal(1.0, over=TIME))
+    x = dt.rv("x", dist.ZeroSumNormal(1.0, dim=TIME))
     fit = dt.Model(x, backend="python").observe({x: [1.0, 0.0, -1.0]})
     again = dt.Dim("time", coords=["c", "b", "a"])
     found = fit.predict(nothing_known(), dims={TIME: again}, seed=1)["predictions"]["x"]

@@ -60,7 +60,7 @@ def test_a_chain_of_one_element_has_no_step_and_is_no_selection():
     time, kind = dt.Dim("time"), dt.Dim("kind", coords=["a", "b"])
     move = dt.data(np.full((2, 2), 0.5), dims=[kind, kind.rename("to")])
     start = dt.data([0.3, 0.7], dims=kind)
-    z = dt.rv("z", dist.MarkovChain(start, move, over=time))
+    z = dt.rv("z", dist.MarkovChain(start, move, dim=time))
     level = dt.data([0.0, 1.0], dims=kind)
     y = dt.rv("y", dist.Normal(level.sel(kind=z), 1.0))
     fit = dt.Model(y, backend="python").observe({y: [0.5]}).marginalize(z).log_density()

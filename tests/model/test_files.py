@@ -131,7 +131,7 @@ def test_products_of_dims_and_draws_that_are_labels(tmp_path):
     both = dt.ProductDim([one, two])
     z = dt.rv(
         "z",
-        dist.Categorical(dt.data([0.5, 0.5], dims=two), over=two),
+        dist.Categorical(dt.data([0.5, 0.5], dims=two), dim=two),
         dims=[one, dt.Dim("o", length=2)],
     )
     x = dt.rv("x", dist.Normal(0.0, 1.0), dims=both)

@@ -84,7 +84,7 @@ def test_a_length_that_no_data_tell_is_given_by_dim():
 def test_distributions_of_distributions_are_drawn_and_have_densities():
     part = dt.Dim("part", length=2)
     mu = dt.rv("mu", dist.Normal(dt.data([-3.0, 3.0], dims=part), 0.1))
-    x = dt.rv("x", dist.mixture(dt.data([0.25, 0.75], dims=part), dist.Normal(mu, 1.0), over=part),
+    x = dt.rv("x", dist.mixture(dt.data([0.25, 0.75], dims=part), dist.Normal(mu, 1.0), dim=part),
               dims=HOUSE)  # fmt: skip
     assert x.dims == (HOUSE,)
     tree = dt.Model(x, backend="python").draw(2000, seed=1, dims={HOUSE: 2})
@@ -309,8 +309,8 @@ K = dt.Dim("k", coords=["red", "green", "blue"])
 
 
 def test_labels_are_drawn_observed_and_predicted():
-    p = dt.rv("p", dist.Dirichlet(dt.data([1.0, 2.0, 3.0], dims=K), over=K))
-    z = dt.rv("z", dist.Categorical(p, over=K), dims=HOUSE)
+    p = dt.rv("p", dist.Dirichlet(dt.data([1.0, 2.0, 3.0], dims=K), dim=K))
+    z = dt.rv("z", dist.Categorical(p, dim=K), dims=HOUSE)
     assert z.dims == (HOUSE,)
     assert z.categories is K
     model = dt.Model(z, backend="python")
@@ -329,7 +329,7 @@ def test_labels_are_drawn_observed_and_predicted():
 def test_a_random_walk_is_one_variable_with_a_dim():
     step = dt.rv("step", dist.HalfNormal(1.0))
     day = dt.Dim("day", length=20)
-    x = dt.rv("x", dist.RandomWalk(dist.Normal(0.0, step), over=day, start=dist.Normal(0.0, 2.0)))
+    x = dt.rv("x", dist.RandomWalk(dist.Normal(0.0, step), dim=day, start=dist.Normal(0.0, 2.0)))
     y = dt.rv("y", dist.Normal(x, 1.0))
     model = dt.Model(y, backend="python")
     walk = model.draw(8000, seed=1)["prior"]["x"]

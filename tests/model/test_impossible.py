@@ -108,24 +108,24 @@ def test_observations_at_an_end_may_be_possible(case):
 
 
 def test_elements_that_belong_together():
-    p = dt.rv("p", dist.Dirichlet(dt.ones(CELL), over=CELL))
+    p = dt.rv("p", dist.Dirichlet(dt.ones(CELL), dim=CELL))
     counts = (("row", "cell"), np.array([[6, 6, 0], [6, 6, 1]]))
     with pytest.raises(
         InputError, match=r"'y' do not add up to n along cell: 1 of 2\n(.|\n)*row=v"
     ):
-        fit(dist.Multinomial(12, p, over=CELL), counts, dims=ROW)
+        fit(dist.Multinomial(12, p, dim=CELL), counts, dims=ROW)
     n = dt.data([12, 13], dims=ROW)
-    assert fit(dist.Multinomial(n, p, over=CELL), counts, dims=None).observed
-    other = dist.DirichletMultinomial(12, dt.ones(CELL), over=CELL)
+    assert fit(dist.Multinomial(n, p, dim=CELL), counts, dims=None).observed
+    other = dist.DirichletMultinomial(12, dt.ones(CELL), dim=CELL)
     with pytest.raises(InputError, match="do not add up to n along cell: 1 of 2"):
         fit(other, counts, dims=ROW)
-    shares = dist.Dirichlet(a() * dt.ones(CELL), over=CELL)
+    shares = dist.Dirichlet(a() * dt.ones(CELL), dim=CELL)
     with pytest.raises(InputError, match=f"'y' {OUTSIDE}: 1 of 1\n(.|\n)*'0.2', '0.3', '0.4'"):
         fit(shares, [0.2, 0.3, 0.4], dims=None)
     with pytest.raises(InputError, match=f"'y' {NO_DENSITY}: 1 of 3\n(.|\n)*cell=1"):
         fit(shares, [0.5, 0.0, 0.5], dims=None)
     with pytest.raises(InputError, match=f"'y' {OUTSIDE}: 1 of 1"):
-        fit(dist.ordered(dist.Normal(m(), 1.0), over=CELL), [1.0, 0.0, 2.0], dims=None)
+        fit(dist.ordered(dist.Normal(m(), 1.0), dim=CELL), [1.0, 0.0, 2.0], dims=None)
 
 
 def test_bounds_are_looked_at_when_their_values_are_known():

@@ -56,7 +56,7 @@ def test_bounds_are_those_of_the_missing_elements():
 
 def test_elements_that_determine_each_other_are_not_inferred():
     k = dt.Dim("k", coords=list("abc"))
-    v = dt.rv("v", dist.Dirichlet(dt.ones(k), over=k))
+    v = dt.rv("v", dist.Dirichlet(dt.ones(k), dim=k))
     fit = dt.Model(v, backend="python").observe(v=[0.5, np.nan, np.nan], missing="infer")
     with pytest.raises(InputError, match="its elements determine each other") as error:
         fit.log_density()
@@ -155,7 +155,7 @@ def test_predictions_of_what_was_observed_need_no_lengths(named):
 def test_dates_that_are_missing_in_every_unit(unit, form):
     labels = pd.date_range("2020-01-01", periods=4).as_unit("ns" if unit == "ns" else "us")
     day = dt.Dim("day", coords=labels)
-    y = dt.rv("y", dist.Categorical(dt.data([0.1, 0.2, 0.3, 0.4], day), over=day), dims=dt.Dim("o"))
+    y = dt.rv("y", dist.Categorical(dt.data([0.1, 0.2, 0.3, 0.4], day), dim=day), dims=dt.Dim("o"))
     dates = np.array(["2020-01-02", "NaT", "2020-01-04"], dtype=f"M8[{unit}]")
     fit = dt.Model(y, backend="python").observe(y=form(dates), missing="drop")
     density = fit.log_density().logp(np.zeros(0))

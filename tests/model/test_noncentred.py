@@ -54,8 +54,8 @@ OF = {
     "a walk of vectors": lambda: dist.RandomWalk(
         dist.MvNormal(m(), cov()), PAIR, dist.MvNormal(0.0, dt.eye(K, ROW))
     ),
-    "AR": lambda: dist.AR(RHO, s(), over=TIME, start=dist.Normal(m(), 2.0), constant=0.3),
-    "AR t": lambda: dist.AR(RHO, s(), over=TIME, start=dist.StudentT(4.0, m(), 2.0)),
+    "AR": lambda: dist.AR(RHO, s(), dim=TIME, start=dist.Normal(m(), 2.0), constant=0.3),
+    "AR t": lambda: dist.AR(RHO, s(), dim=TIME, start=dist.StudentT(4.0, m(), 2.0)),
 }
 
 

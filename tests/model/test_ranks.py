@@ -56,7 +56,7 @@ def state_space():
     def follow(before, rho, step):
         return dist.Normal(rho * before, step), lambda value: value
 
-    x = dt.rv("x", dist.Series(follow, 0.5, over=time, rho=rho, step=step))
+    x = dt.rv("x", dist.Series(follow, 0.5, dim=time, rho=rho, step=step))
     y = dt.rv("y", dist.Normal(x, noise))
     return dt.Model(y), ["rho", "step", "noise", "x"]
 

@@ -232,8 +232,8 @@ def test_products_summed_and_dims_beside(rng):
     design = dt.data(x, dims=[OBS, TERM], name="x")
     weight = dt.data(w, dims=OBS, name="w")
     beta, a = dt.tensor("beta", dims=TERM), dt.tensor("a", dims=GROUP)
-    eta = dt.dot(beta, design, dims=TERM)
-    first = dt.dot(weight, dt.log1p(eta**2), dims=OBS)
+    eta = dt.dot(beta, design, dim=TERM)
+    first = dt.dot(weight, dt.log1p(eta**2), dim=OBS)
     second = (a * design - 2.0 * a).sum()  # over rows, terms and groups
     third = dt.exp(-eta).sum(OBS) * 2
     density = dt.LogDensity(-first + second - third, {beta: dt.real, a: dt.real}, backend="python")
@@ -398,10 +398,10 @@ def test_states_are_summed_out_for_each_distinct_row(rng):
     document, word = dt.Dim("document", length=4), dt.Dim("word", length=5)
     docs, words = rng.integers(4, size=300), rng.integers(5, size=300)
     document_of = dt.data(docs, dims=token, categories=document, name="document_of")
-    theta = dt.rv("theta", dist.Dirichlet(dt.ones(topic), over=topic), dims=document)
-    phi = dt.rv("phi", dist.Dirichlet(dt.ones(word), over=word), dims=topic)
-    z = dt.rv("z", dist.Categorical(theta.sel(document=document_of), over=topic))
-    w = dt.rv("w", dist.Categorical(phi.sel(topic=z), over=word))
+    theta = dt.rv("theta", dist.Dirichlet(dt.ones(topic), dim=topic), dims=document)
+    phi = dt.rv("phi", dist.Dirichlet(dt.ones(word), dim=word), dims=topic)
+    z = dt.rv("z", dist.Categorical(theta.sel(document=document_of), dim=topic))
+    w = dt.rv("w", dist.Categorical(phi.sel(topic=z), dim=word))
     density = dt.Model(w, backend="python").observe({w: words}).marginalize(z).log_density()
     assert density.functions.rows.text == "20 distinct of 300 along token"
     t, p = rng.dirichlet(np.ones(3), size=4), rng.dirichlet(np.ones(5), size=3)

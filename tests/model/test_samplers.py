@@ -25,9 +25,9 @@ COUNTS = np.array([3, 4, 5])
 
 def conjugate(backend="numba"):
     theta = dt.rv("theta", dist.Normal(0.0, 2.0), dims=K)
-    share = dt.rv("share", dist.Dirichlet(dt.ones(K), over=K))
+    share = dt.rv("share", dist.Dirichlet(dt.ones(K), dim=K))
     y = dt.rv("y", dist.Normal(dt.named("mean", theta + 0.0), dt.data(SCALE, dims=K)))
-    counts = dt.rv("counts", dist.Multinomial(12, share, over=K))
+    counts = dt.rv("counts", dist.Multinomial(12, share, dim=K))
     return dt.Model(y, counts, backend=backend).observe({y: Y, counts: COUNTS})
 
 

@@ -18,28 +18,28 @@ FIXED_START = pytest.mark.filterwarnings("ignore:arviz.loo and:dimtensor.ModelWa
 
 
 def walk(mu):
-    return dist.GaussianRandomWalk(mu, 0.5, over=T, start=dist.Normal(0.0, 2.0))
+    return dist.GaussianRandomWalk(mu, 0.5, dim=T, start=dist.Normal(0.0, 2.0))
 
 
 def autoregression(mu):
     rho = mu * dt.data([0.5], dims=dt.Dim("lag", length=1))
-    return dist.AR(rho, 0.5, over=T, start=dist.Normal(0.0, 2.0))
+    return dist.AR(rho, 0.5, dim=T, start=dist.Normal(0.0, 2.0))
 
 
 def volatility(mu):
-    return dist.GARCH11(mu, 0.2, 0.3, 1.5, over=T)
+    return dist.GARCH11(mu, 0.2, 0.3, 1.5, dim=T)
 
 
 def diffusion(mu):
     start = dist.Normal(0.0, 2.0)
-    return dist.EulerMaruyama(lambda x, r: (-r * x, 0.5), 0.1, over=T, start=start, r=mu)
+    return dist.EulerMaruyama(lambda x, r: (-r * x, 0.5), 0.1, dim=T, start=start, r=mu)
 
 
 def series(mu):
     def step(before, mu):
         return dist.Normal(mu * before, 0.5), lambda value: value
 
-    return dist.Series(step, 1.0, over=T, mu=mu)
+    return dist.Series(step, 1.0, dim=T, mu=mu)
 
 
 def variances(mu):
@@ -79,10 +79,10 @@ def test_elements_of_a_series_are_told_apart(law):
 @FIXED_START
 def test_labels_of_a_chain_are_told_apart():
     sky = dt.Dim("sky", coords=["dry", "wet"])
-    start = dt.rv("start", dist.Dirichlet(dt.ones(sky), over=sky))
+    start = dt.rv("start", dist.Dirichlet(dt.ones(sky), dim=sky))
     moves = np.array([[0.9, 0.1], [0.4, 0.6]])
     move = dt.data(moves, dims=[sky, sky.rename()])
-    y = dt.rv("y", dist.MarkovChain(start, move, over=T))
+    y = dt.rv("y", dist.MarkovChain(start, move, dim=T))
     codes = np.array([1, 0, 0, 1, 1])
     fit = dt.Model(y, backend="python").observe(y=np.array(["dry", "wet"])[codes])
     post = fit.laplace(3, seed=1)

@@ -156,11 +156,11 @@ inward = dt.tensor("inward", dims=[gate, unit, feature])
 w = dt.tensor("w", dims=[gate, unit, before])
 
 def step(h, known):
-    gates = dt.tanh(dt.dot(w, h.rename({unit: before}), dims=before) + known)
+    gates = dt.tanh(dt.dot(w, h.rename({unit: before}), dim=before) + known)
     h = gates.isel(gate=0) * gates.isel(gate=1)
     return h, h
 
-_, h = dt.scan(step, dt.ones(unit), dt.dot(x, inward, dims=feature), over=time)
+_, h = dt.scan(step, dt.ones(unit), dt.dot(x, inward, dim=feature), dim=time)
 loss = (h ** 2).sum()
 f = dt.function([x, inward, w], [loss, *dt.grad(loss, [inward, w])], backend="numba")
 axes = ("time", "feature"), ("gate", "unit", "feature"), ("gate", "unit", "before")
@@ -173,8 +173,8 @@ import numpy as np, dimtensor as dt
 time = dt.Dim("time")
 y = dt.data(np.ones(9), dims=time, name="y")
 mu, theta = dt.scalar("mu"), dt.scalar("theta")
-known = mu * dt.lag(y, time, fill_value=mu)
-noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, y - known, over=time)
+known = mu * y.shift({time: 1}, fill_value=mu)
+noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, y - known, dim=time)
 loss = (noise ** 2).sum()
 f = dt.function([mu, theta], [loss, *dt.grad(loss, [mu, theta])], backend="jax")
 f(0.5, 0.25)

@@ -85,7 +85,7 @@ def test_a_generator_is_a_state_of_a_loop(backend):
 
     start = (dt.scalar("level"), dt.random.generator(4))
     xs = dt.tensor("xs", dims=t)
-    (last, rng), path = dt.scan(step, start, xs, over=t)
+    (last, rng), path = dt.scan(step, start, xs, dim=t)
     after, _ = rng.uniform()
     found = dt.function([start[0], xs], [path, last, after], backend=backend)(2.0, np.arange(6.0))
     oracle, level, expected = numpy_rng(4), 2.0, []
@@ -192,11 +192,11 @@ def test_vectors_of_draws(backend):
     rng = dt.random.generator(1)
     many = dt.Dim("many", length=4000)
     p = dt.data([0.2, 0.5, 0.3], dims=GROUP)
-    counts, rng = rng.multinomial(9, p, over=GROUP, dims=many)
+    counts, rng = rng.multinomial(9, p, dim=GROUP, dims=many)
     urn = dt.data([4, 0, 7], dims=GROUP)
-    sample, rng = rng.multivariate_hypergeometric(urn, 6, over="group", dims=many)
+    sample, rng = rng.multivariate_hypergeometric(urn, 6, dim="group", dims=many)
     alpha = dt.data([0.01, 0.02, 0.03], dims=GROUP)
-    shares, rng = rng.dirichlet(alpha, over=GROUP, dims=many)
+    shares, rng = rng.dirichlet(alpha, dim=GROUP, dims=many)
     other = GROUP.rename()
     root = np.array([[1.0, 0, 0], [0.5, 2, 0], [-0.3, 0.1, 0.5]])
     cov = dt.data(root @ root.T, dims=[GROUP, other])
@@ -244,13 +244,13 @@ def test_a_generator_draws_once():
     t = dt.Dim("t", length=3)
     outer.normal()
     with pytest.raises(dt.InputError, match="draws once"):
-        dt.reduce(lambda s, _: s + outer.normal()[0], 0.0, over=t)
+        dt.reduce(lambda s, _: s + outer.normal()[0], 0.0, dim=t)
 
 
 LOOPS = {
-    "scan": lambda step, rng: dt.scan(lambda s, _: (step(s), None), (0.0, rng), over=STEP),
-    "cumulate": lambda step, rng: dt.cumulate(lambda s, _: step(s), (0.0, rng), over=STEP),
-    "reduce": lambda step, rng: dt.reduce(lambda s, _: step(s), (0.0, rng), over=STEP),
+    "scan": lambda step, rng: dt.scan(lambda s, _: (step(s), None), (0.0, rng), dim=STEP),
+    "cumulate": lambda step, rng: dt.cumulate(lambda s, _: step(s), (0.0, rng), dim=STEP),
+    "reduce": lambda step, rng: dt.reduce(lambda s, _: step(s), (0.0, rng), dim=STEP),
     "while_loop": lambda step, rng: dt.while_loop(lambda s: s[0] < 5.0, step, (0.0, rng), 9),
     "fori_loop": lambda step, rng: dt.fori_loop(0, 4, lambda i, s: step(s), (0.0, rng)),
 }
@@ -298,13 +298,13 @@ def test_generators_of_elements_branches_and_inner_loops():
     with pytest.raises(
         dt.InputError, match=r"dt\.map: every .*\n.*\n.*a sequence rng.split\(step\)$"
     ):
-        dt.map(lambda x: x + rng.normal()[0], dt.ones(STEP), over=STEP)
-    each = dt.map(lambda r: r.normal()[0], rng.split(STEP), over=STEP).eval()
+        dt.map(lambda x: x + rng.normal()[0], dt.ones(STEP), dim=STEP)
+    each = dt.map(lambda r: r.normal()[0], rng.split(STEP), dim=STEP).eval()
     assert len(set(each.values.tolist())) == 4
 
     def twice(state, _):
         level, rng = state
-        (level, rng), _ = dt.scan(once, (level, rng), over=STEP)
+        (level, rng), _ = dt.scan(once, (level, rng), dim=STEP)
         return (level, rng), level
 
     def once(state, _):
@@ -313,16 +313,16 @@ def test_generators_of_elements_branches_and_inner_loops():
         x, rng = dt.if_else(level > 100.0, lambda r: r.uniform(), lambda r: r.normal(), rng)
         return (level + x, rng), None
 
-    (_, _), path = dt.scan(twice, (0.0, dt.random.generator(1)), over=STEP)
+    (_, _), path = dt.scan(twice, (0.0, dt.random.generator(1)), dim=STEP)
     expected = numpy_rng().normal(size=16).cumsum()[3::4]
     np.testing.assert_allclose(path.eval(), expected, rtol=1e-13)
 
     def inner(state, _):
-        drawn = dt.reduce(lambda s, _: s + state[1].normal()[0], 0.0, over=OBS)
+        drawn = dt.reduce(lambda s, _: s + state[1].normal()[0], 0.0, dim=OBS)
         return (drawn, state[1]), None
 
     with pytest.raises(dt.InputError, match=r"dt\.reduce: every step would draw the same numbers"):
-        dt.scan(inner, (0.0, dt.random.generator(1)), over=STEP)
+        dt.scan(inner, (0.0, dt.random.generator(1)), dim=STEP)
 
 
 def test_branches_use_generators_up():
@@ -364,7 +364,7 @@ def test_a_step_makes_no_random_variable():
             dt.cumulate(
                 lambda s, _, at=location: s + dt.rv("e", dt.dist.Normal(at(s), 1.0)),
                 0.0,
-                over=STEP,
+                dim=STEP,
             )
     with pytest.raises(dt.GraphError, match="'e' would be lost, because a branch makes it of its"):
         dt.if_else(

@@ -79,7 +79,7 @@ def kidiq(data: Mapping[str, Any]) -> Model:
 
     coefficient = dt.tensor("beta", dims=term)
     sigma = dt.scalar("sigma")
-    mu = dt.dot(coefficient, design, dims=term)
+    mu = dt.dot(coefficient, design, dim=term)
     logp = cauchy(sigma, 0.0, 2.5) + normal(score, mu, sigma).sum()
     return Model(logp, [coefficient, sigma])
 
@@ -147,7 +147,7 @@ def arK(data: Mapping[str, Any], lagged: Callable = lagged_by_shift) -> Model:
     alpha = dt.scalar("alpha")
     coefficient = dt.tensor("beta", dims=lag)
     sigma = dt.scalar("sigma")
-    mu = alpha + dt.dot(coefficient, past, dims=lag)
+    mu = alpha + dt.dot(coefficient, past, dim=lag)
     logp = (
         normal(alpha, 0.0, 10.0)
         + normal(coefficient, 0.0, 10.0).sum()

@@ -40,9 +40,9 @@ def test_equations_of_a_kronecker_product():
     product = dt.ProductDim([I, J])
     c = dt.tensor("c", dims=product)
     C = RNG.normal(size=12)
-    x = dt.solve(whole, c)
+    x = dt.linalg.solve(whole, c)
     check(x, {**VALUES, c: C}, np.linalg.solve(np.kron(A, B), C), KRONECKER)
-    form = dt.dot(c, dt.solve(whole * 2.0, c).relabel(x.dims[0], product))
+    form = dt.dot(c, dt.linalg.solve(whole * 2.0, c).relabel(x.dims[0], product))
     found = check(form, {**VALUES, c: C}, C @ np.linalg.solve(2 * np.kron(A, B), C), KRONECKER)
     assert {node.attrs.name for node in dt.walk(found.result) if node.kind == "apply"} == {"solve"}
 
@@ -50,7 +50,11 @@ def test_equations_of_a_kronecker_product():
 @pytest.mark.parametrize("scale", [1.0, -0.5])
 def test_determinant_of_a_kronecker_product(scale: float):
     sign, log = np.linalg.slogdet(scale * np.kron(A, B))
-    found = dt.slogdet(dt.kron(a, b) * scale) if scale != 1.0 else dt.slogdet(dt.kron(a, b))
+    found = (
+        dt.linalg.slogdet(dt.kron(a, b) * scale)
+        if scale != 1.0
+        else dt.linalg.slogdet(dt.kron(a, b))
+    )
     check(found.logabsdet, VALUES, log, KRONECKER)
     check(found.sign, VALUES, sign, KRONECKER)
 
@@ -67,10 +71,10 @@ def test_blocks():
     C = RNG.normal(size=6)
     c = dt.tensor("c", dims=row)
     given = {blocks: (("k", "i", "i'"), values), c: C}
-    check(dt.solve(matrix, c, (row, col)), given, np.linalg.solve(dense, C), KRONECKER)
+    check(dt.linalg.solve(matrix, c, (row, col)), given, np.linalg.solve(dense, C), KRONECKER)
     sign, log = np.linalg.slogdet(dense)
     del given[c]
-    found = dt.slogdet(matrix, (row, col))
+    found = dt.linalg.slogdet(matrix, (row, col))
     check(found.logabsdet, given, log, KRONECKER)
     check(found.sign, given, sign, KRONECKER)
 
@@ -88,10 +92,10 @@ def test_a_diagonal():
     d, c = dt.tensor("d", dims=Q), dt.tensor("c", dims=Q)
     D, C = RNG.normal(size=30), RNG.normal(size=30)
     matrix = dt.eye(Q) * d
-    check(dt.solve(matrix, c), {d: D, c: C}, C / D, "a diagonal")
+    check(dt.linalg.solve(matrix, c), {d: D, c: C}, C / D, "a diagonal")
     sign, log = np.linalg.slogdet(np.diag(D))
-    check(dt.slogdet(matrix).logabsdet, {d: D}, log, "a diagonal")
-    check(dt.slogdet(matrix).sign, {d: D}, sign, "a diagonal")
+    check(dt.linalg.slogdet(matrix).logabsdet, {d: D}, log, "a diagonal")
+    check(dt.linalg.slogdet(matrix).sign, {d: D}, sign, "a diagonal")
 
 
 LOW_RANK = "a diagonal and low rank"
@@ -107,33 +111,33 @@ FACTORS = {
 @pytest.mark.parametrize("name", FACTORS)
 def test_low_rank(name: str):
     diagonal, dense, values = FACTORS[name]
-    matrix = diagonal + dt.dot(u, u.rename_dim(Q, Q.rename()), dims=K)
+    matrix = diagonal + dt.dot(u, u.rename_dim(Q, Q.rename()), dim=K)
     values = {**values, u: (("q", "k"), U)}
     dense = dense + U @ U.T
-    assert LOW_RANK not in dt.simplify(dt.solve(matrix, c)).rules
+    assert LOW_RANK not in dt.simplify(dt.linalg.solve(matrix, c)).rules
     allow = "reassociate"
-    check(dt.solve(matrix, c), {**values, c: C}, np.linalg.solve(dense, C), LOW_RANK, allow)
+    check(dt.linalg.solve(matrix, c), {**values, c: C}, np.linalg.solve(dense, C), LOW_RANK, allow)
     sign, log = np.linalg.slogdet(dense)
-    check(dt.slogdet(matrix).logabsdet, values, log, LOW_RANK, allow)
-    check(dt.slogdet(matrix).sign, values, sign, LOW_RANK, allow)
+    check(dt.linalg.slogdet(matrix).logabsdet, values, log, LOW_RANK, allow)
+    check(dt.linalg.slogdet(matrix).sign, values, sign, LOW_RANK, allow)
 
 
 def test_rank_one():
     matrix = dt.eye(Q) * d - 0.1 * c * c.rename_dim(Q, Q.rename())
     dense = np.diag(D) - 0.1 * np.outer(C, C)
     values = {d: D, c: C}
-    check(dt.solve(matrix, c), values, np.linalg.solve(dense, C), LOW_RANK, "reassociate")
+    check(dt.linalg.solve(matrix, c), values, np.linalg.solve(dense, C), LOW_RANK, "reassociate")
     sign, log = np.linalg.slogdet(dense)
-    found = dt.slogdet(matrix)
+    found = dt.linalg.slogdet(matrix)
     check(found.logabsdet, values, log, LOW_RANK, "reassociate")
     check(found.sign, values, sign, LOW_RANK, "reassociate")
 
 
 def test_digits_of_a_small_diagonal_are_lost_where_low_rank_is_asked_for():
     tiny = 1e-13
-    small = dt.eye(Q) * (d * tiny) + dt.dot(u, u.rename_dim(Q, Q.rename()), dims=K)
-    target = dt.dot(u, dt.data(np.array([1.0, -2.0]), dims=K), dims=K)  # a sum of columns
-    x = dt.dot(target.rename_dim(Q, Q.rename()), dt.solve(small, target))
+    small = dt.eye(Q) * (d * tiny) + dt.dot(u, u.rename_dim(Q, Q.rename()), dim=K)
+    target = dt.dot(u, dt.data(np.array([1.0, -2.0]), dims=K), dim=K)  # a sum of columns
+    x = dt.dot(target.rename_dim(Q, Q.rename()), dt.linalg.solve(small, target))
     values = {d: D, u: (("q", "k"), U)}
     right = 1.0 + 4.0  # as the diagonal vanishes
     found = dt.simplify(x, allow="reassociate")

@@ -44,7 +44,7 @@ def test_factors_before_the_sum():
 def test_order_of_contraction():
     A, B, V = m.RNG.normal(size=(30, 40)), m.RNG.normal(size=(40, 20)), m.RNG.normal(size=20)
     a, b, v = dt.data(A, dims=[ROW, COL]), dt.tensor("b", dims=[COL, MID]), dt.tensor("v", dims=MID)
-    product = dt.dot(dt.dot(a, b, dims=COL), v, dims=MID)
+    product = dt.dot(dt.dot(a, b, dim=COL), v, dim=MID)
     b_values = (("j", "l"), B)
     found = check(product, {b: b_values, v: V}, A @ (B @ V), "order of contraction")
     assert found.after < found.before / 8
@@ -54,7 +54,7 @@ def test_a_sum_of_a_product_of_matrices():
     W, H = m.RNG.normal(size=(30, 20)), m.RNG.normal(size=(20, 40))
     w, h = dt.tensor("w", dims=[ROW, MID]), dt.tensor("h", dims=[MID, COL])
     check(
-        dt.dot(w, h, dims=MID).sum(),
+        dt.dot(w, h, dim=MID).sum(),
         {w: (("i", "l"), W), h: (("l", "j"), H)},
         (W @ H).sum(),
         "one sum of sums",
@@ -80,7 +80,7 @@ def test_squares_multiplied_out_where_asked_for():
         dt.tensor("u", dims=[ROW, RANK]),
         dt.tensor("v", dims=[COL, RANK]),
     )
-    gradient = dt.dot(dt.dot(u, v, dims=RANK) - x, v, dims=COL)
+    gradient = dt.dot(dt.dot(u, v, dim=RANK) - x, v, dim=COL)
     values = {u: (("i", "q"), U), v: (("j", "q"), V)}
     assert "multiplied out" not in dt.simplify(gradient).rules
     check(gradient, values, (U @ V.T - X) @ V, "multiplied out", allow="reassociate")
@@ -89,7 +89,7 @@ def test_squares_multiplied_out_where_asked_for():
 def test_a_square_of_a_sum_needs_dims_of_other_names():
     U, V = (m.RNG.normal(size=(n, 5)) for n in (30, 40))
     u, v = dt.tensor("u", dims=[ROW, RANK]), dt.tensor("v", dims=[COL, RANK])
-    norm = (dt.dot(u, v, dims=RANK) ** 2).sum()
+    norm = (dt.dot(u, v, dim=RANK) ** 2).sum()
     check(
         norm,
         {u: (("i", "q"), U), v: (("j", "q"), V)},

@@ -122,7 +122,7 @@ def test_what_the_table_says_runs(code, model):
         (lambda: dist.Normal(loc=0, scale=1), "dist.Normal(mu=0, sigma=1)"),
         (lambda: dist.Gamma(2, rate=3), "dist.Gamma(2, beta=3)"),
         (lambda: dist.truncated(dist.Normal(0, 1), low=0), "dist.Normal(mu=0, sigma=1), lower=0)"),
-        (lambda: dist.Dirichlet([1.0, 1.0]), "over=dt.Dim('k', length=3)"),
+        (lambda: dist.Dirichlet([1.0, 1.0]), "dim=dt.Dim('k', length=3)"),
         (lambda: dist.Normal(0, 1).draw(1), "Normal(mu=0, sigma=1).draw(dt.random.generator(1))"),
         (lambda: dt.rv("b", dist.Normal(0, 1), shape=4), "dt.Dim('b_dim', length=4)"),
         (lambda: dt.rv("b", dist.Normal(0, 1), initval=2.0), "fit.sample(initial={'b': 1.0})"),
@@ -229,7 +229,7 @@ def test_ordered_numbers_with_a_mean_each():
     """Their density is that of independent ones where they rise, and nothing elsewhere."""
     cut = dt.Dim("cut", length=2)
     d = dist.Normal(dt.data([-1.0, 1.0], dims=cut), 1.0)
-    hint = hint_of(lambda: dist.ordered(d, over=cut))
+    hint = hint_of(lambda: dist.ordered(d, dim=cut))
     code = hint[hint.index("dist.custom") : hint.rindex(", up to")]
     c = dt.rv("c", eval(code, {"dist": dist, "dt": dt, "d": d, "cut": cut}))
     found = dt.Model(c, backend="python").logp({"c": [-1.0, 2.0]})["c"]
@@ -239,7 +239,7 @@ def test_ordered_numbers_with_a_mean_each():
 
 def test_cutpoints_that_are_a_list():
     with pytest.raises(dt.InputError, match="cutpoints of OrderedLogistic: nothing says which"):
-        dist.OrderedLogistic(0.0, [-1.0, 1.0], over=K)
+        dist.OrderedLogistic(0.0, [-1.0, 1.0], dim=K)
 
 
 @pytest.mark.parametrize(

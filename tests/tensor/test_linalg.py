@@ -45,26 +45,34 @@ def positive(general):
 
 # what is computed, by NumPy of one matrix, dims of the result in NumPy's order of axes
 SYMMETRIC_CASES = {
-    "cholesky": (dt.cholesky, np.linalg.cholesky, SQUARE),
-    "eigenvalues": (lambda a: dt.eigh(a).eigenvalues, np.linalg.eigvalsh, ["eigen"]),
+    "cholesky": (dt.linalg.cholesky, np.linalg.cholesky, SQUARE),
+    "eigenvalues": (lambda a: dt.linalg.eigh(a).eigenvalues, np.linalg.eigvalsh, ["eigen"]),
     "eigenvectors": (
-        lambda a: abs(dt.eigh(a).eigenvectors),
+        lambda a: abs(dt.linalg.eigh(a).eigenvectors),
         lambda a: abs(np.linalg.eigh(a)[1]),
         ["country", "eigen"],
     ),
 }
 GENERAL_CASES = {
-    "inv": (dt.inv, np.linalg.inv, ["country'", "country"]),
-    "det": (dt.det, np.linalg.det, []),
-    "sign": (lambda a: dt.slogdet(a).sign, lambda a: np.linalg.slogdet(a)[0], []),
-    "logabsdet": (lambda a: dt.slogdet(a).logabsdet, lambda a: np.linalg.slogdet(a)[1], []),
+    "inv": (dt.linalg.inv, np.linalg.inv, ["country'", "country"]),
+    "det": (dt.linalg.det, np.linalg.det, []),
+    "sign": (lambda a: dt.linalg.slogdet(a).sign, lambda a: np.linalg.slogdet(a)[0], []),
+    "logabsdet": (lambda a: dt.linalg.slogdet(a).logabsdet, lambda a: np.linalg.slogdet(a)[1], []),
     "diagonal": (dt.diagonal, np.diagonal, ["country"]),
     "trace": (dt.trace, np.trace, []),
-    "S": (lambda a: dt.svd(a).S, lambda a: np.linalg.svd(a)[1], ["rank"]),
-    "U": (lambda a: abs(dt.svd(a).U), lambda a: abs(np.linalg.svd(a)[0]), ["country", "rank"]),
-    "Vh": (lambda a: abs(dt.svd(a).Vh), lambda a: abs(np.linalg.svd(a)[2]), ["rank", "country'"]),
-    "Q": (lambda a: dt.qr(a).Q, lambda a: scipy.linalg.qr(a)[0], ["country", "rank"]),
-    "R": (lambda a: dt.qr(a).R, lambda a: scipy.linalg.qr(a)[1], ["rank", "country'"]),
+    "S": (lambda a: dt.linalg.svd(a).S, lambda a: np.linalg.svd(a)[1], ["rank"]),
+    "U": (
+        lambda a: abs(dt.linalg.svd(a).U),
+        lambda a: abs(np.linalg.svd(a)[0]),
+        ["country", "rank"],
+    ),
+    "Vh": (
+        lambda a: abs(dt.linalg.svd(a).Vh),
+        lambda a: abs(np.linalg.svd(a)[2]),
+        ["rank", "country'"],
+    ),
+    "Q": (lambda a: dt.linalg.qr(a).Q, lambda a: scipy.linalg.qr(a)[0], ["country", "rank"]),
+    "R": (lambda a: dt.linalg.qr(a).R, lambda a: scipy.linalg.qr(a)[1], ["rank", "country'"]),
 }
 CASES = SYMMETRIC_CASES | GENERAL_CASES
 
@@ -108,39 +116,42 @@ def test_rows_and_columns_are_what_dims_say(general, names):
     rows, columns = names
     matrix = general[0].transpose(rows, columns)
     one = dt.tensor("one", dims=[COUNTRY, ACROSS])
-    found = dt.inv(one, names).eval({one: matrix}).transpose(columns, rows)
+    found = dt.linalg.inv(one, names).eval({one: matrix}).transpose(columns, rows)
     np.testing.assert_allclose(found.values, np.linalg.inv(matrix.values))
     left = dt.data([1.0, 2.0, 3.0], dims=next(d for d in one.dims if d.name == rows))
-    solution = dt.solve(one, left, names)
+    solution = dt.linalg.solve(one, left, names)
     assert [d.name for d in solution.dims] == [columns]
     expected = np.linalg.solve(matrix.values, [1.0, 2.0, 3.0])
     np.testing.assert_allclose(solution.eval({one: matrix}).values, expected)
-    by_inverse = dt.dot(dt.inv(one, names), left, dims=rows)
+    by_inverse = dt.dot(dt.linalg.inv(one, names), left, dim=rows)
     np.testing.assert_allclose(by_inverse.eval({one: matrix}).values, expected)
 
 
 def test_the_second_of_a_renamed_pair_is_the_column_dim(general):
     one = dt.tensor("one", dims=[COUNTRY, ACROSS])
-    assert dt.inv(one) is dt.inv(one, [COUNTRY, ACROSS])
-    assert dt.inv(one) is not dt.inv(one, [ACROSS, COUNTRY])
+    assert dt.linalg.inv(one) is dt.linalg.inv(one, [COUNTRY, ACROSS])
+    assert dt.linalg.inv(one) is not dt.linalg.inv(one, [ACROSS, COUNTRY])
     cut = one.sel({"country": ["USA", "Italy"], "country'": ["USA", "Italy"]})
-    found = dt.det(cut).eval({one: general[0]})
+    found = dt.linalg.det(cut).eval({one: general[0]})
     np.testing.assert_allclose(found, np.linalg.det(general.values[0][np.ix_([2, 0], [2, 0])]))
 
 
 # -- linear equations ------------------------------------------------------------------------------
 
 SOLVERS = {
-    "solve": (dt.solve, np.linalg.solve),
-    "sym": (lambda a, b: dt.solve(a, b, assume_a="sym"), np.linalg.solve),
-    "pos": (lambda a, b: dt.solve(a, b, assume_a="pos"), np.linalg.solve),
-    "lower": (dt.solve_triangular, lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True)),
+    "solve": (dt.linalg.solve, np.linalg.solve),
+    "sym": (lambda a, b: dt.linalg.solve(a, b, assume_a="sym"), np.linalg.solve),
+    "pos": (lambda a, b: dt.linalg.solve(a, b, assume_a="pos"), np.linalg.solve),
+    "lower": (
+        dt.linalg.solve_triangular,
+        lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True),
+    ),
     "upper": (
-        lambda a, b: dt.solve_triangular(a, b, lower=False),
+        lambda a, b: dt.linalg.solve_triangular(a, b, lower=False),
         lambda a, b: scipy.linalg.solve_triangular(a, b, lower=False),
     ),
     "unit": (
-        lambda a, b: dt.solve_triangular(a, b, unit_diagonal=True),
+        lambda a, b: dt.linalg.solve_triangular(a, b, unit_diagonal=True),
         lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True, unit_diagonal=True),
     ),
 }
@@ -185,9 +196,9 @@ def test_gradients_of_solutions(name, sides, positive, rng):
 
 def test_solving_with_a_covariance_through_its_factor(positive, rng):
     right = labelled(rng.normal(size=3), [COUNTRY])
-    L = dt.cholesky(x)
-    half = dt.solve_triangular(L, dt.data(right, dims=COUNTRY))
-    whole = dt.solve_triangular(L, half, ["country'", "country"], lower=False)
+    L = dt.linalg.cholesky(x)
+    half = dt.linalg.solve_triangular(L, dt.data(right, dims=COUNTRY))
+    whole = dt.linalg.solve_triangular(L, half, ["country'", "country"], lower=False)
     assert set(whole.dims) == {GROUP, COUNTRY}
     result = whole.eval({x: positive}).transpose("group", "country")
     np.testing.assert_allclose(result.values, np.linalg.solve(positive.values, right.values))
@@ -207,15 +218,15 @@ def matrix_of(shape, rng):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_factors_of_any_shape_multiply_to_the_matrix(shape, rng):
     a, values = matrix_of(shape, rng)
-    U, S, Vh = dt.svd(a, ["row", "col"])
-    Q, R = dt.qr(a, ["row", "col"])
+    U, S, Vh = dt.linalg.svd(a, ["row", "col"])
+    Q, R = dt.linalg.qr(a, ["row", "col"])
     assert U.sizes == Q.sizes == {"group": 2, "rank": min(shape), "row": shape[0]}
     assert Vh.sizes == R.sizes == {"col": shape[1], "group": 2, "rank": min(shape)}
-    for product in (dt.dot(U, S, Vh, dims="rank"), dt.dot(Q, R, dims="rank")):
+    for product in (dt.dot(U, S, Vh, dim="rank"), dt.dot(Q, R, dim="rank")):
         found = product.eval({a: values}).transpose(*values.dims)
         np.testing.assert_allclose(found.values, values.values, atol=1e-12)
     for factor in (U, Q):
-        gram = dt.dot(factor, factor.rename_dim("rank"), dims="row")
+        gram = dt.dot(factor, factor.rename_dim("rank"), dim="row")
         identity = np.broadcast_to(np.eye(min(shape)), (2, min(shape), min(shape)))
         np.testing.assert_allclose(gram.eval({a: values}).values, identity, atol=1e-12)
     for group in (0, 1):
@@ -227,7 +238,7 @@ def test_factors_of_any_shape_multiply_to_the_matrix(shape, rng):
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4)])
 def test_gradients_of_decompositions_that_are_not_square(shape, rng):
     a, values = matrix_of(shape, rng)
-    for factor in (*dt.svd(a, ["row", "col"]), *dt.qr(a, ["row", "col"])):
+    for factor in (*dt.linalg.svd(a, ["row", "col"]), *dt.linalg.qr(a, ["row", "col"])):
         weight = dt.data(
             rng.normal(size=[len(d) for d in factor.dims[::-1]]), dims=factor.dims[::-1]
         )
@@ -236,16 +247,16 @@ def test_gradients_of_decompositions_that_are_not_square(shape, rng):
 
 def test_the_new_dim_has_the_name_or_is_the_dim_that_is_asked_for(positive):
     mode = dt.Dim("mode", coords=["slow", "middle", "fast"])
-    values = dt.eigh(x, dim=mode).eigenvalues.eval({x: positive})
+    values = dt.linalg.eigh(x, dim=mode).eigenvalues.eval({x: positive})
     assert values["mode"].values.tolist() == ["slow", "middle", "fast"]
-    assert dt.svd(x, dim="component").S.sizes == {"component": 3, "group": 2}
-    assert dt.qr(x, dim=mode).R.sizes == {"country'": 3, "group": 2, "mode": 3}
-    assert dt.eigh(x).eigenvalues.dims[0] is dt.eigh(2.0 * x).eigenvalues.dims[0]
+    assert dt.linalg.svd(x, dim="component").S.sizes == {"component": 3, "group": 2}
+    assert dt.linalg.qr(x, dim=mode).R.sizes == {"country'": 3, "group": 2, "mode": 3}
+    assert dt.linalg.eigh(x).eigenvalues.dims[0] is dt.linalg.eigh(2.0 * x).eigenvalues.dims[0]
 
 
 def test_eigenvectors_diagonalise(positive):
-    values, vectors = dt.eigh(x)
-    whole = dt.dot(vectors, values, vectors.rename_dim("country"), dims="eigen")
+    values, vectors = dt.linalg.eigh(x)
+    whole = dt.dot(vectors, values, vectors.rename_dim("country"), dim="eigen")
     found = whole.eval({x: positive}).transpose(*positive.dims)
     np.testing.assert_allclose(found.values, positive.values, atol=1e-12)
 
@@ -258,8 +269,9 @@ def test_lengths_and_labels_may_come_with_the_data(rng):
     a, b = dt.tensor("a", dims=[k, k.rename()]), dt.tensor("b", dims=k)
     f = dt.function(
         [a, b],
-        [dt.solve(a, b), dt.cholesky(a), dt.eigh(a).eigenvalues, dt.svd(a).S, dt.qr(a).R, dt.det(a),
-         dt.grad(dt.slogdet(a).logabsdet, a)],
+        [dt.linalg.solve(a, b), dt.linalg.cholesky(a), dt.linalg.eigh(a).eigenvalues,
+         dt.linalg.svd(a).S, dt.linalg.qr(a).R, dt.linalg.det(a),
+         dt.grad(dt.linalg.slogdet(a).logabsdet, a)],
         backend="python",
     )  # fmt: skip
     for n in (2, 4):
@@ -286,9 +298,11 @@ def test_a_thin_decomposition_of_unknown_lengths_takes_the_shorter_dim(wide, rng
     a = dt.tensor("a", dims=[obs, k])
     names = ["k", "obs"] if wide else ["obs", "k"]
     rank = dt.Dim("rank", length=2)
-    Q, R = dt.qr(a, names, dim=rank)
+    Q, R = dt.linalg.qr(a, names, dim=rank)
     values = xr.DataArray(rng.normal(size=(5, 2)), dims=["obs", "k"])
-    f = dt.function([a], [dt.dot(Q, R, dims=rank), dt.svd(a, names, dim=rank).S], backend="python")
+    f = dt.function(
+        [a], [dt.dot(Q, R, dim=rank), dt.linalg.svd(a, names, dim=rank).S], backend="python"
+    )
     whole, S = f(values)
     np.testing.assert_allclose(whole.transpose("obs", "k").values, values.values)
     np.testing.assert_allclose(S.values, np.linalg.svd(values.values)[1])
@@ -301,13 +315,13 @@ def test_a_thin_decomposition_of_unknown_lengths_takes_the_shorter_dim(wide, rng
 def test_lengths_of_0_and_1():
     none, one = dt.Dim("none", length=0), dt.Dim("one", length=1)
     empty = dt.ones([none, none.rename()])
-    assert dt.det(empty).eval() == 1.0
-    assert dt.cholesky(empty).eval().shape == (0, 0)
-    assert dt.solve(empty, dt.ones(none)).eval().shape == (0,)
+    assert dt.linalg.det(empty).eval() == 1.0
+    assert dt.linalg.cholesky(empty).eval().shape == (0, 0)
+    assert dt.linalg.solve(empty, dt.ones(none)).eval().shape == (0,)
     single = dt.full([one, one.rename()], 4.0)
-    assert dt.cholesky(single).eval().item() == 2.0
-    assert dt.inv(single).eval().item() == 0.25
-    assert dt.eigh(single).eigenvalues.eval().item() == 4.0
+    assert dt.linalg.cholesky(single).eval().item() == 2.0
+    assert dt.linalg.inv(single).eval().item() == 0.25
+    assert dt.linalg.eigh(single).eigenvalues.eval().item() == 4.0
 
 
 # -- dtypes and extremes ---------------------------------------------------------------------------
@@ -317,31 +331,31 @@ def test_dtypes():
     small = dt.tensor("small", dims=[COUNTRY, ACROSS], dtype="float32")
     whole = dt.tensor("whole", dims=[COUNTRY, ACROSS], dtype="int64")
     wave = dt.tensor("wave", dims=[COUNTRY, ACROSS], dtype="complex64")
-    for function in (dt.cholesky, dt.inv, dt.det, dt.trace):
+    for function in (dt.linalg.cholesky, dt.linalg.inv, dt.linalg.det, dt.trace):
         assert function(small).dtype == "float32"
-    assert [r.dtype for r in (*dt.svd(wave), *dt.slogdet(wave))] == [
+    assert [r.dtype for r in (*dt.linalg.svd(wave), *dt.linalg.slogdet(wave))] == [
         "complex64", "float32", "complex64", "complex64", "float32",
     ]  # fmt: skip
-    assert dt.inv(whole).dtype == "float64"
+    assert dt.linalg.inv(whole).dtype == "float64"
     assert dt.trace(whole).dtype == "int64"
-    assert dt.solve(small, dt.tensor("right", dims=COUNTRY)).dtype == "float64"
+    assert dt.linalg.solve(small, dt.tensor("right", dims=COUNTRY)).dtype == "float64"
 
 
 def test_complex_matrices(rng):
     a = dt.tensor("a", dims=[COUNTRY, ACROSS], dtype="complex128")
     values = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
     given = {a: labelled(values, [COUNTRY, ACROSS])}
-    np.testing.assert_allclose(dt.det(a).eval(given), np.linalg.det(values))
-    inverse = dt.inv(a).eval(given).transpose("country'", "country").values
+    np.testing.assert_allclose(dt.linalg.det(a).eval(given), np.linalg.det(values))
+    inverse = dt.linalg.inv(a).eval(given).transpose("country'", "country").values
     np.testing.assert_allclose(inverse, np.linalg.inv(values))
-    whole = dt.dot(*dt.svd(a), dims="rank").eval(given)
+    whole = dt.dot(*dt.linalg.svd(a), dim="rank").eval(given)
     np.testing.assert_allclose(whole.transpose("country", "country'").values, values)
 
 
 def test_logabsdet_and_its_gradient_survive_a_determinant_that_overflows():
     k = dt.Dim("k", length=200)
     a = dt.tensor("a", dims=[k, k.rename()])
-    value, slope = dt.value_and_grad(dt.slogdet(a).logabsdet, a)
+    value, slope = dt.value_and_grad(dt.linalg.slogdet(a).logabsdet, a)
     given = {a: labelled(1e3 * np.eye(200), a.dims)}
     np.testing.assert_allclose(value.eval(given), 200 * np.log(1e3))
     np.testing.assert_allclose(slope.eval(given).values, np.eye(200) / 1e3)
@@ -356,17 +370,17 @@ ON = dt.data([0.0, 1.0], dims=GROUP)
 @functools.cache
 def everything(backend):
     """One function of all of linear algebra, because numba is slow to compile it."""
-    values, vectors = dt.eigh(z)
-    U, S, Vh = dt.svd(z)
-    Q, R = dt.qr(z)
+    values, vectors = dt.linalg.eigh(z)
+    U, S, Vh = dt.linalg.svd(z)
+    Q, R = dt.linalg.qr(z)
     outputs = {
-        "cholesky": dt.cholesky(y),
-        "solve": dt.solve(x, right),
-        "lower": dt.solve_triangular(x * ON, right) * ON,
-        "inv": dt.inv(x),
-        "det": dt.det(z),
-        "sign": dt.slogdet(z).sign,
-        "logabsdet": dt.slogdet(z).logabsdet,
+        "cholesky": dt.linalg.cholesky(y),
+        "solve": dt.linalg.solve(x, right),
+        "lower": dt.linalg.solve_triangular(x * ON, right) * ON,
+        "inv": dt.linalg.inv(x),
+        "det": dt.linalg.det(z),
+        "sign": dt.linalg.slogdet(z).sign,
+        "logabsdet": dt.linalg.slogdet(z).logabsdet,
         "eigenvalues": values,
         "eigenvectors": abs(vectors),
         "S": S,
@@ -426,7 +440,7 @@ def test_what_does_not_exist_is_not_finite_and_spoils_no_other(
 def test_infinities_in_a_system(backend):
     k = dt.Dim("k", length=2)
     a, b = dt.tensor("a", dims=[k, k.rename()]), dt.tensor("b", dims=k)
-    f = dt.function([a, b], dt.solve(a, b), backend=backend)
+    f = dt.function([a, b], dt.linalg.solve(a, b), backend=backend)
     for matrix in ([[np.inf, 0.5], [0.5, 2.0]], [[2.0, np.inf], [0.5, 2.0]]):
         found = f((("k", "k'"), np.array(matrix)), np.array([1.0, 3.0])).values
         np.testing.assert_array_equal(found, np.linalg.solve(matrix, [1.0, 3.0]))
@@ -451,7 +465,7 @@ def matrices_with_infinities(n):
 def test_determinants_and_systems_with_infinities_are_those_of_numpy(n, backend):
     k = dt.Dim("k", length=n)
     a, b = dt.tensor("a", dims=[k, k.rename()]), dt.tensor("b", dims=k)
-    outputs = [dt.det(a), *dt.slogdet(a), dt.inv(a), dt.solve(a, b)]
+    outputs = [dt.linalg.det(a), *dt.linalg.slogdet(a), dt.linalg.inv(a), dt.linalg.solve(a, b)]
     f = dt.function([a, b], outputs, backend=backend)
     right = np.arange(1.0, n + 1)
     for matrix in matrices_with_infinities(n):
@@ -473,8 +487,8 @@ def test_small_determinants_are_those_of_numpy(n, backend, rng):
     """Where formulas without pivots overflow, vanish, or are NaN, too."""
     k, group = dt.Dim("k", length=n), dt.Dim("group")
     a = dt.tensor("a", dims=[group, k, k.rename()])
-    sign, log = dt.slogdet(a, [k, k.rename()])
-    outputs = [dt.det(a, [k, k.rename()]), sign, log, dt.grad(log.sum(), a)]
+    sign, log = dt.linalg.slogdet(a, [k, k.rename()])
+    outputs = [dt.linalg.det(a, [k, k.rename()]), sign, log, dt.grad(log.sum(), a)]
     f = dt.function([a], outputs, backend=backend)
     general = rng.normal(size=(20, n, n))
     scales = np.array([1e-200, 1e-120, 1e-3, 1.0, 1e120, 1e200])[:, None, None]
@@ -499,7 +513,7 @@ def test_a_finished_expression_is_batched(positive, rng):
     draw = dt.Dim("draw", length=2)
     one = dt.tensor("one", dims=[COUNTRY, ACROSS])
     b = dt.tensor("b", dims=COUNTRY)
-    loss = (dt.solve(one, b) ** 2).sum() + dt.slogdet(one).logabsdet
+    loss = (dt.linalg.solve(one, b) ** 2).sum() + dt.linalg.slogdet(one).logabsdet
     grown = dt.tensor("one", dims=[draw, COUNTRY, ACROSS])
     more = dt.vectorize([loss, dt.grad(loss, one)], {one: grown})
     right = labelled(rng.normal(size=3), [COUNTRY])
@@ -520,12 +534,12 @@ def test_batching_over_the_dim_of_the_solution_is_an_error():
     with pytest.raises(
         dt.DimError, match=r'solve: dim "country\'" is a core dim .* and a batch dim'
     ):
-        dt.vectorize(dt.solve(one, b), {b: ACROSS})
+        dt.vectorize(dt.linalg.solve(one, b), {b: ACROSS})
 
 
 def test_equal_calls_are_one_node_and_pickle():
-    assert dt.cholesky(x) is dt.cholesky(x, [COUNTRY, "country'"])
-    for y in (dt.cholesky(x), dt.svd(x).S, dt.solve(x, dt.ones(COUNTRY))):
+    assert dt.linalg.cholesky(x) is dt.linalg.cholesky(x, [COUNTRY, "country'"])
+    for y in (dt.linalg.cholesky(x), dt.linalg.svd(x).S, dt.linalg.solve(x, dt.ones(COUNTRY))):
         assert pickle.loads(pickle.dumps(y)) is y
 
 
@@ -604,7 +618,7 @@ def test_solve_kron_is_solve_with_the_product(rng):
     pairs = [("i", "z"), ("j", "y")]
     right = dt.data(rng.normal(size=(2, 3)), dims=[i, j])
     whole = dt.kron(a, b, dims=pairs)
-    expected = dt.solve(whole, right.ravel())
+    expected = dt.linalg.solve(whole, right.ravel())
     merged = dt.linalg.solve_kron([a, b], right.ravel(), pairs)
     assert set(merged.dims) == set(expected.dims)
     np.testing.assert_allclose(merged.eval().values, expected.eval().values)
@@ -624,8 +638,8 @@ def test_solve_kron_is_solve_with_the_product(rng):
 
 def log_density(y, cov):
     """Of a multivariate normal with mean zero, on the rows of a covariance."""
-    L = dt.cholesky(cov)
-    z = dt.solve_triangular(L, y)
+    L = dt.linalg.cholesky(cov)
+    z = dt.linalg.solve_triangular(L, y)
     log_scale = dt.log(dt.diagonal(L)).sum("country")
     return -0.5 * (z**2).sum("country'") - log_scale - 1.5 * np.log(2 * np.pi)
 
@@ -662,10 +676,10 @@ def test_gradients_are_those_of_jax(general, positive):
         )  # fmt: skip
 
     y = dt.tensor("y", dims=[GROUP, COUNTRY, ACROSS])
-    w, v = dt.eigh(y)
+    w, v = dt.linalg.eigh(y)
     loss = (
-        dt.sin(dt.inv(x)).sum() + dt.slogdet(x).logabsdet.sum()
-        + dt.sin(dt.svd(x).S).sum() + (v**4 * w).sum()
+        dt.sin(dt.linalg.inv(x)).sum() + dt.linalg.slogdet(x).logabsdet.sum()
+        + dt.sin(dt.linalg.svd(x).S).sum() + (v**4 * w).sum()
     )  # fmt: skip
     ours = dt.function([x, y], dt.grad(loss, [x, y]), backend="jax")(general, positive)
     with jax.enable_x64(True):
@@ -690,36 +704,56 @@ OTHER = dt.Dim("other", coords=["Kenya", "Italy", "USA"])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dt.cholesky(dt.ones(COUNTRY)), "which dims are rows and columns is not known"),
-        (lambda: dt.det(dt.ones([COUNTRY, LONG])), "no dim is there together with its renamed"),
         (
-            lambda: dt.det(dt.ones([COUNTRY, ACROSS, LONG, LONG.rename()])),
+            lambda: dt.linalg.cholesky(dt.ones(COUNTRY)),
+            "which dims are rows and columns is not known",
+        ),
+        (
+            lambda: dt.linalg.det(dt.ones([COUNTRY, LONG])),
+            "no dim is there together with its renamed",
+        ),
+        (
+            lambda: dt.linalg.det(dt.ones([COUNTRY, ACROSS, LONG, LONG.rename()])),
             "several dims are there together",
         ),
-        (lambda: dt.inv(x, ["country", "contry'"]), r"did you mean \"country'\"\?"),
-        (lambda: dt.inv(x, ["country", "country"]), "inv: a dim is named twice"),
-        (lambda: dt.inv(x, ["country"]), "dims are the row dim and the column dim, not 1 dims"),
+        (lambda: dt.linalg.inv(x, ["country", "contry'"]), r"did you mean \"country'\"\?"),
+        (lambda: dt.linalg.inv(x, ["country", "country"]), "inv: a dim is named twice"),
         (
-            lambda: dt.solve(dt.ones([COUNTRY, LONG]), dt.ones(COUNTRY), ["country", "long"]),
+            lambda: dt.linalg.inv(x, ["country"]),
+            "dims are the row dim and the column dim, not 1 dims",
+        ),
+        (
+            lambda: dt.linalg.solve(
+                dt.ones([COUNTRY, LONG]), dt.ones(COUNTRY), ["country", "long"]
+            ),
             r"(?s)solve takes a square matrix; dim 'country' and dim 'long'.*length 3.*length 4",
         ),
         (
-            lambda: dt.det(dt.ones([COUNTRY, LATE]), ["country", "late"]),
+            lambda: dt.linalg.det(dt.ones([COUNTRY, LATE]), ["country", "late"]),
             "not known to have the same length",
         ),
         (
-            lambda: dt.cholesky(dt.ones([COUNTRY, OTHER]), ["country", "other"]),
+            lambda: dt.linalg.cholesky(dt.ones([COUNTRY, OTHER]), ["country", "other"]),
             "cholesky takes a matrix whose rows and columns have the same labels",
         ),
-        (lambda: dt.solve(x, dt.ones(GROUP)), "solve, right-hand side: there is no dim 'country'"),
         (
-            lambda: dt.solve(x, dt.eye(COUNTRY)),
+            lambda: dt.linalg.solve(x, dt.ones(GROUP)),
+            "solve, right-hand side: there is no dim 'country'",
+        ),
+        (
+            lambda: dt.linalg.solve(x, dt.eye(COUNTRY)),
             'right-hand side has dim "country\'", which is the dim of the solution',
         ),
-        (lambda: dt.eigh(x, dim="group"), "eigh: the matrix has a dim named 'group' already"),
-        (lambda: dt.eigh(x, dim=LONG), "eigh: dim 'long' has length 4, the result has length 3"),
         (
-            lambda: dt.qr(dt.ones([COUNTRY, LATE]), ["country", "late"]),
+            lambda: dt.linalg.eigh(x, dim="group"),
+            "eigh: the matrix has a dim named 'group' already",
+        ),
+        (
+            lambda: dt.linalg.eigh(x, dim=LONG),
+            "eigh: dim 'long' has length 4, the result has length 3",
+        ),
+        (
+            lambda: dt.linalg.qr(dt.ones([COUNTRY, LATE]), ["country", "late"]),
             "qr: which of dim 'country' and dim 'late' is shorter is not known",
         ),
         (lambda: dt.kron(x, x), "kron: dim 'country' is a dim of matrix 1 and of matrix 2"),
@@ -733,7 +767,7 @@ def test_mistakes_are_dim_errors_when_built(call, message):
 
 def test_an_unknown_kind_of_matrix():
     with pytest.raises(dt.InputError, match="assume_a is 'gen', 'sym' or 'pos', not 'diagonal'"):
-        dt.solve(x, dt.ones(COUNTRY), assume_a="diagonal")
+        dt.linalg.solve(x, dt.ones(COUNTRY), assume_a="diagonal")
 
 
 def test_other_mistakes():
@@ -741,19 +775,19 @@ def test_other_mistakes():
         dt.kron()
     wave = dt.tensor("wave", dims=[COUNTRY, ACROSS], dtype="complex128")
     with pytest.raises(dt.DtypeError, match="eigh takes real matrices, not complex128"):
-        dt.eigh(wave)
+        dt.linalg.eigh(wave)
     labels = dt.tensor("labels", dims=[COUNTRY, ACROSS], categories=AGE)
     with pytest.raises(dt.DtypeError, match="det is not defined for labels of dim 'age'"):
-        dt.det(labels)
+        dt.linalg.det(labels)
     with pytest.raises(dt.DtypeError, match="solve is not defined for labels of dim 'age'"):
-        dt.solve(x, dt.tensor("right", dims=COUNTRY, categories=AGE))
+        dt.linalg.solve(x, dt.tensor("right", dims=COUNTRY, categories=AGE))
 
 
 @pytest.mark.compiled
 def test_systems_over_late_dims_are_machine_code(rng):
     n = dt.Dim("n")
     a, b = dt.tensor("a", dims=[n, n.rename("m")]), dt.tensor("b", dims=n)
-    f = dt.function([a, b], [dt.solve(a, b), dt.grad((dt.solve(a, b) ** 2).sum(), b)])
+    f = dt.function([a, b], [dt.linalg.solve(a, b), dt.grad((dt.linalg.solve(a, b) ** 2).sum(), b)])
     matrix, right = np.eye(4) + rng.normal(size=(4, 4)) / 9, rng.normal(size=4)
     solution, slope = f(xr.DataArray(matrix, dims=["n", "m"]), right)
     found = np.linalg.solve(matrix, right)
@@ -773,8 +807,8 @@ def test_columns_get_matrices_of_their_own(lower):
     several = dt.data(each, dims=[draw, k, k.rename()])
     triangle = np.tril if lower else np.triu
     for x, of in (
-        (dt.solve(a, b), np.array),
-        (dt.solve_triangular(a, b, lower=lower), triangle),
+        (dt.linalg.solve(a, b), np.array),
+        (dt.linalg.solve_triangular(a, b, lower=lower), triangle),
     ):
         together = dt.evaluate(x, {a: (("k", "k'"), one)}, backend="python").transpose("draw", ...)
         np.testing.assert_allclose(together, np.linalg.solve(of(one), right.T).T, rtol=1e-12)

@@ -100,7 +100,7 @@ def test_another_variable_has_another_mask():
 def test_masks_of_elements_inside_of_loops():
     k = dt.Dim("k", length=3)
     rows = dt.tensor("rows", dims=[k, T])
-    means = dt.map(lambda row: (row.dropna(T) ** 2).mean(), rows, over=k)
+    means = dt.map(lambda row: (row.dropna(T) ** 2).mean(), rows, dim=k)
     table = np.stack([VALUES, VALUES[::-1], np.roll(VALUES, 1)]) + np.arange(3.0)[:, None]
     f = dt.function([rows], [means, dt.grad(means.sum(), rows)], backend="python")
     found, gradient = f((("k", "t"), table))
@@ -163,7 +163,7 @@ def test_what_is_left_is_the_same_however_it_is_written():
 def test_what_is_masked_outside_stays_so_where_its_variable_is_captured():
     y, steps = dt.tensor("y"), dt.data([0.5, -1.0, 2.0], dims=dt.Dim("step"))
     loss = (left * y).sum() ** 2 + (x.fillna(0.0) * y).sum() * (left * dt.arange(M) * y).mean()
-    last = dt.reduce(lambda s, k: s + (left * k).mean() + x[x > k].sum(), y, steps, over="step")
+    last = dt.reduce(lambda s, k: s + (left * k).mean() + x[x > k].sum(), y, steps, dim="step")
     found, end = dt.function([x, y], [dt.grad(loss, y), last], backend="python")(VALUES, 0.7)
     v = VALUES[KEPT]
     a, b, c = v.sum() ** 2, v.sum(), (v * np.arange(4)).mean()
@@ -190,8 +190,8 @@ def test_what_a_mask_leaves_in_a_step_is_of_another_length_in_each(backend):
         return s
 
     values = np.array([0.7, -1.2, 2.5, 0.3])
-    added = dt.reduce(lambda s, k: s + x[x > k].sum() / 3.0, y, x, over=T)
-    carried = dt.reduce(lambda s, k: step(s, k, x, dt.exp), y, x, over=T)
+    added = dt.reduce(lambda s, k: s + x[x > k].sum() / 3.0, y, x, dim=T)
+    carried = dt.reduce(lambda s, k: step(s, k, x, dt.exp), y, x, dim=T)
     f = dt.function(
         [x, y], [added, carried, dt.grad(added, x), dt.grad(carried, x)], backend=backend
     )

@@ -24,7 +24,7 @@ def doubled(t):
 
 
 def test_nothing_changes_where_the_function_gives_none():
-    y = dt.cumulate(lambda s, x: s * A + dt.exp(x), 0.0, X, over=K).sum()
+    y = dt.cumulate(lambda s, x: s * A + dt.exp(x), 0.0, X, dim=K).sum()
     assert dt.rewrite(y, lambda t: None) is y
 
 
@@ -41,15 +41,15 @@ def test_it_goes_bottom_up_and_sees_rewritten_operands():
 
 
 LOOPS = {
-    "a loop": lambda e: dt.cumulate(lambda s, x: A * s + e(x), 0.0, X, over=K),
+    "a loop": lambda e: dt.cumulate(lambda s, x: A * s + e(x), 0.0, X, dim=K),
     "a loop in a loop": lambda e: dt.cumulate(
-        lambda s, x: s + dt.reduce(lambda t, y: t * x + e(y), 0.0, Y, over=K), 0.0, X, over=K
+        lambda s, x: s + dt.reduce(lambda t, y: t * x + e(y), 0.0, Y, dim=K), 0.0, X, dim=K
     ),
     "an arm": lambda e: dt.if_else(A > 0.0, lambda: e(X), lambda: X),
     "arms by element": lambda e: dt.if_else(X > 1.5, lambda x: e(x) * A, lambda x: x, X),
     "a while loop": lambda e: dt.while_loop(lambda s: s < 5.0, lambda s: s + e(A), A),
     "a derivative": lambda e: dt.grad((e(X) * Y).sum(), X),
-    "an operand of a loop": lambda e: dt.cumulate(lambda s, x: s + x, 0.0, e(X), over=K),
+    "an operand of a loop": lambda e: dt.cumulate(lambda s, x: s + x, 0.0, e(X), dim=K),
 }
 
 
@@ -97,7 +97,7 @@ def test_nodes_say_what_they_are():
     assert dt.from_node(y.node.inputs[0]) is 2.0 * X
     assert X.node.value is None
     assert {one.value for one in dt.walk(y) if one.operation == "constant"} == {2.0}
-    loop = dt.reduce(lambda s, x: s + x, 0.0, X, over=K).node
+    loop = dt.reduce(lambda s, x: s + x, 0.0, X, dim=K).node
     assert list(loop.bodies) == ["body"]
     assert {"add"} <= {one.operation for one in loop.bodies["body"]}
     assert not X.node.bodies
@@ -157,7 +157,7 @@ def test_dims_are_exchanged_beside_tensors():
 
 def test_dims_are_exchanged_by_name():
     wide = dt.Dim("k", length=5)
-    within = dt.cumulate(lambda s, x: s + x * A, 0.0, X * Y, over=K).sum()
+    within = dt.cumulate(lambda s, x: s + x * A, 0.0, X * Y, dim=K).sum()
     assert dt.substitute(within, dims={"k": wide}) is dt.substitute(within, dims={K: wide})
     with pytest.raises(dt.InputError, match=r"no dim 'kk' \(did you mean 'k'\?\)\n  dims: 'k'"):
         dt.substitute(X, dims={"kk": wide})

@@ -109,7 +109,7 @@ def test_large_expressions_are_compiled(monkeypatch):
 
 def test_loops_and_masks_have_values():
     time = dt.Dim("time", length=4)
-    total = dt.cumulate(lambda s, x: s + x, 0.0, dt.data(np.arange(4.0), dims=time), over=time)
+    total = dt.cumulate(lambda s, x: s + x, 0.0, dt.data(np.arange(4.0), dims=time), dim=time)
     assert total.values.tolist() == [0.0, 1.0, 3.0, 6.0]
     x = dt.data(np.array([3.0, -1.0, 2.0]), dims=FIRM)
     assert x.sel({FIRM: x > 0}).values.tolist() == [3.0, 2.0]

@@ -184,7 +184,8 @@ class _Builder:
             node.kind == "reduce" and node.attrs.dims == node.inputs[0].dims
         ):
             return title
-        options = [f"{key} {text}" if key else text for key, text in call.options]
+        words = {"dim": "along", "": ""}
+        options = [f"{words.get(key, key)} {text}".strip() for key, text in call.options]
         return " ".join([title, *options])
 
 

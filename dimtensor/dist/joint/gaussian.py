@@ -61,7 +61,7 @@ class _Elliptical(VectorDistribution):
         apart = x - mu
         half_log = log(diagonal(factor, [self.row, self.col])).sum(self.row)
         if self.form == "tau":
-            return square(dot(factor, apart, dims=[self.row])).sum(self.col), -half_log
+            return square(dot(factor, apart, dim=[self.row])).sum(self.col), -half_log
         z = solve_triangular(factor, apart, [self.row, self.col])
         return square(z).sum(self.col), half_log
 
@@ -74,7 +74,7 @@ class _Elliptical(VectorDistribution):
         """The vector with the covariance that follows from independent elements."""
         if self.form == "tau":
             return solve_triangular(self._factor, z, [self.col, self.row], lower=False)
-        return dot(self._factor, z, dims=[self.col])
+        return dot(self._factor, z, dim=[self.col])
 
     @property
     def _matrix(self) -> DimTensor:
@@ -85,7 +85,7 @@ class _Elliptical(VectorDistribution):
         if self.form == "tau":
             return inv(value, [self.row, self.col])
         left = value.relabel(self.col, inner := self.col.rename())
-        return dot(left, left.relabel(self.row, self.col), dims=[inner])
+        return dot(left, left.relabel(self.row, self.col), dim=[inner])
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
         """Matheron's rule: a draw of the whole vector is moved by what its known elements lack.
@@ -105,7 +105,7 @@ class _Elliptical(VectorDistribution):
             known = error.isel({self.row: at})
             weights = solve(across.isel({self.row: at}), known, [row, col], assume_a="pos")
             distance = (known * weights.relabel(col, row)).sum(row)
-            return dot(across, weights, dims=[col]), distance
+            return dot(across, weights, dim=[col]), distance
 
         z, rng = self._normal(rng, whole)
         expected, distance = of_known(given.values - self._values["mu"])
@@ -295,7 +295,7 @@ class MatrixNormal(VectorDistribution):
     def _turned(self, z: DimTensor) -> DimTensor:
         """The matrix with the covariances that follows from independent elements."""
         rows, cols = self._factors()
-        return dot(rows, z, cols, dims=[self._row, self._col])
+        return dot(rows, z, cols, dim=[self._row, self._col])
 
 
 class ZeroSumNormal(VectorDistribution):
@@ -308,7 +308,7 @@ class ZeroSumNormal(VectorDistribution):
     ----------
     sigma : DimTensor or number
         Without the dims.
-    over : Dim or sequence of Dim
+    dim : Dim or sequence of Dim
         Along each of them sums are zero.
 
     Raises
@@ -321,14 +321,14 @@ class ZeroSumNormal(VectorDistribution):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=3)
-    >>> d = dist.ZeroSumNormal(1.0, over=k)
+    >>> d = dist.ZeroSumNormal(1.0, dim=k)
     >>> float(d.logp(dt.zeros(k)).eval().round(4))
     -1.8379
     """
 
-    def __init__(self, sigma: Any, over: Dim | Iterable[Dim]):
-        dims = sort_dims([over] if isinstance(over, Dim) else over)
-        self.over = dims
+    def __init__(self, sigma: Any, dim: Dim | Iterable[Dim]):
+        dims = sort_dims([dim] if isinstance(dim, Dim) else dim)
+        self.dim = dims
         given = {"sigma": (sigma, "positive")}
         super().__init__("ZeroSumNormal", given, dims, ZeroSums(dims), shared={"sigma": ()})
 
@@ -336,9 +336,9 @@ class ZeroSumNormal(VectorDistribution):
         x, p = self._with(x)
         inside = self._support.contains(x)
         free: Any = 1.0
-        for dim in self.over:
+        for dim in self.dim:
             free = free * (count_of((dim,)) - 1.0)
-        total = square(where(inside, x, 0.0) / p["sigma"]).sum(list(self.over))
+        total = square(where(inside, x, 0.0) / p["sigma"]).sum(list(self.dim))
         value = -0.5 * total - free * (log(p["sigma"]) + HALF_LOG_2PI)
         return where(inside, value, -math.inf)
 
@@ -347,13 +347,13 @@ class ZeroSumNormal(VectorDistribution):
 
     def variance(self) -> DimTensor:
         share: Any = 1.0
-        for dim in self.over:
+        for dim in self.dim:
             share = share * (1.0 - 1.0 / count_of((dim,)) + 0.0 * arange(dim))
         return square(self._values["sigma"]) * share
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         x, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
-        for dim in self.over:
+        for dim in self.dim:
             x = x - x.mean(dim)
         return self._values["sigma"] * x, rng
 
@@ -406,7 +406,7 @@ class CAR(VectorDistribution):
         apart = x - p["mu"]
         precision = self._precision(p)
         other = apart.relabel(self.row, self.col)
-        distance = p["tau"] * dot(apart, precision, other, dims=[self.row, self.col])
+        distance = p["tau"] * dot(apart, precision, other, dim=[self.row, self.col])
         n = count_of((self.row,))
         logs = slogdet(precision, [self.row, self.col]).logabsdet + n * log(p["tau"])
         return 0.5 * (logs - distance) - n * HALF_LOG_2PI

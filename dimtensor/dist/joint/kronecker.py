@@ -39,7 +39,7 @@ def _product(factors: Sequence[DimTensor]) -> DimTensor:
 def _through(x: DimTensor, matrices: Sequence[tuple[DimTensor, Dim]]) -> DimTensor:
     """The product with matrices, each summed over a dim."""
     for value, dim in matrices:
-        x = dot(x, value, dims=[dim])
+        x = dot(x, value, dim=[dim])
     return x
 
 
@@ -153,7 +153,7 @@ class KroneckerNormal(VectorDistribution):
             (dim,) = [d for d in found.eigenvalues.dims if d not in cov.dims]
             turned = vectors.relabel(row, col).relabel(dim, dim.rename())
             bases.append(_Basis(vectors, row, dim, found.eigenvalues))
-            own.append((dot(cov, vectors, turned, dims=[row, col]), dim))
+            own.append((dot(cov, vectors, turned, dim=[row, col]), dim))
         fixed = _product([basis.values for basis in bases]) + fixed
 
         def inverse(r: DimTensor) -> DimTensor:
@@ -163,7 +163,7 @@ class KroneckerNormal(VectorDistribution):
         def times(a: DimTensor) -> DimTensor:
             found = a
             for cov, (row, col) in zip(covs, self.pairs, strict=True):
-                found = dot(found, cov, dims=[row]).relabel(col, row)
+                found = dot(found, cov, dim=[row]).relabel(col, row)
             return found + noise * a
 
         a = inverse(stop_gradient(apart))
@@ -177,7 +177,7 @@ class KroneckerNormal(VectorDistribution):
         weight = stop_gradient(1.0 / values)
         both = weight
         for value, dim in own:
-            both = dot(both, square(value), dims=[dim]).relabel(dim.rename(), dim)
+            both = dot(both, square(value), dim=[dim]).relabel(dim.rename(), dim)
         beside = both - weight * square(_product(variances))
         return distance, (log(values) - 0.5 * weight * beside).sum(along)
 
@@ -199,7 +199,7 @@ class KroneckerNormal(VectorDistribution):
         hidden = dict(self.pairs)
         value, rng = rng.normal(0.0, 1.0, dims=[hidden.get(dim, dim) for dim in whole])
         for factor, (_, col) in zip(self._factors(), self.pairs, strict=True):
-            value = dot(factor, value, dims=[col])
+            value = dot(factor, value, dim=[col])
         value = p["mu"] + value
         if "sigma" in p:
             noise, rng = rng.normal(0.0, 1.0, dims=whole)

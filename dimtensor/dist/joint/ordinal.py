@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 class _Ordered(VectorDistribution):
     """One label of a dim whose labels are in order, by cutpoints of a latent variable."""
 
-    def __init__(self, name: str, eta: Any, cutpoints: Any, over: Dim, sigma: Any = None):
-        if not isinstance(over, Dim):
-            raise InputError(f"{name}: over is the Dim of the outcomes, not {over!r}")
-        self.over = over
+    def __init__(self, name: str, eta: Any, cutpoints: Any, dim: Dim, sigma: Any = None):
+        if not isinstance(dim, Dim):
+            raise InputError(f"{name}: over is the Dim of the outcomes, not {dim!r}")
+        self.dim = dim
         cutpoints = wrap(as_node(cutpoints, what=f"cutpoints of {name}"))
         given = {
             "eta": (eta, "real"),
@@ -39,27 +39,28 @@ class _Ordered(VectorDistribution):
             "sigma": (sigma, "positive"),
         }
         cut = [
-            dim for dim in cutpoints.dims
-            if dim is SelDim(over, positions=slice(1, None)) or dim not in getattr(eta, "dims", ())
+            each for each in cutpoints.dims
+            if each is SelDim(dim, positions=slice(1, None))
+            or each not in getattr(eta, "dims", ())
         ]  # fmt: skip
         if len(cut) != 1:
             raise DimError(
                 f"{name}: the cutpoints have one dim that eta has not, not {len(cut)} of them"
             )
         self.cut = cut[0]
-        if None not in (over.length, self.cut.length) and over.length != self.cut.length + 1:
+        if None not in (dim.length, self.cut.length) and dim.length != self.cut.length + 1:
             raise DimError(
-                f"{name}: {over.title} has length {over.length} and {self.cut.title} "
+                f"{name}: {dim.title} has length {dim.length} and {self.cut.title} "
                 f"{self.cut.length}; there is one cutpoint between two outcomes each"
             )
-        super().__init__(name, given, (), positions_support(over), (self.cut,))
+        super().__init__(name, given, (), positions_support(dim), (self.cut,))
         self._together = {
             "cutpoints": Increasing(self._parameters["cutpoints"], self.cut, f"cutpoints of {name}")
         }
 
     @property
     def categories(self) -> Dim:
-        return self.over
+        return self.dim
 
     def _bounds(self, y: DimTensor) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
         """Cutpoints below and above, less eta, and whether there are none."""
@@ -79,7 +80,7 @@ class _Ordered(VectorDistribution):
         raise NotImplementedError
 
     def logp(self, x: Any) -> DimTensor:
-        low, high, first, end = self._bounds(as_positions(x, self.over, self.name))
+        low, high, first, end = self._bounds(as_positions(x, self.dim, self.name))
         inside = first | end
         middle = self._between(where(inside, -1.0, low), where(inside, 1.0, high))
         return where(first, self._logcdf(high), where(end, self._logcdf(-low), middle))
@@ -88,7 +89,7 @@ class _Ordered(VectorDistribution):
         values = self._values
         z, rng = self._latent(rng, self._draw_dims(dims))
         scaled = values["eta"] + z * values.get("sigma", 1.0)
-        return as_labels((values["cutpoints"] < scaled).sum(self.cut), self.over), rng
+        return as_labels((values["cutpoints"] < scaled).sum(self.cut), self.dim), rng
 
     def _latent(self, rng: Any, dims: Any) -> tuple[DimTensor, Any]:
         raise NotImplementedError
@@ -102,7 +103,7 @@ class OrderedLogistic(_Ordered):
     eta : DimTensor or number
     cutpoints : DimTensor
         Increasing along a dim of their own, one shorter than that of the outcomes.
-    over : Dim
+    dim : Dim
         The outcomes.
 
     Raises
@@ -118,13 +119,13 @@ class OrderedLogistic(_Ordered):
     >>> from dimtensor import dist
     >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
     >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
-    >>> d = dist.OrderedLogistic(0.0, cutpoints, over=grade)
+    >>> d = dist.OrderedLogistic(0.0, cutpoints, dim=grade)
     >>> float(d.logp("low").eval().round(4))
     -1.3133
     """
 
-    def __init__(self, eta: Any, cutpoints: DimTensor, over: Dim):
-        super().__init__("OrderedLogistic", eta, cutpoints, over)
+    def __init__(self, eta: Any, cutpoints: DimTensor, dim: Dim):
+        super().__init__("OrderedLogistic", eta, cutpoints, dim)
 
     def _logcdf(self, z: DimTensor) -> DimTensor:
         return -softplus(-z)
@@ -144,7 +145,7 @@ class OrderedProbit(_Ordered):
     eta : DimTensor or number
     cutpoints : DimTensor
         Increasing along a dim of their own, one shorter than that of the outcomes.
-    over : Dim
+    dim : Dim
         The outcomes.
     sigma : DimTensor or number
         Standard deviation of the noise.
@@ -162,13 +163,13 @@ class OrderedProbit(_Ordered):
     >>> from dimtensor import dist
     >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
     >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
-    >>> d = dist.OrderedProbit(0.0, cutpoints, over=grade)
+    >>> d = dist.OrderedProbit(0.0, cutpoints, dim=grade)
     >>> float(d.logp("low").eval().round(4))
     -1.841
     """
 
-    def __init__(self, eta: Any, cutpoints: DimTensor, over: Dim, sigma: Any = 1.0):
-        super().__init__("OrderedProbit", eta, cutpoints, over, sigma)
+    def __init__(self, eta: Any, cutpoints: DimTensor, dim: Dim, sigma: Any = 1.0):
+        super().__init__("OrderedProbit", eta, cutpoints, dim, sigma)
 
     def _logcdf(self, z: DimTensor) -> DimTensor:
         return log_ndtr(z)
@@ -182,7 +183,7 @@ class OrderedProbit(_Ordered):
 
 
 def OrderedMultinomial(
-    n: Any, eta: Any, cutpoints: DimTensor, over: Dim, *, sigma: Any = None
+    n: Any, eta: Any, cutpoints: DimTensor, dim: Dim, *, sigma: Any = None
 ) -> Multinomial:
     """How many of n labels in order fall between which cutpoints.
 
@@ -195,7 +196,7 @@ def OrderedMultinomial(
     eta : DimTensor or number
     cutpoints : DimTensor
         Increasing along a dim of their own, one shorter than that of the outcomes.
-    over : Dim
+    dim : Dim
         The outcomes.
     sigma : DimTensor or number, optional
         Standard deviation of normal noise, in place of logistic noise.
@@ -218,15 +219,15 @@ def OrderedMultinomial(
     >>> from dimtensor import dist
     >>> grade = dt.Dim("grade", coords=["low", "middle", "high"])
     >>> cutpoints = dt.data([-1.0, 1.0], dims=dt.Dim("cut", length=2))
-    >>> d = dist.OrderedMultinomial(10, 0.0, cutpoints, over=grade)
+    >>> d = dist.OrderedMultinomial(10, 0.0, cutpoints, dim=grade)
     >>> d.mean().eval().round(3).values.tolist()
     [2.689, 4.621, 2.689]
     """
     for name, value in {"eta": eta, "cutpoints": cutpoints, "sigma": sigma}.items():
         if isinstance(value, TensorHandle):
-            check_shared(f"{name} of OrderedMultinomial", wrap(value.node), (over,))
+            check_shared(f"{name} of OrderedMultinomial", wrap(value.node), (dim,))
     if sigma is None:
-        one: _Ordered = OrderedLogistic(eta, cutpoints, over)
+        one: _Ordered = OrderedLogistic(eta, cutpoints, dim)
     else:
-        one = OrderedProbit(eta, cutpoints, over, sigma)
-    return Multinomial(n, exp(one.logp(arange(over))), over)
+        one = OrderedProbit(eta, cutpoints, dim, sigma)
+    return Multinomial(n, exp(one.logp(arange(dim))), dim)

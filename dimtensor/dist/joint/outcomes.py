@@ -46,7 +46,7 @@ class Categorical(VectorDistribution):
         Probabilities along the dim, with sum 1.
     logits : DimTensor, optional
         Or their logarithms, up to a constant.
-    over : Dim or str
+    dim : Dim or str
         The dim.
 
     Raises
@@ -59,35 +59,35 @@ class Categorical(VectorDistribution):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", coords=["red", "blue"])
-    >>> d = dist.Categorical(dt.data([0.25, 0.75], dims=k), over=k)
+    >>> d = dist.Categorical(dt.data([0.25, 0.75], dims=k), dim=k)
     >>> float(d.logp("blue").eval().round(4))
     -0.2877
     """
 
-    def __init__(self, p: Any = None, *, logits: Any = None, over: Dim | str):
+    def __init__(self, p: Any = None, *, logits: Any = None, dim: Dim | str):
         if (p is None) == (logits is None):
             raise InputError("Categorical takes probabilities p, or logits")
-        self.over = the_dim_of(logits if p is None else p, over, "Categorical")
+        self.dim = the_dim_of(logits if p is None else p, dim, "Categorical")
         given = {"p": (p, "probability"), "logits": (logits, "real")}
-        support = positions_support(self.over)
-        shares = {"p": (self.over, None)}
-        super().__init__("Categorical", given, (), support, (self.over,), shares=shares)
+        support = positions_support(self.dim)
+        shares = {"p": (self.dim, None)}
+        super().__init__("Categorical", given, (), support, (self.dim,), shares=shares)
 
     @property
     def categories(self) -> Dim:
-        return self.over
+        return self.dim
 
     @property
     def _log_p(self) -> DimTensor:
         values = self._values
-        return log(values["p"]) if "p" in values else values["logits"].log_softmax(self.over)
+        return log(values["p"]) if "p" in values else values["logits"].log_softmax(self.dim)
 
     def logp(self, x: Any) -> DimTensor:
-        return self._log_p.isel({self.over: as_positions(x, self.over, self.name)})
+        return self._log_p.isel({self.dim: as_positions(x, self.dim, self.name)})
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
-        return as_labels(drawn_position(exp(self._log_p), self.over, u), self.over), rng
+        return as_labels(drawn_position(exp(self._log_p), self.dim, u), self.dim), rng
 
 
 class Dirichlet(VectorDistribution):
@@ -99,7 +99,7 @@ class Dirichlet(VectorDistribution):
     ----------
     a : DimTensor
         Positive, along the dim.
-    over : Dim or str
+    dim : Dim or str
 
     Raises
     ------
@@ -111,19 +111,19 @@ class Dirichlet(VectorDistribution):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=3)
-    >>> dist.Dirichlet(dt.data([1.0, 2.0, 1.0], dims=k), over=k).mean().eval().values.tolist()
+    >>> dist.Dirichlet(dt.data([1.0, 2.0, 1.0], dims=k), dim=k).mean().eval().values.tolist()
     [0.25, 0.5, 0.25]
     """
 
-    def __init__(self, a: Any, over: Dim | str):
-        self.over = the_dim_of(a, over, "Dirichlet")
-        super().__init__("Dirichlet", {"a": (a, "positive")}, (self.over,), simplex(self.over))
+    def __init__(self, a: Any, dim: Dim | str):
+        self.dim = the_dim_of(a, dim, "Dirichlet")
+        super().__init__("Dirichlet", {"a": (a, "positive")}, (self.dim,), simplex(self.dim))
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
         a, inside = p["a"], self._support.contains(x)
         terms = xlogy(a - 1.0, where(inside, x, 0.5)) - gammaln(a)
-        value = gammaln(a.sum(self.over)) + terms.sum(self.over)
+        value = gammaln(a.sum(self.dim)) + terms.sum(self.dim)
         return where(inside, value, -math.inf)
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
@@ -133,10 +133,10 @@ class Dirichlet(VectorDistribution):
 
     def mean(self) -> DimTensor:
         a = self._values["a"]
-        return a / a.sum(self.over)
+        return a / a.sum(self.dim)
 
     def variance(self) -> DimTensor:
-        total = self._values["a"].sum(self.over)
+        total = self._values["a"].sum(self.dim)
         return self.mean() * (1.0 - self.mean()) / (total + 1.0)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
@@ -144,25 +144,25 @@ class Dirichlet(VectorDistribution):
         # a gamma number of shape a is one of shape a + 1 times a power, which does not underflow
         larger, rng = rng.gamma(self._values["a"] + 1.0, 1.0, dims=whole)
         u, rng = rng.uniform(0.0, 1.0, dims=whole)
-        return (log(larger) + log1p(-u) / self._values["a"]).softmax(self.over), rng
+        return (log(larger) + log1p(-u) / self._values["a"]).softmax(self.dim), rng
 
 
 class _Counts(VectorDistribution):
     """Counts along a dim, whose sum is known."""
 
-    over: Dim
+    dim: Dim
 
     def _ways(self, x: DimTensor, n: DimTensor) -> tuple[DimTensor, DimTensor]:
         """Whether counts are possible, and counts that are."""
-        fits = (x >= 0.0).all(self.over) & equal(x, floor(x)).all(self.over)
-        fits = fits & equal(x.sum(self.over), n)
+        fits = (x >= 0.0).all(self.dim) & equal(x, floor(x)).all(self.dim)
+        fits = fits & equal(x.sum(self.dim), n)
         return fits, where(fits, x, 0.0)
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
         n = self._parameters["n"]
         if not is_known(n):
             return super()._conditions(x)
-        fits = Condition(equal(x.sum(self.over), n), f"do not add up to n along {self.over.short}")
+        fits = Condition(equal(x.sum(self.dim), n), f"do not add up to n along {self.dim.short}")
         return [*in_support(self._support, x), fits]
 
 
@@ -176,7 +176,7 @@ class Multinomial(_Counts):
     n : DimTensor or int
     p : DimTensor
         Probabilities along the dim, with sum 1.
-    over : Dim or str
+    dim : Dim or str
 
     Raises
     ------
@@ -190,22 +190,22 @@ class Multinomial(_Counts):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=2)
-    >>> dist.Multinomial(4, dt.data([0.25, 0.75], dims=k), over=k).mean().eval().values.tolist()
+    >>> dist.Multinomial(4, dt.data([0.25, 0.75], dims=k), dim=k).mean().eval().values.tolist()
     [1.0, 3.0]
     """
 
-    def __init__(self, n: Any, p: Any, over: Dim | str):
-        self.over = the_dim_of(p, over, "Multinomial")
+    def __init__(self, n: Any, p: Any, dim: Dim | str):
+        self.dim = the_dim_of(p, dim, "Multinomial")
         given = {"n": (n, "count"), "p": (p, "probability")}
-        shares = {"p": (self.over, None)}
+        shares = {"p": (self.dim, None)}
         super().__init__(
-            "Multinomial", given, (self.over,), Integers(0), shared={"n": ()}, shares=shares
+            "Multinomial", given, (self.dim,), Integers(0), shared={"n": ()}, shares=shares
         )
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
         fits, x = self._ways(x, p["n"])
-        value = gammaln(p["n"] + 1.0) + (xlogy(x, p["p"]) - gammaln(x + 1.0)).sum(self.over)
+        value = gammaln(p["n"] + 1.0) + (xlogy(x, p["p"]) - gammaln(x + 1.0)).sum(self.dim)
         return where(fits, value, -math.inf)
 
     def mean(self) -> DimTensor:
@@ -216,9 +216,9 @@ class Multinomial(_Counts):
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         n, p = self._parameters["n"], self._values["p"]
-        p = p / p.sum(self.over)  # generators round less than a check allows
-        apart = [dim for dim in self._draw_dims(dims) if dim is not self.over]
-        return rng.multinomial(n, p, over=self.over, dims=apart)
+        p = p / p.sum(self.dim)  # generators round less than a check allows
+        apart = [dim for dim in self._draw_dims(dims) if dim is not self.dim]
+        return rng.multinomial(n, p, dim=self.dim, dims=apart)
 
 
 class DirichletMultinomial(_Counts):
@@ -231,7 +231,7 @@ class DirichletMultinomial(_Counts):
     n : DimTensor or int
     a : DimTensor
         Positive, along the dim.
-    over : Dim or str
+    dim : Dim or str
 
     Raises
     ------
@@ -243,39 +243,39 @@ class DirichletMultinomial(_Counts):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=2)
-    >>> d = dist.DirichletMultinomial(4, dt.data([1.0, 3.0], dims=k), over=k)
+    >>> d = dist.DirichletMultinomial(4, dt.data([1.0, 3.0], dims=k), dim=k)
     >>> d.mean().eval().values.tolist()
     [1.0, 3.0]
     """
 
-    def __init__(self, n: Any, a: Any, over: Dim | str):
-        self.over = the_dim_of(a, over, "DirichletMultinomial")
+    def __init__(self, n: Any, a: Any, dim: Dim | str):
+        self.dim = the_dim_of(a, dim, "DirichletMultinomial")
         given = {"n": (n, "count"), "a": (a, "positive")}
-        super().__init__("DirichletMultinomial", given, (self.over,), Integers(0), shared={"n": ()})
+        super().__init__("DirichletMultinomial", given, (self.dim,), Integers(0), shared={"n": ()})
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
         fits, x = self._ways(x, p["n"])
         n, a = p["n"], p["a"]
-        total = a.sum(self.over)
+        total = a.sum(self.dim)
         each = gammaln(x + a) - gammaln(a) - gammaln(x + 1.0)
-        value = gammaln(n + 1.0) + gammaln(total) - gammaln(n + total) + each.sum(self.over)
+        value = gammaln(n + 1.0) + gammaln(total) - gammaln(n + total) + each.sum(self.dim)
         return where(fits, value, -math.inf)
 
     def mean(self) -> DimTensor:
         a = self._values["a"]
-        return self._values["n"] * a / a.sum(self.over)
+        return self._values["n"] * a / a.sum(self.dim)
 
     def variance(self) -> DimTensor:
         n, a = self._values["n"], self._values["a"]
-        total = a.sum(self.over)
+        total = a.sum(self.dim)
         return n * a / total * (1.0 - a / total) * (n + total) / (1.0 + total)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
-        shares, rng = Dirichlet(self._parameters["a"], self.over).draw(rng, whole)
-        apart = [dim for dim in whole if dim is not self.over]
-        return rng.multinomial(self._parameters["n"], shares, over=self.over, dims=apart)
+        shares, rng = Dirichlet(self._parameters["a"], self.dim).draw(rng, whole)
+        apart = [dim for dim in whole if dim is not self.dim]
+        return rng.multinomial(self._parameters["n"], shares, dim=self.dim, dims=apart)
 
 
 class StickBreaking(VectorDistribution):
@@ -289,44 +289,44 @@ class StickBreaking(VectorDistribution):
     ----------
     alpha : DimTensor or number
         Positive: the larger it is, the more even are the shares.
-    over : Dim
+    dim : Dim
 
     Raises
     ------
     InputError
-        If `over` is no dim.
+        If `dim` is no dim.
 
     Examples
     --------
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=3)
-    >>> d = dist.StickBreaking(1.0, over=k)
+    >>> d = dist.StickBreaking(1.0, dim=k)
     >>> float(d.logp(dt.data([0.5, 0.25, 0.25], dims=k)).eval().round(4))
     0.6931
     """
 
-    def __init__(self, alpha: Any, over: Dim):
-        if not isinstance(over, Dim):
-            raise InputError(f"StickBreaking: over is the Dim of the shares, not {over!r}")
-        self.over = over
+    def __init__(self, alpha: Any, dim: Dim):
+        if not isinstance(dim, Dim):
+            raise InputError(f"StickBreaking: over is the Dim of the shares, not {dim!r}")
+        self.dim = dim
         given = {"alpha": (alpha, "positive")}
-        super().__init__("StickBreaking", given, (over,), simplex(over))
+        super().__init__("StickBreaking", given, (dim,), simplex(dim))
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
         inside = self._support.contains(x)
         x = where(inside, x, 0.5)
-        last = equal(arange(self.over), arange(self.over).max())
-        left = x.sum(self.over) - x.cumsum(self.over) + x  # with the share itself
+        last = equal(arange(self.dim), arange(self.dim).max())
+        left = x.sum(self.dim) - x.cumsum(self.dim) + x  # with the share itself
         breaks = where(last, 0.0, log(p["alpha"]) - log(where(last, 1.0, left)))
         ends = where(last, (p["alpha"] - 1.0) * log(where(last, x, 1.0)), 0.0)
-        return where(inside, (breaks + ends).sum(self.over), -math.inf)
+        return where(inside, (breaks + ends).sum(self.dim), -math.inf)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
-        last = equal(arange(self.over), arange(self.over).max())
+        last = equal(arange(self.dim), arange(self.dim).max())
         # what a break leaves, the last one nothing
         rest = log1p(-u) / self._values["alpha"]
-        before = rest.cumsum(self.over) - rest
+        before = rest.cumsum(self.dim) - rest
         return exp(before) * where(last, 1.0, 1.0 - exp(rest)), rng

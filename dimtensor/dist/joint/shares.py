@@ -34,7 +34,7 @@ class Together(ABC):
     Parameters
     ----------
     values : DimTensor
-    over : Dim
+    dim : Dim
     what : str
         Name of the parameter in messages.
     unused : Dim, optional
@@ -48,8 +48,8 @@ class Together(ABC):
 
     supports: tuple[str, ...]
 
-    def __init__(self, values: DimTensor, over: Dim, what: str, unused: Dim | None = None):
-        self.over, self.what, self.unused = over, what, unused
+    def __init__(self, values: DimTensor, dim: Dim, what: str, unused: Dim | None = None):
+        self.dim, self.what, self.unused = dim, what, unused
         self.built = self._is_built_so(values.node)
         self.known = False
         if not self.built and _is_known(values.node):
@@ -63,7 +63,7 @@ class Together(ABC):
         In a log density an unknown stands in place of a variable, and has its support.
         """
         node = values.node
-        if self.built and _origin(node, self.over)[0].kind == "input":
+        if self.built and _origin(node, self.dim)[0].kind == "input":
             return values
         if (self.known and has_values(node)) or self._is_built_so(node):
             return values
@@ -92,13 +92,13 @@ class Together(ABC):
 
     def _is_built_so(self, node: Node) -> bool:
         """Return True if the expression guarantees the condition, as a softmax does."""
-        root, over = _origin(node, self.over)
+        root, dim = _origin(node, self.dim)
         if root.kind != "rv":
             return False
         support = root.attrs.law.of(root.inputs).support
         if not isinstance(support, AlongDim) or support._kind not in self.supports:
             return False
-        return support.dim is over or (support.dim is None and root.dims == (over,))
+        return support.dim is dim or (support.dim is None and root.dims == (dim,))
 
     @abstractmethod
     def _holds(self, values: DimTensor) -> DimTensor:
@@ -119,27 +119,27 @@ class Shares(Together):
     supports = ("simplex",)
 
     def _is_built_so(self, node: Node) -> bool:
-        root, over = _origin(node, self.over)
+        root, dim = _origin(node, self.dim)
         if _is(root, "divide"):
-            return _is_sum(root.inputs[1], root.inputs[0], over)
+            return _is_sum(root.inputs[1], root.inputs[0], dim)
         if _is(root, "exp"):
-            logs, over = _origin(root.inputs[0], over)
-            return _is(logs, "subtract") and _is_log_sum(logs.inputs[1], logs.inputs[0], over)
+            logs, dim = _origin(root.inputs[0], dim)
+            return _is(logs, "subtract") and _is_log_sum(logs.inputs[1], logs.inputs[0], dim)
         return super()._is_built_so(node)
 
     def _holds(self, values: DimTensor) -> DimTensor:
-        return logical_not(abs(values.sum(self.over) - 1.0) > SUM_WITHIN)
+        return logical_not(abs(values.sum(self.dim) - 1.0) > SUM_WITHIN)
 
     def _message(self) -> str:
         return (
-            f"{self.what} do not add up to 1 along {self.over.short}: "
-            f"x.softmax({_written(self.over)}) makes such probabilities of real numbers"
+            f"{self.what} do not add up to 1 along {self.dim.short}: "
+            f"x.softmax({_written(self.dim)}) makes such probabilities of real numbers"
         )
 
     def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
-        total, dim = wrong.sum(self.over).item(), _written(self.over)
+        total, dim = wrong.sum(self.dim).item(), _written(self.dim)
         return build_message(
-            f"{self.what}: probabilities along {self.over.short} add up to {total:.6g}, not to 1",
+            f"{self.what}: probabilities along {self.dim.short} add up to {total:.6g}, not to 1",
             [*self._details(at), ("probabilities", _listed(wrong))],
             f"w / w.sum({dim}) makes shares of weights, x.softmax({dim}) makes them of real "
             "numbers",
@@ -152,19 +152,19 @@ class Increasing(Together):
     supports = ("ordered", "positive_ordered")
 
     def _holds(self, values: DimTensor) -> DimTensor:
-        steps = values.diff(self.over)
-        along = [dim for dim in steps.dims if dim not in values.dims] or [self.over]
+        steps = values.diff(self.dim)
+        along = [dim for dim in steps.dims if dim not in values.dims] or [self.dim]
         return logical_not((steps < 0).any(along))
 
     def _message(self) -> str:
         return (
-            f"{self.what} do not increase along {self.over.short}: "
+            f"{self.what} do not increase along {self.dim.short}: "
             "dist.ordered and dt.ordered make cutpoints that do"
         )
 
     def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
         return build_message(
-            f"{self.what} do not increase along {self.over.short}",
+            f"{self.what} do not increase along {self.dim.short}",
             [*self._details(at), ("cutpoints", _listed(wrong))],
             "give them from the lowest to the highest one",
         )
@@ -190,15 +190,15 @@ def _listed(x: DimTensor) -> str:
     return ", ".join(shown) + (", …" if x.values.size > 6 else "")
 
 
-def _origin(node: Node, over: Dim) -> tuple[Node, Dim]:
+def _origin(node: Node, dim: Dim) -> tuple[Node, Dim]:
     """The node from which the elements along a dim come, and the dim that they have there."""
     while node.kind in _MOVES:
         if node.kind == "relabel":
-            over = {new: old for old, new in node.attrs.pairs}.get(over, over)
-        if over not in node.inputs[0].dims:
+            dim = {new: old for old, new in node.attrs.pairs}.get(dim, dim)
+        if dim not in node.inputs[0].dims:
             break
         node = node.inputs[0]
-    return node, over
+    return node, dim
 
 
 def _unmoved(node: Node) -> Node:
@@ -211,21 +211,21 @@ def _is(node: Node, name: str) -> bool:
     return node.kind == "elemwise" and node.attrs == name
 
 
-def _is_sum(node: Node, of: Node, over: Dim) -> bool:
+def _is_sum(node: Node, of: Node, dim: Dim) -> bool:
     """Return True if a node is the sum of another node along a dim."""
     total = _unmoved(node)
     return (
         total.kind == "reduce"
         and total.attrs.name == "sum"
-        and total.attrs.dims == (over,)
+        and total.attrs.dims == (dim,)
         and total.inputs[0] is of
     )
 
 
-def _is_log_sum(node: Node, of: Node, over: Dim) -> bool:
+def _is_log_sum(node: Node, of: Node, dim: Dim) -> bool:
     """Return True if a node is the logsumexp of another node along a dim."""
     node = _unmoved(node)
     total = _unmoved(node.inputs[0]) if _is(node, "log") else node
     if total.kind != "reduce" or not _is(total.inputs[0], "exp"):
         return False
-    return total.inputs[0].inputs[0] is of and _is_sum(total, total.inputs[0], over)
+    return total.inputs[0].inputs[0] is of and _is_sum(total, total.inputs[0], dim)

@@ -143,7 +143,7 @@ def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
     return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
 
 
-def the_dim_of(value: Any, over: Dim | str, name: str) -> Dim:
+def the_dim_of(value: Any, dim: Dim | str, name: str) -> Dim:
     """The dim of a tensor along which elements belong together.
 
     Raises
@@ -155,10 +155,10 @@ def the_dim_of(value: Any, over: Dim | str, name: str) -> Dim:
     """
     if not isinstance(value, TensorHandle):
         value = wrap(as_node(value, what=name))
-    return find_dim(value.dims, over, name)
+    return find_dim(value.dims, dim, name)
 
 
-def as_positions(x: Any, over: Dim, name: str) -> DimTensor:
+def as_positions(x: Any, dim: Dim, name: str) -> DimTensor:
     """Labels of a dim, or positions along it, as integers.
 
     Raises
@@ -167,21 +167,21 @@ def as_positions(x: Any, over: Dim, name: str) -> DimTensor:
         If they are labels of another dim, or no integers.
     """
     if isinstance(x, str):
-        return wrap(as_node(over.position(x)))
+        return wrap(as_node(dim.position(x)))
     node = as_node(x, what=f"a value of {name}")
     if node.categories is not None:
-        if node.categories != over:
+        if node.categories != dim:
             raise InputError(
                 build_message(
                     f"a value of {name} is of labels of another dim",
-                    [("labels of", repr(node.categories)), ("outcomes", repr(over))],
+                    [("labels of", repr(node.categories)), ("outcomes", repr(dim))],
                 )
             )
         return wrap(node).codes
     if not is_integer(node.dtype):
         raise InputError(
             build_message(
-                f"a value of {name} is of labels or positions along {over.title}, not of "
+                f"a value of {name} is of labels or positions along {dim.title}, not of "
                 f"{node.dtype}",
                 hint="dt.data(values, dims=..., categories=dim) holds labels",
             )
@@ -189,20 +189,20 @@ def as_positions(x: Any, over: Dim, name: str) -> DimTensor:
     return wrap(node)
 
 
-def as_labels(positions: DimTensor, over: Dim) -> DimTensor:
+def as_labels(positions: DimTensor, dim: Dim) -> DimTensor:
     """Positions along a dim as its labels."""
-    return wrap(make("codes", (positions.astype("int64").node,), over))
+    return wrap(make("codes", (positions.astype("int64").node,), dim))
 
 
-def positions_support(over: Dim) -> Support:
+def positions_support(dim: Dim) -> Support:
     """The support of positions along a dim."""
-    return Integers(0, None if over.length is None else over.length - 1)
+    return Integers(0, None if dim.length is None else dim.length - 1)
 
 
-def drawn_position(weights: DimTensor, over: Dim, u: DimTensor) -> DimTensor:
+def drawn_position(weights: DimTensor, dim: Dim, u: DimTensor) -> DimTensor:
     """The position that a uniform number falls on, where weights add up to 1 along a dim."""
-    before = weights.cumsum(over) - weights
-    return maximum((before <= u).sum(over) - 1, 0)
+    before = weights.cumsum(dim) - weights
+    return maximum((before <= u).sum(dim) - 1, 0)
 
 
 def count_of(dims: Dims) -> Any:

@@ -128,7 +128,7 @@ class _Wishart(VectorDistribution):
     def _turned(self, lower: DimTensor) -> DimTensor:
         """Multiply the factor of the scale by another: the Cholesky factor of a Wishart matrix."""
         second = lower.relabel(self.col, inner := self._inner).relabel(self.row, self.col)
-        return dot(self._factor, second, dims=[self.col]).relabel(inner, self.col)
+        return dot(self._factor, second, dim=[self.col]).relabel(inner, self.col)
 
     def _inverted(self, lower: DimTensor) -> DimTensor:
         """The scale's factor times the inverse of a transposed one."""

@@ -106,7 +106,7 @@ def _halved(d: Distribution, enough: Callable[[Any], Any], q: DimTensor) -> Any:
         found = enough(place(middle))
         return where(found, left, middle), where(found, middle, right)
 
-    _, found = reduce(halve, (zero + first, zero + last), arange(_STEP), over=_STEP)
+    _, found = reduce(halve, (zero + first, zero + last), arange(_STEP), dim=_STEP)
     return place(found)
 
 

@@ -28,14 +28,14 @@ class Mixture(Distribution):
 
     name = "mixture"
 
-    def __init__(self, weights: DimTensor, parts: Distribution | list[Distribution], over: Dim):
-        self.weights, self.parts, self.over = weights, parts, over
-        self._shares = Shares(weights, over, "weights of mixture")
+    def __init__(self, weights: DimTensor, parts: Distribution | list[Distribution], dim: Dim):
+        self.weights, self.parts, self.dim = weights, parts, dim
+        self._shares = Shares(weights, dim, "weights of mixture")
         each = self._each
         self.discrete = each[0].discrete
         self.event_dims = each[0].event_dims
         sets = [weights.dims, *(part.dims for part in each)]
-        self._dims = without(sort_dims(union(sets, "mixture")), [over])
+        self._dims = without(sort_dims(union(sets, "mixture")), [dim])
 
     @property
     def _each(self) -> list[Distribution]:
@@ -84,13 +84,13 @@ class Mixture(Distribution):
         found: Any = None
         for bound in bounds:
             here = bound
-            if not isinstance(here, float) and self.over in here.dims:
-                here = getattr(here, along)(self.over)
+            if not isinstance(here, float) and self.dim in here.dims:
+                here = getattr(here, along)(self.dim)
             found = here if found is None else of_two(found, here)
         return found
 
     def __repr__(self) -> str:
-        return f"mixture({self.parts!r}, over={self.over.short})"
+        return f"mixture({self.parts!r}, dim={self.dim.short})"
 
     def _of_parts(self, what: Callable[[Distribution], DimTensor]) -> DimTensor:
         """Something of all parts, along the dim of the mixture."""
@@ -98,17 +98,17 @@ class Mixture(Distribution):
             return what(self.parts)
         total: Any = None
         for at, part in enumerate(self.parts):
-            here = where(equal(arange(self.over), at), what(part), 0.0 if total is None else total)
+            here = where(equal(arange(self.dim), at), what(part), 0.0 if total is None else total)
             total = here
         return total
 
     def _mixed(self, what: str, x: Any) -> DimTensor:
         x = as_value(x, self)
         logs = self._of_parts(lambda part: getattr(part, what)(x))
-        return (log(self._probabilities) + logs).logsumexp(self.over)
+        return (log(self._probabilities) + logs).logsumexp(self.dim)
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
-        return any_of([part._conditions(x) for part in self._each], self.over)
+        return any_of([part._conditions(x) for part in self._each], self.dim)
 
     def logp(self, x: Any) -> DimTensor:
         return self._mixed("logp", x)
@@ -135,12 +135,12 @@ class Mixture(Distribution):
         return inverted(self, as_value(q, self))
 
     def mean(self) -> DimTensor:
-        return (self._probabilities * self._of_parts(lambda part: part.mean())).sum(self.over)
+        return (self._probabilities * self._of_parts(lambda part: part.mean())).sum(self.dim)
 
     def variance(self) -> DimTensor:
         whole = self.mean()
         second = self._of_parts(lambda part: part.variance() + square(part.mean() - whole))
-        return (self._probabilities * second).sum(self.over)
+        return (self._probabilities * second).sum(self.dim)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
@@ -148,23 +148,23 @@ class Mixture(Distribution):
         u, rng = rng.uniform(0.0, 1.0, dims=apart)
         # the first position up to which the weights add up to more; rounding leaves out none
         weights = self._probabilities
-        before = weights.cumsum(self.over) - weights
-        chosen = (before <= u).sum(self.over) - 1
+        before = weights.cumsum(self.dim) - weights
+        chosen = (before <= u).sum(self.dim) - 1
         values: list[DimTensor] = []
         for part in self._each:
-            more = [*whole, self.over] if not isinstance(self.parts, list) else whole
+            more = [*whole, self.dim] if not isinstance(self.parts, list) else whole
             value, rng = part.draw(rng, [d for d in more if d not in part.dims])
             values.append(value)
         found = values[0]
         if not isinstance(self.parts, list):
-            return where(equal(arange(self.over), chosen), found, 0).sum(self.over), rng
+            return where(equal(arange(self.dim), chosen), found, 0).sum(self.dim), rng
         for at, value in enumerate(values[1:], 1):
             found = where(equal(chosen, at), value, found)
         return found, rng
 
 
 @spelled("distribution")
-def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Dim | str) -> Mixture:
+def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim | str) -> Mixture:
     """One of several distributions, with weights along a dim, which is summed out.
 
     Parameters
@@ -173,7 +173,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
         Probabilities along the dim, with sum 1.
     parts : Distribution or sequence of Distribution
         One whose parameters have the dim, or one for each of its positions.
-    over : Dim or str
+    dim : Dim or str
         The dim.
 
     Returns
@@ -196,12 +196,12 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=2)
     >>> weights = dt.data([0.3, 0.7], dims=k)
-    >>> d = dist.mixture(weights, dist.Normal(dt.data([0.0, 10.0], dims=k), 1.0), over=k)
+    >>> d = dist.mixture(weights, dist.Normal(dt.data([0.0, 10.0], dims=k), 1.0), dim=k)
     >>> float(d.mean().eval())
     7.0
     """
     w = as_parameter(weights, "probability", "weights of mixture")
-    dim = find_dim(w.dims, over, "mixture")
+    dim = find_dim(w.dims, dim, "mixture")
     one = isinstance(parts, Distribution)
     given = [parts] if isinstance(parts, Distribution) else parts
     each = [as_distribution(part, "mixture") for part in given]
@@ -214,7 +214,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], over: Di
         raise InputError(
             build_message(
                 f"mixture takes distributions of numbers, and {labelled[0]} has labels",
-                hint="mix their probabilities: dist.Categorical((weights * p).sum(over), over=...)",
+                hint="mix their probabilities: dist.Categorical((weights * p).sum(dim), dim=...)",
             )
         )
     kinds = {(part.discrete, part.event_dims) for part in each}

@@ -114,12 +114,12 @@ def _of_walk(d: RandomWalk) -> Standardized | None:
     start, step = standardized(d.start), standardized(d.step)
     if start is None or step is None:
         return None
-    first = arange(d.over) < 1
+    first = arange(d.dim) < 1
 
     def place(raw: DimTensor) -> DimTensor:
-        return where(first, start.place(raw), step.place(raw)).cumsum(d.over)
+        return where(first, start.place(raw), step.place(raw)).cumsum(d.dim)
 
-    both = _by_position(start.distribution, step.distribution, d.over, 1, d.event_dims)
+    both = _by_position(start.distribution, step.distribution, d.dim, 1, d.event_dims)
     return Standardized(both, place)
 
 
@@ -132,17 +132,17 @@ def _of_autoregression(d: AR) -> Standardized | None:
     def place(raw: DimTensor) -> DimTensor:
         return d._path_of(start.place(raw), raw, ())
 
-    both = _by_position(start.distribution, _normal(), d.over, n, d.event_dims)
+    both = _by_position(start.distribution, _normal(), d.dim, n, d.event_dims)
     return Standardized(both, place)
 
 
 def _by_position(
-    first: Distribution, later: Distribution, over: Dim, n: int, event: Dims
+    first: Distribution, later: Distribution, dim: Dim, n: int, event: Dims
 ) -> Distribution:
     """One distribution up to a position of a dim, and another one from it on."""
     if law_of(first) == law_of(later) and not first.event_dims:
         return first
-    return _ByPosition(first, later, over, n, event)
+    return _ByPosition(first, later, dim, n, event)
 
 
 class _ByPosition(Distribution):
@@ -150,8 +150,8 @@ class _ByPosition(Distribution):
 
     name = "standardized"
 
-    def __init__(self, first: Distribution, later: Distribution, over: Dim, n: int, event: Dims):
-        self.first, self.later, self.over, self.n = first, later, over, n
+    def __init__(self, first: Distribution, later: Distribution, dim: Dim, n: int, event: Dims):
+        self.first, self.later, self.dim, self.n = first, later, dim, n
         self.event_dims = event
 
     @property
@@ -161,18 +161,18 @@ class _ByPosition(Distribution):
 
     @property
     def dims(self) -> Dims:
-        return sort_dims(dict.fromkeys((*self.first.dims, *self.later.dims, self.over)))
+        return sort_dims(dict.fromkeys((*self.first.dims, *self.later.dims, self.dim)))
 
     @property
     def support(self) -> Support:
         return self.later.support
 
     def logp(self, x: Any) -> DimTensor:
-        is_first = arange(self.over) < self.n
+        is_first = arange(self.dim) < self.n
         return where(is_first, self.first.logp(x), self.later.logp(x))
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         first, rng = self.first.draw(rng, whole)
         later, rng = self.later.draw(rng, whole)
-        return where(arange(self.over) < self.n, first, later), rng
+        return where(arange(self.dim) < self.n, first, later), rng

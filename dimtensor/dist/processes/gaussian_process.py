@@ -16,7 +16,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
 
-def GP(kernel: Any, over: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 1e-6) -> MvNormal:
+def GP(kernel: Any, dim: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 1e-6) -> MvNormal:
     """A Gaussian process: the values of an unknown function at the points along a dim.
 
     They are a normal vector, whose covariances the kernel gives: MvNormal(mean, K + jitter I), with
@@ -29,7 +29,7 @@ def GP(kernel: Any, over: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any =
     kernel : callable or DimTensor
         A function ``kernel(x, y)`` of points, `y` along the dim renamed, that gives covariances
         over both; or these covariances, over the dim and the same one renamed.
-    over : Dim
+    dim : Dim
         The dim of the points.
     at : DimTensor, optional
         The points, along the dim; of several numbers each if it has other dims, which the
@@ -63,24 +63,22 @@ def GP(kernel: Any, over: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any =
     >>> float(d.logp(dt.zeros(obs)).eval().round(4))
     -2.5142
     """
-    over = series_dim(over, "GP")
+    dim = series_dim(dim, "GP")
     added = as_parameter(jitter, "not negative", "jitter of GP")
-    cov = _of_points(kernel, over, at) if callable(kernel) else _given(kernel, at)
+    cov = _of_points(kernel, dim, at) if callable(kernel) else _given(kernel, at)
     _, row, col = matrix(cov, None, "GP")
-    if row != over:
-        raise DimError(
-            f"GP: the covariances are over {row.short} and {col.short}, not {over.short}"
-        )
+    if row != dim:
+        raise DimError(f"GP: the covariances are over {row.short} and {col.short}, not {dim.short}")
     return MvNormal(mean, where(equal(arange(row), arange(col)), cov + added, cov))
 
 
-def _of_points(kernel: Callable[[Any, Any], Any], over: Dim, at: Any) -> TensorHandle:
+def _of_points(kernel: Callable[[Any, Any], Any], dim: Dim, at: Any) -> TensorHandle:
     if at is None:
-        raise InputError(f"GP: a kernel that is a function needs points along {over.short}: at=...")
+        raise InputError(f"GP: a kernel that is a function needs points along {dim.short}: at=...")
     points: Any = at if isinstance(at, TensorHandle) else wrap(as_node(at, what="at of GP"))
-    if over not in points.dims:
-        raise DimError(f"GP: the points, at, lack {over.short}")
-    cov = kernel(points, points.relabel(over, over.rename()))
+    if dim not in points.dims:
+        raise DimError(f"GP: the points, at, lack {dim.short}")
+    cov = kernel(points, points.relabel(dim, dim.rename()))
     if not isinstance(cov, TensorHandle):
         raise InputError(f"GP: the kernel gives a tensor of covariances, not {cov!r}")
     return cov

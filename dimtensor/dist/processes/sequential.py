@@ -41,7 +41,7 @@ class Series(Distribution):
         returns the distribution of an element, and a function of the element to the next state.
     init : tree of DimTensor and numbers
         The state before the first element, as in :func:`dimtensor.scan`.
-    over : Dim
+    dim : Dim
         The dim of the series.
     xs : tree of DimTensor, optional
         What steps are given beside the state: tensors with the dim.
@@ -64,7 +64,7 @@ class Series(Distribution):
     >>> time = dt.Dim("time", length=3)
     >>> def step(before, rho):
     ...     return dist.Normal(rho * before, 1.0), lambda value: value
-    >>> d = dist.Series(step, 0.0, over=time, rho=0.5)
+    >>> d = dist.Series(step, 0.0, dim=time, rho=0.5)
     >>> float(d.logp(dt.data([1.0, 0.5, 0.25], dims=time)).eval().round(4))
     -3.2568
     """
@@ -77,15 +77,15 @@ class Series(Distribution):
         init: Any,
         /,
         *,
-        over: Dim,
+        dim: Dim,
         xs: Any = None,
         **parameters: Any,
     ):
         if not callable(step):
             raise InputError(f"Series: step is a function of a state, not {step!r}")
-        if not isinstance(over, Dim):
-            raise InputError(f"Series: over is the Dim of the series, not {over!r}")
-        self.step, self.over = step, over
+        if not isinstance(dim, Dim):
+            raise InputError(f"Series: over is the Dim of the series, not {dim!r}")
+        self.step, self.dim = step, dim
         self._own = {
             key: as_parameter(value, "bound", f"{key} of Series")
             for key, value in parameters.items()
@@ -93,10 +93,10 @@ class Series(Distribution):
         self._init, self._init_tree = _leaves(init, "init")
         self._xs, self._xs_tree = _leaves(xs, "xs")
         first, batch = self._settled(())[1:]
-        if over in first.dims:
-            raise DimError(f"Series: an element has {over.short}, the dim of the series")
-        self.discrete, self.event_dims = first.discrete, sort_dims((over, *first.event_dims))
-        self._dims = sort_dims((over, *batch))
+        if dim in first.dims:
+            raise DimError(f"Series: an element has {dim.short}, the dim of the series")
+        self.discrete, self.event_dims = first.discrete, sort_dims((dim, *first.event_dims))
+        self._dims = sort_dims((dim, *batch))
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
@@ -118,7 +118,7 @@ class Series(Distribution):
 
     def __repr__(self) -> str:
         shown = ", ".join(name for name in self._own)
-        return f"Series({self.over.short}{'; ' if shown else ''}{shown})"
+        return f"Series({self.dim.short}{'; ' if shown else ''}{shown})"
 
     def _step(self, state: Any, x: Any) -> tuple[Distribution, After]:
         """The distribution of an element, and the way to the state after it."""
@@ -147,11 +147,11 @@ class Series(Distribution):
         leaves = list(self._init)
         x = None
         if self._xs_tree is not None:
-            x = unflatten(self._xs_tree, [first_of(leaf, self.over) for leaf in self._xs])
+            x = unflatten(self._xs_tree, [first_of(leaf, self.dim) for leaf in self._xs])
         while True:
             state = unflatten(self._init_tree, leaves)
             d, after = self._step(state, x)
-            whole = sort_dims(union([d.dims, without(dims, [self.over])], "Series"))
+            whole = sort_dims(union([d.dims, without(dims, [self.dim])], "Series"))
             value = tensor(None, whole, d.dtype, d.categories)
             following = flatten(after(value))[0]
             if len(following) != len(leaves):
@@ -175,13 +175,13 @@ class Series(Distribution):
         DimError
             If the values lack the dim of the series.
         """
-        return self._logp_ahead(x).sum(self.over)
+        return self._logp_ahead(x).sum(self.dim)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
         """Log densities of elements given those before them."""
         value = wrap(as_node(x, what="a value of Series"))
-        if self.over not in value.dims:
-            raise DimError(f"a value of Series lacks {self.over.title}, the dim of the series")
+        if self.dim not in value.dims:
+            raise DimError(f"a value of Series lacks {self.dim.title}, the dim of the series")
         init = self._settled(value.dims)[0]
 
         def step(state: Any, given: Any) -> Any:
@@ -189,13 +189,13 @@ class Series(Distribution):
             d, after = self._step(state, x)
             return after(element), d.logp(element)
 
-        return scan(step, init, (value, self._sequences()), self.over)[1]
+        return scan(step, init, (value, self._sequences()), self.dim)[1]
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
@@ -208,7 +208,7 @@ class Series(Distribution):
             value = known_or(known, value)
             return (after(value), rng), value
 
-        (_, rng), values = scan(step, (init, rng), (self._sequences(), *known), self.over)
+        (_, rng), values = scan(step, (init, rng), (self._sequences(), *known), self.dim)
         return values, rng
 
 
@@ -223,23 +223,23 @@ def _leaves(value: Any, what: str) -> tuple[list[DimTensor], Any]:
 class InOrder(Wrapper):
     """Independent draws of one distribution, in order along a dim."""
 
-    def __init__(self, base: Distribution, over: Dim):
+    def __init__(self, base: Distribution, dim: Dim):
         as_distribution(base, "ordered")
-        if base.event_dims or base.discrete or over in base.dims:
+        if base.event_dims or base.discrete or dim in base.dims:
             text = "ordered takes a distribution of single real numbers that is the same along "
             details = [("distribution", repr(base)), ("dims", [d.short for d in base.dims])]
             hint = None
-            if over in base.dims and not base.event_dims and not base.discrete:
-                k = over.short if over.short.isidentifier() else "k"
+            if dim in base.dims and not base.event_dims and not base.discrete:
+                k = dim.short if dim.short.isidentifier() else "k"
                 hint = (
                     f"of d, which differs along {k}: dist.custom(lambda x: d.logp(x).sum({k}), "
                     f"dt.ordered({k}), event_dims={k}), up to a constant of its parameters"
                 )
-            raise InputError(build_message(text + over.short, details, hint))
+            raise InputError(build_message(text + dim.short, details, hint))
         super().__init__("ordered", base, {})
-        self.over = over
-        self.event_dims = (over,)
-        self._dims = sort_dims((over, *base.dims))
+        self.dim = dim
+        self.event_dims = (dim,)
+        self._dims = sort_dims((dim, *base.dims))
 
     @property
     def support(self) -> Support:
@@ -249,33 +249,33 @@ class InOrder(Wrapper):
                 f"ordered: numbers that are real or positive can be inferred in order, not those "
                 f"of {self.base.name}, {inner}"
             )
-        return ordered_along(self.over) if inner == "real" else positive_ordered(self.over)
+        return ordered_along(self.dim) if inner == "real" else positive_ordered(self.dim)
 
     def __repr__(self) -> str:
-        return f"ordered({self.base!r}, over={self.over.short})"
+        return f"ordered({self.base!r}, dim={self.dim.short})"
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
-        in_order = in_support(ordered_along(self.over), x)
+        in_order = in_support(ordered_along(self.dim), x)
         return [*in_order, *self.base._conditions(x)]
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
-        over = find_dim(x.dims, self.over, "ordered")
-        steps = x.diff(over)
-        along = [dim for dim in steps.dims if dim not in x.dims] or [over]
-        value = self.base.logp(x).sum(over) + gammaln(count_of((over,)) + 1.0)
+        dim = find_dim(x.dims, self.dim, "ordered")
+        steps = x.diff(dim)
+        along = [each for each in steps.dims if each not in x.dims] or [dim]
+        value = self.base.logp(x).sum(dim) + gammaln(count_of((dim,)) + 1.0)
         return where((steps >= 0).all(along), value, -float("inf"))
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         value, rng = self.base.draw(rng, without(whole, self.base.dims))
-        ordered = value.sort(self.over)
+        ordered = value.sort(self.dim)
         (along,) = without(ordered.dims, value.dims)
-        return ordered.relabel(along, self.over), rng
+        return ordered.relabel(along, self.dim), rng
 
 
 @spelled("distribution")
-def ordered(d: Distribution, over: Dim) -> InOrder:
+def ordered(d: Distribution, dim: Dim) -> InOrder:
     """Independent draws of one distribution, in order along a dim.
 
     The density is K! times that of K independent numbers, where they do not fall.
@@ -284,7 +284,7 @@ def ordered(d: Distribution, over: Dim) -> InOrder:
     ----------
     d : Distribution
         Without the dim.
-    over : Dim
+    dim : Dim
 
     Returns
     -------
@@ -300,10 +300,10 @@ def ordered(d: Distribution, over: Dim) -> InOrder:
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=2)
-    >>> d = dist.ordered(dist.Normal(0.0, 1.0), over=k)
+    >>> d = dist.ordered(dist.Normal(0.0, 1.0), dim=k)
     >>> float(d.logp(dt.data([-1.0, 1.0], dims=k)).eval().round(4))
     -2.1447
     """
-    if not isinstance(over, Dim):
-        raise InputError(f"ordered: over is a Dim, not {over!r}")
-    return InOrder(d, over)
+    if not isinstance(dim, Dim):
+        raise InputError(f"ordered: over is a Dim, not {dim!r}")
+    return InOrder(d, dim)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def series_dim(over: Any, name: str) -> Dim:
-    if not isinstance(over, Dim):
-        raise InputError(f"{name}: over is the Dim of the series, not {over!r}")
-    return over
+def series_dim(dim: Any, name: str) -> Dim:
+    if not isinstance(dim, Dim):
+        raise InputError(f"{name}: over is the Dim of the series, not {dim!r}")
+    return dim
 
 
 class RandomWalk(VectorDistribution):
@@ -48,9 +48,9 @@ class RandomWalk(VectorDistribution):
     Parameters
     ----------
     step : Distribution
-        Of the differences. Along `over` its parameters may change: those at a position are of the
+        Of the differences. Along `dim` its parameters may change: those at a position are of the
         step that leads to it, and those at the first one mean nothing.
-    over : Dim
+    dim : Dim
     start : Distribution
         Of the first element, without the dim.
 
@@ -66,51 +66,49 @@ class RandomWalk(VectorDistribution):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> time = dt.Dim("time", length=3)
-    >>> d = dist.RandomWalk(dist.Normal(0.0, 1.0), over=time, start=dist.Normal(0.0, 1.0))
+    >>> d = dist.RandomWalk(dist.Normal(0.0, 1.0), dim=time, start=dist.Normal(0.0, 1.0))
     >>> float(d.logp(dt.zeros(time)).eval().round(4))
     -2.7568
     """
 
-    def __init__(self, step: Distribution, over: Dim, start: Distribution):
-        self.over = series_dim(over, "RandomWalk")
+    def __init__(self, step: Distribution, dim: Dim, start: Distribution):
+        self.dim = series_dim(dim, "RandomWalk")
         self.step = as_distribution(step, "RandomWalk")
         self.start = as_distribution(start, "RandomWalk")
         for part, dims in ((step, step.event_dims), (start, start.dims)):
-            if over in dims:
-                raise DimError(f"RandomWalk: {part.name} has {over.short}, along which it walks")
+            if dim in dims:
+                raise DimError(f"RandomWalk: {part.name} has {dim.short}, along which it walks")
             if part.discrete:
                 raise InputError(f"RandomWalk takes continuous steps, not {part.name}")
         given = {f"step_{key}": (value, "bound") for key, value in step.parameters.items()}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
-        event = sort_dims(union([(over,), step.event_dims, start.event_dims], "RandomWalk"))
+        event = sort_dims(union([(dim,), step.event_dims, start.event_dims], "RandomWalk"))
         hidden = [
-            dim
+            each
             for part in (step, start)
             for value in part.parameters.values()
-            for dim in value.dims
-            if dim not in part.dims
+            for each in value.dims
+            if each not in part.dims
         ]
         super().__init__("RandomWalk", given, event, real, tuple(hidden))
 
     def logp(self, x: Any) -> DimTensor:
         x, _ = self._with(x)
-        steps = later_than(x, self.over, 1) - later_than(x, self.over, 1, by=1)
-        along = [dim for dim in steps.dims if dim not in x.dims] or [self.over]
-        first = sum_over_first(
-            x, self.over, lambda one: self._all(self.start, self.start.logp(one))
-        )
-        later = self._all(self.step, _later(self.step, self.over).logp(steps))
+        steps = later_than(x, self.dim, 1) - later_than(x, self.dim, 1, by=1)
+        along = [dim for dim in steps.dims if dim not in x.dims] or [self.dim]
+        first = sum_over_first(x, self.dim, lambda one: self._all(self.start, self.start.logp(one)))
+        later = self._all(self.step, _later(self.step, self.dim).logp(steps))
         return first + later.sum([dim for dim in along if dim in later.dims])
 
     def _logp_ahead(self, x: Any) -> DimTensor:
         """Log densities of elements given those before them."""
         x, _ = self._with(x)
-        steps = x - x.shift({self.over: 1}, fill_value=0.0)
+        steps = x - x.shift({self.dim: 1}, fill_value=0.0)
         first, later = (
-            value.sum([dim for dim in self.event_dims if dim in value.dims and dim != self.over])
+            value.sum([dim for dim in self.event_dims if dim in value.dims and dim != self.dim])
             for value in (self.start.logp(x), self.step.logp(steps))
         )
-        return where(equal(arange(self.over), 0), first, later)
+        return where(equal(arange(self.dim), 0), first, later)
 
     def _all(self, part: Distribution, value: DimTensor) -> DimTensor:
         """The sum over elements of the event that are independent ones of a part."""
@@ -125,47 +123,47 @@ class RandomWalk(VectorDistribution):
 
     def _up_to_each(self, step: DimTensor) -> DimTensor:
         """The sum over the steps that lead to each position."""
-        if self.over not in step.dims:
-            return step * arange(self.over)
-        return where(equal(arange(self.over), 0), 0.0, step).cumsum(self.over)
+        if self.dim not in step.dims:
+            return step * arange(self.dim)
+        return where(equal(arange(self.dim), 0), 0.0, step).cumsum(self.dim)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
-        first, rng = self.start.draw(rng, without(whole, [self.over, *self.start.dims]))
+        first, rng = self.start.draw(rng, without(whole, [self.dim, *self.start.dims]))
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
-        return where(equal(arange(self.over), 0), first, steps).cumsum(self.over), rng
+        return where(equal(arange(self.dim), 0), first, steps).cumsum(self.dim), rng
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
-        known, n = known_start(self, given, self.over)
+        known, n = known_start(self, given, self.dim)
         steps, rng = self.step.draw(rng, without(self._draw_dims(dims), self.step.dims))
-        last = given.values.isel({self.over: n - 1})
-        beyond = last + where(known, 0.0, steps).cumsum(self.over)
+        last = given.values.isel({self.dim: n - 1})
+        beyond = last + where(known, 0.0, steps).cumsum(self.dim)
         return where(known, given.values, beyond), rng
 
 
-def _later(step: Distribution, over: Dim) -> Distribution:
+def _later(step: Distribution, dim: Dim) -> Distribution:
     """The distribution at the positions that steps lead to: all but the first one."""
-    if over not in step.dims:
+    if dim not in step.dims:
         return step
     law, inputs = law_of(step)
-    later = SelDim(over, positions=slice(1, None))
-    values = [later_than(x, over, 1) if over in x.dims else x for x in map(wrap, inputs)]
-    return law.map_dims(lambda d: later if d == over else d).of([x.node for x in values])
+    later = SelDim(dim, positions=slice(1, None))
+    values = [later_than(x, dim, 1) if dim in x.dims else x for x in map(wrap, inputs)]
+    return law.map_dims(lambda d: later if d == dim else d).of([x.node for x in values])
 
 
 @spelled("distribution")
 def GaussianRandomWalk(
-    mu: Any = 0.0, sigma: Any = 1.0, *, over: Dim, start: Distribution
+    mu: Any = 0.0, sigma: Any = 1.0, *, dim: Dim, start: Distribution
 ) -> RandomWalk:
     """A random walk of normal steps.
 
     Parameters
     ----------
     mu, sigma : DimTensor or number
-        Mean and standard deviation of the steps. Along `over` they may change: those at a position
+        Mean and standard deviation of the steps. Along `dim` they may change: those at a position
         are of the step that leads to it, and those at the first one mean nothing. A mean that is
         a walk itself makes a local linear trend.
-    over : Dim
+    dim : Dim
     start : Distribution
         Of the first element, without the dim.
 
@@ -183,11 +181,11 @@ def GaussianRandomWalk(
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> time = dt.Dim("time", length=3)
-    >>> d = dist.GaussianRandomWalk(1.0, 0.5, over=time, start=dist.Normal(0.0, 1.0))
+    >>> d = dist.GaussianRandomWalk(1.0, 0.5, dim=time, start=dist.Normal(0.0, 1.0))
     >>> d.mean().eval().values.tolist()
     [0.0, 1.0, 2.0]
     """
-    return RandomWalk(Normal(mu, sigma), over, start)
+    return RandomWalk(Normal(mu, sigma), dim, start)
 
 
 class AR(VectorDistribution):
@@ -202,7 +200,7 @@ class AR(VectorDistribution):
         Multiples, along a dim of lags of a known length, the nearest first.
     sigma : DimTensor or number
         Standard deviation of the noise.
-    over : Dim
+    dim : Dim
         The dim of the series.
     start : Distribution
         Of the first elements, each of which it holds for.
@@ -223,7 +221,7 @@ class AR(VectorDistribution):
     >>> from dimtensor import dist
     >>> time = dt.Dim("time", length=4)
     >>> rho = dt.data([0.5, 0.2], dims=dt.Dim("lag", length=2))
-    >>> d = dist.AR(rho, 1.0, over=time, start=dist.Normal(0.0, 1.0))
+    >>> d = dist.AR(rho, 1.0, dim=time, start=dist.Normal(0.0, 1.0))
     >>> float(d.logp(dt.zeros(time)).eval().round(4))
     -3.6758
     """
@@ -233,12 +231,12 @@ class AR(VectorDistribution):
         rho: Any,
         sigma: Any = 1.0,
         *,
-        over: Dim,
+        dim: Dim,
         start: Distribution,
         lag: Dim | str | None = None,
         constant: Any = 0.0,
     ):
-        self.over = series_dim(over, "AR")
+        self.dim = series_dim(dim, "AR")
         self.start = as_distribution(start, "AR")
         dims: Dims = rho.dims if isinstance(rho, TensorHandle) else ()
         if lag is None and len(dims) != 1:
@@ -250,19 +248,19 @@ class AR(VectorDistribution):
             )
         given = {"rho": (rho, "real"), "sigma": (sigma, "positive"), "constant": (constant, "real")}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
-        super().__init__("AR", given, (over,), real, (self.lag,), dict.fromkeys(given, ()))
+        super().__init__("AR", given, (dim,), real, (self.lag,), dict.fromkeys(given, ()))
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
         n = len(self.lag)
         center = p["constant"]
         for by in range(1, n + 1):
-            center = center + p["rho"].isel({self.lag: by - 1}) * later_than(x, self.over, n, by)
-        rest = later_than(x, self.over, n)
-        along = [dim for dim in rest.dims if dim not in x.dims] or [self.over]
+            center = center + p["rho"].isel({self.lag: by - 1}) * later_than(x, self.dim, n, by)
+        rest = later_than(x, self.dim, n)
+        along = [dim for dim in rest.dims if dim not in x.dims] or [self.dim]
         noise = -0.5 * square((rest - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
-        first = x.isel({self.over: slice(None, n)})
-        before = [dim for dim in first.dims if dim not in x.dims] or [self.over]
+        first = x.isel({self.dim: slice(None, n)})
+        before = [dim for dim in first.dims if dim not in x.dims] or [self.dim]
         return self.start.logp(first).sum(before) + noise.sum(along)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
@@ -270,16 +268,16 @@ class AR(VectorDistribution):
         x, p = self._with(x)
         center = p["constant"]
         for by in range(1, len(self.lag) + 1):
-            before = x.shift({self.over: by}, fill_value=0.0)
+            before = x.shift({self.dim: by}, fill_value=0.0)
             center = center + p["rho"].isel({self.lag: by - 1}) * before
         later = -0.5 * square((x - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
-        return where(arange(self.over) < len(self.lag), self.start.logp(x), later)
+        return where(arange(self.dim) < len(self.lag), self.start.logp(x), later)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
@@ -290,10 +288,10 @@ class AR(VectorDistribution):
     def _path_of(self, start: DimTensor, noise: DimTensor, known: Any) -> DimTensor:
         """The elements that follow from the first ones, and the standardized noise of others."""
         p = self._values
-        early = arange(self.over) < len(self.lag)
+        early = arange(self.dim) < len(self.lag)
         # of the first elements themselves, of all others their noise
         given = where(early, start, p["constant"] + p["sigma"] * noise)
-        state = 0.0 * p["rho"] + 0.0 * first_of(given, self.over)
+        state = 0.0 * p["rho"] + 0.0 * first_of(given, self.dim)
         nearest = equal(arange(self.lag), 0)
 
         def step(state: Any, xs: Any) -> Any:
@@ -303,7 +301,7 @@ class AR(VectorDistribution):
             moved = state.shift({self.lag: 1}, fill_value=0.0)
             return where(nearest, following, moved)
 
-        states = cumulate(step, init=state, xs=(given, early, *known), over=self.over)
+        states = cumulate(step, init=state, xs=(given, early, *known), dim=self.dim)
         return first_of(states, self.lag)
 
 
@@ -318,9 +316,9 @@ class MarkovChain(VectorDistribution):
         Probabilities of the first label, along the dim of labels.
     move : DimTensor
         Probabilities of moves, over the dim of labels and the same one renamed: from the label of
-        the row to that of the column. Along `over` they may change: those at a position lead to it,
+        the row to that of the column. Along `dim` they may change: those at a position lead to it,
         and those at the first one mean nothing.
-    over : Dim
+    dim : Dim
         The dim of the series.
 
     Raises
@@ -338,20 +336,20 @@ class MarkovChain(VectorDistribution):
     >>> sky = dt.Dim("sky", coords=["dry", "wet"])
     >>> start = dt.data([0.5, 0.5], dims=sky)
     >>> move = dt.data([[0.9, 0.1], [0.4, 0.6]], dims=[sky, sky.rename()])
-    >>> d = dist.MarkovChain(start, move, over=day)
+    >>> d = dist.MarkovChain(start, move, dim=day)
     >>> week = dt.data(["dry", "dry", "wet"], dims=day, categories=sky)
     >>> float(d.logp(week).eval().round(4))
     -3.1011
     """
 
-    def __init__(self, start: Any, move: Any, over: Dim):
-        self.over = series_dim(over, "MarkovChain")
+    def __init__(self, start: Any, move: Any, dim: Dim):
+        self.dim = series_dim(dim, "MarkovChain")
         _, self.labels, self.following = matrix(move, None, "MarkovChain")
         given = {"start": (start, "probability"), "move": (move, "probability")}
         hidden = (self.labels, self.following)
         support = positions_support(self.labels)
-        shares = {"start": (self.labels, None), "move": (self.following, over)}
-        super().__init__("MarkovChain", given, (over,), support, hidden, {"start": ()}, shares)
+        shares = {"start": (self.labels, None), "move": (self.following, dim)}
+        super().__init__("MarkovChain", given, (dim,), support, hidden, {"start": ()}, shares)
 
     @property
     def categories(self) -> Dim:
@@ -361,34 +359,34 @@ class MarkovChain(VectorDistribution):
         x = as_positions(x, self.labels, self.name)
         p = self._values
         start = log(p["start"])
-        first = sum_over_first(x, self.over, lambda one: start.isel({self.labels: one}))
-        before, after = later_than(x, self.over, 1, by=1), later_than(x, self.over, 1)
+        first = sum_over_first(x, self.dim, lambda one: start.isel({self.labels: one}))
+        before, after = later_than(x, self.dim, 1, by=1), later_than(x, self.dim, 1)
         logs = log(p["move"])
-        logs = later_than(logs, self.over, 1) if self.over in logs.dims else logs
+        logs = later_than(logs, self.dim, 1) if self.dim in logs.dims else logs
         moves = logs.isel({self.labels: before, self.following: after})
-        along = [dim for dim in after.dims if dim not in x.dims] or [self.over]
+        along = [dim for dim in after.dims if dim not in x.dims] or [self.dim]
         return first + moves.sum(along)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
         """Log probabilities of labels given those before them."""
         x = as_positions(x, self.labels, self.name)
         p = self._values
-        before = x.shift({self.over: 1}, fill_value=0)
+        before = x.shift({self.dim: 1}, fill_value=0)
         moves = log(p["move"]).isel({self.labels: before, self.following: x})
         first = log(p["start"]).isel({self.labels: x})
-        return where(equal(arange(self.over), 0), first, moves)
+        return where(equal(arange(self.dim), 0), first, moves)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
         values = as_positions(given.values, self.labels, self.name)
-        return self._path(rng, dims, (known_start(self, given, self.over)[0], values))
+        return self._path(rng, dims, (known_start(self, given, self.dim)[0], values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
-        first = drawn_position(p["start"], self.labels, first_of(u, self.over))
+        first = drawn_position(p["start"], self.labels, first_of(u, self.dim))
 
         def step(state: Any, xs: Any) -> Any:
             u, is_first, move, *known = xs
@@ -396,7 +394,7 @@ class MarkovChain(VectorDistribution):
             following = drawn_position(weights, self.following, u)
             return known_or(known, where(is_first, state, following))
 
-        is_first = equal(arange(self.over), 0)
-        xs = (u, is_first, (p["move"],) if self.over in p["move"].dims else (), *known)
-        states = cumulate(step, init=first, xs=xs, over=self.over)
+        is_first = equal(arange(self.dim), 0)
+        xs = (u, is_first, (p["move"],) if self.dim in p["move"].dims else (), *known)
+        states = cumulate(step, init=first, xs=xs, dim=self.dim)
         return as_labels(states, self.labels), rng

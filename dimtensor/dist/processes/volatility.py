@@ -38,7 +38,7 @@ class GARCH11(VectorDistribution):
         0 or above.
     initial_vol : DimTensor or number
         Standard deviation of the first element.
-    over : Dim
+    dim : Dim
         The dim of the series.
 
     Raises
@@ -51,33 +51,33 @@ class GARCH11(VectorDistribution):
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> time = dt.Dim("time", length=3)
-    >>> d = dist.GARCH11(0.5, 0.2, 0.5, 1.0, over=time)
+    >>> d = dist.GARCH11(0.5, 0.2, 0.5, 1.0, dim=time)
     >>> float(d.logp(dt.zeros(time)).eval().round(4))
     -2.7568
     """
 
-    def __init__(self, omega: Any, alpha_1: Any, beta_1: Any, initial_vol: Any, *, over: Dim):
-        self.over = series_dim(over, "GARCH11")
+    def __init__(self, omega: Any, alpha_1: Any, beta_1: Any, initial_vol: Any, *, dim: Dim):
+        self.dim = series_dim(dim, "GARCH11")
         given = {
             "omega": (omega, "positive"),
             "alpha_1": (alpha_1, "not negative"),
             "beta_1": (beta_1, "not negative"),
             "initial_vol": (initial_vol, "positive"),
         }
-        _without_series(given, over, "GARCH11")
-        super().__init__("GARCH11", given, (over,), real)
+        _without_series(given, dim, "GARCH11")
+        super().__init__("GARCH11", given, (dim,), real)
 
     def logp(self, x: Any) -> DimTensor:
-        return self._logp_ahead(x).sum(self.over)
+        return self._logp_ahead(x).sum(self.dim)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
         """Log densities of elements given those before them."""
         x, p = self._with(x)
-        before = square(x).shift({self.over: 1}, fill_value=0.0)
-        later = arange(self.over) > 0
+        before = square(x).shift({self.dim: 1}, fill_value=0.0)
+        later = arange(self.dim) > 0
         # with all dims that the state of the loop will have
         start = square(p["initial_vol"]) + 0.0 * (
-            p["omega"] + p["alpha_1"] + p["beta_1"] + first_of(before, self.over)
+            p["omega"] + p["alpha_1"] + p["beta_1"] + first_of(before, self.dim)
         )
 
         def step(variance: Any, xs: Any) -> Any:
@@ -85,7 +85,7 @@ class GARCH11(VectorDistribution):
             following = p["omega"] + p["alpha_1"] * square_before + p["beta_1"] * variance
             return where(is_later, following, variance)
 
-        variance = cumulate(step, init=start, xs=(before, later), over=self.over)
+        variance = cumulate(step, init=start, xs=(before, later), dim=self.dim)
         return -0.5 * (square(x) / variance + log(variance)) - HALF_LOG_2PI
 
     def mean(self) -> DimTensor:
@@ -99,18 +99,18 @@ class GARCH11(VectorDistribution):
         def step(variance: Any, is_later: Any) -> Any:
             return where(is_later, p["omega"] + keep * variance, variance)
 
-        return cumulate(step, init=start, xs=arange(self.over) > 0, over=self.over)
+        return cumulate(step, init=start, xs=arange(self.dim) > 0, dim=self.dim)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values
         noise, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
-        zero = 0.0 * (p["omega"] + p["alpha_1"] + p["beta_1"] + first_of(noise, self.over))
+        zero = 0.0 * (p["omega"] + p["alpha_1"] + p["beta_1"] + first_of(noise, self.dim))
         start = (square(p["initial_vol"]) + zero, zero)
 
         def step(state: Any, xs: Any) -> Any:
@@ -120,8 +120,8 @@ class GARCH11(VectorDistribution):
             variance = where(is_later, following, variance)
             return variance, known_or(known, sqrt(variance) * noise)
 
-        xs = (noise, arange(self.over) > 0, *known)
-        _, values = cumulate(step, init=start, xs=xs, over=self.over)
+        xs = (noise, arange(self.dim) > 0, *known)
+        _, values = cumulate(step, init=start, xs=xs, dim=self.dim)
         return values, rng
 
 
@@ -138,7 +138,7 @@ class EulerMaruyama(VectorDistribution):
         ``sde(x, **parameters)`` gives the drift and the diffusion at values.
     dt : DimTensor or number
         The length of a step.
-    over : Dim
+    dim : Dim
         The dim of the series.
     start : Distribution
         Of the first element.
@@ -158,25 +158,25 @@ class EulerMaruyama(VectorDistribution):
     >>> from dimtensor import dist
     >>> time = dt.Dim("time", length=3)
     >>> d = dist.EulerMaruyama(
-    ...     lambda x, back: (-back * x, 1.0), 1.0, over=time, start=dist.Normal(0.0, 1.0), back=0.5
+    ...     lambda x, back: (-back * x, 1.0), 1.0, dim=time, start=dist.Normal(0.0, 1.0), back=0.5
     ... )
     >>> float(d.logp(dt.zeros(time)).eval().round(4))
     -2.7568
     """
 
     def __init__(
-        self, sde: Callable[..., Any], dt: Any, *, over: Dim, start: Distribution, **parameters: Any
+        self, sde: Callable[..., Any], dt: Any, *, dim: Dim, start: Distribution, **parameters: Any
     ):
         if not callable(sde):
             raise InputError(f"EulerMaruyama: sde is a function of a value, not {sde!r}")
-        self.over, self.sde = series_dim(over, "EulerMaruyama"), sde
+        self.dim, self.sde = series_dim(dim, "EulerMaruyama"), sde
         self.start = as_distribution(start, "EulerMaruyama")
         self._names = tuple(parameters)
         given = {"dt": (dt, "positive")}
         given |= {key: (value, "bound") for key, value in parameters.items()}
-        _without_series(given, over, "EulerMaruyama")
+        _without_series(given, dim, "EulerMaruyama")
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
-        super().__init__("EulerMaruyama", given, (over,), real)
+        super().__init__("EulerMaruyama", given, (dim,), real)
 
     def _coefficients(self, x: Any, p: Any) -> tuple[Any, Any]:
         drift, diffusion = self.sde(x, **{name: p[name] for name in self._names})
@@ -184,34 +184,34 @@ class EulerMaruyama(VectorDistribution):
 
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x)
-        before, after = later_than(x, self.over, 1, by=1), later_than(x, self.over, 1)
+        before, after = later_than(x, self.dim, 1, by=1), later_than(x, self.dim, 1)
         drift, diffusion = self._coefficients(before, p)
         sigma = sqrt(p["dt"]) * diffusion
         z = (after - before - p["dt"] * drift) / sigma
-        along = [dim for dim in after.dims if dim not in x.dims] or [self.over]
+        along = [dim for dim in after.dims if dim not in x.dims] or [self.dim]
         # a diffusion without dims counts for every step
         terms = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
-        return sum_over_first(x, self.over, self.start.logp) + terms.sum(along)
+        return sum_over_first(x, self.dim, self.start.logp) + terms.sum(along)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
         """Log densities of elements given those before them."""
         x, p = self._with(x)
-        before = x.shift({self.over: 1}, fill_value=0.0)
+        before = x.shift({self.dim: 1}, fill_value=0.0)
         drift, diffusion = self._coefficients(before, p)
         sigma = sqrt(p["dt"]) * diffusion
         z = (x - before - p["dt"] * drift) / sigma
         later = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
-        return where(equal(arange(self.over), 0), self.start.logp(x), later)
+        return where(equal(arange(self.dim), 0), self.start.logp(x), later)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.over)[0], given.values))
+        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p, whole = self._values, self._draw_dims(dims)
-        first, rng = self.start.draw(rng, without(whole, [self.over, *self.start.dims]))
+        first, rng = self.start.draw(rng, without(whole, [self.dim, *self.start.dims]))
         noise, rng = rng.normal(0.0, 1.0, dims=whole)
 
         def step(x: Any, xs: Any) -> Any:
@@ -220,22 +220,22 @@ class EulerMaruyama(VectorDistribution):
             following = x + p["dt"] * drift + sqrt(p["dt"]) * diffusion * noise
             return known_or(known, where(is_first, x, following))
 
-        is_first = equal(arange(self.over), 0)
-        init = first + 0.0 * first_of(noise, self.over)
-        return cumulate(step, init=init, xs=(noise, is_first, *known), over=self.over), rng
+        is_first = equal(arange(self.dim), 0)
+        init = first + 0.0 * first_of(noise, self.dim)
+        return cumulate(step, init=init, xs=(noise, is_first, *known), dim=self.dim), rng
 
 
-def _without_series(given: dict[str, tuple[Any, str]], over: Dim, name: str) -> None:
+def _without_series(given: dict[str, tuple[Any, str]], dim: Dim, name: str) -> None:
     for key, (value, _) in given.items():
-        if over in getattr(value, "dims", ()):
-            raise DimError(f"{name}: {key} has {over.short}, the dim of the series")
+        if dim in getattr(value, "dims", ()):
+            raise DimError(f"{name}: {key} has {dim.short}, the dim of the series")
 
 
 def MvGaussianRandomWalk(
     mu: Any,
     cov: Any = None,
     *,
-    over: Dim,
+    dim: Dim,
     start: Distribution,
     tau: Any = None,
     chol: Any = None,
@@ -248,7 +248,7 @@ def MvGaussianRandomWalk(
         Mean of the steps.
     cov, tau, chol : DimTensor
         One of them: the covariance of the steps, its inverse, or its lower Cholesky factor.
-    over : Dim
+    dim : Dim
     start : Distribution
         Of the first vector.
 
@@ -267,11 +267,11 @@ def MvGaussianRandomWalk(
     >>> from dimtensor import dist
     >>> time, k = dt.Dim("time", length=2), dt.Dim("k", length=2)
     >>> start = dist.MvNormal(0.0, dt.eye(k))
-    >>> d = dist.MvGaussianRandomWalk(0.0, dt.eye(k), over=time, start=start)
+    >>> d = dist.MvGaussianRandomWalk(0.0, dt.eye(k), dim=time, start=start)
     >>> float(d.logp(dt.zeros([time, k])).eval().round(4))
     -3.6758
     """
-    return RandomWalk(MvNormal(mu, cov, tau=tau, chol=chol), over, start)
+    return RandomWalk(MvNormal(mu, cov, tau=tau, chol=chol), dim, start)
 
 
 def MvStudentTRandomWalk(
@@ -279,7 +279,7 @@ def MvStudentTRandomWalk(
     mu: Any,
     cov: Any = None,
     *,
-    over: Dim,
+    dim: Dim,
     start: Distribution,
     tau: Any = None,
     chol: Any = None,
@@ -293,7 +293,7 @@ def MvStudentTRandomWalk(
     mu : DimTensor or number
     cov, tau, chol : DimTensor
         One of them: the squared scales of the steps, their inverse, or their lower Cholesky factor.
-    over : Dim
+    dim : Dim
     start : Distribution
         Of the first vector.
 
@@ -312,8 +312,8 @@ def MvStudentTRandomWalk(
     >>> from dimtensor import dist
     >>> time, k = dt.Dim("time", length=2), dt.Dim("k", length=2)
     >>> start = dist.MvNormal(0.0, dt.eye(k))
-    >>> d = dist.MvStudentTRandomWalk(3.0, 0.0, dt.eye(k), over=time, start=start)
+    >>> d = dist.MvStudentTRandomWalk(3.0, 0.0, dt.eye(k), dim=time, start=start)
     >>> float(d.logp(dt.zeros([time, k])).eval().round(4))
     -3.6758
     """
-    return RandomWalk(MvStudentT(nu, mu, cov, tau=tau, chol=chol), over, start)
+    return RandomWalk(MvStudentT(nu, mu, cov, tau=tau, chol=chol), dim, start)

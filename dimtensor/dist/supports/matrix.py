@@ -344,7 +344,7 @@ def self_product(factor: DimTensor, row: Dim, col: Dim) -> DimTensor:
     """L L' of a factor L, on the same dims."""
     inner = Dim(f"{row.short} inside", length=row.length)
     left = factor.relabel(col, inner)
-    return dot(left, left.relabel(row, col), dims=[inner])
+    return dot(left, left.relabel(row, col), dim=[inner])
 
 
 cholesky_corr = CholeskyCorr()

@@ -64,7 +64,7 @@ class Stream(Kind[StreamAttrs]):
         return wrong_count(node, 1) or lacking_in_operand([node.attrs.word], node)
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        return Call("split", by_position(node.inputs), [("along", ref(node.attrs.dim))])
+        return Call("split", by_position(node.inputs), [("dim", ref(node.attrs.dim))])
 
     def map_dims(self, attrs: StreamAttrs, f: DimMap) -> StreamAttrs:
         return StreamAttrs(f(attrs.dim), f(attrs.word))
@@ -96,7 +96,7 @@ class Draw(Kind[DrawAttrs]):
         attrs: DrawAttrs = node.attrs
         options = [("dims", f"({', '.join(map(ref, attrs.order))})")] if attrs.order else []
         if attrs.event is not None:
-            options.append(("over", ref(attrs.event)))
+            options.append(("dim", ref(attrs.event)))
         name = attrs.name if attrs.output else f"after_{attrs.name}"
         return Call(name, by_position(node.inputs), options)
 

@@ -47,7 +47,7 @@ class Dot(Kind[Dims]):
         return lacking(node.attrs, joint, "every operand")
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        return Call("dot", by_position(node.inputs), [("over", set_text(node.attrs, ref))])
+        return Call("dot", by_position(node.inputs), [("dim", set_text(node.attrs, ref))])
 
     def map_dims(self, attrs: Dims, f: DimMap) -> Dims:
         return mapped(attrs, f)

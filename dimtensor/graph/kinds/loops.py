@@ -100,7 +100,7 @@ class Loop(_Bodies[LoopAttrs]):
         operands = [(role, x) for role, x in counts if x is not None]
         bound = (*given.init, *given.sequences, *given.captured)
         operands += list(zip(self.bound_names(node), bound, strict=True))
-        options = [] if attrs.over is None else [("over", ref(attrs.over))]
+        options = [] if attrs.over is None else [("dim", ref(attrs.over))]
         settings = {
             "reverse": attrs.reverse,
             "checkpoint": Checkpoints.of_attrs(attrs.checkpoint),

@@ -64,7 +64,7 @@ class Reduce(Kind[ReduceAttrs]):
 
     def call(self, node: Node, ref: DimRef) -> Call:
         name, dims = node.attrs
-        return Call(name, by_position(node.inputs), [("over", set_text(dims, ref))])
+        return Call(name, by_position(node.inputs), [("dim", set_text(dims, ref))])
 
     def map_dims(self, attrs: ReduceAttrs, f: DimMap) -> ReduceAttrs:
         return attrs._replace(dims=mapped(attrs.dims, f))
@@ -110,7 +110,7 @@ class _AlongOne(Kind[AlongAttrs]):
 
     def call(self, node: Node, ref: DimRef) -> Call:
         name, dim = node.attrs
-        return Call(name, by_position(node.inputs), [("along", ref(dim))])
+        return Call(name, by_position(node.inputs), [("dim", ref(dim))])
 
     def map_dims(self, attrs: AlongAttrs, f: DimMap) -> AlongAttrs:
         return attrs._replace(dim=f(attrs.dim))
@@ -160,7 +160,7 @@ class _Sorting(Kind[SortAttrs]):
         return wrong_count(node, 1) or lacking_in_operand([node.attrs.dim], node)
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        return Call(self.name, by_position(node.inputs), [("along", ref(node.attrs.dim))])
+        return Call(self.name, by_position(node.inputs), [("dim", ref(node.attrs.dim))])
 
     def map_dims(self, attrs: SortAttrs, f: DimMap) -> SortAttrs:
         return SortAttrs(f(attrs.dim), f(attrs.ranks))
@@ -208,7 +208,7 @@ class GroupPosition(Kind[GroupAttrs]):
     def call(self, node: Node, ref: DimRef) -> Call:
         x, codes = node.inputs
         name = f"group_{node.attrs.which}"
-        return Call(name, [("", x), ("by", codes)], [("along", ref(node.attrs.along))])
+        return Call(name, [("", x), ("by", codes)], [("dim", ref(node.attrs.along))])
 
     def map_dims(self, attrs: GroupAttrs, f: DimMap) -> GroupAttrs:
         return attrs._replace(along=f(attrs.along), groups=f(attrs.groups))

@@ -50,7 +50,7 @@ class Expand(_Moving[Dims]):
         return wrong_count(node, 1)
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        return Call("expand", by_position(node.inputs), [("over", set_text(node.attrs, ref))])
+        return Call("expand", by_position(node.inputs), [("dims", set_text(node.attrs, ref))])
 
     def map_dims(self, attrs: Dims, f: DimMap) -> Dims:
         return mapped(attrs, f)
@@ -213,7 +213,7 @@ class Concat(_Moving[ConcatAttrs]):
         return None
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        return Call("concat", by_position(node.inputs), [("along", ref(node.attrs.whole))])
+        return Call("concat", by_position(node.inputs), [("dim", ref(node.attrs.whole))])
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return dim is not node.attrs.whole
@@ -239,7 +239,7 @@ class Stack(_Moving[Dim]):
         return None
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        return Call("stack", by_position(node.inputs), [("along", ref(node.attrs))])
+        return Call("stack", by_position(node.inputs), [("dim", ref(node.attrs))])
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return dim is not node.attrs

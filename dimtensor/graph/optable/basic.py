@@ -24,7 +24,7 @@ _ARITHMETIC = [
     elementwise(
         "divide", "x y", "float", "Quotient.", operator="/",
         lowers_to="true_div", domain=(_INSIDE, _POSITIVE), grad=(0, 1),
-        complex=True, aliases="true_divide",
+        complex=True,
     ),
     elementwise(
         "floor_divide", "x y", "number", "Quotient rounded down.", operator="//",
@@ -33,7 +33,7 @@ _ARITHMETIC = [
     ),
     elementwise(
         "mod", "x y", "number", "Remainder with the sign of the divisor.", operator="%",
-        domain=(_ANY, _POSITIVE), grad=(0, 1), aliases="remainder",
+        domain=(_ANY, _POSITIVE), grad=(0, 1), ufuncs="remainder",
         note="An integer modulo zero is zero, as in NumPy.",
     ),
     elementwise(
@@ -44,7 +44,7 @@ _ARITHMETIC = [
     unary("negative", "number", "Minus.", operator="-", lowers_to="neg", complex=True),
     unary(
         "abs", "real", "Absolute value.",
-        numpy="absolute", complex=True, aliases="absolute", note="The gradient at 0 is 0.",
+        numpy="absolute", complex=True, note="The gradient at 0 is 0.",
     ),
     unary(
         "sign", "number", "Sign: -1, 0 or 1.", complex=True, note="The gradient is zero.",
@@ -122,7 +122,7 @@ _ROUNDING = [
     unary("trunc", "same", "Integer part.", note="The gradient is zero."),
     unary(
         "round", "same", "Nearest integer, halves to the even one.",
-        lowers_to="round_half_to_even", aliases="rint", note="The gradient is zero.",
+        lowers_to="round_half_to_even", ufuncs="rint", note="The gradient is zero.",
     ),
     unary(
         "round_half_away_from_zero", "same", "Nearest integer, halves away from zero.",
@@ -151,31 +151,31 @@ _TRIGONOMETRY = [
     unary("tan", "float", "Tangent of an angle in radians.", domain=(-1.2, 1.2), complex=True),
     unary(
         "arcsin", "float", "Inverse sine, in radians.",
-        domain=_INSIDE, complex=True, aliases="asin",
+        domain=_INSIDE, complex=True,
     ),
     unary(
         "arccos", "float", "Inverse cosine, in radians.",
-        domain=_INSIDE, complex=True, aliases="acos",
+        domain=_INSIDE, complex=True,
     ),
-    unary("arctan", "float", "Inverse tangent, in radians.", complex=True, aliases="atan"),
+    unary("arctan", "float", "Inverse tangent, in radians.", complex=True),
     elementwise(
         "arctan2", "y x", "float", "Angle of the point with coordinates x and y, in radians.",
-        domain=(_POSITIVE, _POSITIVE), grad=(0, 1), aliases="atan2",
+        domain=(_POSITIVE, _POSITIVE), grad=(0, 1),
     ),
     unary("sinh", "float", "Hyperbolic sine.", complex=True),
     unary("cosh", "float", "Hyperbolic cosine.", complex=True),
     unary("tanh", "float", "Hyperbolic tangent.", complex=True),
-    unary("arcsinh", "float", "Inverse hyperbolic sine.", complex=True, aliases="asinh"),
+    unary("arcsinh", "float", "Inverse hyperbolic sine.", complex=True),
     unary(
         "arccosh", "float", "Inverse hyperbolic cosine.",
-        domain=(1.1, 3.0), complex=True, aliases="acosh",
+        domain=(1.1, 3.0), complex=True,
     ),
     unary(
         "arctanh", "float", "Inverse hyperbolic tangent.",
-        domain=_INSIDE, complex=True, aliases="atanh",
+        domain=_INSIDE, complex=True,
     ),
-    unary("deg2rad", "float", "Degrees to radians.", domain=(-180.0, 180.0), aliases="radians"),
-    unary("rad2deg", "float", "Radians to degrees.", aliases="degrees"),
+    unary("deg2rad", "float", "Degrees to radians.", domain=(-180.0, 180.0), ufuncs="radians"),
+    unary("rad2deg", "float", "Radians to degrees.", ufuncs="degrees"),
 ]  # fmt: skip
 
 _COMPARISON = [
@@ -248,7 +248,7 @@ _LOGIC = [
     ),
     unary(
         "invert", "integer", "Bits flipped; of a bool, its negation.", operator="~",
-        grad=False, aliases="bitwise_not bitwise_invert",
+        grad=False,
     ),
     elementwise(
         "where", "cond x y", "select",
@@ -263,7 +263,7 @@ _COMPLEX = [
     unary("imag", "real", "Imaginary part.", complex=True),
     unary(
         "conj", "same", "Complex conjugate.",
-        complex=True, aliases="conjugate", note="Of a bool it is a bool; of NumPy's an int8.",
+        complex=True, ufuncs="conjugate", note="Of a bool it is a bool; of NumPy's an int8.",
     ),
     unary(
         "angle", "realfloat", "Angle of a complex number, in radians.", complex=True,

@@ -51,8 +51,8 @@ class OpRow:
         Whether a reduction has no value over a dim without positions.
     complex : bool
         Whether complex operands are taken.
-    aliases : str
-        Other public names, separated by blanks.
+    ufuncs : str
+        Names of other ufuncs of NumPy or SciPy that are the same function, separated by blanks.
     note : str
         Where it differs from its counterpart, or what a gradient is where the function has none.
     skips : str
@@ -75,7 +75,7 @@ class OpRow:
     stops_gradient: bool = False
     needs_element: bool = False
     complex: bool = False
-    aliases: str = ""
+    ufuncs: str = ""
     note: str = ""
     skips: str = ""
 

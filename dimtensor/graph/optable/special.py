@@ -10,11 +10,11 @@ _NEGATIVE = (-3.0, -0.2)
 
 _LOGISTIC = [
     special(
-        "sigmoid", "x", "Logistic function 1 / (1 + exp(-x)).", oracle="sp.expit", aliases="expit"
+        "sigmoid", "x", "Logistic function 1 / (1 + exp(-x)).", oracle="sp.expit", ufuncs="expit"
     ),
     special(
         "log_sigmoid", "x", "Logarithm of sigmoid, -softplus(-x), precise for very negative x.",
-        oracle="sp.log_expit", aliases="log_expit",
+        oracle="sp.log_expit", ufuncs="log_expit",
     ),
     special(
         "logit", "x", "Logarithm of the odds x / (1 - x), the inverse of sigmoid.",
@@ -22,7 +22,7 @@ _LOGISTIC = [
     ),
     special(
         "softplus", "x", "log(1 + exp(x)) without overflow.",
-        oracle="lambda x: np.logaddexp(0, x)", aliases="log1pexp",
+        oracle="lambda x: np.logaddexp(0, x)",
     ),
     special(
         "log1mexp", "x", "log(1 - exp(x)) of a negative operand, precise at both ends.",
@@ -66,12 +66,13 @@ _GAMMA = [
         domain=(_POSITIVE,),
     ),
     special(
-        "psi", "x", "Digamma function: the derivative of gammaln.",
-        domain=(_POSITIVE,), aliases="digamma",
+        "digamma", "x", "Digamma function: the derivative of gammaln.",
+        domain=(_POSITIVE,), lowers_to="psi", ufuncs="psi",
     ),
     special(
-        "tri_gamma", "x", "Trigamma function: the second derivative of gammaln.",
-        oracle="lambda x: sp.polygamma(1, x)", domain=(_POSITIVE,), aliases="trigamma",
+        "trigamma", "x", "Trigamma function: the second derivative of gammaln.",
+        oracle="lambda x: sp.polygamma(1, x)", domain=(_POSITIVE,),
+        lowers_to="tri_gamma",
     ),
     elementwise(
         "polygamma", "n x", "order", "Derivative of integer order n of the digamma function.",
@@ -143,7 +144,7 @@ _BESSEL = [
     ),
     special(
         "kv", "v x", "Modified Bessel function of the second kind, order v.",
-        domain=(_ORDER, _POSITIVE), grad=(1,), aliases="kn",
+        domain=(_ORDER, _POSITIVE), grad=(1,), ufuncs="kn",
     ),
     special(
         "kve", "v x", "kv(v, x) * exp(x).", domain=(_ORDER, _POSITIVE), grad=(1,)

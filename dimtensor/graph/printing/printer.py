@@ -58,7 +58,7 @@ def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
       x  = input                {k: 2} float64
       %0 = multiply(x, 2.0)     {k: 2} float64
       %1 = add(x, %0)           {k: 2} float64
-      %2 = sum(%1, over={k})    {}     float64
+      %2 = sum(%1, dim={k})    {}     float64
     outputs: %2
     """
     named = dict(outputs) if isinstance(outputs, Mapping) else None

@@ -49,7 +49,7 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
         Tensors or nodes.
     **options
         Tensors, and lists of them, are operands by name; what is None or False is left out.
-        ``over`` are the dims of a reduction, which are not written where they are all.
+        ``dim`` are the dims of a reduction, which are not written where they are all.
 
     Examples
     --------

@@ -193,14 +193,14 @@ FAMILIES: dict[str, Family] = {
         {"kappa": lambda scale: dist.HalfCauchy(1.0)},
     ),
     "categorical": Family(
-        "softmax", ("softmax",), lambda logits, p: dist.Categorical(logits=logits, over=p["over"])
+        "softmax", ("softmax",), lambda logits, p: dist.Categorical(logits=logits, dim=p["dim"])
     ),
     "ordinal": Family(
         "logit",
         ("logit", "probit"),
-        lambda eta, p: dist.OrderedProbit(eta, p["threshold"], p["over"]),
+        lambda eta, p: dist.OrderedProbit(eta, p["threshold"], p["dim"]),
         {"threshold": lambda scale: dist.Normal(0.0, 2.0)},
-        by_logit=lambda eta, p: dist.OrderedLogistic(eta, p["threshold"], p["over"]),
+        by_logit=lambda eta, p: dist.OrderedLogistic(eta, p["threshold"], p["dim"]),
     ),
 }
 
@@ -244,5 +244,5 @@ def response_of(
     """The distribution of the response, by its linear predictor."""
     if link == "logit" and family.by_logit is not None:
         return family.by_logit(eta, parameters)
-    labels = "over" in parameters
+    labels = "dim" in parameters
     return family.make(eta if labels else INVERSE_LINKS[link](eta), parameters)

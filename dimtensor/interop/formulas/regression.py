@@ -262,17 +262,17 @@ def _labels(terms: Terms, family: str, chosen: Family, link: str) -> tuple[DimTe
                 [("level", listing(list(map(str, levels))))],
             )
         )
-    over = Dim(f"{name}_level", coords=levels)
-    parameters: dict[str, Any] = {"over": over}
+    dim = Dim(f"{name}_level", coords=levels)
+    parameters: dict[str, Any] = {"dim": dim}
     scales = Scales(family, link, False, None)
     if family == "categorical":
         rest = Dim(f"{name}_dim", coords=levels[1:])
         eta = terms.predictor(scales, (rest,), True)
-        against = make_data(np.eye(len(levels))[1:], dims=[rest, over])
-        eta = named(f"{name}_linear", dot(eta, against, dims=[rest]))
+        against = make_data(np.eye(len(levels))[1:], dims=[rest, dim])
+        eta = named(f"{name}_linear", dot(eta, against, dim=[rest]))
     else:
         cut = Dim("threshold_dim", length=len(levels) - 1)
-        prior = dist.ordered(chosen.priors["threshold"](1.0), over=cut)
+        prior = dist.ordered(chosen.priors["threshold"](1.0), dim=cut)
         parameters["threshold"] = terms.variable("threshold", prior, [cut])
         eta = named(f"{name}_linear", terms.predictor(scales, (), False))
     return rv(name, response_of(chosen, link, eta, parameters)), terms.table[name].tolist()

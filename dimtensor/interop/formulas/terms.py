@@ -55,7 +55,7 @@ class _Design(NamedTuple):
     def times(self, effect: DimTensor) -> DimTensor:
         if self.x is None:
             return effect
-        return dot(effect, self.x, dims=self.along) if self.along else effect * self.x
+        return dot(effect, self.x, dim=self.along) if self.along else effect * self.x
 
 
 class Terms:
@@ -121,7 +121,7 @@ class Terms:
         along = Dim(f"{name}_dim", coords=labels)
         x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
         scale = make_data(found, dims=along)
-        return dot(x, self.variable(name, dist.Normal(0.0, scale), [along, *rest]), dims=[along])
+        return dot(x, self.variable(name, dist.Normal(0.0, scale), [along, *rest]), dim=[along])
 
     def _blocks(self) -> Iterable[dict[str, Any]]:
         """Group-specific terms by name, those together whose effects are correlated."""
@@ -199,7 +199,7 @@ class Terms:
         col = row.rename()
         chol = self.variable(f"{name}_chol", dist.LKJCholesky(row, col, 1.0), rest)
         raw = self.variable(f"{name}_z", dist.Normal(0.0, 1.0), [group, row, *rest])
-        effects = dot(chol, raw.rename({row: col}), dims=[col])
+        effects = dot(chol, raw.rename({row: col}), dim=[col])
         found, at = {}, 0
         for term, design in designs.items():
             if design.along:

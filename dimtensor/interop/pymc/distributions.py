@@ -163,8 +163,8 @@ class Laws:
     def _categorical(self, node: Any, axes: Axes, name: str) -> Distribution:
         (p,) = node.op.dist_params(node)
         # a dim without labels: PyMC's values are positions
-        over = Dim(f"{name}_category", length=p.type.shape[-1])
-        return dist.Categorical(self._value(p, axes, (over,)), over=over)
+        dim = Dim(f"{name}_category", length=p.type.shape[-1])
+        return dist.Categorical(self._value(p, axes, (dim,)), dim=dim)
 
     def _mv_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
         mu, cov = node.op.dist_params(node)
@@ -185,23 +185,23 @@ class Laws:
     def _dirichlet(self, node: Any, axes: Axes, name: str) -> Distribution:
         (a,) = node.op.dist_params(node)
         batch, event = _apart(axes, 1)
-        return dist.Dirichlet(self._value(a, batch, event), over=event[0])
+        return dist.Dirichlet(self._value(a, batch, event), dim=event[0])
 
     def _multinomial(self, node: Any, axes: Axes, name: str) -> Distribution:
         n, p = node.op.dist_params(node)
         batch, event = _apart(axes, 1)
-        return dist.Multinomial(self._value(n, batch), self._value(p, batch, event), over=event[0])
+        return dist.Multinomial(self._value(n, batch), self._value(p, batch, event), dim=event[0])
 
     def _dirichlet_multinomial(self, node: Any, axes: Axes, name: str) -> Distribution:
         n, a = node.op.dist_params(node)
         batch, event = _apart(axes, 1)
         return dist.DirichletMultinomial(
-            self._value(n, batch), self._value(a, batch, event), over=event[0]
+            self._value(n, batch), self._value(a, batch, event), dim=event[0]
         )
 
     def _zero_sum_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
         sigma, _ = node.op.dist_params(node)
-        return dist.ZeroSumNormal(self._value(sigma, axes), over=_apart(axes, node.op.ndim_supp)[1])
+        return dist.ZeroSumNormal(self._value(sigma, axes), dim=_apart(axes, node.op.ndim_supp)[1])
 
     def _random_walk(self, node: Any, axes: Axes, name: str) -> Distribution:
         start, step, _ = node.inputs
@@ -209,12 +209,12 @@ class Laws:
         # steps and starts are drawn with the axis of time first
         inner = (None, *axes[:at], *axes[at + 1 :])
         first, later = self.of(start, inner, name), self.of(step, inner, name)
-        return dist.RandomWalk(later, over=axes[at], start=first)
+        return dist.RandomWalk(later, dim=axes[at], start=first)
 
     def _autoregression(self, node: Any, axes: Axes, name: str) -> Distribution:
         rhos, sigma, start, *_ = node.inputs
-        *batch, over = axes
-        if over is None:
+        *batch, dim = axes
+        if dim is None:
             raise UnknownLawError
         n = node.op.ar_order
         lag, constant = Dim(f"{name}_lag", length=n), 0.0
@@ -227,7 +227,7 @@ class Laws:
         return dist.AR(
             self._value(rhos, tuple(batch), (lag,)),
             self._value(sigma, tuple(batch)),
-            over=over,
+            dim=dim,
             # Parameters that differ between the first elements are left to PyMC.
             start=self.of(start, (*batch, None), name),
             lag=lag,
@@ -244,11 +244,11 @@ class Laws:
             psi = _share(weights)
             if psi is not None:
                 return dist.zero_inflated(self.of(parts[1], axes, name), self._value(psi, batch))
-        over = self._dim_of(weights, f"{name}_component", axes)
-        w = self._value(weights, batch, (over,))
+        dim = self._dim_of(weights, f"{name}_component", axes)
+        w = self._value(weights, batch, (dim,))
         if len(parts) > 1:
-            return dist.mixture(w, [self.of(part, axes, name) for part in parts], over=over)
-        return dist.mixture(w, self.of(parts[0], (*batch, over, *event), name), over=over)
+            return dist.mixture(w, [self.of(part, axes, name) for part in parts], dim=dim)
+        return dist.mixture(w, self.of(parts[0], (*batch, dim, *event), name), dim=dim)
 
     def _hurdle(self, node: Any, axes: Axes, name: str) -> Distribution:
         _, weights, zero, rest = node.inputs

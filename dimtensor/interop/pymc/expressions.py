@@ -246,7 +246,7 @@ class Expressions:
             values = np.asarray(function()[0].eval(mode=Mode("py", None)))
             alike = values.size and bool((values == values.flat[0]).all())
             return _constant(values.flat[0] if alike else values, () if alike else tuple(out))
-        (found,) = apply(function, *tensors, core_dims=cores, out_dims=[out])
+        (found,) = apply(function, *tensors, input_core_dims=cores, output_core_dims=[out])
         return found
 
 
@@ -445,7 +445,7 @@ def _product(reader: Expressions, x: Any, y: Any, axes: Axes) -> Any:
     right = reader.read(y, _against(y, (*batch, summed, col)))
     if summed not in left.dims or summed not in right.dims:
         return None
-    return dot(left, right, dims=summed)
+    return dot(left, right, dim=summed)
 
 
 _REDUCTIONS = {"Sum": "sum", "Prod": "prod", "Max": "max", "Min": "min", "LogSumExp": "logsumexp"}

@@ -156,7 +156,9 @@ class LiftedDensity(Distribution):
         whole = (*self._draw_dims(dims), *(dim for own in batch for dim in own))
         seed, rng = rng.integers(0, 2**62, dims=without(sort_dims(set(whole)), self.axes))
         function = partial(_alone, op)
-        (found,) = apply(function, seed, *tensors, core_dims=[(), *cores], out_dims=[self.axes])
+        (found,) = apply(
+            function, seed, *tensors, input_core_dims=[(), *cores], output_core_dims=[self.axes]
+        )
         return found, rng
 
 

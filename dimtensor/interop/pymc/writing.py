@@ -317,8 +317,8 @@ class _Writing:
         known = d.parameters
         if isinstance(d, Categorical) and ("p" in known or "observed" not in options):
             # PyMC draws it from its conditional probabilities
-            p = known["p"] if "p" in known else softmax(known["logits"], d.over)
-            return pm.Categorical(name, p=aligned(p, dims, (d.over,)), **options)
+            p = known["p"] if "p" in known else softmax(known["logits"], d.dim)
+            return pm.Categorical(name, p=aligned(p, dims, (d.dim,)), **options)
         return self._custom(name, d, dims, options)
 
     def _custom(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:

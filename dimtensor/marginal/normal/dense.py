@@ -239,7 +239,7 @@ def _moments(
 def _product(one: DimTensor, other: DimTensor, dims: Dims) -> DimTensor:
     """Summed over dims, which both may lack."""
     alone = [dim for dim in dims if dim not in one.dims and dim not in other.dims]
-    found = dot(one, other, dims=without(dims, alone))
+    found = dot(one, other, dim=without(dims, alone))
     for dim in alone:
         found = found * length_of(dim)
     return found
@@ -263,7 +263,7 @@ def _whitened(
             continue
         units = tensor(f"{name} in units", node.dims)
         below = where(arange(row) >= arange(col), wrap(factor), 0.0)
-        moved = mean + dot(below, units, dims=[col])
+        moved = mean + dot(below, units, dim=[col])
         logs = log(diagonal(wrap(factor), [row, col])).sum(row)
         logs = wrap(expand_node(logs.node, batch))
         return node, units.node, moved.node, logs.sum() if logs.dims else logs

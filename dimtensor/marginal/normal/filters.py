@@ -301,7 +301,7 @@ def chain_rows(chain: Chain, said: Sequence[Said]) -> tuple[list[Any], Any]:
         after, _ = step_rows(chain, rows, here)
         return layout.pack(after), wrap(node_of_value(total(here)))
 
-    return early, scan(step, layout.pack(start), sequences or None, over=chain.following)[1]
+    return early, scan(step, layout.pack(start), sequences or None, dim=chain.following)[1]
 
 
 def filtered(
@@ -326,7 +326,7 @@ def filtered(
             emitted |= state
         return layout.pack(after), emitted
 
-    last, trace = scan(step, layout.pack(start), sequences or None, over=chain.following)
+    last, trace = scan(step, layout.pack(start), sequences or None, dim=chain.following)
     terms.append(wrap(expand_node(trace["term"].node, (chain.following,))).sum(chain.following))
     rows = layout.unpack(last)
     before = {name: x for name, x in trace.items() if name != "term"} if keep else None

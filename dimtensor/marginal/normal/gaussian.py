@@ -284,7 +284,7 @@ def filtered(chain: Chain, pieces: Pieces, keep: bool = False) -> tuple[Form, An
         found = {str(n): _over(after.get(key), dims) for n, key in enumerate(keys)}
         return found, (state if keep else None)
 
-    last, before = scan(step, start, sequences or None, over=chain.following)
+    last, before = scan(step, start, sequences or None, dim=chain.following)
     return {key: last[str(n)] for n, key in enumerate(keys)}, before
 
 

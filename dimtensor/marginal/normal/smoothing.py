@@ -151,7 +151,7 @@ def backwards(
 
     start = {key_of_lag(lag): over(final[lag]) for lag in kept}
     xs = {"along": trail.xs, "noise": noise}
-    state, emitted = scan(move, start, xs, over=chain.following, reverse=True)
+    state, emitted = scan(move, start, xs, dim=chain.following, reverse=True)
     known: dict[Any, Any] = {**given, **{lag: state[key_of_lag(lag)] for lag in kept}}
     first = picks(trail.first(), known, fresh)
     return _nodes(first), emitted, _nodes(final)

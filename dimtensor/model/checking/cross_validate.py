@@ -29,6 +29,7 @@ from dimtensor.model.checking.given_others import given_others
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.density import Placed, Which
 from dimtensor.model.summed import summed_terms
+from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -171,9 +172,10 @@ class _Fold(NamedTuple):
     predicted: np.ndarray
 
 
+@spelled("function")
 def cross_validate(
     fit: Model,
-    over: Any,
+    dim: Any,
     *,
     folds: int = 10,
     ahead: int | None = None,
@@ -194,7 +196,7 @@ def cross_validate(
     ----------
     fit : Model
         With observations.
-    over : Dim, DimTensor or str
+    dim : Dim, DimTensor or str
         A dim of observations, positions of which are left out together; or data with categories,
         such as the county of every house: then whole groups are left out.
     folds : int
@@ -243,12 +245,12 @@ def cross_validate(
     import xarray as xr
 
     sampling = options_without(options, _OWN, "cross_validate")
-    along, groups, names = _left_out(fit, over)
+    along, groups, names = _left_out(fit, dim)
     _check(fit, names)
     length = {fit.observed[name].sizes[along] for name in names}.pop()
     units = np.arange(length) if groups is None else groups
     parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
-    which = _which(fit, along, over, groups, names)
+    which = _which(fit, along, dim, groups, names)
     shared = (fit, along, names, which, draws, sampling)
     arguments = [(part, seed + 1 + at) for at, part in enumerate(parts)]
     results, compiled = run_all(
@@ -266,27 +268,27 @@ def cross_validate(
     coords = None if labels is None else {which.dim: labels}
     return CrossValidation(
         xr.Dataset(pointwise),
-        xr.DataArray(number, coords, which.dim, along if groups is None else _name_of(over)),
+        xr.DataArray(number, coords, which.dim, along if groups is None else _name_of(dim)),
         results[0][2],
         xr.DataArray([diverged for _, diverged, _ in results], dims="fold"),
         compiled,
     )
 
 
-def _name_of(over: Any) -> str:
-    return str(over.node.name) if isinstance(over, TensorHandle) else str(over)
+def _name_of(dim: Any) -> str:
+    return str(dim.node.name) if isinstance(dim, TensorHandle) else str(dim)
 
 
-def _left_out(fit: Model, over: Any) -> tuple[str, np.ndarray | None, list[str]]:
+def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
     """The dim along which is left out, groups of its positions, and the variables that have it."""
     groups = None
-    dims = {dim.short: dim for name in fit.observed for dim in fit.variables[name].node.dims}
-    if isinstance(over, Dim):
-        along = over.short
-    elif isinstance(over, str) and over in dims:
-        along = over
+    dims = {each.short: each for name in fit.observed for each in fit.variables[name].node.dims}
+    if isinstance(dim, Dim):
+        along = dim.short
+    elif isinstance(dim, str) and dim in dims:
+        along = dim
     else:
-        name = fit._name(over, fit._found.inputs, "data")
+        name = fit._name(dim, fit._found.inputs, "data")
         values = fit.defaults.get(name)
         if values is None or values.ndim != 1:
             raise InputError(f"cross_validate: {name!r} says no group for the positions of a dim")
@@ -323,9 +325,7 @@ def _check(fit: Model, names: list[str]) -> None:
                 )
 
 
-def _which(
-    fit: Model, along: str, over: Any, groups: np.ndarray | None, names: list[str]
-) -> _Which:
+def _which(fit: Model, along: str, dim: Any, groups: np.ndarray | None, names: list[str]) -> _Which:
     """What is predicted: elements, or where they share what is summed out, all that do."""
     placed = Placed(fit, noncentred=False)
     if not placed.summed:
@@ -335,12 +335,12 @@ def _which(
         return _Which("elements", along, None)
     shared = [set(members) for members in summed.together.values() if {*members} & {*names}]
     terms = [summed.terms[x] for x, members in summed.together.items() if {*members} & {*names}]
-    dims = [{dim.short for dim in term.dims} for term in terms]
+    dims = [{each.short for each in term.dims} for term in terms]
     if groups is None:
         apart = all(members <= set(names) for members in shared)
         whole = apart and all(along in one for one in dims)
         return _Which("groups" if whole else "given", along, None)
-    name = fit._name(over, fit._found.inputs, "data")
+    name = fit._name(dim, fit._found.inputs, "data")
     of = fit._found.inputs[name].categories
     if of is not None and all(of.short in one for one in dims):
         summed.groups(names)

@@ -67,7 +67,7 @@ class Summing(Drawing):
         >>> obs, kind = dt.Dim("obs"), dt.Dim("kind", coords=["low", "high"])
         >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=kind)
         >>> weights = dt.data([0.5, 0.5], dims=kind)
-        >>> z = dt.rv("z", dist.Categorical(weights, over=kind), dims=obs)
+        >>> z = dt.rv("z", dist.Categorical(weights, dim=kind), dims=obs)
         >>> y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
         >>> fit = dt.Model(y, backend="python").observe({y: [0.1, 4.9]}).marginalize(z)
         >>> fit.log_density().names

@@ -11,7 +11,6 @@ from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Binding, Dim, RowNumbers
-from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
@@ -428,22 +427,6 @@ def output_of(x: Any) -> Node:
     InputError
         If it is no tensor.
     """
-    if isinstance(x, str):
-        raise InputError(
-            build_message(
-                "a model takes its outputs, and has no name",
-                [("given", repr(x))],
-                "dt.Model(y), of y = dt.rv('y', ...)",
-            )
-        )
-    if isinstance(x, Distribution):
-        raise InputError(
-            build_message(
-                "a model takes random variables, which have a name and a distribution",
-                [("given", repr(x))],
-                f"dt.Model(dt.rv('y', dist.{x!r}))",
-            )
-        )
     if not isinstance(x, (list, tuple, set, dict)):
         return node_of(x)
     hint = f"dt.Model({', '.join(map(spoken, x)) or 'y'})"

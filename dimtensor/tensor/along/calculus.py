@@ -84,7 +84,7 @@ class CalculusMixin(TensorHandle):
             if not weight.all():  # between labels at equal distances the middle one is not read
                 moved = where(data(weight != 0.0, dims=along), moved, 0.0)
             terms.append(moved * data(weight, dims=along).astype(x.dtype))
-        return say(terms[0] + terms[1] + terms[2], "differentiate", self, along=along)
+        return say(terms[0] + terms[1] + terms[2], "differentiate", self, dim=along)
 
     def integrate(self, dim: DimKey, datetime_unit: str | None = None) -> DimTensor:
         """Area along the labels of a dim, by trapezoids.
@@ -124,7 +124,7 @@ class CalculusMixin(TensorHandle):
             one = (area * data(weights, dims=along).astype(area.dtype)).sum(along)
             # of one element, NaN or not, the area is 0
             area = one if len(along) > 1 else elemwise("where", False, one, 0.0)
-        return say(area, "integrate", self, along=over[0] if len(over) == 1 else over)
+        return say(area, "integrate", self, dim=over[0] if len(over) == 1 else over)
 
     def cumulative_integrate(self, dim: DimKey, datetime_unit: str | None = None) -> DimTensor:
         """Area along the labels of a dim up to each of them, by trapezoids.
@@ -165,7 +165,7 @@ class CalculusMixin(TensorHandle):
             piece = widths * (area + before) / 2
             begins = data(np.arange(n) == 0, dims=along)
             area = elemwise("where", begins, 0.0, piece).cumsum(along)
-        return say(area, "cumulative_integrate", self, along=over[0] if len(over) == 1 else over)
+        return say(area, "cumulative_integrate", self, dim=over[0] if len(over) == 1 else over)
 
 
 def _slopes(places: np.ndarray, edge_order: int) -> tuple[np.ndarray, np.ndarray]:

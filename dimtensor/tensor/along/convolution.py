@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim, find_dim, only_dim
@@ -20,9 +21,8 @@ _MODES = ("full", "same", "valid")
 def convolve(
     x: DimTensor,
     weights: DimTensor,
-    dim: Dim | str | None = None,
+    dim: Dim | str | Sequence[Dim | str] | None = None,
     mode: str = "full",
-    weights_dim: Dim | str | None = None,
 ) -> DimTensor:
     r"""The convolution along a dim: :math:`y_i = \sum_j w_j x_{i - j}`.
 
@@ -30,13 +30,12 @@ def convolve(
     ----------
     x : DimTensor
     weights : DimTensor
-    dim : Dim or str, optional
-        Of `x`; it may be left out where `x` has only one.
+    dim : Dim or str, or two of them, optional
+        That of `x`, which may be left out where `x` has only one; and that of the weights, which
+        may be left out where it is the same, or the only one that `x` lacks.
     mode : {"full", "same", "valid"}
         Of n elements and k weights, all ``n + k - 1`` sums; n of them, around the middle, as
         ``scipy.signal.convolve`` has them; or the ``n - k + 1`` whose elements are all there.
-    weights_dim : Dim or str, optional
-        That of `weights`; it may be left out where it is `dim`, or the only one that `x` lacks.
 
     Returns
     -------
@@ -73,8 +72,13 @@ def convolve(
 
     if mode not in _MODES:
         raise InputError(f"convolve: there is no mode {mode!r}{did_you_mean(str(mode), _MODES)}")
-    along = only_dim(x.dims, dim, "convolve")
-    lag = _weights_dim(x, weights, along, weights_dim)
+    named: list[Any] = [dim] if dim is None or isinstance(dim, (Dim, str)) else list(dim)
+    if len(named) not in (1, 2):
+        raise DimError(
+            f"convolve: dim is that of the tensor, or that and the one of the weights, not {dim!r}"
+        )
+    along = only_dim(x.dims, named[0], "convolve")
+    lag = _weights_dim(x, weights, along, named[1] if named[1:] else None)
     k = weights.sizes[lag.short]
     a, b = (wrap(require_float(each.node)) for each in (x, weights))
     dtype = promote((a.dtype, b.dtype))
@@ -92,11 +96,11 @@ def convolve(
         convolved,
         a.astype(dtype),
         b.astype(dtype),
-        core_dims=[along, lag],
-        out_dims=_target(x, along, k, mode),
+        input_core_dims=[along, lag],
+        output_core_dims=_target(x, along, k, mode),
     )
     shown = None if mode == "full" else mode
-    return say(result, "convolve", x, weights, along=along, mode=shown)
+    return say(result, "convolve", x, weights, dim=along, mode=shown)
 
 
 def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str | None) -> Dim:
@@ -110,7 +114,9 @@ def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str 
             build_message(
                 "convolve: it cannot be told along which dim the weights are",
                 [("weights", list(weights.sizes)), ("tensor", list(x.sizes))],
-                "convolve(x, weights, dim, weights_dim=...)",
+                f"name it after that of the tensor: dim=[{along.short!r}, {own[0].short!r}]"
+                if own
+                else "weights have a dim: dt.data(weights, dims=dt.Dim('lag'))",
             )
         )
     return own[0]

@@ -266,8 +266,8 @@ def _transformed(
 
     function.__name__ = what  # as errors call it
     cores = [along, along, out[0]][: len(parts)]
-    made: Any = apply(function, *parts, core_dims=cores, out_dims=out)
-    return say(made[0] if len(made) == 1 else complex_of(*made), what, z, along=along)
+    made: Any = apply(function, *parts, input_core_dims=cores, output_core_dims=out)
+    return say(made[0] if len(made) == 1 else complex_of(*made), what, z, dim=along)
 
 
 def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:

@@ -147,7 +147,7 @@ class RollingExp:
         return elemwise("where", some, value, np.nan).astype(dtype)
 
     def _say(self, result: DimTensor, name: str) -> DimTensor:
-        return say(result, f"rolling_exp_{name}", self._x, over=self._along, window=self._written)
+        return say(result, f"rolling_exp_{name}", self._x, dim=self._along, window=self._written)
 
     def __repr__(self) -> str:
         return f"<RollingExp along {self._along.short}, {self._written}>"
@@ -180,7 +180,7 @@ class Cumulative:
         return self._say(result, name, **options)
 
     def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        return say(result, f"cumulative_{name}", self._x, over=self._over, **options)
+        return say(result, f"cumulative_{name}", self._x, dim=self._over, **options)
 
     def count(self) -> DimTensor:
         """Number of elements up to each position that are not NaN."""

@@ -15,7 +15,7 @@ from dimtensor.tensor.along.interpolation.methods import Method
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
-from dimtensor.tensor.selection.lookup import as_plain, is_mask, refuse_repeats, remaining
+from dimtensor.tensor.selection.lookup import is_mask, remaining
 from dimtensor.values.labelled import is_dataarray
 
 if TYPE_CHECKING:
@@ -356,9 +356,7 @@ class Loc:
                     'x.loc[{"country": "Italy"}]',
                 )
             )
-        dim = self._x.dims[0]
-        refuse_repeats(self._x.node, dim, as_plain(key), "sel")
-        return self._x.sel({dim: key})
+        return self._x.sel({self._x.dims[0]: key})
 
 
 def _is_there(labels: Coords, label: Any) -> bool:

@@ -86,7 +86,7 @@ class MissingMixin(TensorHandle):
             distance = elemwise("abs", elemwise("subtract", arange(along), source))
             found = found & elemwise("less_equal", distance, most)
         result = elemwise("where", found, nearest_to(x, along, source, np.nan), np.nan)
-        return say(result, name, self, along=along, limit=limit)
+        return say(result, name, self, dim=along, limit=limit)
 
     def interpolate_na(
         self,
@@ -152,7 +152,7 @@ class MissingMixin(TensorHandle):
         x = wrap(require_float(self.node))
         return say(
             gaps_filled(x, along, how, most, use_coordinate, max_gap),
-            "interpolate_na", self, along=along, method=method, limit=limit,
+            "interpolate_na", self, dim=along, method=method, limit=limit,
         )  # fmt: skip
 
     def dropna(self, dim: Dim | str, how: str = "any", thresh: int | None = None) -> DimTensor:

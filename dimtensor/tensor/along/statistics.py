@@ -138,7 +138,7 @@ def cross(x: Any, y: Any, dim: Dim | str) -> DimTensor:
         raise DimError(f"cross: {along.title} has length {along.length}, not 3")
     up, down = left.roll({along: -1}), left.roll({along: 1})
     result = up * right.roll({along: 1}) - down * right.roll({along: -1})
-    return say(result, "cross", x, y, along=along)
+    return say(result, "cross", x, y, dim=along)
 
 
 class StatisticsMixin(TensorHandle):
@@ -181,7 +181,7 @@ class StatisticsMixin(TensorHandle):
         mean = (below + above + 1).astype(x.dtype) / 2
         if pct:
             mean = mean / x.count(along).astype(x.dtype)
-        return say(elemwise("where", elemwise("isnan", x), np.nan, mean), "rank", self, along=along)
+        return say(elemwise("where", elemwise("isnan", x), np.nan, mean), "rank", self, dim=along)
 
 
 def _apart(dim: Dim) -> Dim:

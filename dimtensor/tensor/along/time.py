@@ -74,14 +74,14 @@ class Resample(GroupBy):
         near = None if tolerance is None else pd_timedelta(tolerance, f"{name}: the tolerance")
         found = reindex_node(self._x.node, self._along, self._groups, np.nan, method, near)
         result: DimTensor = wrap(found)
-        return say(result, name, self._x, along=self._groups)
+        return say(result, name, self._x, dim=self._groups)
 
     def asfreq(self) -> DimTensor:
         """The element of each date of the frequency, their mean where it is coarser; NaN of none.
 
         NaN are left out of means, as in xarray.
         """
-        return say(self.mean(skipna=True), "asfreq", self._x, along=self._groups)
+        return say(self.mean(skipna=True), "asfreq", self._x, dim=self._groups)
 
     def ffill(self, tolerance: Any = None) -> DimTensor:
         """The last element up to each date of the frequency; NaN before the first.
@@ -125,7 +125,7 @@ class Resample(GroupBy):
             Those of ``interp``.
         """
         result = self._x.interp({self._along: self._groups}, method=kind, **options)
-        return say(result, "interpolate", self._x, along=self._groups)
+        return say(result, "interpolate", self._x, dim=self._groups)
 
 
 def resampled(
@@ -380,13 +380,6 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     """
     import pandas as pd
 
-    if not isinstance(dim, Dim):
-        raise DimError(
-            build_message(
-                f"fourier takes a dim, whose labels come round, not a {type(dim).__name__}",
-                hint="dt.sin(2 * np.pi * x / period) is one column of a tensor x",
-            )
-        )
     labels = dim_labels(dim)
     if labels is not None and labels.family == "number":
         where = labels.values.astype(float)

@@ -193,7 +193,7 @@ class MovementMixin(TensorHandle):
             along = up if label == "upper" else down
         times = n if n > 1 else None
         first = find_dim(self.dims, dim, "diff")
-        return say(result, "diff", self, along=first, n=times) if n else result
+        return say(result, "diff", self, dim=first, n=times) if n else result
 
 
 def _refuse_bool(n: Any, what: str, dim: Dim) -> None:

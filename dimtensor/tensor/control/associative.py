@@ -11,6 +11,7 @@ from dimtensor.graph import make
 from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.spellings import spelled
 from dimtensor.tensor.control.loops import along_dim, cumulate
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.elementwise import where
@@ -21,8 +22,9 @@ _NAME = "dt.associative_scan"
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
+@spelled("function")
 def associative_scan[X](
-    function: Callable[[X, X], X], xs: X, over: Dim | str | None = None, *, reverse: bool = False
+    function: Callable[[X, X], X], xs: X, dim: Dim | str | None = None, *, reverse: bool = False
 ) -> X:
     """All prefixes ``x0``, ``f(x0, x1)``, ``f(f(x0, x1), x2)`` of an associative function.
 
@@ -34,7 +36,7 @@ def associative_scan[X](
         must be associative: in which order neighbours are combined is not said.
     xs : tree of tensors
         Sequences, all with the dim.
-    over : Dim or str
+    dim : Dim or str
     reverse : bool
         Whether prefixes start at the last position; the function then gets the later one first.
 
@@ -59,10 +61,10 @@ def associative_scan[X](
     >>> import dimtensor as dt
     >>> time = dt.Dim("time", length=4)
     >>> x = dt.data([1.0, 3.0, 2.0, 4.0], dims=time)
-    >>> dt.associative_scan(dt.maximum, x, over=time).eval().values.tolist()
+    >>> dt.associative_scan(dt.maximum, x, dim=time).eval().values.tolist()
     [1.0, 3.0, 3.0, 4.0]
     """
-    dim, nodes, fill = along_dim(_NAME, xs, over)
+    along, nodes, fill = along_dim(_NAME, xs, dim)
     leaves, tree = flatten(fill(nodes))
     names = paths(tree, "the result")
 
@@ -71,12 +73,12 @@ def associative_scan[X](
         results = leaves_like(tree, value, f"{_NAME}: what the function returns")
         return [_checked(x, a, name) for x, a, name in zip(results, one, names, strict=True)]
 
-    if dim.length is None:
-        return _one_by_one(combine, leaves, tree, dim, reverse)
-    found = _prefixes(combine, leaves, dim, dim.length, reverse)
+    if along.length is None:
+        return _one_by_one(combine, leaves, tree, along, reverse)
+    found = _prefixes(combine, leaves, along, along.length, reverse)
     for at, one in enumerate(found):
         output = at if len(found) > 1 else None
-        say(one, "associative_scan", *leaves, along=dim, output=output)
+        say(one, "associative_scan", *leaves, dim=along, output=output)
     return unflatten(tree, found)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import DimError, build_message
+from dimtensor.spellings import spelled
 from dimtensor.tensor.control.loops import along_dim, run_scan, written
 from dimtensor.tensor.control.pytree import flatten, unflatten
 from dimtensor.tensor.handle import as_node, wrap
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
+@spelled("function")
 def map[X, Y](
     function: Callable[[X], Y],
     xs: X = None,  # type: ignore[assignment]  # where nothing is gone through but positions
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
 ) -> Y:
     """A function of the elements of sequences, at each position of a dim on its own.
 
@@ -28,7 +30,7 @@ def map[X, Y](
         Gets the elements of `xs` at one position, without the dim.
     xs : tree of tensors
         Sequences, all with the dim.
-    over : Dim or str
+    dim : Dim or str
 
     Returns
     -------
@@ -46,17 +48,18 @@ def map[X, Y](
     >>> import dimtensor as dt
     >>> time = dt.Dim("time", length=3)
     >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
-    >>> dt.map(lambda x: x**2, x, over=time).eval().values.tolist()
+    >>> dt.map(lambda x: x**2, x, dim=time).eval().values.tolist()
     [1.0, 4.0, 9.0]
     """
 
     def stateless(state: None, x: Any) -> tuple[None, Any]:
         return None, function(x)
 
-    return written("map", run_scan("dt.map", stateless, None, xs, over, False)[1], xs, over)
+    return written("map", run_scan("dt.map", stateless, None, xs, dim, False)[1], xs, dim)
 
 
-def filter[X](predicate: Callable[[X], DimTensor], xs: X, over: Dim | str | None = None) -> X:
+@spelled("function")
+def filter[X](predicate: Callable[[X], DimTensor], xs: X, dim: Dim | str | None = None) -> X:
     """The elements of sequences for which a predicate holds.
 
     Parameters
@@ -66,7 +69,7 @@ def filter[X](predicate: Callable[[X], DimTensor], xs: X, over: Dim | str | None
         once, on the sequences themselves.
     xs : tree of tensors
         Sequences, all with the dim.
-    over : Dim or str
+    dim : Dim or str
 
     Returns
     -------
@@ -76,28 +79,28 @@ def filter[X](predicate: Callable[[X], DimTensor], xs: X, over: Dim | str | None
     Raises
     ------
     DimError
-        If the predicate has other dims than `over`.
+        If the predicate has other dims than `dim`.
 
     Examples
     --------
     >>> import dimtensor as dt
     >>> time = dt.Dim("time", coords=[2001, 2002, 2003])
     >>> x = dt.data([1.0, -2.0, 3.0], dims=time)
-    >>> kept = dt.filter(lambda x: x > 0, x, over=time).eval()
+    >>> kept = dt.filter(lambda x: x > 0, x, dim=time).eval()
     >>> kept.values.tolist(), kept.time.values.tolist()
     ([1.0, 3.0], [2001, 2003])
     """
-    dim, sequences, fill = along_dim("dt.filter", xs, over)
+    along, sequences, fill = along_dim("dt.filter", xs, dim)
     given = fill(sequences)
     mask = wrap(as_node(predicate(given), what="dt.filter: the predicate"))
-    if mask.dims != (dim,) or mask.dtype != "bool":
+    if mask.dims != (along,) or mask.dtype != "bool":
         raise DimError(
             build_message(
                 "dt.filter: the predicate gives one bool for each position",
-                [("expected", f"{dim_set([dim])} bool"),
+                [("expected", f"{dim_set([along])} bool"),
                  ("it gives", f"{dim_set(mask.dims)} {mask.dtype}")],
                 "reduce it over other dims with .all() or .any()",
             )
         )  # fmt: skip
     leaves, tree = flatten(given)
-    return unflatten(tree, [x.isel({dim: mask}) for x in leaves])
+    return unflatten(tree, [x.isel({along: mask}) for x in leaves])

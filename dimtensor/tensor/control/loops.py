@@ -13,6 +13,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.batching import loop_attrs
 from dimtensor.graph.regions import close, loop_nodes, placeholder
+from dimtensor.spellings import spelled
 from dimtensor.tensor.control.pytree import flatten, paths, unflatten
 from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
 from dimtensor.tensor.control.streams import use_generators
@@ -37,7 +38,7 @@ def scan[X, Y](
     step: Callable[[DimTensor, X], tuple[Leaf, Y]],
     init: Leaf,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[DimTensor, Y]: ...
 @overload
@@ -45,7 +46,7 @@ def scan[X, Y](
     step: Callable[[Two, X], tuple[TwoLeaves, Y]],
     init: TwoLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[Two, Y]: ...
 @overload
@@ -53,7 +54,7 @@ def scan[X, Y](
     step: Callable[[Three, X], tuple[ThreeLeaves, Y]],
     init: ThreeLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[Three, Y]: ...
 @overload
@@ -61,7 +62,7 @@ def scan[X, Y](
     step: Callable[[Four, X], tuple[FourLeaves, Y]],
     init: FourLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[Four, Y]: ...
 @overload
@@ -69,7 +70,7 @@ def scan[X, Y](
     step: Callable[[dict[str, DimTensor], X], tuple[Mapping[str, Leaf], Y]],
     init: Mapping[str, Leaf],
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[dict[str, DimTensor], Y]: ...
 @overload
@@ -77,7 +78,7 @@ def scan[X, Y](
     step: Callable[[None, X], tuple[None, Y]],
     init: None,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[None, Y]: ...
 @overload
@@ -85,14 +86,15 @@ def scan[S: Tree, X, Y](
     step: Callable[[S, X], tuple[S, Y]],
     init: S,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> tuple[S, Y]: ...
+@spelled("function")
 def scan(
     step: Callable[..., Any],
     init: Any,
     xs: Any = None,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     *,
     reverse: bool = False,
     checkpoint: Checkpoints | Sequence[int] | None = None,
@@ -110,8 +112,8 @@ def scan(
         The state before the first step: tuples, lists, dicts, named tuples, dataclasses and None
         of tensors. A state keeps its dims. Its dtype is widened where a step gives a wider one.
     xs : tree of tensors
-        Sequences, all with the dim. None where there is none; `over` is then a Dim.
-    over : Dim or str
+        Sequences, all with the dim. None where there is none; `dim` is then a Dim.
+    dim : Dim or str
         The dim.
     reverse : bool
         Whether the first step is that of the last position.
@@ -145,11 +147,11 @@ def scan(
     >>> import dimtensor as dt
     >>> time = dt.Dim("time", coords=[2001, 2002, 2003])
     >>> x = dt.data([1.0, 2.0, 3.0], dims=time)
-    >>> last, path = dt.scan(lambda s, x: (s / 2 + x, s), init=0.0, xs=x, over=time)
+    >>> last, path = dt.scan(lambda s, x: (s / 2 + x, s), init=0.0, xs=x, dim=time)
     >>> float(last.eval()), path.eval().values.tolist()
     (4.25, [0.0, 1.0, 2.5])
     """
-    return run_scan("dt.scan", step, init, xs, over, reverse, checkpoint, inverse, truncate)
+    return run_scan("dt.scan", step, init, xs, dim, reverse, checkpoint, inverse, truncate)
 
 
 def run_scan(
@@ -157,15 +159,15 @@ def run_scan(
     step: Callable[..., Any],
     init: Any,
     xs: Any,
-    over: Dim | str | None,
+    dim: Dim | str | None,
     reverse: bool = False,
     checkpoint: Checkpoints | Sequence[int] | None = None,
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
-    dim, sequences, fill = along_dim(name, xs, over)
+    along, sequences, fill = along_dim(name, xs, dim)
     states = States(init, name)
-    elements = [placeholder(without(x.dims, [dim]), x.dtype, x.categories) for x in sequences]
+    elements = [placeholder(without(x.dims, [along]), x.dtype, x.categories) for x in sequences]
     shape: list[Any] = [None]
 
     def call(given: list[Node]) -> Result:
@@ -182,16 +184,16 @@ def run_scan(
         traced, shape[0] = output_nodes(returned[1], name, "y")
         return Result(states.after(returned[0], given), traced)
 
-    traced = trace(states, call, elements, dim)
+    traced = trace(states, call, elements, along)
     outputs = [*traced.result.after, *traced.result.traced]
     if inverse is not None:
         before = inverse(states.fill(traced.states), fill(elements))
         outputs += converted(states.after(before, traced.states, "the inverse"), traced.states)
     (region,), captured = close([*traced.states, *elements], outputs)
     attrs = loop_attrs(
-        region, len(traced.states), n_sequences=len(sequences), over=dim, reverse=bool(reverse),
+        region, len(traced.states), n_sequences=len(sequences), over=along, reverse=bool(reverse),
         inverse=inverse is not None, truncate=truncate,
-        checkpoint=checkpoint_attrs(name, checkpoint, dim.length, inverse, truncate),
+        checkpoint=checkpoint_attrs(name, checkpoint, along.length, inverse, truncate),
     )  # fmt: skip
     nodes = loop_nodes(attrs, (*traced.init, *sequences, *captured))
     use_generators((init, xs), name)
@@ -230,31 +232,31 @@ def checkpoint_attrs(
 
 
 def along_dim(
-    name: str, xs: Any, over: Dim | str | None
+    name: str, xs: Any, dim: Dim | str | None
 ) -> tuple[Dim, list[Node], Callable[[Sequence[Node]], Any]]:
     """The dim of a loop, the sequences along it, and how to put elements in their place."""
     leaves, tree = flatten(xs)
-    if over is None:
-        raise InputError(f"{name} runs along a dim: over=dim")
+    if dim is None:
+        raise InputError(f"{name} runs along a dim: dim=dim")
     places = paths(tree, "xs")
     nodes = [as_node(x, what=f"{name}: {p}") for x, p in zip(leaves, places, strict=True)]
-    if isinstance(over, str):
-        over = find_dim(union([(), *(x.dims for x in nodes)], name), over, name)
-    if not isinstance(over, Dim):
-        raise InputError(f"{name}: over is a Dim or the name of one, not {over!r}")
+    if isinstance(dim, str):
+        dim = find_dim(union([(), *(x.dims for x in nodes)], name), dim, name)
+    if not isinstance(dim, Dim):
+        raise InputError(f"{name}: over is a Dim or the name of one, not {dim!r}")
     for place, node in zip(places, nodes, strict=True):
-        if over not in node.dims:
-            raise _lacking(name, place, node, over)
-    return over, nodes, lambda given: unflatten(tree, [wrap(node) for node in given])
+        if dim not in node.dims:
+            raise _lacking(name, place, node, dim)
+    return dim, nodes, lambda given: unflatten(tree, [wrap(node) for node in given])
 
 
-def _lacking(name: str, place: str, node: Node, over: Dim) -> DimError:
-    namesakes: Dims = tuple(d for d in node.dims if d.namespace == over.namespace)
-    details = [("sequence", describe(node)), ("its dims", dim_set(node.dims)), ("over", repr(over))]
-    details += [("another dim of that name", repr(dim)) for dim in namesakes]
+def _lacking(name: str, place: str, node: Node, dim: Dim) -> DimError:
+    namesakes: Dims = tuple(d for d in node.dims if d.namespace == dim.namespace)
+    details = [("sequence", describe(node)), ("its dims", dim_set(node.dims)), ("dim", repr(dim))]
+    details += [("another dim of that name", repr(each)) for each in namesakes]
     return DimError(
         build_message(
-            f"{name}: {place} lacks {over.title}, along which the loop runs",
+            f"{name}: {place} lacks {dim.title}, along which the loop runs",
             details,
             "what is the same in all steps is no sequence: the step can use it as it is",
         )
@@ -266,7 +268,7 @@ def cumulate[X](
     step: Callable[[DimTensor, X], Leaf],
     init: Leaf,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> DimTensor: ...
 @overload
@@ -274,7 +276,7 @@ def cumulate[X](
     step: Callable[[Two, X], TwoLeaves],
     init: TwoLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> Two: ...
 @overload
@@ -282,7 +284,7 @@ def cumulate[X](
     step: Callable[[Three, X], ThreeLeaves],
     init: ThreeLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> Three: ...
 @overload
@@ -290,7 +292,7 @@ def cumulate[X](
     step: Callable[[Four, X], FourLeaves],
     init: FourLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> Four: ...
 @overload
@@ -298,7 +300,7 @@ def cumulate[X](
     step: Callable[[dict[str, DimTensor], X], Mapping[str, Leaf]],
     init: Mapping[str, Leaf],
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> dict[str, DimTensor]: ...
 @overload
@@ -306,15 +308,20 @@ def cumulate[S: Tree, X](
     step: Callable[[S, X], S],
     init: S,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> S: ...
+@spelled("function")
 def cumulate(
     step: Callable[..., Any],
     init: Any,
     xs: Any = None,
-    over: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    dim: Dim | str | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
 ) -> Any:
     """Every state of a loop along a dim.
 
@@ -322,7 +329,7 @@ def cumulate(
     ----------
     step : callable
         ``step(state, x)`` returns the next state.
-    init, xs, over, **options
+    init, xs, dim, reverse, checkpoint, inverse, truncate
         As in :func:`dimtensor.scan`.
 
     Returns
@@ -343,8 +350,8 @@ def cumulate(
         after = step(state, x)
         return after, _widened(after, state)
 
-    states = run_scan("dt.cumulate", both, init, xs, over, **options)[1]
-    return written("cumulate", states, xs, over)
+    states = run_scan("dt.cumulate", both, init, xs, dim, reverse, checkpoint, inverse, truncate)[1]
+    return written("cumulate", states, xs, dim)
 
 
 def _widened(after: Any, state: Any) -> Any:
@@ -363,7 +370,7 @@ def reduce[X](
     step: Callable[[DimTensor, X], Leaf],
     init: Leaf,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> DimTensor: ...
 @overload
@@ -371,7 +378,7 @@ def reduce[X](
     step: Callable[[Two, X], TwoLeaves],
     init: TwoLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> Two: ...
 @overload
@@ -379,7 +386,7 @@ def reduce[X](
     step: Callable[[Three, X], ThreeLeaves],
     init: ThreeLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> Three: ...
 @overload
@@ -387,7 +394,7 @@ def reduce[X](
     step: Callable[[Four, X], FourLeaves],
     init: FourLeaves,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> Four: ...
 @overload
@@ -395,7 +402,7 @@ def reduce[X](
     step: Callable[[dict[str, DimTensor], X], Mapping[str, Leaf]],
     init: Mapping[str, Leaf],
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> dict[str, DimTensor]: ...
 @overload
@@ -403,15 +410,20 @@ def reduce[S: Tree, X](
     step: Callable[[S, X], S],
     init: S,
     xs: X = ...,
-    over: Dim | str | None = None,
+    dim: Dim | str | None = None,
     **options: Unpack[LoopOptions],
 ) -> S: ...
+@spelled("function")
 def reduce(
     step: Callable[..., Any],
     init: Any,
     xs: Any = None,
-    over: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    dim: Dim | str | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
 ) -> Any:
     """The last state of a loop along a dim.
 
@@ -419,7 +431,7 @@ def reduce(
     ----------
     step : callable
         ``step(state, x)`` returns the next state.
-    init, xs, over, **options
+    init, xs, dim, reverse, checkpoint, inverse, truncate
         As in :func:`dimtensor.scan`.
 
     Returns
@@ -439,15 +451,15 @@ def reduce(
     def alone(state: Any, x: Any) -> tuple[Any, None]:
         return step(state, x), None
 
-    last = run_scan("dt.reduce", alone, init, xs, over, **options)[0]
-    return written("reduce", last, xs, over)
+    last = run_scan("dt.reduce", alone, init, xs, dim, reverse, checkpoint, inverse, truncate)[0]
+    return written("reduce", last, xs, dim)
 
 
-def written(name: str, result: Any, xs: Any, over: Dim | str | None) -> Any:
+def written(name: str, result: Any, xs: Any, dim: Dim | str | None) -> Any:
     """Results, which are written as what they came of: sequences and the dim."""
     sequences = [x for x in flatten(xs)[0] if isinstance(x, TensorHandle)]
     leaves = flatten(result)[0]
-    along = over if isinstance(over, Dim) else None
+    along = dim if isinstance(dim, Dim) else None
     for at, leaf in enumerate(leaves):
-        say(leaf, name, *sequences, along=along, output=at if len(leaves) > 1 else None)
+        say(leaf, name, *sequences, dim=along, output=at if len(leaves) > 1 else None)
     return result

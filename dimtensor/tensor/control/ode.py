@@ -13,7 +13,6 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, InputError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
-from dimtensor.tensor.control.lags import lag
 from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
 from dimtensor.tensor.control.types import (
@@ -195,7 +194,7 @@ def ode(
         raise DimError(f"{_NAME}: times have one dim: {describe(times)}")
     if method not in ("dopri5", "rk4"):
         raise InputError(f"{_NAME}: the method is 'dopri5' or 'rk4', not {method!r}")
-    (over,) = times.dims
+    (dim,) = times.dims
     at = wrap(require_float(times))
     leaves, tree = flatten(y0)
     start = [wrap(require_float(as_node(x, what=f"{_NAME}: y0"))) for x in leaves]
@@ -207,25 +206,25 @@ def ode(
                 for x, a in zip(found, y, strict=True)]  # fmt: skip
 
     if method == "rk4":
-        found = _along_grid(lambda a, b, y: _classical(slope, a, b, y, steps), start, at, over)
+        found = _along_grid(lambda a, b, y: _classical(slope, a, b, y, steps), start, at, dim)
     else:
-        found = _Control(slope, rtol, atol, max_steps).solve(start, at, over)
+        found = _Control(slope, rtol, atol, max_steps).solve(start, at, dim)
     return unflatten(tree, found)
 
 
-def _end_of(times: Any, over: Dim, last: bool) -> Any:
+def _end_of(times: Any, dim: Dim, last: bool) -> Any:
     """The first or the last time; of no times, one at which few slopes are infinite."""
-    if over.length:
-        return times.isel({over: -1 if last else 0})
-    with_one_more = times.pad({over: (1, 0) if last else (0, 1)}, constant_values=1.0)
+    if dim.length:
+        return times.isel({dim: -1 if last else 0})
+    with_one_more = times.pad({dim: (1, 0) if last else (0, 1)}, constant_values=1.0)
     (padded,) = with_one_more.dims
     return with_one_more.isel({padded: -1 if last else 0})
 
 
-def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, over: Dim) -> Any:
+def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, dim: Dim) -> Any:
     """The states at all times; at the first one nothing has passed."""
-    before = lag(times, over, 1, _end_of(times, over, last=False))
-    return cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), over)
+    before = times.shift({dim: 1}, fill_value=_end_of(times, dim, last=False))
+    return cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), dim)
 
 
 def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Leaves:
@@ -266,10 +265,10 @@ class _Control:
         self.slope = slope
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
-    def solve(self, start: Leaves, times: Any, over: Dim) -> Leaves:
-        first, end = _end_of(times, over, last=False), _end_of(times, over, last=True)
+    def solve(self, start: Leaves, times: Any, dim: Dim) -> Leaves:
+        first, end = _end_of(times, dim, last=False), _end_of(times, dim, last=True)
         forward = where(end < first, -1.0, 1.0)
-        before = lag(times, over, 1, first)
+        before = times.shift({dim: 1}, fill_value=first)
         ordered = (forward * (times - before) >= 0).all()
         message = f"{_NAME}: times increase or decrease from the first one to the last"
         times = check(ordered, message, times)
@@ -279,7 +278,7 @@ class _Control:
         state = _Reached(first, start, slopes, first, start, slopes, none, length)
         return scan(
             lambda state, t: self.advance(_Reached(*state), t, end, forward),
-            tuple(state), times, over=over,
+            tuple(state), times, dim=dim,
         )[1]  # fmt: skip
 
     def norm(self, errors: Leaves, scales: Leaves) -> Any:

@@ -93,7 +93,7 @@ def trace(
     states: States,
     call: Callable[[list[Node]], Result],
     elements: Sequence[Node] = (),
-    over: Dim | None = None,
+    dim: Dim | None = None,
 ) -> Traced:
     """Call a step on stand-ins, with wider dtypes where it widens them, until they stay.
 
@@ -104,7 +104,7 @@ def trace(
         Gets placeholders.
     elements : sequence of Node
         Placeholders of what the step gets beside its state.
-    over : Dim, optional
+    dim : Dim, optional
         The dim of the loop.
 
     Raises
@@ -122,7 +122,7 @@ def trace(
     for _ in range(_MOST_TRIALS):
         given = [placeholder(x.dims, x.dtype, x.categories) for x in init]
         own = [*given, *elements]
-        with tracing(Body(states.name, own, over=over, has_state=bool(given))) as body:
+        with tracing(Body(states.name, own, dim=dim, has_state=bool(given))) as body:
             result = call(given)
         along = () if result.go_on is None else result.go_on.dims
         wider = [

@@ -40,7 +40,7 @@ class Body:
         Placeholders.
     operands : sequence of Node, optional
         What the placeholders of a branch stand for; those of a step differ from step to step.
-    over : Dim, optional
+    dim : Dim, optional
         The dim of the loop.
     has_state : bool
         Whether the loop has a state.
@@ -51,10 +51,10 @@ class Body:
         name: str,
         own: Sequence[Node],
         operands: Sequence[Node] | None = None,
-        over: Dim | None = None,
+        dim: Dim | None = None,
         has_state: bool = True,
     ):
-        self.name, self.over, self.has_state = name, over, has_state
+        self.name, self.dim, self.has_state = name, dim, has_state
         self.own = set(own)
         self.repeats = operands is None
         self.stands_for: Mapping[Node, Node] = dict(zip(own, operands or (), strict=False))
@@ -125,8 +125,8 @@ class SingleUse:
 
 
 def _same_at_every_step(loop: Body, name: str, by: str) -> InputError:
-    ways = [] if loop.over is None else [
-        f"give each step a generator of its own, by a sequence {name}.split({loop.over.short})"
+    ways = [] if loop.dim is None else [
+        f"give each step a generator of its own, by a sequence {name}.split({loop.dim.short})"
     ]  # fmt: skip
     ways += [_AS_STATE] if loop.has_state else []
     return InputError(
@@ -149,7 +149,7 @@ def check_variable(name: str, node: Node) -> None:
     """
     loop = innermost_loop()
     if loop is not None:
-        dim = "" if loop.over is None else f", dims={loop.over.short}"
+        dim = "" if loop.dim is None else f", dims={loop.dim.short}"
         outside = f"{name} = dt.rv({name!r}, ...{dim})"
         raise GraphError(
             build_message(

@@ -10,19 +10,22 @@ from dimtensor.errors import InputError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.numpy_style import named_dims
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.tensor.reductions.basic import DimKey
 
 
-def dot(*tensors: Any, dims: Any = None) -> DimTensor:
+@named_dims
+def dot(*tensors: Any, dim: DimKey = None) -> DimTensor:
     """Product of tensors, summed over dims.
 
     Parameters
     ----------
     *tensors : DimTensor or number
         Any number; the order in which they are contracted is found from the lengths.
-    dims : Dim, str, iterable of them, or ``...``, optional
+    dim : Dim, str, iterable of them, or ``...``, optional
         Dims to sum over; by default those that two or more of the tensors have. ``...`` is all.
 
     Returns
@@ -42,7 +45,7 @@ def dot(*tensors: Any, dims: Any = None) -> DimTensor:
     >>> x, y = dt.ones([a, b]), dt.ones([b])
     >>> dt.dot(x, y).eval().values.tolist()
     [3.0, 3.0]
-    >>> float(dt.dot(x, y, dims=...).eval())
+    >>> float(dt.dot(x, y, dim=...).eval())
     6.0
     """
     if not tensors:
@@ -50,11 +53,11 @@ def dot(*tensors: Any, dims: Any = None) -> DimTensor:
     beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = [as_node(x, beside, f"operand {at + 1} of dot") for at, x in enumerate(tensors)]
     joint = union([x.dims for x in nodes], "dot")
-    if dims is None:
-        shared = Counter(dim for x in nodes for dim in x.dims)
-        summed = tuple(dim for dim in joint if shared[dim] > 1)
+    if dim is None:
+        shared = Counter(each for x in nodes for each in x.dims)
+        summed = tuple(each for each in joint if shared[each] > 1)
     else:
-        summed = tuple(d for d in joint if d in find_dims(joint, dims, "dot"))
+        summed = tuple(each for each in joint if each in find_dims(joint, dim, "dot"))
     if promote(tuple(x.dtype for x in nodes)) == "bool":
         nodes = [make("cast", (x,), "int64") for x in nodes]
     return wrap(make("dot", tuple(nodes), summed))

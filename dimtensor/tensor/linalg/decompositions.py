@@ -34,7 +34,7 @@ class EighResult(NamedTuple):
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
-    >>> found = dt.eigh(dt.data([[2.0, 0.0], [0.0, 1.0]], dims=[k, k.rename()]))
+    >>> found = dt.linalg.eigh(dt.data([[2.0, 0.0], [0.0, 1.0]], dims=[k, k.rename()]))
     >>> found.eigenvalues.values.tolist()
     [1.0, 2.0]
     """
@@ -54,7 +54,7 @@ class SVDResult(NamedTuple):
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
-    >>> found = dt.svd(dt.data([[1.0, 0.0], [0.0, 2.0]], dims=[k, k.rename()]))
+    >>> found = dt.linalg.svd(dt.data([[1.0, 0.0], [0.0, 2.0]], dims=[k, k.rename()]))
     >>> found.S.values.tolist()
     [2.0, 1.0]
     """
@@ -75,7 +75,7 @@ class QRResult(NamedTuple):
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
-    >>> found = dt.qr(dt.data([[2.0, 0.0], [0.0, 1.0]], dims=[k, k.rename()]))
+    >>> found = dt.linalg.qr(dt.data([[2.0, 0.0], [0.0, 1.0]], dims=[k, k.rename()]))
     >>> float(abs(found.R).sum().item())
     3.0
     """
@@ -109,7 +109,7 @@ def cholesky(x: Any, dims: DimPair | None = None) -> DimTensor:
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
     >>> cov = dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()])
-    >>> dt.cholesky(cov).eval().values.tolist()
+    >>> dt.linalg.cholesky(cov).eval().values.tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
     node, row, col = symmetric(x, dims, "cholesky")
@@ -146,7 +146,7 @@ def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighR
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
-    >>> values, vectors = dt.eigh(dt.data([[2.0, 1.0], [1.0, 2.0]], dims=[k, k.rename()]))
+    >>> values, vectors = dt.linalg.eigh(dt.data([[2.0, 1.0], [1.0, 2.0]], dims=[k, k.rename()]))
     >>> values.eval().round(6).values.tolist(), vectors.sizes
     ([1.0, 3.0], {'eigen': 2, 'k': 2})
     """
@@ -183,7 +183,7 @@ def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResu
     -------
     SVDResult
         ``U`` on the row dim and the new dim, ``S`` on the new dim, descending, ``Vh`` on the new
-        dim and the column dim: ``dt.dot(U, S, Vh, dims="rank")`` is x. Signs are arbitrary.
+        dim and the column dim: ``dt.dot(U, S, Vh, dim="rank")`` is x. Signs are arbitrary.
         Gradients are not finite or wrong where singular values repeat.
 
     Raises
@@ -195,7 +195,9 @@ def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResu
     --------
     >>> import dimtensor as dt
     >>> a, b = dt.Dim("a", length=3), dt.Dim("b", length=2)
-    >>> U, S, Vh = dt.svd(dt.data([[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]], dims=[a, b]), ["a", "b"])
+    >>> U, S, Vh = dt.linalg.svd(
+    ...     dt.data([[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]], dims=[a, b]), ["a", "b"]
+    ... )
     >>> S.eval().values.tolist(), U.sizes
     ([3.0, 2.0], {'a': 3, 'rank': 2})
     """
@@ -246,7 +248,7 @@ def qr(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> QRResult
     >>> import dimtensor as dt
     >>> obs, k = dt.Dim("obs", length=3), dt.Dim("k", length=2)
     >>> x = dt.data([[1.0, 2.0], [0.0, 1.0], [1.0, 3.0]], dims=[obs, k])
-    >>> Q, R = dt.qr(x, ["obs", "k"])
+    >>> Q, R = dt.linalg.qr(x, ["obs", "k"])
     >>> dt.dot(Q, R).eval().round(6).values.tolist()
     [[1.0, 0.0, 1.0], [2.0, 1.0, 3.0]]
     """

@@ -29,7 +29,7 @@ class SlogdetResult(NamedTuple):
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
-    >>> found = dt.slogdet(dt.data([[1.0, 0.0], [0.0, -1.0]], dims=[k, k.rename()]))
+    >>> found = dt.linalg.slogdet(dt.data([[1.0, 0.0], [0.0, -1.0]], dims=[k, k.rename()]))
     >>> found.sign.item(), found.logabsdet.item()
     (-1.0, 0.0)
     """
@@ -39,7 +39,7 @@ class SlogdetResult(NamedTuple):
 
 
 def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") -> DimTensor:
-    """Solution x of the linear equations ``dt.dot(a, x, dims=column) = b``.
+    """Solution x of the linear equations ``dt.dot(a, x, dim=column) = b``.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") ->
     >>> import dimtensor as dt
     >>> eq, unknown = dt.Dim("eq", length=2), dt.Dim("unknown", coords=["x", "y"])
     >>> a = dt.data([[1.0, 1.0], [1.0, -1.0]], dims=[eq, unknown])
-    >>> dt.solve(a, dt.data([3.0, 1.0], dims=eq), ["eq", "unknown"]).eval().to_series().to_dict()
+    >>> dt.linalg.solve(
+    ...     a, dt.data([3.0, 1.0], dims=eq), ["eq", "unknown"]
+    ... ).eval().to_series().to_dict()
     {'x': 2.0, 'y': 1.0}
     """
     if assume_a not in ("gen", "sym", "pos"):
@@ -116,11 +118,11 @@ def solve_triangular(
 
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
-    >>> L = dt.cholesky(dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()]))
-    >>> half = dt.solve_triangular(L, dt.data([8.0, 8.0], dims=k))
+    >>> L = dt.linalg.cholesky(dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()]))
+    >>> half = dt.linalg.solve_triangular(L, dt.data([8.0, 8.0], dims=k))
     >>> half.eval().values.tolist(), half.sizes
     ([4.0, 2.0], {"k'": 2})
-    >>> whole = dt.solve_triangular(L, half, dims=["k'", "k"], lower=False)
+    >>> whole = dt.linalg.solve_triangular(L, half, dims=["k'", "k"], lower=False)
     >>> whole.eval().values.tolist(), whole.sizes
     ([1.5, 1.0], {'k': 2})
     """
@@ -141,7 +143,8 @@ def inv(x: Any, dims: DimPair | None = None) -> DimTensor:
     -------
     DimTensor
         On the same two dims, with their parts exchanged: the column dim of x is the row dim of
-        the inverse, so that ``dt.dot(dt.inv(a, dims), b, dims=row)`` is ``dt.solve(a, b, dims)``.
+        the inverse, so that ``dt.dot(dt.linalg.inv(a, dims), b, dim=row)`` is
+        ``dt.linalg.solve(a, b, dims)``.
 
     Raises
     ------
@@ -153,7 +156,7 @@ def inv(x: Any, dims: DimPair | None = None) -> DimTensor:
     >>> import dimtensor as dt
     >>> i, j = dt.Dim("i", length=2), dt.Dim("j", length=2)
     >>> x = dt.data([[1.0, 2.0], [0.0, 1.0]], dims=[i, j])
-    >>> dt.inv(x, ["i", "j"]).eval().transpose("j", "i").values.tolist()
+    >>> dt.linalg.inv(x, ["i", "j"]).eval().transpose("j", "i").values.tolist()
     [[1.0, -2.0], [0.0, 1.0]]
     """
     node, row, col = square(x, dims, "inv")
@@ -206,7 +209,7 @@ def det(x: Any, dims: DimPair | None = None) -> DimTensor:
     --------
     >>> import dimtensor as dt
     >>> i, j = dt.Dim("i", length=2), dt.Dim("j", length=2)
-    >>> float(dt.det(dt.data([[3.0, 2.0], [0.0, 2.0]], dims=[i, j]), ["i", "j"]).eval())
+    >>> float(dt.linalg.det(dt.data([[3.0, 2.0], [0.0, 2.0]], dims=[i, j]), ["i", "j"]).eval())
     6.0
     """
     node, row, col = square(x, dims, "det")
@@ -237,7 +240,7 @@ def slogdet(x: Any, dims: DimPair | None = None) -> SlogdetResult:
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=400)
-    >>> sign, logabsdet = dt.slogdet(dt.eye(k) * 10.0)
+    >>> sign, logabsdet = dt.linalg.slogdet(dt.eye(k) * 10.0)
     >>> float(sign.eval()), round(float(logabsdet.eval()), 6)
     (1.0, 921.034037)
     """

@@ -11,6 +11,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import require_numbers
 
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 DimKeys = Dim | str | Sequence[Dim | str] | None
 
 
+@spelled("function")
 def apply(
     function: Callable[..., Any],
     *tensors: Any,
-    core_dims: Sequence[DimKeys] | None = None,
-    out_dims: Any = (),
+    input_core_dims: Sequence[DimKeys] | None = None,
+    output_core_dims: Any = (),
 ) -> DimTensor | tuple[DimTensor, ...]:
     """Call a positional PyTensor function or Op on some dims, batched over all others.
 
@@ -35,10 +37,10 @@ def apply(
         returns a variable, or a list or tuple of them. It is called once, here, to learn what it
         computes, and must not use other variables than those it gets.
     *tensors : DimTensor, number or labelled array
-    core_dims : sequence, optional
+    input_core_dims : sequence, optional
         For each tensor its core dims in order: a Dim or name, a sequence of them, or None. By
         default there are none, and the function sees scalars.
-    out_dims : Dim (or its name) or a sequence of them; of several outputs, a sequence of such
+    output_core_dims : Dim or str, or a sequence of them; of several outputs, a sequence of such
         The dims of the axes of the output, in order. Names are those of core dims of the inputs;
         a dim that is new is given as a Dim. Lengths are checked, when the call is built where they
         are known then, and when it runs where they are not. An anonymous ``Dim()`` takes its
@@ -66,10 +68,10 @@ def apply(
     >>> import dimtensor as dt, pytensor.tensor as pt
     >>> group, t = dt.Dim("group", length=2), dt.Dim("t", length=3)
     >>> x = dt.data([[1.0, 2.0, 3.0], [3.0, 2.0, 0.0]], dims=[group, t])
-    >>> dt.apply(pt.linalg.norm, x, core_dims=[t]).eval().round(2).values.tolist()
+    >>> dt.apply(pt.linalg.norm, x, input_core_dims=[t]).eval().round(2).values.tolist()
     [3.74, 3.61]
     >>> lag = dt.Dim("lag", length=5)
-    >>> full = dt.apply(pt.signal.convolve1d, x, x, core_dims=[t, t], out_dims=lag)
+    >>> full = dt.apply(pt.signal.convolve1d, x, x, input_core_dims=[t, t], output_core_dims=lag)
     >>> full.sizes, full.eval().values[0].tolist()
     ({'group': 2, 'lag': 5}, [1.0, 4.0, 10.0, 12.0, 9.0])
     """
@@ -82,10 +84,10 @@ def apply(
     nodes = tuple(as_node(x, beside, f"input {at + 1} of {name}") for at, x in enumerate(tensors))
     for node in nodes:
         require_numbers(node, name)
-    cores = _core_dims(nodes, core_dims, name)
+    cores = _core_dims(nodes, input_core_dims, name)
     inputs, outputs, several = _trace(function, nodes, cores, name)
     known = tuple(dict.fromkeys(dim for core in cores for dim in core))
-    out = _out_dims(outputs, out_dims, several, known, name)
+    out = _out_dims(outputs, output_core_dims, several, known, name)
     lifted = LiftedGraph(inputs, outputs)
     results = [
         wrap(make("apply", nodes, ApplyAttrs(lifted, cores, dims, v.type.dtype, at, name)))
@@ -110,9 +112,9 @@ def _core_dims(nodes: Sequence[Node], given: Any, name: str) -> tuple[Dims, ...]
         count = "one" if isinstance(given, (Dim, str)) else len(given)
         raise DimError(
             build_message(
-                f"{name}: core_dims has one entry per input",
-                [("inputs", len(nodes)), ("entries", count), ("core_dims", given)],
-                "of one input with two core dims, core_dims=[[row, column]]",
+                f"{name}: input_core_dims has one entry per input",
+                [("inputs", len(nodes)), ("entries", count), ("input_core_dims", given)],
+                "of one input with two core dims, input_core_dims=[[row, column]]",
             )
         )
     return tuple(
@@ -147,7 +149,7 @@ def _trace(
             build_message(
                 f"{name} does not take inputs with these core dims: {error}",
                 [(f"input {at + 1}", _core_text(core)) for at, core in enumerate(cores)],
-                "the core dims are the axes that the function sees, in the order of core_dims",
+                "the function sees the core dims as its axes, in the order of input_core_dims",
             )
         ) from error
     several = isinstance(result, (list, tuple))
@@ -191,8 +193,8 @@ def _out_dims(
     if isinstance(given, (Dim, str)) or len(given) != len(outputs):
         raise DimError(
             build_message(
-                f"{name} returns {len(outputs)} outputs; out_dims has one entry for each",
-                [("out_dims", given)],
+                f"{name} returns {len(outputs)} outputs; output_core_dims has one entry for each",
+                [("output_core_dims", given)],
             )
         )
     return [
@@ -212,8 +214,8 @@ def _dims_of_output(variable: Any, keys: DimKeys, known: Dims, name: str, what: 
         raise DimError(
             build_message(
                 f"{name}: the {what} has {len(shape)} axes and is given {len(dims)} dims",
-                [("shape", shape), ("out_dims", [dim.short for dim in dims])],
-                "out_dims names the axes that the function returns; batch dims are added to them",
+                [("shape", shape), ("output_core_dims", [dim.short for dim in dims])],
+                "output_core_dims names the axes that the function returns, without batch dims",
             )
         )
     for axis, (dim, static) in enumerate(zip(dims, shape, strict=True)):
@@ -224,7 +226,7 @@ def _dims_of_output(variable: Any, keys: DimKeys, known: Dims, name: str, what: 
                 build_message(
                     f"{name}: axis {axis} of the {what} has length {static}, {dim.title} has "
                     f"length {dim.length}",
-                    [("shape", shape), ("out_dims", [d.short for d in dims])],
+                    [("shape", shape), ("output_core_dims", [d.short for d in dims])],
                     "a result of another length needs a dim of its own",
                 )
             )

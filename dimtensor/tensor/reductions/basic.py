@@ -136,7 +136,7 @@ class ReductionMixin(TensorHandle):
             result = where_enough(result, self.count(dims), least)
         if not skipna:
             return result
-        return say(result, name, self, over=dims, skipna=True, min_count=min_count)
+        return say(result, name, self, dim=dims, skipna=True, min_count=min_count)
 
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Largest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
@@ -200,7 +200,7 @@ class ReductionMixin(TensorHandle):
         if skipna and _is_float(self.node) and dims:
             some = elemwise("logical_not", elemwise("isnan", self)).any(dims)
             result = elemwise("where", some, result, np.nan)
-            return say(result, name, self, over=dims, skipna=True)
+            return say(result, name, self, dim=dims, skipna=True)
         return result
 
     def all(self, dim: DimKey = None) -> DimTensor:
@@ -285,7 +285,7 @@ class ReductionMixin(TensorHandle):
         dims = self._dims(dim, "count")
         if _is_float(self.node):
             present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
-            return say(present.sum(dims), "count", self, over=dims)
+            return say(present.sum(dims), "count", self, dim=dims)
         return self._n(dims).expand(without(self.dims, dims))
 
     def _n(self, dims: Dims) -> DimTensor:
@@ -332,7 +332,7 @@ class ReductionMixin(TensorHandle):
         total = x.sum(dims, skipna=skipna)
         count = self._mean_count(dims, skipna).astype(_real(x.dtype))
         result = elemwise("divide", total, count)
-        return say(result, "mean", self, over=dims, skipna=skipna)
+        return say(result, "mean", self, dim=dims, skipna=skipna)
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Variance over dims: the mean squared distance from the mean.
@@ -374,7 +374,7 @@ class ReductionMixin(TensorHandle):
         result = elemwise("divide", squares, n)
         if skipna and _is_float(x.node):
             result = elemwise("where", some, result, np.nan)  # as NumPy has it for what is left
-        return say(result, "var", self, over=dims, ddof=ddof or None, skipna=skipna)
+        return say(result, "var", self, dim=dims, ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Standard deviation over dims: the root of :meth:`var`.
@@ -408,7 +408,7 @@ class ReductionMixin(TensorHandle):
         """
         dims = self._dims(dim, "std")
         result = root_of_variance(self.var(dims, ddof=ddof, skipna=skipna))
-        return say(result, "std", self, over=dims, ddof=ddof or None, skipna=skipna)
+        return say(result, "std", self, dim=dims, ddof=ddof or None, skipna=skipna)
 
     def weighted(self, weights: TensorLike) -> Weighted:
         """Weighted sums, means, variances and quantiles, as in xarray.

@@ -151,7 +151,7 @@ class _Pairs:
         if not skipna:
             dims = [dim for dim in self.over if dim in self._gone.dims]
             result = elemwise("where", self._gone.any(dims), np.nan, result)
-        return say(result, name, x, y, over=self.over, weights=weights)
+        return say(result, name, x, y, dim=self.over, weights=weights)
 
     def sum_of_products(self) -> DimTensor:
         """With the conjugate of the first one where they are complex."""

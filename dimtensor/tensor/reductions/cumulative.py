@@ -84,4 +84,4 @@ class CumulativeMixin(ReductionMixin):
         dims = self._dims(dim, name)
         for along in dims:
             x = make("cumulate", (x,), AlongAttrs(name, along))
-        return say(wrap(x), name, self, along=dims, skipna=skipna)
+        return say(wrap(x), name, self, dim=dims, skipna=skipna)

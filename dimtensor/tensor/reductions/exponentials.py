@@ -58,7 +58,7 @@ class ExponentialMixin(ReductionMixin):
         nothing = elemwise("equal", total, 0)
         logarithm = elemwise("log", elemwise("where", nothing, 1, total))
         result = elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
-        return say(result, "logsumexp", self, over=dims)
+        return say(result, "logsumexp", self, dim=dims)
 
     def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
         """The elements less the largest one, and that one, or 0 where it is infinite."""
@@ -93,7 +93,7 @@ class ExponentialMixin(ReductionMixin):
         """
         dims = self._dims(dim, "softmax")
         weights = elemwise("exp", self._below_zero(dims)[0])
-        return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, over=dims)
+        return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, dim=dims)
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
         """Logarithm of :meth:`softmax`.
@@ -122,4 +122,4 @@ class ExponentialMixin(ReductionMixin):
         dims = self._dims(dim, "log_softmax")
         shifted, _ = self._below_zero(dims)
         total = elemwise("log", elemwise("exp", shifted).sum(dims))
-        return say(elemwise("subtract", shifted, total), "log_softmax", self, over=dims)
+        return say(elemwise("subtract", shifted, total), "log_softmax", self, dim=dims)

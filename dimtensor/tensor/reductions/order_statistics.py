@@ -197,7 +197,7 @@ class OrderMixin(ReductionMixin):
             none = elemwise("equal", x.count(along), 0)
             at = _first_extreme(x, position, along)
             found = filled_labels(name, none, fill_value, at, along)
-        return say(found, name, self, along=along, skipna=skipna, fill_value=fill_value)
+        return say(found, name, self, dim=along, skipna=skipna, fill_value=fill_value)
 
     # -- order ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, dim_labels, find_dim
 from dimtensor.errors import InputError
 from dimtensor.graph.printing.words import say
+from dimtensor.spellings import spelled
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.constructors import eye, length, ones
 from dimtensor.tensor.handle import TensorHandle, TensorLike, elemwise, require_float, wrap
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def polyval(x: TensorLike, coefficients: DimTensor, degree: Dim | str = "degree") -> DimTensor:
+@spelled("function")
+def polyval(x: TensorLike, coefficients: DimTensor, dim: Dim | str = "degree") -> DimTensor:
     """Values of a polynomial, by Horner's rule.
 
     Parameters
@@ -29,7 +31,7 @@ def polyval(x: TensorLike, coefficients: DimTensor, degree: Dim | str = "degree"
     x : DimTensor
     coefficients : DimTensor
         Along a dim whose labels are the degrees.
-    degree : Dim or str
+    dim : Dim or str
 
     Returns
     -------
@@ -49,7 +51,7 @@ def polyval(x: TensorLike, coefficients: DimTensor, degree: Dim | str = "degree"
     >>> dt.polyval(dt.data([0.0, 3.0], dims=dt.Dim("k")), c).values.tolist()
     [1.0, 19.0]
     """
-    along = find_dim(coefficients.dims, degree, "polyval")
+    along = find_dim(coefficients.dims, dim, "polyval")
     labels = [] if along.coords is None else along.coords.tolist()
     if not labels or not all(isinstance(each, int) and each >= 0 for each in labels):
         raise InputError(f"polyval: the labels of {along.title} are no degrees: {labels}")
@@ -198,7 +200,7 @@ class PolynomialMixin(TensorHandle):
             least = len(places) * np.finfo(float).eps if rcond is None else rcond
             solving = np.linalg.pinv(design, rcond=least) / scale[:, None]
             fitted = (x * data(solving, dims=[degree, along]).astype(x.dtype)).sum(along)
-        result = say(fitted, "polyfit", self, along=along, deg=deg, skipna=skipna, w=w)
+        result = say(fitted, "polyfit", self, dim=along, deg=deg, skipna=skipna, w=w)
         if not (full or cov):
             return result
         found = {"polyfit_coefficients": result}

@@ -69,9 +69,7 @@ class QuantileMixin(ReductionMixin):
         2.5
         """
         dims = self._dims(dim, "median")
-        return say(
-            self.quantile(0.5, dims, skipna=skipna), "median", self, over=dims, skipna=skipna
-        )
+        return say(self.quantile(0.5, dims, skipna=skipna), "median", self, dim=dims, skipna=skipna)
 
     def quantile(
         self,
@@ -136,7 +134,7 @@ class QuantileMixin(ReductionMixin):
         else:
             result = wrap(x) if isinstance(level, float) else wrap(x).expand(level.dims)
         shown = None if method == "linear" else method
-        return say(result, "quantile", self, q=shown_levels(q), over=dims, method=shown,
+        return say(result, "quantile", self, q=shown_levels(q), dim=dims, method=shown,
                    skipna=skipna)  # fmt: skip
 
 

@@ -66,7 +66,7 @@ class Weighted:
         return find_dims(joint.dims, dim, "weighted")
 
     def _say(self, result: DimTensor, name: str, dim: DimKey, **options: Any) -> DimTensor:
-        return say(result, name, self._x, weights=self._weights, over=self._over(dim), **options)
+        return say(result, name, self._x, weights=self._weights, dim=self._over(dim), **options)
 
     def sum_of_weights(self, dim: DimKey = None) -> DimTensor:
         """Sum of the weights of the elements that are not NaN; NaN where it is 0.
@@ -165,7 +165,7 @@ class Weighted:
         result = _weighted_quantile(x, weights, along, level)
         if not skipna:
             result = elemwise("where", missing.any(along), np.nan, result)
-        return say(result, "quantile", self._x, q=shown_levels(q), weights=self._weights, over=over)
+        return say(result, "quantile", self._x, q=shown_levels(q), weights=self._weights, dim=over)
 
 
 def _on(x: DimTensor, over: Dims, along: Dim) -> Node:

@@ -218,7 +218,7 @@ class GroupReductions:
         if self._along not in dims:
             return by._x
         total = by._running(operation, fill, skipna).at_elements()
-        return self._say(total, name, along=dims, skipna=skipna)
+        return self._say(total, name, dim=dims, skipna=skipna)
 
     def count(self, dim: DimKey = None) -> DimTensor:
         """Number of elements of each group that are not NaN."""

@@ -10,15 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
 from dimtensor.dims.labels import python_label
 from dimtensor.dims.selection import is_position, normalise_selection
-from dimtensor.errors import (
-    LISTED,
-    DimError,
-    DtypeError,
-    InputError,
-    build_message,
-    clipped,
-    listing,
-)
+from dimtensor.errors import DimError, DtypeError, InputError, build_message, clipped
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
@@ -223,18 +215,11 @@ class IndexingMixin(TensorHandle):
                     f"x.sel({{{first!r}: labels}})",
                 )
             )
-        items = key.tolist() if isinstance(key, np.ndarray) else key
-        several = isinstance(items, list) and items and all(isinstance(v, str) for v in items)
-        if isinstance(key, str) or several:
-            refuse_repeats(self.node, self.dims[0], key, "sel")
-            what = f"{listing(items)} are labels" if several else f"{key!r} is a label or a name"
-            x, written = called(self.node), items if len(items) <= LISTED else "labels"
-            hint = f"{x}.sel({{{self.dims[0].short!r}: {written!r}}}) selects by label"
-            raise DtypeError(
-                build_message(
-                    f"brackets select by position, and {what}", [("dims", dim_set(self.dims))], hint
-                )
-            )
+        if isinstance(key, str):
+            text = f"brackets select by position, and {key!r} is a label or a name"
+            x = called(self.node)
+            hint = f"{x}.sel({{{self.dims[0].short!r}: {key!r}}}) selects by label"
+            raise DtypeError(build_message(text, [("dims", dim_set(self.dims))], hint))
         return self.isel({self.dims[0]: key})
 
     def _masked(self, mask: Node) -> DimTensor:

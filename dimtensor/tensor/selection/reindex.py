@@ -110,7 +110,7 @@ class ReindexMixin(TensorHandle):
             target = target_dim(result, old, new)
             how = None if method is None else _by_value(method, labels_along(result, old))
             moved = reindex_node(result, old, target, fill_value, how, tolerance)
-            result = say(moved, "reindex", result, along=target)
+            result = say(moved, "reindex", result, dim=target)
         return wrap(result)
 
 

@@ -69,8 +69,8 @@ def _dimtensor(p, backend):
     y = dt.data(p["y"], dims=time, name="y")
     inputs = [dt.scalar(name) for name in ("mu", "phi", "theta", "sigma")]
     mu, phi, theta, sigma = inputs
-    known = mu + phi * dt.lag(y, time, fill_value=mu)
-    noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, y - known, over=time)
+    known = mu + phi * y.shift({time: 1}, fill_value=mu)
+    noise = dt.cumulate(lambda noise, apart: apart - theta * noise, 0.0, y - known, dim=time)
     total = (-0.5 * (noise / sigma) ** 2 - dt.log(sigma) - 0.5 * LOG_2PI).sum()
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
     return f.positional, _arguments(p)

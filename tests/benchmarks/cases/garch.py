@@ -121,7 +121,7 @@ def _dimtensor(p, backend):
     mu, omega, alpha, beta = inputs
     squares = (y - mu) ** 2
     _, h = dt.scan(
-        lambda h, square: (omega + alpha * square + beta * h, h), p["first"], squares, over=time
+        lambda h, square: (omega + alpha * square + beta * h, h), p["first"], squares, dim=time
     )
     total = -0.5 * (dt.log(h) + squares / h + LOG_2PI).sum()
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

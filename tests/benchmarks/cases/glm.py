@@ -110,7 +110,7 @@ def _dimtensor(p, backend):
     x = dt.data(p["x"], dims=[obs, predictor], name="x")
     y = dt.data(p["y"], dims=obs, name="y")
     intercept, slope = dt.scalar("intercept"), dt.tensor("slope", dims=predictor)
-    eta = intercept + dt.dot(x, slope, dims=predictor)
+    eta = intercept + dt.dot(x, slope, dim=predictor)
     total = (y * eta - dt.softplus(eta)).sum() - 0.5 * (slope**2).sum()
     inputs = [intercept, slope]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

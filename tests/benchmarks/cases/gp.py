@@ -111,8 +111,8 @@ def _dimtensor(p, backend):
     amplitude, scale, noise = dt.scalar("amplitude"), dt.scalar("scale"), dt.scalar("noise")
     apart = (x - x.rename_dim(point)) / scale
     covariance = amplitude**2 * dt.exp(-0.5 * apart**2) + noise**2 * dt.eye(point)
-    root = dt.cholesky(covariance)
-    z = dt.solve_triangular(root, y)
+    root = dt.linalg.cholesky(covariance)
+    z = dt.linalg.solve_triangular(root, y)
     total = -0.5 * (z**2).sum() - dt.log(dt.diagonal(root)).sum() - 0.5 * len(p["x"]) * LOG_2PI
     inputs = [amplitude, scale, noise]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

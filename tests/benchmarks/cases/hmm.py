@@ -152,12 +152,12 @@ def _dimtensor(p, backend):
     top = dt.stop_gradient(log_likelihood.max(state))
 
     def step(before, likelihood):
-        after = dt.dot(columns, before, dims=state).rename({into: state}) * likelihood
+        after = dt.dot(columns, before, dim=state).rename({into: state}) * likelihood
         total = after.sum(state)
         return after / total, total
 
     likelihood = dt.exp(log_likelihood - top)
-    _, scale = dt.scan(step, dt.full(state, 1.0 / K), likelihood, over=time)
+    _, scale = dt.scan(step, dt.full(state, 1.0 / K), likelihood, dim=time)
     total = (dt.log(scale) + top - 0.5 * LOG_2PI).sum()
     inputs = [logit, mean, sd]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

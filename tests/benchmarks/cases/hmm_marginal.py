@@ -43,11 +43,11 @@ def _dimtensor(p, by_hand, backend="numba"):
 
         later = dt.SelDim(time, positions=slice(1, None))
         first = dt.log(start) + seen.isel(time=0)
-        last = dt.reduce(step, first, seen.isel(time=slice(1, None)), over=later)
+        last = dt.reduce(step, first, seen.isel(time=slice(1, None)), dim=later)
         total = last.logsumexp(state).sum()
     else:
         z = dt.tensor("z", dims=dims, categories=state)
-        prior = dist.MarkovChain(start, move, over=time).logp(z)
+        prior = dist.MarkovChain(start, move, dim=time).logp(z)
         total = dt.marginalize({"z": prior, "y": dist.Normal(mean.sel(state=z), 1.0).logp(y)}, z)
     inputs = [mean, logit]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

@@ -149,19 +149,19 @@ def _dimtensor(p, backend):
 
     def step(past, y):
         mean, covariance = past
-        seen = dt.dot(covariance, observed_other, dims=other)
-        scale = dt.dot(observed, seen, dims=state) + noise
-        error = y - dt.dot(observed, mean, dims=state)
+        seen = dt.dot(covariance, observed_other, dim=other)
+        scale = dt.dot(observed, seen, dim=state) + noise
+        error = y - dt.dot(observed, mean, dim=state)
         gain = seen / scale
         mean = mean + gain * error
         covariance = covariance - gain * seen.rename({state: other})
-        moved = dt.dot(transition, covariance.rename({state: other, other: third}), dims=other)
-        mean = dt.dot(transition, mean.rename({state: other}), dims=other)
+        moved = dt.dot(transition, covariance.rename({state: other, other: third}), dim=other)
+        mean = dt.dot(transition, mean.rename({state: other}), dim=other)
         turned = transition.rename({state: other, other: third})
-        covariance = dt.dot(moved, turned, dims=third) + noises
+        covariance = dt.dot(moved, turned, dim=third) + noises
         return (mean, covariance), (error, scale)
 
-    _, (error, scale) = dt.scan(step, (mean, covariance), y, over=time)
+    _, (error, scale) = dt.scan(step, (mean, covariance), y, dim=time)
     total = -0.5 * (dt.log(scale) + error**2 / scale + LOG_2PI).sum()
     inputs = [transition, observed, variance, noise]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

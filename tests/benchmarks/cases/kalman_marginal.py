@@ -38,11 +38,11 @@ def _dimtensor(p, by_hand, backend="numba"):
             term = -0.5 * (dt.log(spread) + error**2 / spread + LOG_2PI)
             return (mean + gain * error, variance * (1.0 - gain) + drift**2), term
 
-        _, terms = dt.scan(step, (0.0, 4.0), y, over=time)
+        _, terms = dt.scan(step, (0.0, 4.0), y, dim=time)
         total = terms.sum()
     else:
         level = dt.tensor("level", dims=time)
-        walk = dist.GaussianRandomWalk(0.0, drift, over=time, start=dist.Normal(0.0, 2.0))
+        walk = dist.GaussianRandomWalk(0.0, drift, dim=time, start=dist.Normal(0.0, 2.0))
         total = dt.marginalize(
             {"level": walk.logp(level), "y": dist.Normal(level, noise).logp(y)}, level
         )

@@ -30,7 +30,7 @@ def _dimtensor(p, by_hand, backend="numba"):
         total = (weight.log_softmax(kind) + dist.Normal(mean, 1.0).logp(y)).logsumexp(kind).sum()
     else:
         z = dt.tensor("z", dims=obs, categories=kind)
-        prior = dist.Categorical(logits=weight, over=kind).logp(z)
+        prior = dist.Categorical(logits=weight, dim=kind).logp(z)
         total = dt.marginalize({"z": prior, "y": dist.Normal(mean.sel(kind=z), 1.0).logp(y)}, z)
     f = dt.function([mean, weight], [total, *dt.grad(total, [mean, weight])], backend=backend)
     return f.positional, (p["mean"], p["weight"])

@@ -115,7 +115,7 @@ def _dimtensor(p, backend):
         x = x - _rest(x, b, c, target) / slope
         return x, x
 
-    _, path = dt.scan(step, first, u, over=time)
+    _, path = dt.scan(step, first, u, dim=time)
     total = ((path - y) ** 2).sum()
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
     return f.positional, _arguments(p)

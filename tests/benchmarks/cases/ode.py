@@ -152,7 +152,7 @@ def _dimtensor(p, backend):
         return state, state
 
     start = (first.sel({species: "prey"}), first.sel({species: "predators"}))
-    _, (u, v) = dt.scan(step, start, over=time)
+    _, (u, v) = dt.scan(step, start, dim=time)
     total = ((u - prey) ** 2 + (v - predators) ** 2).sum()
     inputs = [rates, first]
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)

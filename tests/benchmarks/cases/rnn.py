@@ -127,15 +127,15 @@ def _dimtensor(p, backend):
 
     def step(state, known):
         hidden, cell = state
-        total = known + dt.dot(recurrent, hidden.rename({unit: before}), dims=before)
+        total = known + dt.dot(recurrent, hidden.rename({unit: before}), dim=before)
         i, f, o = (dt.sigmoid(total.sel({gate: label})) for label in GATES[:3])
         cell = f * cell + i * dt.tanh(total.sel({gate: "cell"}))
         hidden = o * dt.tanh(cell)
         return (hidden, cell), hidden
 
-    known = dt.dot(x, inward, dims=feature) + bias
-    _, hidden = dt.scan(step, (dt.zeros(unit), dt.zeros(unit)), known, over=time)
-    total = ((dt.dot(hidden, outward, dims=unit) - y) ** 2).sum()
+    known = dt.dot(x, inward, dim=feature) + bias
+    _, hidden = dt.scan(step, (dt.zeros(unit), dt.zeros(unit)), known, dim=time)
+    total = ((dt.dot(hidden, outward, dim=unit) - y) ** 2).sum()
     f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
     return as_written(f, dims, _arguments(p))
 

@@ -38,7 +38,7 @@ def factorisation(scale):
     rng = _rng()
     x = dt.data(rng.normal(size=(n, m)), dims=[row, col], name="x")
     u, v = dt.tensor("u", dims=[row, rank]), dt.tensor("v", dims=[col, rank])
-    slope = dt.dot(dt.dot(u, v, dims=rank) - x, v, dims=col)
+    slope = dt.dot(dt.dot(u, v, dim=rank) - x, v, dim=col)
     return [u, v], [slope], [(("row", "rank"), rng.normal(size=(n, r))),
                              (("col", "rank"), rng.normal(size=(m, r)))]  # fmt: skip
 
@@ -52,8 +52,8 @@ def glm(scale):
     rng = _rng()
     x = dt.data(rng.normal(size=(n, k)), dims=[obs, col], name="x")
     w, v = dt.tensor("w", dims=obs), dt.tensor("v", dims=col)
-    hessian = dt.dot(x * w, x.rename_dim(col, col.rename()), dims=obs)
-    return [w, v], [dt.dot(hessian, v, dims=col)], [rng.uniform(size=n), rng.normal(size=k)]
+    hessian = dt.dot(x * w, x.rename_dim(col, col.rename()), dim=obs)
+    return [w, v], [dt.dot(hessian, v, dim=col)], [rng.uniform(size=n), rng.normal(size=k)]
 
 
 def mlr(scale):
@@ -65,7 +65,7 @@ def mlr(scale):
     rng = _rng()
     x = dt.data(rng.normal(size=(n, k)), dims=[obs, col], name="x")
     p, v = dt.tensor("p", dims=obs), dt.tensor("v", dims=obs)
-    total = dt.dot(p * x - p * p * x, v, dims=obs)
+    total = dt.dot(p * x - p * p * x, v, dim=obs)
     return [p, v], [total], [rng.uniform(size=n), rng.normal(size=n)]
 
 
@@ -79,7 +79,7 @@ def svm(scale):
     x = dt.data(rng.normal(size=(n, k)), dims=[obs, col], name="x")
     y = dt.data(rng.choice([-1.0, 1.0], n), dims=obs, name="y")
     w = dt.tensor("w", dims=col)
-    hinge = dt.maximum(1.0 - y * dt.dot(x, w, dims=col), 0.0)
+    hinge = dt.maximum(1.0 - y * dt.dot(x, w, dim=col), 0.0)
     total = 0.5 * (hinge * hinge).sum() + 0.5 * (w * w).sum()
     return [w], [total, dt.grad(total, w)], [0.1 * rng.normal(size=k)]
 
@@ -92,7 +92,7 @@ def pnmf(scale):
     row, col, rank = dt.Dim("row", length=n), dt.Dim("col", length=m), dt.Dim("rank", length=r)
     rng = _rng()
     w, h = dt.tensor("w", dims=[row, rank]), dt.tensor("h", dims=[rank, col])
-    total = dt.dot(w, h, dims=rank).sum()
+    total = dt.dot(w, h, dim=rank).sum()
     return [w, h], [total, *dt.grad(total, [w, h])], [
         (("row", "rank"), rng.uniform(size=(n, r))), (("rank", "col"), rng.uniform(size=(r, m)))
     ]  # fmt: skip
@@ -152,7 +152,7 @@ def regression(scale):
     x = dt.data(rng.normal(size=(n, k)), dims=[obs, col], name="x")
     y = dt.data(rng.normal(size=n), dims=obs, name="y")
     beta, sigma = dt.tensor("beta", dims=col), dt.scalar("sigma")
-    total = (((y - dt.dot(x, beta, dims=col)) / sigma) ** 2).sum()
+    total = (((y - dt.dot(x, beta, dim=col)) / sigma) ** 2).sum()
     inputs = [beta, sigma]
     return inputs, [total, *dt.grad(total, inputs)], [rng.normal(size=k), np.asarray(1.2)]
 
@@ -168,8 +168,11 @@ def kronecker(scale):
     product = dt.ProductDim([i, j])
     y = dt.data(rng.normal(size=n * n), dims=product, name="y")
     covariance = dt.kron(a, b)
-    x = dt.solve(covariance, y)
-    total = -0.5 * dt.dot(y, x.relabel(x.dims[0], product)) - 0.5 * dt.slogdet(covariance).logabsdet
+    x = dt.linalg.solve(covariance, y)
+    total = (
+        -0.5 * dt.dot(y, x.relabel(x.dims[0], product))
+        - 0.5 * dt.linalg.slogdet(covariance).logabsdet
+    )
     values = [
         ((name, name + "'"), m @ m.T + n * np.eye(n))
         for name, m in zip("ij", rng.normal(size=(2, n, n)), strict=True)
@@ -186,9 +189,11 @@ def factors(scale):
     rng = _rng()
     y = dt.data(rng.normal(size=n), dims=k, name="y")
     d, u = dt.tensor("d", dims=k), dt.tensor("u", dims=[k, rank])
-    covariance = dt.eye(k) * d + dt.dot(u, u.rename_dim(k, k.rename()), dims=rank)
-    x = dt.solve(covariance, y)
-    total = -0.5 * dt.dot(y, x.relabel(x.dims[0], k)) - 0.5 * dt.slogdet(covariance).logabsdet
+    covariance = dt.eye(k) * d + dt.dot(u, u.rename_dim(k, k.rename()), dim=rank)
+    x = dt.linalg.solve(covariance, y)
+    total = (
+        -0.5 * dt.dot(y, x.relabel(x.dims[0], k)) - 0.5 * dt.linalg.slogdet(covariance).logabsdet
+    )
     values = [rng.uniform(1.0, 2.0, n), (("k", "rank"), rng.normal(size=(n, r)))]
     return [d, u], [total, *dt.grad(total, [d, u])], values
 

@@ -374,11 +374,11 @@ def _states(n: int, product: bool) -> tuple[list, list]:
     matrix, inputs = dt.tensor("matrix", dims=[into, of]), dt.tensor("inputs", dims=[time, of])
 
     def step(state, x):
-        total = dt.dot(matrix, state, dims=of).rename({into: of}) if product else state
+        total = dt.dot(matrix, state, dim=of).rename({into: of}) if product else state
         new = dt.tanh(total + x)
         return new, new
 
-    last, _ = dt.scan(step, dt.zeros(of), inputs, over=time)
+    last, _ = dt.scan(step, dt.zeros(of), inputs, dim=time)
     return [matrix, inputs], [last.sum() + matrix.sum()]
 
 

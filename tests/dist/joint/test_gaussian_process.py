@@ -34,7 +34,7 @@ def test_density():
     assert plain.dims == plain.event_dims == (OBS,)
     np.testing.assert_allclose(plain.logp(x).eval(), normal(0, covariance()).logpdf(VALUES))
     mean = dt.data(AT, dims=OBS)
-    noisy = dist.GP(kernel, over=OBS, at=POINTS, mean=mean, jitter=0.2)
+    noisy = dist.GP(kernel, dim=OBS, at=POINTS, mean=mean, jitter=0.2)
     oracle = normal(AT, covariance() + 0.2 * np.eye(5))
     np.testing.assert_allclose(noisy.logp(x).eval(), oracle.logpdf(VALUES))
     np.testing.assert_allclose(noisy.mean().eval(), AT)

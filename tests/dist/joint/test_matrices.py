@@ -147,7 +147,7 @@ def test_kronecker_products(form, rng):
         d = dist.KroneckerNormal(0.5, matrices, sigma=0.7)
         whole = whole + 0.49 * np.eye(6)
     else:
-        chols = [dt.cholesky(each) for each in matrices]
+        chols = [dt.linalg.cholesky(each) for each in matrices]
         d = dist.KroneckerNormal(0.5, **{form: matrices if form == "covs" else chols})
     x = rng.normal(size=(3, 2))
     oracle = st.multivariate_normal(np.full(6, 0.5), whole)
@@ -197,7 +197,7 @@ def test_counts_in_order():
     cut, level = dt.Dim("cut", length=3), dt.Dim("level", length=4)
     cutpoints = np.array([-1.0, 0.5, 2.0])
     for sigma, base in ((None, st.logistic), (1.5, st.norm(0, 1.5))):
-        d = dist.OrderedMultinomial(7, 0.7, dt.data(cutpoints, dims=cut), over=level, sigma=sigma)
+        d = dist.OrderedMultinomial(7, 0.7, dt.data(cutpoints, dims=cut), dim=level, sigma=sigma)
         p = np.diff(base.cdf(np.concatenate([[-np.inf], cutpoints - 0.7, [np.inf]])))
         counts = [1, 2, 3, 1]
         np.testing.assert_allclose(logp(d, level, counts), st.multinomial(7, p).logpmf(counts))
@@ -220,7 +220,7 @@ def test_one_number(rng):
     assert dist.DiracDelta(3).dtype == "int64"
     # a part of a mixture: zeros that are certain
     weights = dt.data([0.25, 0.75], dims=B)
-    zeros = dist.mixture(weights, [dist.DiracDelta(0), dist.Poisson(2.0)], over=B)
+    zeros = dist.mixture(weights, [dist.DiracDelta(0), dist.Poisson(2.0)], dim=B)
     values = np.arange(5)
     wanted = 0.25 * (values == 0) + 0.75 * st.poisson(2.0).pmf(values)
     found = logp(zeros, dt.Dim("v", length=5), values)
@@ -290,7 +290,7 @@ def garch(x, omega, alpha, beta, first):
 
 def test_variances_that_follow(rng):
     omega = dt.data([0.5, 1.0], dims=B)
-    d = dist.GARCH11(omega, 0.3, 0.4, 1.5, over=T)
+    d = dist.GARCH11(omega, 0.3, 0.4, 1.5, dim=T)
     assert set(d.dims) == {B, T}
     np.testing.assert_allclose(logp(d, T, X), [garch(X, o, 0.3, 0.4, 1.5) for o in (0.5, 1.0)])
     drawn, _ = d.draw(NumPyDraws(rng), dims=dt.Dim("n", length=20000))
@@ -309,7 +309,7 @@ def test_differential_equations(rng):
     def drift(x, back, level):
         return back * (level - x), 0.4 + 0.1 * x**2
 
-    d = dist.EulerMaruyama(drift, 0.25, over=T, start=dist.Normal(0.0, 1.0), back=1.5, level=level)
+    d = dist.EulerMaruyama(drift, 0.25, dim=T, start=dist.Normal(0.0, 1.0), back=1.5, level=level)
     assert set(d.dims) == {B, T}
     before = X[:-1]
     wanted = [
@@ -326,7 +326,7 @@ def test_differential_equations(rng):
     z = (values[:, 1:] - before - 0.375 * (2.0 - before)) / (0.5 * (0.4 + 0.1 * before**2))
     assert st.kstest(z.ravel(), st.norm.cdf).pvalue > 1e-4
     # a diffusion without dims counts for every step
-    flat = dist.EulerMaruyama(lambda x: (0.0 * x, 2.0), 1.0, over=T, start=dist.Normal(0.0, 1.0))
+    flat = dist.EulerMaruyama(lambda x: (0.0 * x, 2.0), 1.0, dim=T, start=dist.Normal(0.0, 1.0))
     wanted = st.norm(0, 1).logpdf(X[0]) + st.norm(0, 2).logpdf(np.diff(X)).sum()
     np.testing.assert_allclose(logp(flat, T, X), wanted)
 
@@ -336,10 +336,10 @@ def test_walks_of_vectors():
     start = dist.MvNormal(0.0, cov)
     x = np.arange(18.0).reshape(6, 3) / 7
     first = st.multivariate_normal(np.zeros(3), COV).logpdf(x[0])
-    normal = dist.MvGaussianRandomWalk(0.5, cov, over=T, start=start)
+    normal = dist.MvGaussianRandomWalk(0.5, cov, dim=T, start=start)
     wanted = first + st.multivariate_normal(np.full(3, 0.5), COV).logpdf(np.diff(x, axis=0)).sum()
     np.testing.assert_allclose(logp(normal, [T, K], x), wanted)
-    heavy = dist.MvStudentTRandomWalk(4.0, 0.5, cov, over=T, start=start)
+    heavy = dist.MvStudentTRandomWalk(4.0, 0.5, cov, dim=T, start=start)
     wanted = first + st.multivariate_t(np.full(3, 0.5), COV, 4.0).logpdf(np.diff(x, axis=0)).sum()
     np.testing.assert_allclose(logp(heavy, [T, K], x), wanted)
 
@@ -354,12 +354,12 @@ def test_walks_of_vectors():
         (lambda: dist.KroneckerNormal(0.0), "covs, covariances, or chols"),
         (lambda: dist.KroneckerNormal(0.0, [dt.eye(K), dt.eye(K)]), "two of them are over k"),
         (lambda: dist.KroneckerNormal(0, chols=[dt.eye(K)], sigma=1), "not beside chols"),
-        (lambda: dist.GARCH11(dt.ones(T), 0.1, 0.1, 1.0, over=T), "omega has t"),
+        (lambda: dist.GARCH11(dt.ones(T), 0.1, 0.1, 1.0, dim=T), "omega has t"),
         (
-            lambda: dist.EulerMaruyama(1.0, 1.0, over=T, start=dist.Normal(0, 1)),
+            lambda: dist.EulerMaruyama(1.0, 1.0, dim=T, start=dist.Normal(0, 1)),
             "sde is a function",
         ),
-        (lambda: dist.Interpolated(dt.ones([B, T]), dt.ones(T)), "over=... names that"),
+        (lambda: dist.Interpolated(dt.ones([B, T]), dt.ones(T)), "dim=... names that"),
         (lambda: dist.Interpolated(dt.data([1.0, 0.0], B), dt.ones(B)), "do not increase along b"),
     ],
 )
@@ -380,16 +380,18 @@ def test_compiled(backend, rng):
     terms = [
         dist.Wishart(dt.exp(eta) + 4.0, cov).logp(dt.data(COV, dims=[K, COL])),
         dist.LKJCorr(B, B.rename(), dt.exp(eta)).logp(corr),
-        dist.LKJCholeskyCov(K, COL, dt.exp(eta), dist.Exponential(1.0)).logp(dt.cholesky(cov)),
+        dist.LKJCholeskyCov(K, COL, dt.exp(eta), dist.Exponential(1.0)).logp(
+            dt.linalg.cholesky(cov)
+        ),
         dist.KroneckerNormal(eta, [cov, other]).logp(x),
         dist.KroneckerNormal(eta, [cov, other], sigma=dt.exp(eta)).logp(x),
-        dist.OrderedMultinomial(6, eta, dt.data([-1.0, 1.0], dims=cut), over=level).logp(
+        dist.OrderedMultinomial(6, eta, dt.data([-1.0, 1.0], dims=cut), dim=level).logp(
             dt.data([1, 2, 3], dims=level)
         ),
         dist.Interpolated(points, dt.data([0.1, 2.0, 3.0, 0.1], dims=at)).logp(walk),
-        dist.GARCH11(dt.exp(eta), 0.2, 0.3, 1.0, over=T).logp(walk),
+        dist.GARCH11(dt.exp(eta), 0.2, 0.3, 1.0, dim=T).logp(walk),
         dist.EulerMaruyama(
-            lambda x, back: (-back * x, 1.0), 0.5, over=T, start=dist.Normal(0, 1), back=eta
+            lambda x, back: (-back * x, 1.0), 0.5, dim=T, start=dist.Normal(0, 1), back=eta
         ).logp(walk),
     ]
     total = sum(term.sum() for term in terms)

@@ -29,7 +29,7 @@ OF = {
         lambda s: dist.MatrixNormal(0.0, s * table(COV, K, ROW), dt.eye(PAIR)), 1.0, 0.9),
     "KroneckerNormal": (
         lambda s: dist.KroneckerNormal(0.0, [table(COV, K, ROW), dt.eye(PAIR)], sigma=s), 1.0, 0.9),
-    "ZeroSumNormal": (lambda s: dist.ZeroSumNormal(s, over=K), 1.0, 0.9),
+    "ZeroSumNormal": (lambda s: dist.ZeroSumNormal(s, dim=K), 1.0, 0.9),
     "CAR alpha": (lambda a: dist.CAR(0.0, table(CHAIN, K, ROW), a, 1.0), 0.5, 0.6),
     "CAR tau": (lambda tau: dist.CAR(0.0, table(CHAIN, K, ROW), 0.5, tau), 1.0, 1.1),
     "GP": (
@@ -46,21 +46,21 @@ OF = {
     "InverseWishart V": (lambda s: dist.InverseWishart(6.0, s * table(COV, K, ROW)), 1.0, 0.9),
     "InverseWishartCholesky": (
         lambda s: dist.InverseWishartCholesky(6.0, s * table(COV, K, ROW)), 1.0, 0.9),
-    "Dirichlet": (lambda a: dist.Dirichlet(a * dt.ones(K), over=K), 2.0, 2.3),
-    "StickBreaking": (lambda a: dist.StickBreaking(a, over=K), 2.0, 2.3),
+    "Dirichlet": (lambda a: dist.Dirichlet(a * dt.ones(K), dim=K), 2.0, 2.3),
+    "StickBreaking": (lambda a: dist.StickBreaking(a, dim=K), 2.0, 2.3),
     "Multinomial": (
-        lambda p: dist.Multinomial(3, dt.stack([p, 1.0 - p], PAIR), over=PAIR), 0.4, 0.5),
+        lambda p: dist.Multinomial(3, dt.stack([p, 1.0 - p], PAIR), dim=PAIR), 0.4, 0.5),
     "DirichletMultinomial": (
-        lambda a: dist.DirichletMultinomial(4, a * dt.ones(K), over=K), 2.0, 2.3),
-    "ordered": (lambda s: dist.ordered(dist.Normal(0.0, s), over=K), 1.0, 0.9),
+        lambda a: dist.DirichletMultinomial(4, a * dt.ones(K), dim=K), 2.0, 2.3),
+    "ordered": (lambda s: dist.ordered(dist.Normal(0.0, s), dim=K), 1.0, 0.9),
     "Interpolated": (
-        lambda s: dist.Interpolated(1.0 * dt.arange(K), s + 1.0 * dt.arange(K), over=K), 1.0, 1.3),
+        lambda s: dist.Interpolated(1.0 * dt.arange(K), s + 1.0 * dt.arange(K), dim=K), 1.0, 1.3),
     "RandomWalk": (lambda s: dist.RandomWalk(dist.Normal(0.0, s), T, START), 1.0, 0.9),
-    "AR": (lambda s: dist.AR(table([0.3], dt.Dim("lag", length=1)), s, over=T, start=START),
+    "AR": (lambda s: dist.AR(table([0.3], dt.Dim("lag", length=1)), s, dim=T, start=START),
            1.0, 0.9),
-    "GARCH11": (lambda w: dist.GARCH11(w, 0.1, 0.1, 1.0, over=T), 1.0, 0.9),
+    "GARCH11": (lambda w: dist.GARCH11(w, 0.1, 0.1, 1.0, dim=T), 1.0, 0.9),
     "EulerMaruyama": (
-        lambda s: dist.EulerMaruyama(lambda x, s: (-x, s), 0.1, over=T, start=START, s=s),
+        lambda s: dist.EulerMaruyama(lambda x, s: (-x, s), 0.1, dim=T, start=START, s=s),
         1.0, 0.9),
     "truncated": (lambda s: dist.truncated(dist.Normal(0.0, s), -1.0, 0.5), 1.0, 0.9),
     "hurdle": (lambda s: dist.hurdle(dist.Poisson(s), 0.6), 2.0, 2.3),

@@ -35,22 +35,22 @@ DIFFERENT = {
     "eta of LKJCorr": lambda: dist.LKJCorr(K, COL, ONES),
     "eta of LKJCholesky": lambda: dist.LKJCholesky(K, COL, ONES),
     "eta of LKJCholeskyCov": lambda: dist.LKJCholeskyCov(K, COL, ONES, dist.Exponential(1.0)),
-    "n of Multinomial": lambda: dist.Multinomial(dt.full(K, 5), SHARES, over=K),
-    "n of DirichletMultinomial": lambda: dist.DirichletMultinomial(dt.full(K, 5), ONES, over=K),
-    "sigma of ZeroSumNormal": lambda: dist.ZeroSumNormal(ONES, over=K),
+    "n of Multinomial": lambda: dist.Multinomial(dt.full(K, 5), SHARES, dim=K),
+    "n of DirichletMultinomial": lambda: dist.DirichletMultinomial(dt.full(K, 5), ONES, dim=K),
+    "sigma of ZeroSumNormal": lambda: dist.ZeroSumNormal(ONES, dim=K),
     "alpha of CAR": lambda: dist.CAR(0.0, 1.0 - EYE, 0.5 * ONES),
     "tau of CAR": lambda: dist.CAR(0.0, 1.0 - EYE, 0.5, ONES),
     "sigma of ICAR": lambda: dist.ICAR(1.0 - EYE, ONES),
-    "rho of AR": lambda: dist.AR(RHO * dt.ones(T), over=T, lag="lag", start=START),
-    "sigma of AR": lambda: dist.AR(RHO, dt.ones(T), over=T, start=START),
-    "start_mu of AR": lambda: dist.AR(RHO, over=T, start=dist.Normal(dt.ones(T), 1.0)),
+    "rho of AR": lambda: dist.AR(RHO * dt.ones(T), dim=T, lag="lag", start=START),
+    "sigma of AR": lambda: dist.AR(RHO, dt.ones(T), dim=T, start=START),
+    "start_mu of AR": lambda: dist.AR(RHO, dim=T, start=dist.Normal(dt.ones(T), 1.0)),
     "start of MarkovChain": lambda: dist.MarkovChain(
-        SHARES * dt.ones(T), dt.full([K, COL], 1 / 3), over=T
+        SHARES * dt.ones(T), dt.full([K, COL], 1 / 3), dim=T
     ),
-    "eta of OrderedMultinomial": lambda: dist.OrderedMultinomial(5, ONES, CUTS, over=K),
+    "eta of OrderedMultinomial": lambda: dist.OrderedMultinomial(5, ONES, CUTS, dim=K),
     "sigma of OrderedMultinomial": lambda: dist.OrderedMultinomial(5, 0.0, CUTS, K, sigma=ONES),
     "weights of mixture": lambda: dist.mixture(
-        dt.full([K, B], 1 / 3), dist.MvNormal(ONES, OTHER), over=K
+        dt.full([K, B], 1 / 3), dist.MvNormal(ONES, OTHER), dim=K
     ),
 }  # fmt: skip
 # those whose parameters all have a meaning along their dims, or that say so in their own words
@@ -93,12 +93,12 @@ def test_weights_of_vectors():
         (lambda d: dist.hurdle(d, 0.5), "hurdle takes .* not Multinomial"),
         (lambda d: dist.truncated(d, 1, 4), "truncated takes .* not Multinomial"),
         (lambda d: dist.censored(d, 1, 4), "censored takes .* not Multinomial"),
-        (lambda d: dist.mixture(SHARES, d, over=K), "Multinomial belong together along k"),
+        (lambda d: dist.mixture(SHARES, d, dim=K), "Multinomial belong together along k"),
     ],
 )
 def test_wrappers_of_vectors(make, message):
     with pytest.raises(dt.DimtensorError, match=message):
-        make(dist.Multinomial(5, SHARES, over=K))
+        make(dist.Multinomial(5, SHARES, dim=K))
 
 
 def test_walks_of_vectors_that_start_at_independent_numbers(rng):
@@ -110,11 +110,11 @@ def test_walks_of_vectors_that_start_at_independent_numbers(rng):
     wanted = of_steps + st.norm(0, 2).logpdf(x[0]).sum()
     value = dt.data(x, dims=[T, B])
     for walk in (
-        dist.RandomWalk(steps, over=T, start=apart),
-        dist.MvGaussianRandomWalk(0.3, dt.data(cov, dims=[B, B.rename()]), over=T, start=apart),
+        dist.RandomWalk(steps, dim=T, start=apart),
+        dist.MvGaussianRandomWalk(0.3, dt.data(cov, dims=[B, B.rename()]), dim=T, start=apart),
     ):
         np.testing.assert_allclose(walk.logp(value).eval(), wanted)
-    turned = dist.RandomWalk(apart, over=T, start=steps)
+    turned = dist.RandomWalk(apart, dim=T, start=steps)
     wanted = st.norm(0, 2).logpdf(np.diff(x, axis=0)).sum()
     wanted += st.multivariate_normal([0.3, 0.3], cov).logpdf(x[0])
     np.testing.assert_allclose(turned.logp(value).eval(), wanted)

@@ -30,7 +30,7 @@ def logp(d: dist.Distribution, *values) -> np.ndarray:
 @pytest.mark.parametrize("given", ["p", "logits"])
 def test_categorical(given, rng):
     values = {"p": P, "logits": np.log(P) + 700.0}[given]
-    d = dist.Categorical(**{given: dt.data(values, dims=K)}, over="k")
+    d = dist.Categorical(**{given: dt.data(values, dims=K)}, dim="k")
     assert d.dims == ()
     labels = dt.data(["c", "a", "c", "b"], dims=OBS, categories=K)
     np.testing.assert_allclose(d.logp(labels).eval(), np.log(P[[2, 0, 2, 1]]), rtol=1e-10)
@@ -43,7 +43,7 @@ def test_categorical(given, rng):
 
 def test_categorical_of_batches():
     p = dt.tensor("p", dims=[B, K])
-    d = dist.Categorical(p, over=K)
+    d = dist.Categorical(p, dim=K)
     assert d.dims == (B,)
     values = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
     found = d.logp(dt.data(["a", "c"], dims=B, categories=K)).eval({p: (["b", "k"], values)})
@@ -61,7 +61,7 @@ def test_ordered_outcomes(kind, sigma, rng):
     options = {} if kind == "logistic" else {"sigma": sigma}
     make = dist.OrderedLogistic if kind == "logistic" else dist.OrderedProbit
     e = dt.tensor("eta", dims=OBS)
-    d = make(e, dt.data(cutpoints, dims=cut), over=level, **options)
+    d = make(e, dt.data(cutpoints, dims=cut), dim=level, **options)
     edges = np.concatenate([[-np.inf], cutpoints, [np.inf]])
     for y in range(4):
         value = d.logp(dt.data(np.full(4, y), dims=OBS))
@@ -70,7 +70,7 @@ def test_ordered_outcomes(kind, sigma, rng):
         np.testing.assert_allclose(found[1:3], wanted, rtol=1e-10)
         assert np.isfinite(found).all()
         assert np.isfinite(dt.grad(value.sum(), e).eval({e: eta})).all()
-    one = make(0.7, dt.data(cutpoints, dims=cut), over=level, **options)
+    one = make(0.7, dt.data(cutpoints, dims=cut), dim=level, **options)
     drawn, _ = one.draw(NumPyDraws(rng), dims=dt.Dim("n", length=4000))
     shares = np.bincount(drawn.codes.eval().values, minlength=4) / 4000
     np.testing.assert_allclose(shares, np.diff(base.cdf(edges - 0.7)), atol=0.03)
@@ -78,7 +78,7 @@ def test_ordered_outcomes(kind, sigma, rng):
 
 def test_dirichlet(rng):
     a = np.array([0.4, 2.0, 3.5])
-    d = dist.Dirichlet(dt.data(a, dims=K), over=K)
+    d = dist.Dirichlet(dt.data(a, dims=K), dim=K)
     oracle = st.dirichlet(a)
     x = np.array([0.2, 0.5, 0.3])
     np.testing.assert_allclose(logp(d, K, x), oracle.logpdf(x))
@@ -95,11 +95,11 @@ def test_counts_sum_to_one_over_all_outcomes():
     a = np.array([0.7, 2.0, 1.5])
     outcomes = [x for x in itertools.product(range(6), repeat=3) if sum(x) == 5]
     n = dt.Dim("n", length=len(outcomes))
-    multinomial = dist.Multinomial(5, dt.data(P, dims=K), over=K)
+    multinomial = dist.Multinomial(5, dt.data(P, dims=K), dim=K)
     found = logp(multinomial, [n, K], outcomes)
     np.testing.assert_allclose(found, st.multinomial(5, P).logpmf(outcomes))
     np.testing.assert_allclose(multinomial.mean().eval(), (np.exp(found) @ outcomes))
-    both = dist.DirichletMultinomial(5, dt.data(a, dims=K), over=K)
+    both = dist.DirichletMultinomial(5, dt.data(a, dims=K), dim=K)
     found = logp(both, [n, K], outcomes)
     np.testing.assert_allclose(found, st.dirichlet_multinomial(a, 5).logpmf(np.array(outcomes)))
     oracle = st.dirichlet_multinomial(a, 5)
@@ -111,7 +111,7 @@ def test_counts_sum_to_one_over_all_outcomes():
 
 def test_stick_breaking(rng):
     alpha = 2.5
-    d = dist.StickBreaking(alpha, over=K)
+    d = dist.StickBreaking(alpha, dim=K)
     x = np.array([0.3, 0.2, 0.5])
     v = np.array([0.3, 0.2 / 0.7])
     wanted = st.beta(1, alpha).logpdf(v).sum() - np.log(0.7)  # of the breaks, and the Jacobian
@@ -166,7 +166,7 @@ def test_normal_matrices(rng):
 
 
 def test_zero_sums(rng):
-    d = dist.ZeroSumNormal(1.5, over=[K, B])
+    d = dist.ZeroSumNormal(1.5, dim=[K, B])
     basis = [np.linalg.qr(np.eye(n) - 1 / n)[0][:, : n - 1] for n in (3, 2)]
     free = rng.normal(size=(2, 1))
     x = basis[0] @ free @ basis[1].T
@@ -180,7 +180,7 @@ def test_zero_sums(rng):
 
 def test_zero_sums_are_a_support_of_models():
     x = dt.tensor("x", dims=[K, B])
-    d = dist.ZeroSumNormal(1.5, over=[K, B])
+    d = dist.ZeroSumNormal(1.5, dim=[K, B])
     model = dt.LogDensity(d.logp(x), {x: d.support}, backend="python")
     assert model.size == 2
     free = np.array([0.3, -2.0])
@@ -239,13 +239,13 @@ def test_neighbours(rng):
 def test_random_walks(rng):
     start, x = dist.Normal(1.0, 2.0), np.array([0.3, 1.0, -0.5, 0.1, 0.2, 4.0])
     mu = dt.data([0.5, -1.0], dims=B)
-    normal = dist.GaussianRandomWalk(mu, 0.7, over=T, start=start)
+    normal = dist.GaussianRandomWalk(mu, 0.7, dim=T, start=start)
     assert set(normal.dims) == {B, T}
     wanted = [
         st.norm(1, 2).logpdf(0.3) + st.norm(m, 0.7).logpdf(np.diff(x)).sum() for m in (0.5, -1.0)
     ]
     np.testing.assert_allclose(logp(normal, T, x), wanted)
-    heavy = dist.RandomWalk(dist.StudentT(3.0, 0.0, 0.5), over=T, start=start)
+    heavy = dist.RandomWalk(dist.StudentT(3.0, 0.0, 0.5), dim=T, start=start)
     wanted = st.norm(1, 2).logpdf(0.3) + st.t(3, 0, 0.5).logpdf(np.diff(x)).sum()
     np.testing.assert_allclose(logp(heavy, T, x), wanted)
     drawn, _ = normal.draw(NumPyDraws(rng), dims=dt.Dim("n", length=3000))
@@ -256,7 +256,7 @@ def test_random_walks(rng):
 def test_a_random_walk_of_vectors():
     cov = dt.data(COV, dims=[K, K.rename()])
     zero = dt.zeros(K)
-    d = dist.RandomWalk(dist.MvNormal(zero, cov), over=T, start=dist.MvNormal(zero, cov))
+    d = dist.RandomWalk(dist.MvNormal(zero, cov), dim=T, start=dist.MvNormal(zero, cov))
     x = np.arange(18.0).reshape(6, 3) / 7
     oracle = st.multivariate_normal(np.zeros(3), COV)
     wanted = oracle.logpdf(x[0]) + oracle.logpdf(np.diff(x, axis=0)).sum()
@@ -266,7 +266,7 @@ def test_a_random_walk_of_vectors():
 def test_autoregressions(rng):
     rho, x = np.array([0.5, -0.3]), np.array([0.3, 1.0, -0.5, 0.1, 0.2, 4.0])
     lag = dt.Dim("lag", length=2)
-    d = dist.AR(dt.data(rho, dims=lag), 0.7, over=T, start=dist.Normal(1.0, 2.0), constant=0.4)
+    d = dist.AR(dt.data(rho, dims=lag), 0.7, dim=T, start=dist.Normal(1.0, 2.0), constant=0.4)
     center = 0.4 + rho[0] * x[1:-1] + rho[1] * x[:-2]
     wanted = st.norm(1, 2).logpdf(x[:2]).sum() + st.norm(center, 0.7).logpdf(x[2:]).sum()
     np.testing.assert_allclose(logp(d, T, x), wanted)
@@ -279,7 +279,7 @@ def test_autoregressions(rng):
 
 def test_markov_chains(rng):
     move = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.0, 0.5, 0.5]])
-    d = dist.MarkovChain(dt.data(P, dims=K), dt.data(move, dims=[K, K.rename()]), over=T)
+    d = dist.MarkovChain(dt.data(P, dims=K), dt.data(move, dims=[K, K.rename()]), dim=T)
     paths = np.array(list(itertools.product(range(3), repeat=6)))
     n = dt.Dim("path", length=len(paths))
     found = logp(d, [n, T], paths)
@@ -301,15 +301,15 @@ def test_markov_chains(rng):
     ("make", "message"),
     [
         (lambda: dist.MvNormal(0.0), "one of cov"),
-        (lambda: dist.Categorical(over=K), "probabilities p, or logits"),
-        (lambda: dist.Dirichlet(dt.ones(K), over=B), "no dim"),
+        (lambda: dist.Categorical(dim=K), "probabilities p, or logits"),
+        (lambda: dist.Dirichlet(dt.ones(K), dim=B), "no dim"),
         (lambda: dist.MvNormal(0.0, dt.eye(K)).logp(dt.ones(B)), "lacks dims along which"),
-        (lambda: dist.Categorical(dt.ones(K) / 3, over=K).logp(dt.scalar("x")), "not of float64"),
+        (lambda: dist.Categorical(dt.ones(K) / 3, dim=K).logp(dt.scalar("x")), "not of float64"),
         (lambda: dist.LKJCholesky(dt.Dim("i"), dt.Dim("j")), "two dims of one known length"),
-        (lambda: dist.OrderedLogistic(0.0, dt.ones(B), over=B), "one cutpoint between"),
+        (lambda: dist.OrderedLogistic(0.0, dt.ones(B), dim=B), "one cutpoint between"),
         (lambda: dist.RandomWalk(dist.Normal(0, 1), T, dist.Normal(dt.ones(T), 1)), "it walks"),
         (lambda: dist.RandomWalk(dist.MvNormal(0, dt.eye(T)), T, dist.Normal(0, 1)), "it walks"),
-        (lambda: dist.AR(dt.ones(dt.Dim("lag")), over=T, start=dist.Normal(0, 1)), "not known"),
+        (lambda: dist.AR(dt.ones(dt.Dim("lag")), dim=T, start=dist.Normal(0, 1)), "not known"),
     ],
 )
 def test_mistakes(make, message):
@@ -329,16 +329,16 @@ def test_compiled(backend, rng):
     terms = [
         dist.MvNormal(mu, chol=chol).logp(x),
         dist.MvStudentT(4.0, mu, chol=chol).logp(x),
-        dist.Dirichlet(dt.exp(mu), over=K).logp(dt.data(P, dims=K)),
-        dist.OrderedProbit(eta, dt.data([-1.0, 0.5, 2.0], dims=cut), over=level).logp(
+        dist.Dirichlet(dt.exp(mu), dim=K).logp(dt.data(P, dims=K)),
+        dist.OrderedProbit(eta, dt.data([-1.0, 0.5, 2.0], dims=cut), dim=level).logp(
             dt.data([0, 1, 2, 3], dims=OBS)
         ),
-        dist.Categorical(logits=mu, over=K).logp(dt.data([0, 2, 1, 1], dims=OBS)),
+        dist.Categorical(logits=mu, dim=K).logp(dt.data([0, 2, 1, 1], dims=OBS)),
         dist.LKJCholesky(row, col, dt.exp(eta)).logp(dt.data(np.eye(3), dims=[row, col])),
-        dist.ZeroSumNormal(dt.exp(eta), over=K).logp(dt.data([1.0, -3.0, 2.0], dims=K)),
-        dist.GaussianRandomWalk(eta, 2.0, over=T, start=dist.Normal(0, 1)).logp(walk),
-        dist.AR(rho, dt.exp(eta), over=T, start=dist.Normal(0, 1)).logp(walk),
-        dist.mixture(mu.softmax(K), dist.Normal(mu, dt.exp(eta)), over=K).logp(walk),
+        dist.ZeroSumNormal(dt.exp(eta), dim=K).logp(dt.data([1.0, -3.0, 2.0], dims=K)),
+        dist.GaussianRandomWalk(eta, 2.0, dim=T, start=dist.Normal(0, 1)).logp(walk),
+        dist.AR(rho, dt.exp(eta), dim=T, start=dist.Normal(0, 1)).logp(walk),
+        dist.mixture(mu.softmax(K), dist.Normal(mu, dt.exp(eta)), dim=K).logp(walk),
         dist.truncated(dist.Gamma(dt.exp(eta), 1.0), 0.5, 3.0).logp(dt.exp(walk)),
     ]
     total = sum(term.sum() for term in terms)

@@ -85,30 +85,30 @@ def test_predictions_of_a_truncated_observation_are_finite():
 
 
 def test_a_mixture_has_the_values_of_all_parts():
-    apart = dist.mixture(WEIGHTS, [dist.Uniform(5.0, 7.0), dist.Uniform(0.0, 1.0)], over=W)
+    apart = dist.mixture(WEIGHTS, [dist.Uniform(5.0, 7.0), dist.Uniform(0.0, 1.0)], dim=W)
     assert (apart.support.low, apart.support.high) == (0.0, 7.0)
     np.testing.assert_allclose(at(apart, "icdf", [0.35, 0.85]), [0.5, 6.0], rtol=1e-9)
-    half = dist.mixture(WEIGHTS, [dist.HalfNormal(1.0), dist.Normal(0.0, 1.0)], over=W)
+    half = dist.mixture(WEIGHTS, [dist.HalfNormal(1.0), dist.Normal(0.0, 1.0)], dim=W)
     assert half.support is dt.real
     np.testing.assert_allclose(at(half, "icdf", [0.35 * 0.3]), st.norm.ppf(0.15), rtol=1e-9)
-    above = dist.mixture(WEIGHTS, [dist.Exponential(1.0), dist.Pareto(2.0, 3.0)], over=W)
+    above = dist.mixture(WEIGHTS, [dist.Exponential(1.0), dist.Pareto(2.0, 3.0)], dim=W)
     assert (above.support.low, above.support.high) == (0.0, None)
-    counts = dist.mixture(WEIGHTS, [dist.Binomial(3, 0.5), dist.Poisson(2.0)], over=W)
+    counts = dist.mixture(WEIGHTS, [dist.Binomial(3, 0.5), dist.Poisson(2.0)], dim=W)
     assert (counts.support.low, counts.support.high) == (0.0, None)
-    alike = dist.mixture(WEIGHTS, [dist.Exponential(1.0), dist.Gamma(2.0, 1.0)], over=W)
+    alike = dist.mixture(WEIGHTS, [dist.Exponential(1.0), dist.Gamma(2.0, 1.0)], dim=W)
     assert alike.support is dt.positive
 
 
 def test_a_mixture_along_a_dim_of_bounds():
     low, high = dt.data([0.0, 5.0], dims=W), dt.data([1.0, 7.0], dims=W)
-    d = dist.mixture(WEIGHTS, dist.Uniform(low, high), over=W)
+    d = dist.mixture(WEIGHTS, dist.Uniform(low, high), dim=W)
     assert d.icdf(0.5).dims == ()
     np.testing.assert_allclose(at(d, "icdf", [0.15, 0.65]), [0.5, 6.0], rtol=1e-9)
     assert (d.support.low.eval().item(), d.support.high.eval().item()) == (0.0, 7.0)
 
 
 def test_an_unknown_of_a_mixture_reaches_all_parts():
-    m = dt.rv("m", dist.mixture(WEIGHTS, [dist.Uniform(5.0, 7.0), dist.Uniform(0.0, 1.0)], over=W))
+    m = dt.rv("m", dist.mixture(WEIGHTS, [dist.Uniform(5.0, 7.0), dist.Uniform(0.0, 1.0)], dim=W))
     density = dt.Model(dt.rv("y", dist.Normal(m, 1.0)), backend="python").observe(y=0.5)
     found = density.log_density().constrain(np.array([-40.0]))["m"].item()
     assert found == pytest.approx(0.0, abs=1e-9)
@@ -116,7 +116,7 @@ def test_an_unknown_of_a_mixture_reaches_all_parts():
 
 def test_states_of_a_mixture_that_is_summed_out():
     parts = [dist.Binomial(3, 0.5), dist.Binomial(6, 0.1)]
-    n = dt.rv("n", dist.mixture(WEIGHTS, parts, over=W))
+    n = dt.rv("n", dist.mixture(WEIGHTS, parts, dim=W))
     rate = dt.rv("rate", dist.Exponential(1.0))
     fit = dt.Model(dt.rv("c", dist.Poisson(rate * n + 0.1)), backend="python").observe(c=4)
     states = np.arange(7)
@@ -265,7 +265,7 @@ def test_slopes_of_zero_inflated_counts_by_their_probability(psi):
 
 def test_variances_around_large_means():
     parts = dist.Normal(1e9 + dt.data([0.0, 1.0], dims=W), 1.0)
-    assert dist.mixture(WEIGHTS, parts, over=W).variance().item() == pytest.approx(1.21)
+    assert dist.mixture(WEIGHTS, parts, dim=W).variance().item() == pytest.approx(1.21)
     assert dist.hurdle(dist.Normal(1e9, 1.0), psi=1.0).variance().item() == 1.0
 
 
@@ -281,7 +281,7 @@ ENDS = {  # the distribution, and its quantiles of 0 and of 1
     "between": (dist.truncated(dist.Binomial(10, 0.3), 2, 7), 2, 7),
     "summed": (dist.truncated(dist.BetaBinomial(10, 2.0, 3.0), 1, 8), 1, 8),
     "broken": (dist.truncated(dist.Geometric(0.3), 1.5, 6.5), 2, 6),
-    "mixed": (dist.mixture(WEIGHTS, dist.Poisson(dt.data([2.0, 7.0], dims=W)), over=W), 0, np.inf),
+    "mixed": (dist.mixture(WEIGHTS, dist.Poisson(dt.data([2.0, 7.0], dims=W)), dim=W), 0, np.inf),
 }
 
 
@@ -312,7 +312,7 @@ def test_single_precision_around_distributions():
         dist.censored(dist.Exponential(m), upper=2),
         dist.transformed(dist.Normal(m, 1.0), dt.exp, dt.log, dt.positive),
         dist.truncated(dist.transformed(dist.Normal(m, 1.0), dt.exp, dt.log, dt.positive), upper=2),
-        dist.mixture(dt.data(np.float32([0.3, 0.7]), dims=W), dist.Normal(m, 1.0), over=W),
+        dist.mixture(dt.data(np.float32([0.3, 0.7]), dims=W), dist.Normal(m, 1.0), dim=W),
     ]
     given = np.float32([0.25, 0.5, 0.75])
     for d in ds:

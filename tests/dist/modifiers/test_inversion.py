@@ -62,7 +62,7 @@ def test_small_quantiles_of_decreasing_functions(name, backend):
 K = dt.Dim("parts", length=2)
 HALVED = {
     "mixture": dist.mixture(
-        dt.data([0.3, 0.7], dims=K), dist.Normal(M + dt.data([0.0, 3.0], dims=K), 1.0), over=K
+        dt.data([0.3, 0.7], dims=K), dist.Normal(M + dt.data([0.0, 3.0], dims=K), 1.0), dim=K
     ),
     "far in a tail": dist.truncated(dist.Normal(M, 1.5), 20.0),
     "moving bound": dist.truncated(dist.ExGaussian(0.0, 1.0, 2.0), M, M + 4.0),
@@ -85,7 +85,7 @@ def test_quantiles_by_halving_have_derivatives(name):
 
 def test_values_with_a_probability_do_not_move():
     d = dist.censored(dist.Normal(M, 1.0), 0.0)
-    both = dist.mixture(dt.data([0.5, 0.5], dims=K), d, over=K)
+    both = dist.mixture(dt.data([0.5, 0.5], dims=K), d, dim=K)
     x = both.icdf(Q)
     values = {Q: np.array([0.1, 0.2, 0.9]), M: 0.0}
     found, slope = dt.evaluate([x, dt.grad(x.sum(), Q)], values)
@@ -96,7 +96,7 @@ def test_values_with_a_probability_do_not_move():
 
 def test_small_quantiles_between_two_bounds():
     alpha = dt.data([1.0, 2.0], dims=K)
-    d = dist.mixture(dt.data([0.5, 0.5], dims=K), dist.Beta(1.0, alpha), over=K)
+    d = dist.mixture(dt.data([0.5, 0.5], dims=K), dist.Beta(1.0, alpha), dim=K)
     # x / 2 + (1 - (1 - x)²) / 2
     q = np.array([1e-250, 1e-30, 1e-12, 0.3, 0.9])
     np.testing.assert_allclose(d.icdf(Q).eval({Q: q}), q * 4 / (3 + np.sqrt(9 - 8 * q)), rtol=1e-12)

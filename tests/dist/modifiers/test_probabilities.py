@@ -43,7 +43,7 @@ def wrapped(row: Row) -> Iterator[tuple[str, dist.Distribution, np.ndarray]]:
         yield "truncated below", dist.truncated(d, lower=low), x
         yield "censored", dist.censored(d, low, high), x
         parts = [dist.truncated(d, low, high), d]
-        yield "mixture", dist.mixture(WEIGHTS, parts, over=W), x
+        yield "mixture", dist.mixture(WEIGHTS, parts, dim=W), x
         yield "weighted", dist.weighted(d, 2.0), x
     yield "truncated", dist.truncated(d, low, high), x
     yield "truncated above", dist.truncated(d, upper=high), x

@@ -158,9 +158,9 @@ def test_mixture_of_one_family_and_of_several():
     mu, sigma = np.array([-1.0, 0.0, 4.0]), np.array([1.0, 0.5, 2.0])
     weights, means = dt.data(w, dims=K), dt.data(mu, dims=K)
     parts = [st.norm(m, s) for m, s in zip(mu, sigma, strict=True)]
-    one = dist.mixture(weights, dist.Normal(means, dt.data(sigma, dims=K)), over=K)
+    one = dist.mixture(weights, dist.Normal(means, dt.data(sigma, dims=K)), dim=K)
     several = dist.mixture(
-        weights, [dist.Normal(m, s) for m, s in zip(mu, sigma, strict=True)], over="k"
+        weights, [dist.Normal(m, s) for m, s in zip(mu, sigma, strict=True)], dim="k"
     )
     wanted = np.log(sum(p * part.pdf(POINTS) for p, part in zip(w, parts, strict=True)))
     cdf = sum(p * part.cdf(POINTS) for p, part in zip(w, parts, strict=True))
@@ -175,7 +175,7 @@ def test_mixture_of_one_family_and_of_several():
 
 def test_a_mixture_far_from_all_parts_has_a_finite_gradient():
     mu = dt.tensor("mu", dims=K)
-    d = dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K), dist.Normal(mu, 1.0), over=K)
+    d = dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K), dist.Normal(mu, 1.0), dim=K)
     values = {mu: np.array([0.0, 1.0, 2.0])}
     gradient = dt.grad(d.logp(1e3), mu).eval(values).values
     np.testing.assert_allclose(gradient, [0.0, 0.0, 998.0])
@@ -186,7 +186,7 @@ def test_parts_of_a_mixture_with_other_dims():
     d = dist.mixture(
         dt.data([[0.2, 0.8], [0.5, 0.5]], dims=[obs, dt.Dim("part", length=2)]),
         [dist.Normal(dt.data([0.0, 1.0], dims=obs), 1.0), dist.StudentT(3.0, 0.0, 2.0)],
-        over="part",
+        dim="part",
     )
     assert d.dims == (obs,)
     wanted = [
@@ -200,7 +200,7 @@ def test_parts_of_a_mixture_with_other_dims():
     "d",
     [
         dist.transformed(dist.Normal(0, 1), dt.exp, dt.log, dt.positive),
-        dist.transformed(dist.Normal(0, 1), dt.expit, dt.logit, dt.unit),
+        dist.transformed(dist.Normal(0, 1), dt.sigmoid, dt.logit, dt.unit),
         dist.truncated(dist.LogNormal(0, 1), 0.5, 2.0),
     ],
     ids=["above", "between", "truncated"],
@@ -242,9 +242,9 @@ def test_custom():
         (lambda: dist.zero_inflated(dist.Normal(0, 1), 0.5), "it is dist.hurdle"),
         (lambda: dist.zero_inflated(dist.Poisson(1), 1.5), "psi of zero_inflated is a probability"),
         (lambda: dist.mixture(dt.data([0.5, 0.5], dims=dt.Dim("k")),
-                              [dist.Normal(0, 1), dist.Poisson(1)], over="k"), "all discrete or"),
-        (lambda: dist.mixture(dt.ones(K) / 3, [dist.Normal(0, 1)] * 2, over=K), "are 2 parts"),
-        (lambda: dist.mixture(dt.ones(K) / 3, dist.Categorical(dt.ones([K, K2]) / 2, over=K2), K),
+                              [dist.Normal(0, 1), dist.Poisson(1)], dim="k"), "all discrete or"),
+        (lambda: dist.mixture(dt.ones(K) / 3, [dist.Normal(0, 1)] * 2, dim=K), "are 2 parts"),
+        (lambda: dist.mixture(dt.ones(K) / 3, dist.Categorical(dt.ones([K, K2]) / 2, dim=K2), K),
          "mixture takes distributions of numbers, and Categorical has labels"),
         (lambda: dist.transformed(dist.Poisson(1.0), dt.exp, dt.log, dt.positive), "continuous"),
         (lambda: dist.custom(3.0, dt.real), "logp is a function"),
@@ -260,11 +260,11 @@ DRAWN = {
     "censored": (dist.censored(dist.Normal(0.5, 1.5), 0.0, 2.0), 2000),
     "mixture": (
         dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K),
-                     dist.Normal(dt.data([-1.0, 0.0, 4.0], dims=K), 1.0), over=K), 2000,
+                     dist.Normal(dt.data([-1.0, 0.0, 4.0], dims=K), 1.0), dim=K), 2000,
     ),
     "mixture of several": (
         dist.mixture(dt.data([0.2, 0.5, 0.3], dims=K),
-                     [dist.Normal(0.0, 1.0), dist.Normal(3.0, 1.0), dist.Laplace(0, 2)], over=K),
+                     [dist.Normal(0.0, 1.0), dist.Normal(3.0, 1.0), dist.Laplace(0, 2)], dim=K),
         2000,
     ),
     "zero_inflated": (dist.zero_inflated(dist.Poisson(3.0), 0.6), 2000),
@@ -344,17 +344,17 @@ def test_hurdles_draw_what_is_not_zero(rng):
 def test_quantiles_of_mixtures(rng):
     k = dt.Dim("part", length=2)
     weights = dt.data([0.3, 0.7], dims=k)
-    d = dist.mixture(weights, [dist.Exponential(1.0), dist.Gamma(4.0, 1.0)], over=k)
+    d = dist.mixture(weights, [dist.Exponential(1.0), dist.Gamma(4.0, 1.0)], dim=k)
     q = np.array([1e-4, 0.2, 0.5, 0.99])
     np.testing.assert_allclose(frozen_mixture(at(d, "icdf", q)), q, rtol=1e-10)
     low = frozen_mixture(1.0)
     cut = dist.truncated(d, lower=1.0)
     check_draws(cut, lambda x: (frozen_mixture(x) - low) / (1 - low), rng)
-    normal = dist.mixture(weights, dist.Normal(dt.data([-3.0, 3.0], dims=k), 1.0), over=k)
+    normal = dist.mixture(weights, dist.Normal(dt.data([-3.0, 3.0], dims=k), 1.0), dim=k)
     found = at(normal, "icdf", q)
     wanted = 0.3 * st.norm(-3).cdf(found) + 0.7 * st.norm(3).cdf(found)
     np.testing.assert_allclose(wanted, q, rtol=1e-9)
-    counts = dist.mixture(weights, dist.Poisson(dt.data([1.0, 9.0], dims=k)), over=k)
+    counts = dist.mixture(weights, dist.Poisson(dt.data([1.0, 9.0], dims=k)), dim=k)
     found = at(counts, "icdf", q)
     cdf = lambda n: 0.3 * st.poisson(1).cdf(n) + 0.7 * st.poisson(9).cdf(n)  # noqa: E731
     assert (cdf(found) >= q).all()

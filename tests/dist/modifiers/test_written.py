@@ -121,7 +121,7 @@ def autoregression():
     def step(before):
         return dist.Normal(MU * before, 1.0), lambda value: value
 
-    return dist.Series(step, 1.0, over=TIME)
+    return dist.Series(step, 1.0, dim=TIME)
 
 
 def after(mu):
@@ -141,7 +141,7 @@ def after(mu):
         (autoregression, SERIES, lambda mu: st.norm(after(mu), 1).logpdf(SERIES).sum()),
         (
             lambda: dist.EulerMaruyama(
-                lambda x: (-MU * x, 2.0), 0.25, over=TIME, start=dist.Normal(0.0, 1.0)
+                lambda x: (-MU * x, 2.0), 0.25, dim=TIME, start=dist.Normal(0.0, 1.0)
             ),
             SERIES,
             lambda mu: (
@@ -156,7 +156,7 @@ def after(mu):
                     dist.Normal(0.0, 1.0),
                     dist.custom(lambda x: dist.Normal(MU, 2.0).logp(x), dt.real),
                 ],
-                over="k",
+                dim="k",
             ),
             0.4,
             lambda mu: np.log(0.25 * st.norm.pdf(0.4) + 0.75 * st.norm(mu, 2).pdf(0.4)),
@@ -178,7 +178,7 @@ def test_a_series_goes_on_with_what_its_steps_read():
     def step(before):
         return dist.Normal(before + start, 0.001), lambda value: value
 
-    state = dt.rv("state", dist.Series(step, 0.0, over=time))
+    state = dt.rv("state", dist.Series(step, 0.0, dim=time))
     noise = dt.rv("noise", dist.Normal(state, 1.0))
     post = xr.Dataset(
         {"start": (("chain", "draw"), [[2.0, 3.0]]),
@@ -226,7 +226,7 @@ def test_dims_of_a_density_are_those_of_its_variable():
     np.testing.assert_allclose(model.observe(x=Y).logp({})["x"], st.norm(means, 1.0).logpdf(Y))
     assert set(dt.rv("x", dist.custom(around, dt.real), dims=G).dims) == {OBS, G}
     both = dt.data([0.5, 0.5], dims=dt.Dim("k", length=2))
-    mixed = dist.mixture(both, [dist.custom(around, dt.real), dist.Normal(0.0, 1.0)], over="k")
+    mixed = dist.mixture(both, [dist.custom(around, dt.real), dist.Normal(0.0, 1.0)], dim="k")
     assert dt.rv("x", mixed).dims == (OBS,)
 
 

@@ -34,7 +34,7 @@ HURDLES = {
         dist.mixture(
             dt.data([0.4, 0.6], dims=dt.Dim("part", length=2)),
             [dist.hurdle(dist.Gamma(2.0, 1.0), 0.7), dist.Normal(-1.0, 1.0)],
-            over="part",
+            dim="part",
         ),
         lambda x: 0.4 * of_gamma(x) + 0.6 * NORMAL.cdf(x),
         False,
@@ -113,7 +113,7 @@ def test_censored(name):
 def test_mixtures_of_counts_without_a_cdf():
     """What is censored is summed up from the lowest value of a part."""
     parts = [dist.LogSeries(0.5), dist.Poisson(2.0)]
-    d = dist.mixture(dt.data([0.4, 0.6], dims=dt.Dim("part", length=2)), parts, over="part")
+    d = dist.mixture(dt.data([0.4, 0.6], dims=dt.Dim("part", length=2)), parts, dim="part")
 
     def pmf(k):
         return 0.4 * st.logser(0.5).pmf(k) + 0.6 * st.poisson(2.0).pmf(k)

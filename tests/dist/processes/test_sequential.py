@@ -44,7 +44,7 @@ def urn(before, weight):
 
 
 def test_the_density_is_a_product_of_those_of_the_elements():
-    d = dist.Series(follow, 0.4, over=T, rho=0.5, sigma=2.0)
+    d = dist.Series(follow, 0.4, dim=T, rho=0.5, sigma=2.0)
     wanted = st.norm(0.5 * np.array([0.4, *X[:-1]]), 2.0).logpdf(X).sum()
     assert d.dims == d.event_dims == (T,)
     np.testing.assert_allclose(d.logp(dt.data(X, dims=T)).eval(), wanted)
@@ -56,7 +56,7 @@ def test_states_get_the_dims_of_the_elements_and_gradients(backend, request):
         request.applymarker(pytest.mark.compiled)
     shock = np.linspace(-0.5, 0.5, 6)
     omega, x = dt.tensor("omega", dims=STOCK), dt.tensor("x", dims=[T, STOCK])
-    d = dist.Series(garch, (1.0, 0.0), over=T, xs=dt.data(shock, dims=T), omega=omega, alpha=0.3,
+    d = dist.Series(garch, (1.0, 0.0), dim=T, xs=dt.data(shock, dims=T), omega=omega, alpha=0.3,
                     beta=0.4)  # fmt: skip
     assert set(d.dims) == {T, STOCK}
     logp = d.logp(x)
@@ -71,7 +71,7 @@ def test_states_get_the_dims_of_the_elements_and_gradients(backend, request):
 
 
 def test_draws_follow_each_other():
-    d = dist.Series(follow, 0.4, over=T, rho=dt.data([0.5, -0.9], dims=STOCK), sigma=2.0)
+    d = dist.Series(follow, 0.4, dim=T, rho=dt.data([0.5, -0.9], dims=STOCK), sigma=2.0)
     drawn, _ = d.draw(dt.random.generator(1), dims=dt.Dim("n", length=4000))
     values = drawn.eval().transpose("stock", "n", "t").values
     before = np.concatenate([np.full((2, 4000, 1), 0.4), values[..., :-1]], axis=-1)
@@ -82,14 +82,14 @@ def test_draws_follow_each_other():
 def test_the_sum_of_an_urn_is_beta_binomial():
     """Probabilities of all paths add up to 1, and draws have the distribution of their sum."""
     paths = np.array([[int(bit) for bit in f"{n:06b}"] for n in range(64)])
-    d = dist.Series(urn, (0.0, 0.0), over=T, weight=1.5)
+    d = dist.Series(urn, (0.0, 0.0), dim=T, weight=1.5)
     assert d.discrete
     path = dt.Dim("path", length=64)
     p = np.exp(d.logp(dt.data(paths, dims=[path, T])).eval().values)
     wanted = st.betabinom(6, 1.5, 1.5).pmf(range(7))
     np.testing.assert_allclose(np.bincount(paths.sum(axis=1), p), wanted)
     weight = dt.rv("weight", dist.Uniform(1.0, 2.0))
-    y = dt.rv("y", dist.Series(urn, (0.0, 0.0), over=T, weight=weight))
+    y = dt.rv("y", dist.Series(urn, (0.0, 0.0), dim=T, weight=weight))
     model = dt.Model(y, backend="python")
     tree = model.do({weight: 1.5}).draw(8000, seed=1)
     sums = tree["prior_predictive"]["y"].sum("t").values.ravel()
@@ -110,16 +110,16 @@ def test_a_hidden_chain_by_the_distribution_of_the_next_element():
             seen = (dt.log(belief) + each.logp(y)).softmax(k)
             return (seen * move).sum(k).relabel(k.rename(), k)
 
-        return dist.mixture(belief, each, over=k), after
+        return dist.mixture(belief, each, dim=k), after
 
-    d = dist.Series(step, dt.full(k, 0.5), over=T, move=dt.data(move, dims=[k, k.rename()]))
+    d = dist.Series(step, dt.full(k, 0.5), dim=T, move=dt.data(move, dims=[k, k.rename()]))
     total = 0.0
     for n in range(64):
         path = [int(bit) for bit in f"{n:06b}"]
         p = 0.5 * np.prod(move[path[:-1], path[1:]])
         total += p * np.exp(st.norm(means[path], 1.0).logpdf(X).sum())
     np.testing.assert_allclose(d.logp(dt.data(X, dims=T)).eval(), np.log(total))
-    label = dist.Series(lambda p, q: (dist.Categorical(q, over=k), lambda y: p), 0.0, over=T,
+    label = dist.Series(lambda p, q: (dist.Categorical(q, dim=k), lambda y: p), 0.0, dim=T,
                         q=dt.data([0.2, 0.8], dims=k))  # fmt: skip
     assert label.categories is k
     drawn, _ = label.draw(dt.random.generator(1), dims=dt.Dim("n", length=1000))
@@ -130,7 +130,7 @@ K = dt.Dim("k", length=3)
 
 
 def test_numbers_in_order(rng):
-    d = dist.ordered(dist.Normal(dt.data([0.0, 5.0], dims=STOCK), 2.0), over=K)
+    d = dist.ordered(dist.Normal(dt.data([0.0, 5.0], dims=STOCK), 2.0), dim=K)
     assert set(d.dims) == {STOCK, K}
     assert d.event_dims == (K,)
     x = np.array([-1.0, 0.5, 7.0])
@@ -148,7 +148,7 @@ def test_numbers_in_order(rng):
 
 
 def test_positive_numbers_in_order_are_inferred():
-    x = dt.rv("x", dist.ordered(dist.Exponential(1.0), over=K))
+    x = dt.rv("x", dist.ordered(dist.Exponential(1.0), dim=K))
     y = dt.rv("y", dist.Normal(x, 1.0))
     density = dt.Model(y, backend="python").observe({y: [1.0, 2.0, 3.0]}).log_density()
     z = np.array([-0.3, 0.2, 0.1])
@@ -160,7 +160,7 @@ def test_positive_numbers_in_order_are_inferred():
 def test_a_predicted_series_is_longer_than_the_observed_one():
     time = dt.Dim("time")
     rho = dt.rv("rho", dist.Uniform(0.0, 1.0))
-    y = dt.rv("y", dist.Series(follow, 8.0, over=time, rho=rho, sigma=0.01))
+    y = dt.rv("y", dist.Series(follow, 8.0, dim=time, rho=rho, sigma=0.01))
     post = dt.Model(y, backend="python").draw(50, seed=1, dims={time: 2})
     found = dt.Model(y, backend="python").predict(post["prior"], seed=2, dims={time: 4})
     paths = found["predictions"]["y"]
@@ -171,16 +171,16 @@ def test_a_predicted_series_is_longer_than_the_observed_one():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: dist.Series(3, 0.0, over=T), "step is a function of a state, not 3"),
-        (lambda: dist.Series(follow, 0.0, over="t", rho=1.0, sigma=1.0), "is the Dim of"),
-        (lambda: dist.Series(lambda s: dist.Normal(s, 1.0), 0.0, over=T), "returns a pair"),
-        (lambda: dist.Series(lambda s: (s, lambda y: y), 0.0, over=T), "takes a distribution"),
-        (lambda: dist.Series(follow, 0.0, over=T, rho=dt.ones(T), sigma=1.0), "dim of the series"),
-        (lambda: dist.Series(follow, 0.0, over=T, rho=1.0, sigma=1.0).logp(dt.ones(K)), "lacks"),
-        (lambda: dist.ordered(dist.Poisson(1.0), over=K), "single real numbers"),
-        (lambda: dist.ordered(dist.Normal(dt.ones(K), 1.0), over=K), "single real numbers"),
-        (lambda: dist.ordered(dist.Normal(0.0, 1.0), over="k"), "over is a Dim, not 'k'"),
-        (lambda: dist.ordered(dist.Beta(1.0, 1.0), over=K).support, "real or positive"),
+        (lambda: dist.Series(3, 0.0, dim=T), "step is a function of a state, not 3"),
+        (lambda: dist.Series(follow, 0.0, dim="t", rho=1.0, sigma=1.0), "is the Dim of"),
+        (lambda: dist.Series(lambda s: dist.Normal(s, 1.0), 0.0, dim=T), "returns a pair"),
+        (lambda: dist.Series(lambda s: (s, lambda y: y), 0.0, dim=T), "takes a distribution"),
+        (lambda: dist.Series(follow, 0.0, dim=T, rho=dt.ones(T), sigma=1.0), "dim of the series"),
+        (lambda: dist.Series(follow, 0.0, dim=T, rho=1.0, sigma=1.0).logp(dt.ones(K)), "lacks"),
+        (lambda: dist.ordered(dist.Poisson(1.0), dim=K), "single real numbers"),
+        (lambda: dist.ordered(dist.Normal(dt.ones(K), 1.0), dim=K), "single real numbers"),
+        (lambda: dist.ordered(dist.Normal(0.0, 1.0), dim="k"), "over is a Dim, not 'k'"),
+        (lambda: dist.ordered(dist.Beta(1.0, 1.0), dim=K).support, "real or positive"),
     ],
 )
 def test_mistakes(make, message):
@@ -195,12 +195,12 @@ def series_of_nothing(over):
     move = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[kind, kind.rename("to")])
     rho = dt.data([0.5], dims=dt.Dim("lag", length=1))
     return {
-        "chain": dist.MarkovChain(share, move, over=over),
-        "walk": dist.GaussianRandomWalk(0.0, 1.0, over=over, start=start),
-        "autoregression": dist.AR(rho, 1.0, over=over, start=start),
-        "garch": dist.GARCH11(0.1, 0.1, 0.1, 1.0, over=over),
-        "diffusion": dist.EulerMaruyama(lambda x: (-x, 1.0), 0.1, over=over, start=start),
-        "series": dist.Series(lambda s: (dist.Normal(s, 1.0), lambda v: v), 0.0, over=over),
+        "chain": dist.MarkovChain(share, move, dim=over),
+        "walk": dist.GaussianRandomWalk(0.0, 1.0, dim=over, start=start),
+        "autoregression": dist.AR(rho, 1.0, dim=over, start=start),
+        "garch": dist.GARCH11(0.1, 0.1, 0.1, 1.0, dim=over),
+        "diffusion": dist.EulerMaruyama(lambda x: (-x, 1.0), 0.1, dim=over, start=start),
+        "series": dist.Series(lambda s: (dist.Normal(s, 1.0), lambda v: v), 0.0, dim=over),
     }
 
 

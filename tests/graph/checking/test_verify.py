@@ -136,7 +136,7 @@ def _broken_attrs():
         "merge": (forged(effect().ravel().node, inputs=(lone,)), "speak of"),
         "split": (forged(effect().ravel().unravel().node, kind="split", inputs=(lone,),
                          attrs=effect().ravel().dims[0]), "speak of"),
-        "dot": (forged(dt.dot(lone_tensor(), lone_tensor(), dims=COUNTRY).node, attrs=(OBS,)),
+        "dot": (forged(dt.dot(lone_tensor(), lone_tensor(), dim=COUNTRY).node, attrs=(OBS,)),
                 "every operand"),
         "index": (forged(effect().isel(age=0).node, attrs=IndexAttrs((item,))), "speak of"),
         "index twice": (
@@ -211,7 +211,7 @@ def sound_graphs():
         dt.concat([a.isel(country=[0]), a.isel(country=[2])], "country"),
         a.sort(COUNTRY) + 0,
         effect().max(AGE).argmax(COUNTRY),
-        dt.dot(a, effect(), dims=COUNTRY),
+        dt.dot(a, effect(), dim=COUNTRY),
         a[a > 0].sum(),
         dt.from_shaped(pt.matrix("m", shape=(3, None)), [COUNTRY, OBS]).sum(OBS),
         dt.jvp(dt.exp(a), [a], [dt.ones(COUNTRY)]),
@@ -264,7 +264,7 @@ def test_the_unbroken_rule_lowers():
         (
             lambda ctx, node, inputs: (pt.sum(inputs[0], axis=1)[:2], node.dims),
             r"axis 0 has static length 2, dim 'country' has length 3"
-            r"\n  node: sum\(<elemwise>, over=\{age\}\) \{country\} float64",
+            r"\n  node: sum\(<elemwise>, dim=\{age\}\) \{country\} float64",
         ),
         (
             lambda ctx, node, inputs: (pt.sum(inputs[0], axis=0), node.dims),

@@ -23,7 +23,7 @@ OWN = {
     "round_half_away_from_zero": "its oracle makes floats of integers",
     "conj": "of bools NumPy's is an int8",
     "complex_from_polar": "its oracle makes double precision of integers",
-    "tri_gamma": "SciPy's polygamma has no float32",
+    "trigamma": "SciPy's polygamma has no float32",
     "factorial": "SciPy's gamma has no float32 after an addition to a small integer",
 }
 

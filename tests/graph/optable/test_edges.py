@@ -35,7 +35,7 @@ DIFFERENT = {
         "gammaincinv": "NaN where k is -0.0 and p no probability, where SciPy has 0",
         "gammainccinv": "NaN where k is -0.0 and p no probability, where SciPy has 0",
         "gammaln": "at -inf: inf, where SciPy has -inf",
-        "psi": "at -0.0: -inf, where SciPy has inf",
+        "digamma": "at -0.0: -inf, where SciPy has inf",
         "polygamma": "NaN at its poles and at inf",
     },
 }

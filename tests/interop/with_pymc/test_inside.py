@@ -48,7 +48,7 @@ def filtered():
         def step(last, x):
             return x, -0.5 * (x - rho * last) ** 2
 
-        _, terms = dt.scan(step, dt.data(0.0), seen, over=time)
+        _, terms = dt.scan(step, dt.data(0.0), seen, dim=time)
         potential("noise", terms)
         deterministic("double", (2.0 * rho) * dt.ones(time))
     return model

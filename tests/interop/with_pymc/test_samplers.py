@@ -30,14 +30,14 @@ def mixture():
     """Classes summed out by hand, as one distribution."""
     mu, share, s, seen = _of_two_kinds()
     weights = dt.stack([1 - share, share], KIND)
-    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, s), over=KIND), dims=OBS)
+    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, s), dim=KIND), dims=OBS)
     return dt.Model(y).observe({y: seen})
 
 
 def discrete():
     """The same classes as discrete variables."""
     mu, share, s, seen = _of_two_kinds()
-    z = dt.rv("z", dist.Categorical(dt.stack([1 - share, share], KIND), over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(dt.stack([1 - share, share], KIND), dim=KIND), dims=OBS)
     y = dt.rv("y", dist.Normal(mu.sel(kind=z), s))
     return dt.Model(y).observe({y: seen})
 

@@ -34,7 +34,7 @@ def mixture():
     mu = dt.rv("mu", dist.Normal(dt.data([0.0, 5.0], dims=KIND), 1.0))
     share, s = dt.rv("share", dist.Beta(2.0, 2.0)), dt.rv("s", dist.HalfNormal(1.0))
     weights = dt.stack([1 - share, share], KIND)
-    z = dt.rv("z", dist.Categorical(weights, over=KIND), dims=OBS)
+    z = dt.rv("z", dist.Categorical(weights, dim=KIND), dims=OBS)
     y = dt.rv("y", dist.Normal(dt.named("mean", mu.sel(kind=z) + x), s))
     model = dt.Model(y, data={x: [0.1, 0.2, 0.3, 0.4]}, backend="python").observe({y: SEEN})
     return model, z
@@ -146,7 +146,7 @@ def chains():
     stay = dt.rv("stay", dist.Beta(1.0, 1.0), dims=KIND)
     move = dt.where(dt.arange(KIND) == dt.arange(after), stay, 1.0 - stay)
     start = dt.data([0.5, 0.5], dims=KIND)
-    state = dt.rv("state", dist.MarkovChain(start, move, over=time), dims=one)
+    state = dt.rv("state", dist.MarkovChain(start, move, dim=time), dims=one)
     value = dt.rv("value", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=state), 1.0))
     model = dt.Model(value, backend="python")
     return model.observe({value: (("one", "time"), SERIES)}, missing="drop").marginalize(state)

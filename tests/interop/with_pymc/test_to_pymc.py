@@ -38,9 +38,9 @@ def radon():
 def custom():
     """Distributions that PyMC has not, or under other parameters, with supports along dims."""
     time = dt.Dim("time", length=4)
-    p = dt.rv("p", dist.Dirichlet(dt.data([1.0, 2.0, 3.0], dims=K), over=K))
-    cuts = dt.rv("cuts", dist.ordered(dist.Normal(0.0, 2.0), over=K))
-    walk = dt.rv("walk", dist.GaussianRandomWalk(0.0, 0.5, over=time, start=dist.Normal(0, 1)))
+    p = dt.rv("p", dist.Dirichlet(dt.data([1.0, 2.0, 3.0], dims=K), dim=K))
+    cuts = dt.rv("cuts", dist.ordered(dist.Normal(0.0, 2.0), dim=K))
+    walk = dt.rv("walk", dist.GaussianRandomWalk(0.0, 0.5, dim=time, start=dist.Normal(0, 1)))
     low = dt.rv("low", dist.Beta(2.0, 2.0))
     bounded = dt.rv("bounded", dist.truncated(dist.Normal(low, 1.0), 0.0, 3.0), dims=COUNTY)
     lower = dt.data([-np.inf, 0.0, -1.0], dims=COUNTY)
@@ -58,7 +58,7 @@ def counts():
     rate = dt.rv("rate", dist.Gamma(2.0, 1.0))
     y = dt.rv("y", dist.Binomial(10, p))
     w = dt.rv("w", dist.zero_inflated(dist.Poisson(rate), p))
-    answer = dt.rv("answer", dist.Categorical(dt.softmax(p, COUNTY), over=COUNTY), dims=K)
+    answer = dt.rv("answer", dist.Categorical(dt.softmax(p, COUNTY), dim=COUNTY), dims=K)
     model = dt.Model(y, w, answer, backend="python")
     return model.observe({y: [3, 4, 5], w: [0, 2, 1], answer: ["A", "C", "B"]})
 
@@ -121,8 +121,8 @@ def weighted_and_censored():
 
 
 def discrete():
-    p = dt.rv("p", dist.Dirichlet(dt.ones(K), over=K))
-    z = dt.rv("z", dist.Categorical(p, over=K), dims=COUNTY)
+    p = dt.rv("p", dist.Dirichlet(dt.ones(K), dim=K))
+    z = dt.rv("z", dist.Categorical(p, dim=K), dims=COUNTY)
     n = dt.rv("n", dist.Poisson(3.0), dims=COUNTY)
     y = dt.rv("y", dist.Normal(z.codes * 1.0, 1.0))
     hits = dt.rv("hits", dist.Binomial(n + 1, 0.5))
@@ -134,9 +134,9 @@ def test_steps_to_labels_that_there_are_not_are_refused():
     time, after = dt.Dim("time", length=2), COUNTY.rename("after")
     move = dt.data(np.full((3, 3), 1 / 3), dims=[COUNTY, after])
     start = dt.data([0.2, 0.3, 0.5], dims=COUNTY)
-    state = dt.rv("state", dist.MarkovChain(start, move, over=time))
+    state = dt.rv("state", dist.MarkovChain(start, move, dim=time))
     mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=COUNTY)
-    p = dt.rv("kind", dist.Categorical(start, over=COUNTY))
+    p = dt.rv("kind", dist.Categorical(start, dim=COUNTY))
     y = dt.rv("y", dist.Normal(mu.sel(county=state) + mu.sel(county=p), 1.0))
     theirs = dt.to_pymc(dt.Model(y, backend="python").observe({y: [0.5, 1.5]}))
     # which never goes there
@@ -198,7 +198,7 @@ def test_what_is_sampled_noncentred_is_so_there():
 
 
 def test_what_cannot_be_written_is_told():
-    p = dt.rv("p", dist.Dirichlet(dt.ones(K), over=K))
+    p = dt.rv("p", dist.Dirichlet(dt.ones(K), dim=K))
     both = dt.rv("both", dist.MvNormal(p, dt.eye(K)))
     seen = dt.Model(both, backend="python").observe({both: [0.1, np.nan, 0.2]}, missing="drop")
     with pytest.raises(dt.GraphError, match="'both' cannot be left out along 'k'"):
@@ -224,7 +224,7 @@ def _of_ours(bounds):
         "table": dist.Chi(1.0 + dt.exp(base)),
         "number": dist.Chi(2.5),
         "bounds": dist.truncated(dist.Normal(base, 1.0), 0.0, 9.0),
-        "mixture": dist.mixture(dt.data([0.3, 0.7], dims=bounds), parts, over=bounds),
+        "mixture": dist.mixture(dt.data([0.3, 0.7], dims=bounds), parts, dim=bounds),
     }
 
 
@@ -267,7 +267,7 @@ def test_missing_values_of_distributions_of_ours_are_inferred(kind, dims):
 def test_draws_of_distributions_of_ours_are_independent_and_of_their_parameters():
     means = dt.data([-100.0, 0.0, 100.0], dims=COUNTY)
     low = dist.truncated(dist.Normal(means, 1.0), means, np.inf)
-    p = dt.rv("p", dist.ordered(dist.Normal(0.0, 2.0), over=K), dims=COUNTY)
+    p = dt.rv("p", dist.ordered(dist.Normal(0.0, 2.0), dim=K), dims=COUNTY)
     theirs = dt.to_pymc(dt.Model(dt.rv("low", low, dims=K), p, backend="python"))
     drawn, rising = pm.draw(
         [theirs["low"], theirs["p"]], draws=30, random_seed=3, mode="FAST_COMPILE"

@@ -39,7 +39,7 @@ def test_solutions_in_batches_and_their_gradients():
     row, batch = dt.Dim("row", length=12), dt.Dim("batch")
     a = dt.tensor("a", dims=(row, row.rename("column")))
     b = dt.tensor("b", dims=(row, batch))
-    solved = dt.solve(a, b, assume_a="pos")
+    solved = dt.linalg.solve(a, b, assume_a="pos")
     f = dt.function([a, b], [solved, dt.grad(solved.sum(), b)], backend="numba")
     rng = np.random.default_rng(3)
     m = rng.normal(size=(12, 12))

@@ -20,7 +20,7 @@ def chances(seen, rate, extra=0.0):
         return count + y + extra, dt.exp(-rate * count)
 
     start = dt.zeros([dim for dim in seen.dims if dim is not TIME], dtype="float64")
-    return dt.scan(step, start, seen, over=TIME)
+    return dt.scan(step, start, seen, dim=TIME)
 
 
 def counted(y):
@@ -75,7 +75,7 @@ def test_a_series_that_counts_its_own_values_goes_no_step_forward(loops, dims, r
         p = dt.exp((1 + shocks) * dt.log(a) + avoided * dt.log(b))
         return dist.Bernoulli(p), lambda y: (shocks + y, avoided + 1 - y)
 
-    series = dt.rv("y", dist.Series(step, (0.0, 0.0), over=TIME, a=a, b=b), dims=dims)
+    series = dt.rv("y", dist.Series(step, (0.0, 0.0), dim=TIME, a=a, b=b), dims=dims)
     seen = (("dog", "time"), y) if dims else y[0]
     density = dt.Model(series).observe({series: seen}).log_density()
     # the derivative adds up over the steps of all dogs

@@ -275,7 +275,7 @@ def test_numbers_and_steps_call_no_vectors(name):
         lambda state, v: by_dims.get(name, getattr(dt, name, None))(state) * v + 1.5,
         init=start,
         xs=xs,
-        over=time,
+        dim=time,
     )
     f = dt.function([start, xs], last, backend="numba")
     assert not re.search(rf"dimtensor\.{name}\.v\d", f.assembly)
@@ -333,7 +333,7 @@ def test_steps_that_are_written_in_vectors(monkeypatch, length):
     def step(s, v):
         return 0.1 * (dt.erf(s) * v + dt.gammaln(s * s + 1.5) + dt.sin(s) + (s * s + 0.1) ** v)
 
-    f = dt.function([start, xs], dt.reduce(step, start, xs, over=time), backend="numba")
+    f = dt.function([start, xs], dt.reduce(step, start, xs, dim=time), backend="numba")
     expected, given = rng.random(length), rng.random(5)
     found = f(expected, given)
     for v in given:

@@ -211,7 +211,7 @@ def test_functions_of_very_many_blocks_are_hardly_optimised_and_right(monkeypatc
     monkeypatch.setattr(machine, "_optimise", lambda *given: optimised.append(given))
     step, kind = dt.Dim("step", length=7), dt.Dim("kind", length=3)
     x, start = dt.tensor("x", dims=step), dt.tensor("start", dims=kind)
-    last = dt.reduce(lambda s, e: dt.exp(-e) * s + e, start, x, over=step)
+    last = dt.reduce(lambda s, e: dt.exp(-e) * s + e, start, x, dim=step)
     f = dt.function([x, start], [last, dt.grad(last.sum(), start)], backend="numba")
     given, state = rng.normal(size=7), rng.normal(size=3)
     expected = state

@@ -82,7 +82,7 @@ def test_steps_of_a_loop(texts):
     def update(s, each):
         return dt.tanh(s * C + each) - s * s * 0.1
 
-    last = dt.reduce(update, X, e, over=step)
+    last = dt.reduce(update, X, e, dim=step)
     f = dt.function([X, C, e], [last, dt.grad(last, C)], backend="numba")
     values = np.linspace(-1.0, 1.0, 9)
 

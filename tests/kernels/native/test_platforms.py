@@ -94,7 +94,7 @@ def pages_are_large():
 def test_large_temporaries_are_given_few_pages():
     t = dt.Dim("t")
     x = dt.tensor("x", dims=t)
-    last = dt.reduce(lambda state, x: dt.sin(state) + x, 0.0, x, over=t)
+    last = dt.reduce(lambda state, x: dt.sin(state) + x, 0.0, x, dim=t)
     f = dt.function([x], [last, dt.grad(last, x).sum()]).positional
     n = 6_000_000  # glibc keeps no blocks of that size
     given = np.zeros(n)

@@ -20,7 +20,7 @@ def squares():
     t = dt.Dim("t")
     x = dt.tensor("x", dims=t)
     # the total of all has to be known before a result, which is in another order
-    parts = dt.cumulate(lambda s, e: 0.5 * s + e, 0.0, x, over=t)
+    parts = dt.cumulate(lambda s, e: 0.5 * s + e, 0.0, x, dim=t)
     share = parts.isel(t=slice(None, None, -1)) / dt.sqrt((parts**2).sum())
     return dt.function([x], [share], backend="numba").positional
 

@@ -105,7 +105,7 @@ def test_what_is_made_of_reshaped_products():
     row, gate, unit, k = dt.Dim("row"), dt.Dim("gate"), dt.Dim("unit"), dt.Dim("k")
     x, w = dt.tensor("x", dims=[row, k]), dt.tensor("w", dims=[gate, unit, k])
     b = dt.tensor("b", dims=[gate, unit])
-    total = dt.tanh(dt.dot(x, w, dims=k) + b).sum(row) + (x.sum(k) ** 2).sum()
+    total = dt.tanh(dt.dot(x, w, dim=k) + b).sum(row) + (x.sum(k) ** 2).sum()
     f = dt.function([x, w, b], [total, *dt.grad(total.sum(), [x, w, b])], backend="numba")
     values = [rng.normal(size=shape) for shape in ((70, 3), (2, 40, 3), (2, 40))]
     axes = [("row", "k"), ("gate", "unit", "k"), ("gate", "unit")]

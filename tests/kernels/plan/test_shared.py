@@ -36,7 +36,7 @@ def test_a_recurrence_runs_forward_once():
         following = dt.tanh(A * level + x * B) + level * B
         return following, following * A
 
-    _, levels = dt.scan(step, 0.1, X, over=OBS)
+    _, levels = dt.scan(step, 0.1, X, dim=OBS)
     value = (levels**2).sum()
     f = dt.function([X, A, B], [value, *dt.grad(value, [A, B])], backend="numba")
     assert f.source.count("tanh(") == 1  # the step of the derivative has the state's

@@ -144,8 +144,8 @@ def process(n, group):
     apart = (at - at.rename_dim(point)) / scale
     covariance = amplitude * amplitude.rename_dim(point) * dt.exp(-0.5 * apart**2)
     covariance = covariance + NOISE**2 * dt.eye(point)
-    factor = dt.cholesky(covariance, dims=(point, point.rename()))
-    solved = dt.solve_triangular(factor, seen, dims=(point, point.rename()))
+    factor = dt.linalg.cholesky(covariance, dims=(point, point.rename()))
+    solved = dt.linalg.solve_triangular(factor, seen, dims=(point, point.rename()))
     total = -0.5 * (solved**2).sum() - dt.log(dt.diagonal(factor)).sum()
     return [amplitude, scale], total, covariance
 
@@ -204,7 +204,7 @@ def test_what_else_is_read_is_computed(also):
     extra = {
         "result": lambda: covariance,
         "sum": lambda: covariance.sum(),
-        "solved": lambda: dt.dot(covariance, dt.ones(point.rename()), dims=point.rename()),
+        "solved": lambda: dt.dot(covariance, dt.ones(point.rename()), dim=point.rename()),
         "slope": lambda: dt.grad(total, covariance),
     }[also]()
     outputs = [extra, total, *dt.grad(total + dt.sin(extra).sum(), inputs)]

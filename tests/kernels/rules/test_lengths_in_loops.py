@@ -28,7 +28,7 @@ def traced():
     def step(a, now):
         return dt.sin(a) + now, a
 
-    a, before = dt.scan(step, 0.3, x, over=time, checkpoint=dt.levels(3))
+    a, before = dt.scan(step, 0.3, x, dim=time, checkpoint=dt.levels(3))
     return [x], a + (before**2).sum()
 
 

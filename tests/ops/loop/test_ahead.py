@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
 def _garch(w, a, b, m, y):
     square = (y - m) ** 2
-    _, h = dt.scan(lambda h, e: (w + a * e + b * h, h), 1.0, square, over=time)
+    _, h = dt.scan(lambda h, e: (w + a * e + b * h, h), 1.0, square, dim=time)
     return (dt.log(h) + square / h).sum()
 
 
@@ -55,7 +55,7 @@ def _damped(a, c, start, y):
         after = (u + 0.1 * v, v - a * dt.sin(u) + c * e)
         return after, after[0]
 
-    (_, last), path = dt.scan(step, (start, 0.0), y, over=time)
+    (_, last), path = dt.scan(step, (start, 0.0), y, dim=time)
     return (path**2).sum() + last
 
 
@@ -70,7 +70,7 @@ def _jax_damped(a, c, start, y):
 
 
 def _last(a, start, y):
-    return dt.reduce(lambda x, e: dt.tanh(a * x + e), start, y, over=time)
+    return dt.reduce(lambda x, e: dt.tanh(a * x + e), start, y, dim=time)
 
 
 def _jax_last(a, start, y):
@@ -78,7 +78,7 @@ def _jax_last(a, start, y):
 
 
 def _backwards(a, b, y):
-    _, path = dt.scan(lambda x, e: (a * x + e, x * x + b), b, y, over=time, reverse=True)
+    _, path = dt.scan(lambda x, e: (a * x + e, x * x + b), b, y, dim=time, reverse=True)
     return dt.exp(-path).sum()
 
 
@@ -93,7 +93,7 @@ def _chosen(a, b, y):
     def step(x, e):
         return dt.where(e > 0.0, c * x + e, x * dt.sqrt(dt.maximum(e, 0.0)) + a)
 
-    return (dt.cumulate(step, b, y, over=time) * c).sum()
+    return (dt.cumulate(step, b, y, dim=time) * c).sum()
 
 
 def _jax_chosen(a, b, y):
@@ -115,7 +115,7 @@ def _counted(a, y):
         x = a * x + e / (k + 1)
         return (x, k + 1), x
 
-    return dt.scan(step, (0.0, 0), y, over=time)[1].sum()
+    return dt.scan(step, (0.0, 0), y, dim=time)[1].sum()
 
 
 def _jax_counted(a, y):
@@ -221,7 +221,7 @@ def _polynomial(n):
             x = x * p + 0.1 * e
         return x
 
-    loss = dt.cumulate(step, 0.5, y, over=time).sum()
+    loss = dt.cumulate(step, 0.5, y, dim=time).sum()
     return dt.function([*numbers, y], dt.grad(loss, numbers), backend="numba")
 
 
@@ -235,7 +235,7 @@ def test_more_than_eight_tangents_go_back(n, loops):
 def test_shocks_of_each_step_go_back():
     """The derivative by a series needs the way back, and that by a number comes along with it."""
     a, y = dt.scalar("a"), dt.tensor("y", dims=time)
-    loss = (dt.cumulate(lambda x, e: dt.tanh(a * x + e), 0.0, y, over=time) ** 2).sum()
+    loss = (dt.cumulate(lambda x, e: dt.tanh(a * x + e), 0.0, y, dim=time) ** 2).sum()
     f = dt.function([a, y], dt.grad(loss, [a, y]), backend="numba")
     series = np.random.default_rng(3).normal(size=9)
 
@@ -255,7 +255,7 @@ def test_shocks_of_each_step_go_back():
 def test_gradients_of_the_last_steps():
     """Tangents would bring along what the first steps did."""
     a, b, y = dt.scalar("a"), dt.scalar("b"), dt.tensor("y", dims=time)
-    loss = dt.reduce(lambda x, e: dt.tanh(a * x + e), b, y, over=time, truncate=2)
+    loss = dt.reduce(lambda x, e: dt.tanh(a * x + e), b, y, dim=time, truncate=2)
     f = dt.function([a, b, y], dt.grad(loss, [a, b]), backend="python")
     series = np.random.default_rng(3).normal(size=5)
     before = 0.3
@@ -313,7 +313,7 @@ def test_what_is_computed_of_a_number_has_a_gradient_of_its_own():
 def test_steps_that_are_not_used_have_no_influence(backend):
     """States overflow after the elements that are used, and so do their tangents."""
     a, y = dt.scalar("a"), dt.tensor("y", dims=time)
-    path = dt.cumulate(lambda x, e: a * x * x * x + 1.0 / (x - e), 2.0, y, over=time)
+    path = dt.cumulate(lambda x, e: a * x * x * x + 1.0 / (x - e), 2.0, y, dim=time)
     f = dt.function([a, y], [dt.grad(path.isel({time: slice(0, 2)}).sum(), a)], backend=backend)
 
     def oracle(a):
@@ -329,7 +329,7 @@ def test_steps_that_are_not_used_have_no_influence(backend):
 def test_a_state_that_begins_again_forgets(backend):
     """What was infinite before a step that does not use it has no influence after it."""
     a, y = dt.scalar("a"), dt.tensor("y", dims=time)
-    path = dt.cumulate(lambda x, e: dt.where(e > 0.0, a * e, a / x + e), 0.0, y, over=time)
+    path = dt.cumulate(lambda x, e: dt.where(e > 0.0, a * e, a / x + e), 0.0, y, dim=time)
     f = dt.function([a, y], [dt.grad(path.isel({time: slice(1, None)}).sum(), a)], backend=backend)
 
     def oracle(a):
@@ -344,7 +344,7 @@ def test_a_state_that_begins_again_forgets(backend):
 def test_what_is_not_finite_comes_out(backend):
     """An infinite number makes the derivatives infinite or NaN that are so in JAX."""
     a, b, y = dt.scalar("a"), dt.scalar("b"), dt.tensor("y", dims=time)
-    loss = dt.cumulate(lambda x, e: a * x + b * e, 1.0, y, over=time).sum()
+    loss = dt.cumulate(lambda x, e: a * x + b * e, 1.0, y, dim=time).sum()
     f = dt.function([a, b, y], dt.grad(loss, [a, b]), backend=backend)
 
     def oracle(a, b, y):
@@ -364,7 +364,7 @@ def test_what_is_not_finite_comes_out(backend):
 def test_tangents_are_summed_where_they_are_computed():
     """A derivative that is a quotient is not computed again after the loop, of arrays as long."""
     a, b, y = dt.scalar("a"), dt.scalar("b"), dt.tensor("y", dims=time)
-    path = dt.cumulate(lambda x, e: x / (a + x * x) + b * e, 0.5, y, over=time)
+    path = dt.cumulate(lambda x, e: x / (a + x * x) + b * e, 0.5, y, dim=time)
     f = dt.function([a, b, y], dt.grad(((path - y) ** 2).sum(), [a, b]), backend="numba")
     series = np.random.default_rng(3).normal(size=9)
 
@@ -388,7 +388,7 @@ def test_a_loop_in_a_step():
     def step(x, e):
         return dt.fori_loop(0, 3, lambda _, x: a * x + e, x)
 
-    loss = (dt.cumulate(step, 0.3, y, over=time) ** 2).sum()
+    loss = (dt.cumulate(step, 0.3, y, dim=time) ** 2).sum()
     f = dt.function([a, y], [dt.grad(loss, a)], backend="python")
     series = np.random.default_rng(3).normal(size=5)
 
@@ -407,7 +407,7 @@ def test_more_dims_go_back():
     """A state that gets a dim is no number any more."""
     chain = dt.Dim("chain", length=2)
     a, y = dt.scalar("a"), dt.tensor("y", dims=time)
-    gradient = dt.grad((dt.cumulate(lambda x, e: a * x + e, 0.1, y, over=time) ** 2).sum(), a)
+    gradient = dt.grad((dt.cumulate(lambda x, e: a * x + e, 0.1, y, dim=time) ** 2).sum(), a)
     f = dt.function([a, y], [gradient], backend="python")
     wide = dt.tensor("wide", dims=chain)
     g = dt.function([wide, y], [dt.substitute(gradient, {a: wide})], backend="python")
@@ -421,7 +421,7 @@ def test_a_program_has_the_loops_that_suit_its_backend(backend, back):
     """Four tangents are too many for JAX: there is a loop back."""
     x = dt.tensor("x", dims=dt.Dim("time", length=9))
     a, b, c, d = numbers = [dt.scalar(name) for name in "abcd"]
-    path = dt.cumulate(lambda s, e: a + b * s + c * s * s + d * e, 0.1, x, over="time")
+    path = dt.cumulate(lambda s, e: a + b * s + c * s * s + d * e, 0.1, x, dim="time")
     gradient = dt.grad((path**2).sum(), numbers)
     assert _loops_back(backend, [x, *numbers], gradient) == back
 

@@ -303,7 +303,7 @@ def test_checkpoints_on_jax(checkpoint, known):
     """The steps are s -> sin(a s) + x; the derivative by a is taken along."""
     time = dt.Dim("time", length=8) if known else dt.Dim("time")
     q, xs = dt.scalar("q"), dt.tensor("xs", dims=time)
-    last = dt.reduce(lambda s, x: dt.sin(s * q) + x, q * 1.0, xs, over=time, checkpoint=checkpoint)
+    last = dt.reduce(lambda s, x: dt.sin(s * q) + x, q * 1.0, xs, dim=time, checkpoint=checkpoint)
     values, rate = np.linspace(0.1, 1.0, 8), 0.7
     state, slope = rate, 1.0
     for value in values:

@@ -39,7 +39,7 @@ def growth():
     """A function of states, and of both derivatives."""
     t = dt.Dim("t")
     x, rate = dt.tensor("x", dims=t), dt.scalar("rate")
-    states = dt.cumulate(lambda s, e: stopping(s, e, rate), 0.5, x, over=t)
+    states = dt.cumulate(lambda s, e: stopping(s, e, rate), 0.5, x, dim=t)
     total = (states**2).sum()
     outputs = [states, *dt.grad(total, [x, rate])]
     return dt.function([x, rate], outputs, backend="numba")
@@ -72,7 +72,7 @@ def test_no_loop_is_run_again(f):
 def test_derivatives_that_are_asked_for_apart_keep_them_too():
     t = dt.Dim("t")
     x, rate = dt.tensor("x", dims=t), dt.scalar("rate")
-    last = dt.scan(lambda s, e: (stopping(s, e, rate), s), 0.5, x, over=t)[0]
+    last = dt.scan(lambda s, e: (stopping(s, e, rate), s), 0.5, x, dim=t)[0]
     outputs = [dt.grad(last**2, x), dt.grad(last**3, rate)]
     f = dt.function([x, rate], outputs, backend="numba")
     given = np.random.default_rng(1).uniform(0.05, 0.9, 20)
@@ -111,7 +111,7 @@ def test_arrays_are_kept_where_their_lengths_are_known_and_small(width):
         )
 
     # all elements are the same: what stops them does not mix them
-    last = dt.scan(lambda s, e: (step(s, e), s), 0.5 * dt.ones(k), x, over=t)[0]
+    last = dt.scan(lambda s, e: (step(s, e), s), 0.5 * dt.ones(k), x, dim=t)[0]
     total = (shares * last).sum()
     f = dt.function([x, rate], [total, *dt.grad(total, [x, rate])], backend="numba")
     given = np.random.default_rng(width).uniform(0.05, 0.9, 50)
@@ -159,10 +159,10 @@ def test_several_loops_in_a_step_are_told_apart(kind):
     step = SEVERAL[kind]
 
     def row(s, elements):
-        within = dt.cumulate(lambda s, e: step(0.3 * s + e, rate, stopped), s, elements, over=t)
+        within = dt.cumulate(lambda s, e: step(0.3 * s + e, rate, stopped), s, elements, dim=t)
         return 0.4 * s + 0.1 * within.sum()
 
-    total = (dt.cumulate(row, 0.5, x, over=u) ** 2).sum()
+    total = (dt.cumulate(row, 0.5, x, dim=u) ** 2).sum()
     f = dt.function([x, rate], [total, *dt.grad(total, [x, rate])], backend="numba")
 
     def value(x, rate):

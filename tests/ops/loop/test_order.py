@@ -167,7 +167,7 @@ def test_a_product_and_the_state_that_it_is_added_to_are_rounded_once():
     """The product is there before the state."""
     state, time = dt.scalar("state"), dt.Dim("time")
     c, e = dt.scalar("c"), dt.tensor("e", dims=time)
-    last = dt.reduce(lambda s, e: dt.minimum(s, 5.0) + c * e, state, e, over=time)
+    last = dt.reduce(lambda s, e: dt.minimum(s, 5.0) + c * e, state, e, dim=time)
     f = dt.function([state, c, e], last, backend="numba")
     factor = 1.0 + 2.0**-30
     # its square is 1 + 2**-29 + 2**-60, which has no last term where it is rounded

@@ -26,7 +26,7 @@ def arK(data: Mapping[str, Any]) -> Model:
         mu = alpha + (beta * past).sum(lag)
         return dt.push(past, y, lag), normal(y, mu, sigma)
 
-    _, terms = dt.scan(step, first, y, over=time)
+    _, terms = dt.scan(step, first, y, dim=time)
     prior = normal(alpha, 0.0, 10.0) + normal(beta, 0.0, 10.0).sum() + cauchy(sigma, 0.0, 2.5)
     return Model(prior + terms.sum(), [alpha, beta, sigma])
 
@@ -47,6 +47,6 @@ def hmm_example(data: Mapping[str, Any]) -> Model:
         reached = dt.logsumexp(gamma.rename_dim(state, origin) + log_theta, origin)
         return reached + normal(y, mu, 1.0)
 
-    last = dt.reduce(step, normal(data["y"][0], mu, 1.0), y, over=time)
+    last = dt.reduce(step, normal(data["y"][0], mu, 1.0), y, dim=time)
     logp = normal(mu, location, 1.0).sum() + dt.logsumexp(last, state)
     return Model(logp, [theta1, theta2, mu])

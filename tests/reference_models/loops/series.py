@@ -51,19 +51,19 @@ def kalman(rng: np.random.Generator, n: int = 30) -> Problem:
 
     def step(past, y):
         mean, covariance = past
-        seen = dt.dot(covariance, observed.rename_dim(state, other), dims=other)
-        scale = dt.dot(observed, seen, dims=state) + noise
-        error = y - dt.dot(observed, mean, dims=state)
+        seen = dt.dot(covariance, observed.rename_dim(state, other), dim=other)
+        scale = dt.dot(observed, seen, dim=state) + noise
+        error = y - dt.dot(observed, mean, dim=state)
         gain = seen / scale
         mean = mean + gain * error
         covariance = covariance - gain * seen.rename_dim(state, other)
-        mean = dt.dot(transition, mean.rename_dim(state, other), dims=other)
-        moved = dt.dot(transition, turned(covariance), dims=other)
-        covariance = dt.dot(moved, turned(transition), dims=third)
+        mean = dt.dot(transition, mean.rename_dim(state, other), dim=other)
+        moved = dt.dot(transition, turned(covariance), dim=other)
+        covariance = dt.dot(moved, turned(transition), dim=third)
         covariance = covariance + dt.eye(state, other) * variance
         return (mean, covariance), -0.5 * (dt.log(scale) + error**2 / scale + LOG_2PI)
 
-    _, terms = dt.scan(step, (mean, covariance), y, over=time)
+    _, terms = dt.scan(step, (mean, covariance), y, dim=time)
     start = np.array([[0.9, 0.3, 0, 0], [-0.2, 0.8, 0, 0.1], [0, 0, 0.7, 0.2], [0.1, 0, -0.3, 0.6]])
     arguments = [
         rng.normal(size=n), start + 0.02 * rng.normal(size=(4, 4)), rng.normal(size=4),
@@ -134,7 +134,7 @@ def arma(rng: np.random.Generator, n: int = 50) -> Problem:
         error = now - mu - phi * (before - mu) - theta * error
         return error, -0.5 * (error / sigma) ** 2 - dt.log(sigma) - 0.5 * LOG_2PI
 
-    _, terms = dt.scan(step, 0.0, (y, dt.lag(y, time, fill_value=mu)), over=time)
+    _, terms = dt.scan(step, 0.0, (y, y.shift({time: 1}, fill_value=mu)), dim=time)
     arguments = [rng.normal(size=n), *(np.array(v) for v in (0.2, 0.6, -0.3, 0.8))]
     inputs = {y: ("time",), mu: (), phi: (), theta: (), sigma: ()}
     return Problem(inputs, terms.sum(), arma_by_hand, arma_for_jax, arguments)
@@ -169,7 +169,7 @@ def garch(rng: np.random.Generator, n: int = 50) -> Problem:
         term = -0.5 * (dt.log(variance) + square / variance + LOG_2PI)
         return omega + alpha * square + beta * variance, term
 
-    _, terms = dt.scan(step, first, y, over=time)
+    _, terms = dt.scan(step, first, y, dim=time)
     arguments = [rng.normal(size=n), *(np.array(v) for v in (0.9, 0.1, 0.2, 0.15, 0.7))]
     inputs = {y: ("time",), first: (), mu: (), omega: (), alpha: (), beta: ()}
     return Problem(inputs, terms.sum(), garch_by_hand, garch_for_jax, arguments)
@@ -209,14 +209,14 @@ def lstm(rng: np.random.Generator, n: int = 12) -> Problem:
 
     def step(past, x):
         h, c = past
-        pre = dt.dot(from_x, x, dims=feature) + bias
-        pre = pre + dt.dot(from_h, h.rename_dim(unit, source), dims=source)
+        pre = dt.dot(from_x, x, dim=feature) + bias
+        pre = pre + dt.dot(from_h, h.rename_dim(unit, source), dim=source)
         admit, keep, show = (dt.sigmoid(pre.sel(gate=name)) for name in GATES[:3])
         c = keep * c + admit * dt.tanh(pre.sel(gate="candidate"))
         h = show * dt.tanh(c)
         return (h, c), h
 
-    (h, _), hs = dt.scan(step, (dt.zeros(unit), dt.zeros(unit)), x, over=time)
+    (h, _), hs = dt.scan(step, (dt.zeros(unit), dt.zeros(unit)), x, dim=time)
     arguments = [rng.normal(size=s) for s in ((n, 2), (4, 3, 2), (4, 3, 3), (4, 3))]
     value = (h**2).sum() + hs.mean()
     inputs = {
@@ -266,10 +266,10 @@ def hidden_markov(rng: np.random.Generator, n: int = 8) -> Problem:
         """`weight`: the probabilities of the states, given what was observed before."""
         seen = weight * dt.exp(-0.5 * (y - location) ** 2) / np.sqrt(2 * np.pi)
         total = seen.sum(state)
-        reached = dt.dot((seen / total).rename_dim(state, origin), transition, dims=origin)
+        reached = dt.dot((seen / total).rename_dim(state, origin), transition, dim=origin)
         return reached, dt.log(total)
 
-    _, terms = dt.scan(step, start, y, over=time)
+    _, terms = dt.scan(step, start, y, dim=time)
     arguments = [
         rng.normal(size=n), rng.dirichlet(np.ones(3)), np.array([-1.0, 0.5, 2.0]),
         rng.dirichlet(np.ones(3), size=3),

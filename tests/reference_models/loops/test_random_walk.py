@@ -136,7 +136,7 @@ def test_a_walk_over_named_dims_takes_its_noise():
     time = dt.Dim("time", coords=range(2001, 2011))
     noise = dt.tensor("noise", dims=time)
     drift, scale = dt.scalar("drift"), dt.scalar("scale")
-    path = dt.cumulate(lambda x, noise: x + drift + scale * noise, 0.0, noise, over=time)
+    path = dt.cumulate(lambda x, noise: x + drift + scale * noise, 0.0, noise, dim=time)
     values = rng.normal(size=10)
     found = path.eval({noise: values, drift: 0.3, scale: 0.5})
     np.testing.assert_allclose(found, np.cumsum(0.3 + 0.5 * values), rtol=1e-12)

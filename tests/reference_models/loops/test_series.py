@@ -136,7 +136,7 @@ def test_tangents_of_an_input_and_of_what_depends_on_it(rng):
     time = dt.Dim("time", length=4)
     x, moved = dt.tensor("x", dims=time), dt.tensor("moved", dims=time)
     square = x**2
-    _, path = dt.scan(lambda s, e: (s / 2 + e[0], e[1] ** 3 * s), 1.0, (x, square), over=time)
+    _, path = dt.scan(lambda s, e: (s / 2 + e[0], e[1] ** 3 * s), 1.0, (x, square), dim=time)
     loss = path.sum()
     values, tangent = -rng.uniform(0.5, 2.0, size=4), rng.normal(size=4)
     change = dt.jvp(loss, [x, square], [moved, 2.0 * moved]).eval({x: values, moved: tangent})

@@ -51,7 +51,7 @@ def path_by_scan(rates, start, steps):
         y = dt.fori_loop(0, steps, lambda i, y: runge_kutta(y, h, rates), y)
         return y, y
 
-    _, path = dt.scan(step, start, None, over=later)
+    _, path = dt.scan(step, start, None, dim=later)
     return path
 
 
@@ -179,7 +179,7 @@ def test_a_fixed_point_of_a_vector():
 
     def body(state):
         x, _ = state
-        y = dt.tanh(dt.dot(a, x, dims=k).rename_dim(row, k) + b)
+        y = dt.tanh(dt.dot(a, x, dim=k).rename_dim(row, k) + b)
         return y, abs(y - x).max()
 
     x, _ = dt.while_loop(lambda state: state[1] > 1e-14, body, (dt.zeros(k), 1.0), 200)

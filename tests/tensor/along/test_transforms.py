@@ -165,7 +165,7 @@ def test_missing_values_stay_in_their_own_convolution(backend):
     row, t, lag = dt.Dim("row"), dt.Dim("t"), dt.Dim("lag")
     x, weights = dt.tensor("x", dims=[row, t]), dt.tensor("weights", dims=[row, lag])
     modes = ["full", "valid"]
-    outputs = [dt.convolve(x, weights, "t", mode=mode, weights_dim="lag") for mode in modes]
+    outputs = [dt.convolve(x, weights, ["t", "lag"], mode=mode) for mode in modes]
     values = np.array([[1.0, np.nan, 2.0, 3.0], [np.inf, 1.0, 2.0, 4.0], [1.0, 2.0, 3.0, 4.0]])
     w = np.array([[1.0, 2.0, np.nan], [1.0, 0.5, 0.0], [1.0, 0.5, 0.25]])
     results = dt.function([x, weights], outputs, backend)(
@@ -213,7 +213,7 @@ def test_labels_of_convolutions():
     # the weights of each site
     site = dt.Dim("site", length=2)
     many = dt.data((("site", "lag"), np.eye(2)), dims=[site, weights.dims[0]])
-    found = dt.convolve(x, many, "t", mode="same", weights_dim="lag").eval()
+    found = dt.convolve(x, many, ["t", "lag"], mode="same").eval()
     expected = [np.convolve([1.0, 2.0, 4.0], w)[:3] for w in np.eye(2)]
     np.testing.assert_allclose(found.transpose("site", "t"), expected)
 

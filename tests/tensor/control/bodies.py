@@ -123,9 +123,11 @@ class Loop:
             return (after, past), (states, body.traces(pool))
 
         past = dt.zeros(lags) if body.memory else None
-        sequences = [dt.lag(x, time, n, FILL) for x, n in zip(self.xs, body.lags, strict=True)]
+        sequences = [
+            x.shift({time: n}, fill_value=FILL) for x, n in zip(self.xs, body.lags, strict=True)
+        ]
         (self.last, _), (self.before, self.traces) = dt.scan(
-            step, (self.init, past), [self.clock, *sequences], over=time, reverse=body.reverse,
+            step, (self.init, past), [self.clock, *sequences], dim=time, reverse=body.reverse,
             **options,
         )  # fmt: skip
 

@@ -29,7 +29,7 @@ def prefixes(slopes, at):
 def test_prefixes_are_those_of_a_loop(length, reverse, known):
     time = dt.Dim("time", length=length if known else None)
     slope, at = dt.tensor("slope", dims=time), dt.tensor("at", dims=time)
-    found = dt.associative_scan(affine, {"slope": slope, "at": at}, over=time, reverse=reverse)
+    found = dt.associative_scan(affine, {"slope": slope, "at": at}, dim=time, reverse=reverse)
     rng = np.random.default_rng(length)
     values = rng.normal(size=(2, length))
     expected = prefixes(*values[:, :: -1 if reverse else 1])[:: -1 if reverse else 1]
@@ -42,7 +42,7 @@ def test_prefixes_are_those_of_a_loop(length, reverse, known):
 def test_gradients_and_other_dims(known, rng):
     time, k = dt.Dim("time", length=6 if known else None), dt.Dim("k", coords=["a", "b"])
     x = dt.tensor("x", dims=[time, k])
-    found = dt.associative_scan(lambda a, b: a * b, x, over="time")
+    found = dt.associative_scan(lambda a, b: a * b, x, dim="time")
     assert found.dims == x.dims
     values = rng.uniform(0.5, 1.5, size=(6, 2))
     value, slope = dt.evaluate([found, dt.grad(found.sum(), x)], {x: (("time", "k"), values)})
@@ -61,7 +61,7 @@ def test_few_steps():
         return a + b
 
     time = dt.Dim("time", length=1000)
-    dt.associative_scan(add, dt.tensor("x", dims=time), over=time)
+    dt.associative_scan(add, dt.tensor("x", dims=time), dim=time)
     assert len(calls) <= 2 * np.log2(1000)
 
 
@@ -69,6 +69,6 @@ def test_functions_that_are_none():
     time, k = dt.Dim("time", length=4), dt.Dim("k", length=2)
     x = dt.tensor("x", dims=time)
     with pytest.raises(dt.DimError, match="of another type than the elements"):
-        dt.associative_scan(lambda a, b: a + b + dt.ones(k), x, over=time)
+        dt.associative_scan(lambda a, b: a + b + dt.ones(k), x, dim=time)
     with pytest.raises(dt.InputError, match="another structure"):
-        dt.associative_scan(lambda a, b: (a, b), x, over=time)
+        dt.associative_scan(lambda a, b: (a, b), x, dim=time)

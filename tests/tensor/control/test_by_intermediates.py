@@ -30,11 +30,11 @@ def given(what: str, length: int | None, at: dt.Dim) -> tuple[dt.DimTensor, dt.D
 def of_loop(role: str, y: dt.DimTensor, c: dt.Dim) -> dt.DimTensor:
     day = dt.Dim("day", length=STEPS)
     if role == "captured":
-        s = dt.reduce(lambda s, _: 0.5 * s + y, dt.zeros_like(y), over=day)
+        s = dt.reduce(lambda s, _: 0.5 * s + y, dt.zeros_like(y), dim=day)
     elif role == "carried":
-        s = dt.reduce(lambda s, _: 0.5 * s, y, over=day)
+        s = dt.reduce(lambda s, _: 0.5 * s, y, dim=day)
     else:
-        s = dt.reduce(lambda s, e: 0.5 * s + e, 0.0, y, over=c)
+        s = dt.reduce(lambda s, e: 0.5 * s + e, 0.0, y, dim=c)
     return -(s**2).sum()
 
 
@@ -68,7 +68,7 @@ def test_gradients_by_what_a_loop_takes(role, backend):
 def test_second_derivatives_by_a_slice_that_a_loop_captures(backend):
     c, day = dt.Dim("c", length=9), dt.Dim("day", length=STEPS)
     x, y = given("slice", 9, c)
-    s = dt.reduce(lambda s, _: s * y, dt.ones_like(y), over=day)  # its cube
+    s = dt.reduce(lambda s, _: s * y, dt.ones_like(y), dim=day)  # its cube
     second = dt.grad(dt.grad(s.sum(), y).sum(), y)
     values = np.linspace(-0.5, 0.7, 18)
     found = dt.function([x], second, backend=backend)(values)
@@ -95,7 +95,7 @@ def test_gradients_by_what_is_checked_before_a_loop(what):
         y, at = dt.check(x > 0.0, "positive", 2.0 * x), 2.0 * values
     elif what == "loop":
         safe = dt.check(x > 0.0, "positive", x)
-        y, at = dt.reduce(lambda s, _: s + safe, x, over=day), (STEPS + 1) * values
+        y, at = dt.reduce(lambda s, _: s + safe, x, dim=day), (STEPS + 1) * values
     else:  # an integration checks that it comes to its end
         times = dt.data([0.0, 0.3], dims=dt.Dim("time"))
         y = dt.ode(lambda t, s: -s, x, times, method="dopri5", rtol=1e-12, atol=1e-12)

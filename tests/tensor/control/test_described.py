@@ -39,7 +39,7 @@ def garch(name, length, weight=0.5):
         h = 0.1 + weight * h + a * dt.check((y - mu) < 100.0, "errors are small", (y - mu) ** 2)
         return h, -0.5 * (dt.log(h) + (y - mu) ** 2 / h)
 
-    logp = dt.scan(step, 1.0, y, over=time)[1].sum()
+    logp = dt.scan(step, 1.0, y, dim=time)[1].sum()
     return [y, mu, a], [logp, dt.grad(logp, a)]
 
 

@@ -97,7 +97,7 @@ def test_branches_in_a_loop(backend, rng):
     def step(h, y):
         return dt.if_else(y > 0, lambda: h * 0.5 + y * s, lambda: h), None
 
-    last = dt.scan(step, 1.0, y, over=time)[0]
+    last = dt.scan(step, 1.0, y, dim=time)[0]
     values = rng.normal(size=6)
     found = dt.function([y, s], [last, dt.grad(last, s)], backend=backend)(values, 2.0)
     h, slope = 1.0, 0.0

@@ -68,7 +68,7 @@ def test_loops_in_steps_are_cut_into_segments(most, how):
         return dt.while_loop(lambda s: s[0] < end, after, state, most, **options.get(how, {}))
 
     inputs = [rate, ends]
-    path = dt.scan(lambda s, end: (step(s, end), step(s, end)[1]), (0, 2.0), ends, over=over)[1]
+    path = dt.scan(lambda s, end: (step(s, end), step(s, end)[1]), (0, 2.0), ends, dim=over)[1]
     results = [path.sum(), dt.grad(path.sum(), rate)]
     values = [np.array(1.01), np.array([7.0, 20.0, 90.0])]
     steps = values[1]

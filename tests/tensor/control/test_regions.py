@@ -17,7 +17,7 @@ X, A = dt.tensor("x", dims=TIME), dt.scalar("a")
 
 
 def loop():
-    return dt.scan(lambda s, x: (s * A + x, s), 0.0, X, over=TIME)[0].node
+    return dt.scan(lambda s, x: (s * A + x, s), 0.0, X, dim=TIME)[0].node
 
 
 def branch():
@@ -96,7 +96,7 @@ def test_what_loops_capture():
     def step(s, x):
         return s + 2.0 * outside * dt.sqrt(A) + dt.check(A > 0, "positive", A), None
 
-    node = dt.scan(step, 0.0, X, over=TIME)[0].node
+    node = dt.scan(step, 0.0, X, dim=TIME)[0].node
     captured = node.inputs[2:]
     assert outside.node not in captured
     assert {x.kind for x in captured} == {"elemwise", "input"}

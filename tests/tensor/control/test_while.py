@@ -128,7 +128,7 @@ def test_conditions_of_array_states_that_no_step_changes(place):
     loops = {
         "alone": lambda: steps(0),
         "in a branch": lambda: dt.if_else(x < 0, lambda: 0, lambda: steps(0)),
-        "in a loop": lambda: dt.reduce(lambda s, _: steps(s - 3), 3, dt.arange(two), over=two),
+        "in a loop": lambda: dt.reduce(lambda s, _: steps(s - 3), 3, dt.arange(two), dim=two),
     }
     f = dt.function([v, x], loops[place](), backend="numba")
     values = np.append(np.full(39, 100.0), 2.0)

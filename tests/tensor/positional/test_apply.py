@@ -42,7 +42,7 @@ def softmax_rows(matrix):
 
 def test_core_dims_are_the_axes_in_the_order_given(values):
     for order in (["k", "time"], ["time", "k"]):
-        out = dt.apply(softmax_rows, x, core_dims=[order], out_dims=order)
+        out = dt.apply(softmax_rows, x, input_core_dims=[order], output_core_dims=order)
         result = out.eval({x: values.transpose("time", "group", "k")})
         for group in "uv":
             matrix = values.sel(group=group).transpose(*order).values
@@ -58,7 +58,7 @@ def test_several_inputs_and_outputs_are_batched_by_name(backend, rng):
     def moments(p, q):
         return [pt.dot(p, q), pt.cumsum(p) * q, q[0]]
 
-    outputs = dt.apply(moments, a, b, core_dims=["k", "k"], out_dims=[(), "k", ()])
+    outputs = dt.apply(moments, a, b, input_core_dims=["k", "k"], output_core_dims=[(), "k", ()])
     assert [set(o.dims) for o in outputs] == [{GROUP, TIME}, {GROUP, TIME, K}, {GROUP, TIME}]
     one = xr.DataArray(rng.normal(size=(2, 4)), dims=["group", "k"])
     two = xr.DataArray(rng.normal(size=(3, 4)), dims=["time", "k"])
@@ -75,12 +75,14 @@ def test_several_inputs_and_outputs_are_batched_by_name(backend, rng):
 
 
 def test_an_op_or_a_partial_is_a_function(values):
-    gram = dt.dot(y, y.rename_dim("time"), dims="k")
+    gram = dt.dot(y, y.rename_dim("time"), dim="k")
     given = {y: values[0]}
     expected = np.linalg.inv(values.values[0].T @ values.values[0])
     solve_for_identity = functools.partial(pt.linalg.solve, b=pt.eye(3))
     for function in (pt.linalg.MatrixInverse(), pt.linalg.inv, solve_for_identity):
-        found = dt.apply(function, gram, core_dims=[["time", "time'"]], out_dims=["time'", "time"])
+        found = dt.apply(
+            function, gram, input_core_dims=[["time", "time'"]], output_core_dims=["time'", "time"]
+        )
         np.testing.assert_allclose(found.eval(given).values, expected)
 
 
@@ -91,7 +93,7 @@ def test_without_core_dims_the_function_sees_scalars(values):
 
 def test_new_dims_and_numbers_of_other_dtypes(values):
     rank = dt.Dim("rank", coords=["first", "second"])
-    out = dt.apply(lambda v: pt.argsort(v)[:2], y, core_dims=["k"], out_dims=rank)
+    out = dt.apply(lambda v: pt.argsort(v)[:2], y, input_core_dims=["k"], output_core_dims=rank)
     assert (out.dtype, out.sizes) == ("int64", {"rank": 2, "time": 3})
     found = out.eval({y: values[0]})
     assert found["rank"].values.tolist() == ["first", "second"]
@@ -101,7 +103,7 @@ def test_new_dims_and_numbers_of_other_dtypes(values):
 
 def test_an_anonymous_dim_has_the_length_of_the_output(values):
     new = dt.Dim()
-    out = dt.apply(lambda v: v[1:], y, core_dims=["k"], out_dims=[new])
+    out = dt.apply(lambda v: v[1:], y, input_core_dims=["k"], output_core_dims=[new])
     assert set(out.dims) == {TIME, new}
     assert (new.length, out.sizes[new.short]) == (None, 3)
     assert sorted(out.eval({y: values[0]}).shape) == [3, 3]
@@ -115,7 +117,7 @@ def test_an_output_that_ignores_an_input_is_repeated_along_its_dims(values):
     np.testing.assert_array_equal(first.transpose("group", "time"), [[2.0] * 3, [3.0] * 3])
     np.testing.assert_array_equal(second.transpose("group", "time"), [[2.0, 3.0, 4.0]] * 2)
     np.testing.assert_array_equal(third.transpose("group", "time"), [[3.0] * 3] * 2)
-    shape = dt.apply(lambda p, q: p.shape[0] + q, x, b, core_dims=["k", None])
+    shape = dt.apply(lambda p, q: p.shape[0] + q, x, b, input_core_dims=["k", None])
     result = dt.function([x, b], shape, backend="python")(values, np.zeros(3))
     assert set(result.dims) == {"group", "time"}
     assert (result == 4).all()
@@ -127,8 +129,8 @@ def test_an_output_that_ignores_an_input_is_repeated_along_its_dims(values):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_lengths_that_come_with_the_data_are_checked_when_it_comes(backend, rng):
     new = dt.Dim("new")
-    turned = dt.apply(lambda v: v[::-1], late, core_dims=["late"], out_dims="late")
-    steps = dt.apply(pt.diff, late, core_dims=["late"], out_dims=new)
+    turned = dt.apply(lambda v: v[::-1], late, input_core_dims=["late"], output_core_dims="late")
+    steps = dt.apply(pt.diff, late, input_core_dims=["late"], output_core_dims=new)
     f = dt.function([late], [turned + late, steps, steps.mean("new")], backend=backend)
     for n in (2, 5):
         array = xr.DataArray(rng.normal(size=(2, n)), dims=["group", "late"])
@@ -136,7 +138,7 @@ def test_lengths_that_come_with_the_data_are_checked_when_it_comes(backend, rng)
         np.testing.assert_allclose(symmetric, array.values + array.values[:, ::-1])
         np.testing.assert_allclose(differences, np.diff(array.values))
         np.testing.assert_allclose(mean, np.diff(array.values).mean(axis=1))
-    wrong = dt.apply(pt.diff, late, core_dims=["late"], out_dims="late")
+    wrong = dt.apply(pt.diff, late, input_core_dims=["late"], output_core_dims="late")
     with pytest.raises((dt.CheckError, dt.DimError), match="diff: dim 'late' has"):
         dt.function([late], wrong, backend=backend)(array)
 
@@ -150,9 +152,11 @@ def test_nothing_is_read_of_a_result_of_another_length(backend):
         return pt.concatenate([v, v])
 
     def product(v):
-        return (dt.apply(twice, v, core_dims=["late"], out_dims=long) * like).sum(long)
+        return (dt.apply(twice, v, input_core_dims=["late"], output_core_dims=long) * like).sum(
+            long
+        )
 
-    each = dt.map(product, dt.data([1.0, 2.0], dims=r) * late.isel(group=0), over=r)
+    each = dt.map(product, dt.data([1.0, 2.0], dims=r) * late.isel(group=0), dim=r)
     loss = product(late).sum()
     f = dt.function([late, like], [loss, dt.grad(loss, late), each], backend=backend)
     array = xr.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=["group", "late"])
@@ -168,17 +172,19 @@ def test_nothing_is_read_of_a_result_of_another_length(backend):
 
 @pytest.mark.compiled
 def test_a_length_that_is_seen_to_be_right_is_not_checked():
-    twice = dt.apply(lambda v: 2.0 * v[::-1], late, core_dims=["late"], out_dims="late")
+    twice = dt.apply(
+        lambda v: 2.0 * v[::-1], late, input_core_dims=["late"], output_core_dims="late"
+    )
     f = dt.function([late], (twice + late).sum("late"), backend="numba")
     np.testing.assert_array_equal(f((("group", "late"), [[1.0, 5.0], [2.0, 3.0]])), [18.0, 15.0])
     assert "CheckError" not in f.source
-    shorter = dt.apply(lambda v: v[:0:-1], late, core_dims=["late"], out_dims="late")
+    shorter = dt.apply(lambda v: v[:0:-1], late, input_core_dims=["late"], output_core_dims="late")
     with pytest.raises(dt.CheckError, match="dim 'late' has not the length"):
         dt.function([late], shorter + late, backend="numba")((("group", "late"), [[1.0], [2.0]]))
 
 
 def test_a_late_output_may_be_used_in_a_positional_graph(rng):
-    turned = dt.apply(lambda v: v[::-1], late, core_dims=["late"], out_dims="late")
+    turned = dt.apply(lambda v: v[::-1], late, input_core_dims=["late"], output_core_dims="late")
     graph = turned.to_shaped([GROUP, LATE])
     array = rng.normal(size=(2, 3))
     found = graph.eval(
@@ -191,7 +197,7 @@ def test_a_late_output_may_be_used_in_a_positional_graph(rng):
 
 
 def test_gradients_go_through(values):
-    out = dt.apply(softmax_rows, x, core_dims=[["time", "k"]], out_dims=["time", "k"])
+    out = dt.apply(softmax_rows, x, input_core_dims=[["time", "k"]], output_core_dims=["time", "k"])
 
     def oracle(array):
         return (scipy.special.softmax(array.transpose("group", "time", "k"), axis=2) ** 3).sum()
@@ -203,7 +209,7 @@ def test_gradients_go_through(values):
 
 
 def test_a_finished_expression_is_batched(values):
-    out = dt.apply(softmax_rows, y, core_dims=[["time", "k"]], out_dims=["time", "k"])
+    out = dt.apply(softmax_rows, y, input_core_dims=[["time", "k"]], output_core_dims=["time", "k"])
     grown = dt.tensor("y", dims=[GROUP, K, TIME])
     batched = dt.vectorize(out, {y: grown})
     result = batched.eval({grown: values})
@@ -217,10 +223,16 @@ def test_a_finished_expression_is_batched(values):
 
 
 def test_equal_functions_make_equal_nodes():
-    first = dt.apply(lambda v: pt.exp(v) / 2, y, core_dims=[K], out_dims=[K])
-    assert first is dt.apply(lambda other: pt.exp(other) / 2, y, core_dims=["k"], out_dims="k")
-    assert first is not dt.apply(lambda v: pt.exp(v) / 3, y, core_dims=[K], out_dims=[K])
-    assert first is not dt.apply(lambda v: pt.exp(v) / 2, y, core_dims=[TIME], out_dims=[TIME])
+    first = dt.apply(lambda v: pt.exp(v) / 2, y, input_core_dims=[K], output_core_dims=[K])
+    assert first is dt.apply(
+        lambda other: pt.exp(other) / 2, y, input_core_dims=["k"], output_core_dims="k"
+    )
+    assert first is not dt.apply(
+        lambda v: pt.exp(v) / 3, y, input_core_dims=[K], output_core_dims=[K]
+    )
+    assert first is not dt.apply(
+        lambda v: pt.exp(v) / 2, y, input_core_dims=[TIME], output_core_dims=[TIME]
+    )
     assert pickle.loads(pickle.dumps(first)) is first
 
 
@@ -233,15 +245,15 @@ def test_two_outputs_of_one_call_are_computed_together(values):
             super().perform(node, inputs, outputs)
 
     rank = dt.Dim("rank", length=3)
-    Q, R = dt.apply(Counted(mode="economic"), y, core_dims=[["k", "time"]],
-                    out_dims=[["k", rank], [rank, "time"]])  # fmt: skip
-    product = dt.dot(Q, R, dims=rank).eval({y: values[0]})
+    Q, R = dt.apply(Counted(mode="economic"), y, input_core_dims=[["k", "time"]],
+                    output_core_dims=[["k", rank], [rank, "time"]])  # fmt: skip
+    product = dt.dot(Q, R, dim=rank).eval({y: values[0]})
     np.testing.assert_allclose(product.transpose("k", "time"), values[0], atol=1e-12)
     assert len(calls) == 1
 
 
 def test_numbers_and_labelled_arrays_are_inputs(values):
-    out = dt.apply(pt.dot, values, np.float64(2.0) * dt.ones(K), core_dims=["k", "k"])
+    out = dt.apply(pt.dot, values, np.float64(2.0) * dt.ones(K), input_core_dims=["k", "k"])
     np.testing.assert_allclose(out.eval().transpose("group", "time"), 2 * values.sum("k"))
 
 
@@ -255,51 +267,63 @@ a = dt.tensor("a", dims=K)
     ("call", "message"),
     [
         (
-            lambda: dt.apply(pt.dot, x, a, core_dims=["k", "kk"]),
+            lambda: dt.apply(pt.dot, x, a, input_core_dims=["k", "kk"]),
             r"(?s)dot, input 2: there is no dim 'kk' \(did you mean 'k'\?\).*dims: 'k'",
         ),
         (
-            lambda: dt.apply(pt.linalg.det, y, core_dims=["k", "time"]),
-            r"(?s)core_dims has one entry per input.*inputs: 1.*entries: 2.*\[\[row, column\]\]",
+            lambda: dt.apply(pt.linalg.det, y, input_core_dims=["k", "time"]),
+            r"(?s)input_core_dims has one entry per input.*inputs: 1.*entries: 2.*\[\[row, col",
         ),
         (
-            lambda: dt.apply(pt.dot, x, a, core_dims="k"),
-            r"(?s)dot: core_dims has one entry per input.*entries: one",
+            lambda: dt.apply(pt.dot, x, a, input_core_dims="k"),
+            r"(?s)dot: input_core_dims has one entry per input.*entries: one",
         ),
         (
-            lambda: dt.apply(lambda v: v, y, core_dims=[["k", "time"]], out_dims=["k"]),
+            lambda: dt.apply(
+                lambda v: v, y, input_core_dims=[["k", "time"]], output_core_dims=["k"]
+            ),
             r"(?s)the output has 2 axes and is given 1 dims.*shape: \(4, 3\)",
         ),
         (
-            lambda: dt.apply(pt.diff, y, core_dims=["k"], out_dims=["k"]),
+            lambda: dt.apply(pt.diff, y, input_core_dims=["k"], output_core_dims=["k"]),
             "diff: axis 0 of the output has length 3, dim 'k' has length 4",
         ),
         (
-            lambda: dt.apply(pt.diff, y, core_dims=["k"], out_dims=["j"]),
+            lambda: dt.apply(pt.diff, y, input_core_dims=["k"], output_core_dims=["j"]),
             "diff, output: there is no dim 'j'",
         ),
         (
-            lambda: dt.apply(lambda v: (v, v), y, core_dims=["k"], out_dims=["k"]),
-            "returns 2 outputs; out_dims has one entry for each",
+            lambda: dt.apply(lambda v: (v, v), y, input_core_dims=["k"], output_core_dims=["k"]),
+            "returns 2 outputs; output_core_dims has one entry for each",
         ),
         (
-            lambda: dt.apply(lambda v: pt.outer(v, v), y, core_dims=["k"], out_dims=["k", "k"]),
+            lambda: dt.apply(
+                lambda v: pt.outer(v, v), y, input_core_dims=["k"], output_core_dims=["k", "k"]
+            ),
             "the dims of the output have .* twice",
         ),
         (
-            lambda: dt.apply(lambda v, w: v, y, a, core_dims=["k", None], out_dims=["k"]),
+            lambda: dt.apply(
+                lambda v, w: v, y, a, input_core_dims=["k", None], output_core_dims=["k"]
+            ),
             r"(?s)dim 'k' is a core dim of an input and a batch dim of another.*a with dims \{k\}",
         ),
         (
-            lambda: dt.apply(lambda v: v[:3], a, y, core_dims=["k", None], out_dims=[TIME]),
+            lambda: dt.apply(
+                lambda v: v[:3], a, y, input_core_dims=["k", None], output_core_dims=[TIME]
+            ),
             "does not take inputs with these core dims",
         ),
         (
-            lambda: dt.apply(lambda v, w: v[:3], a, y, core_dims=["k", "k"], out_dims=[TIME]),
+            lambda: dt.apply(
+                lambda v, w: v[:3], a, y, input_core_dims=["k", "k"], output_core_dims=[TIME]
+            ),
             "dim 'time' is a core dim of the output and a batch dim of another",
         ),
         (
-            lambda: dt.apply(pt.dot, y, dt.ones(OTHER.rename("k2")), core_dims=["time", "k2"]),
+            lambda: dt.apply(
+                pt.dot, y, dt.ones(OTHER.rename("k2")), input_core_dims=["time", "k2"]
+            ),
             r"(?s)dot does not take inputs with these core dims.*input 1: time \(3\).*"
             r"input 2: k2 \(4\)",
         ),

@@ -141,13 +141,13 @@ def test_an_arm_that_is_not_taken_needs_no_elements(needs_elements, backend):
 
 @pytest.mark.parametrize("backend", LONG_JAX)
 def test_no_steps_need_no_elements(backend):
-    chosen = dt.reduce(lambda s, p: dt.sin(s) + x.isel(t=p), zero, kept, over=k)
+    chosen = dt.reduce(lambda s, p: dt.sin(s) + x.isel(t=p), zero, kept, dim=k)
     f = dt.function([x, at, zero], chosen, backend=backend)
     assert float(f(x=[], at=[7, 7], zero=1.5)) == 1.5
     with pytest.raises(dt.CheckError, match="computed for dim 't' are outside of its length"):
         f(x=[], at=[7, 0], zero=1.5)
     g = dt.function(
-        [x, at, zero], dt.reduce(lambda s, p: s + x.isel(t=p), zero, at, over=K), backend=backend
+        [x, at, zero], dt.reduce(lambda s, p: s + x.isel(t=p), zero, at, dim=K), backend=backend
     )
     assert float(g(x=[], at=np.array([], dtype="int64"), zero=1.5)) == 1.5
     with pytest.raises(dt.PositionError, match="it has length 0"):

@@ -33,7 +33,8 @@ ELEMENTS = [10.0, 30.0, 10.0]
     [
         (lambda: a[school_of], dt.errors.DtypeError, "school_of holds labels of dim 'school'"),
         (lambda: a.isel(school=school_of), dt.errors.DtypeError, "school_of holds labels"),
-        (lambda: a.isel(school=["a", "c", "a"]), dt.errors.DtypeError, "no position along dim"),
+        (lambda: a[["a", "c", "a"]], dt.errors.DtypeError, "no position along dim 'school'"),
+        (lambda: a[TABLE["school"]], dt.errors.DtypeError, "no position along dim 'school'"),
         (lambda: a.sel(school=ints), dt.errors.LabelError, "integers are no labels"),
         (lambda: a.sel(school=TABLE["at"]), dt.errors.LabelError, "integers are no labels"),
         (lambda: a.sel(school=[0, 2, 0]), dt.errors.LabelError, "integers are no labels"),
@@ -44,12 +45,6 @@ def test_labels_and_positions_that_are_exchanged(ask, error, match):
     assert found.values.tolist() == ELEMENTS
 
 
-def test_labels_in_brackets():
-    match = "brackets select by position, and 'a', 'c', 'a' are labels"
-    found = advised(lambda: a[["a", "c", "a"]], dt.errors.DtypeError, match, "", " selects")
-    assert found.values.tolist() == ELEMENTS
-
-
 def test_one_label_in_brackets():
     match = "'c' is a label or a name"
     found = advised(lambda: a["c"], dt.errors.DtypeError, match, "", " selects")
@@ -57,13 +52,11 @@ def test_one_label_in_brackets():
 
 
 @pytest.mark.parametrize("form", [np.asarray, pd.Series, pd.Index])
-@pytest.mark.parametrize("how", ["brackets", "isel", "sel", "loc", "labels in brackets"])
+@pytest.mark.parametrize("how", ["brackets", "isel", "sel"])
 def test_an_array_that_repeats_elements_has_a_dim_of_its_own(form, how):
-    key = form(TABLE["at" if how in ("brackets", "isel") else "school"])
+    key = form(TABLE["school" if how == "sel" else "at"])
     ask = {
         "brackets": lambda: a[key],
-        "loc": lambda: a.loc[key],
-        "labels in brackets": lambda: a[key],
         "isel": lambda: a.isel(school=key),
         "sel": lambda: a.sel(school=key),
     }[how]

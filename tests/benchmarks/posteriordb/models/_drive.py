@@ -14,9 +14,9 @@ def hidden(data: Mapping[str, Any], support: Any) -> tuple[dt.Tensor, dt.Tensor,
     time, state = dt.Dim("time"), dt.Dim("state", coords=["none", "drive"])
     following = state.rename("following")
     counts = dt.data(data["alpha"], dims=[state, following], name="counts")
-    theta = dt.rv("theta", dist.Dirichlet(counts, over=following))
+    theta = dt.rv("theta", dist.Dirichlet(counts, dim=following))
     means = dist.Normal(dt.data([0.0, 3.0], dims=state), 1)
     prior = dist.custom(lambda x: means.logp(x).sum(state), support, event_dims=state)
     # the first state is as likely as the other one
-    z = dt.rv("z", dist.MarkovChain(dt.full(state, 0.5), theta, over=time))
+    z = dt.rv("z", dist.MarkovChain(dt.full(state, 0.5), theta, dim=time))
     return z, dt.rv("phi", prior), dt.rv("lambda", prior)

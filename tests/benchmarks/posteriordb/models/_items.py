@@ -23,7 +23,7 @@ def answers(data: Mapping[str, Any]) -> tuple[dt.Dim, dt.Tensor, dt.Tensor]:
     w[:, 1:] = (w[:, 1:] - w[:, 1:].mean(axis=0)) / (2 * w[:, 1:].std(axis=0, ddof=1))
     traits = dt.data(w, dims=[person, trait], name="traits")
     slopes = dt.rv("lambda_adj", dist.StudentT(3, 0, 1), dims=trait)
-    theta = dt.rv("theta", dist.Normal(dt.dot(traits, slopes, dims=trait), 1))
+    theta = dt.rv("theta", dist.Normal(dt.dot(traits, slopes, dim=trait), 1))
     return item, item_of, theta.sel(person=person_of)
 
 

@@ -18,4 +18,4 @@ def linear(terms: Mapping[str, Any]) -> dt.Tensor:
     """The sum of terms times their coefficients ``beta``, each of them flat."""
     term = dt.Dim("term", coords=list(terms))
     beta = dt.rv("beta", dist.Flat(), dims=term)
-    return dt.dot(beta, dt.stack(list(terms.values()), term), dims=term)
+    return dt.dot(beta, dt.stack(list(terms.values()), term), dim=term)

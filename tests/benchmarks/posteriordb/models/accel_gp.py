@@ -23,7 +23,7 @@ def model(data, backend="numba"):
         z = dt.rv(f"zgp{suffix}_1", dist.Normal(0, 1), dims=wave)
         scale = np.sqrt(2 * np.pi) * length
         density = sd**2 * scale * dt.exp(-0.5 * (length * frequency) ** 2)
-        return level + dt.dot(waves, dt.sqrt(density) * z, dims=wave)
+        return level + dt.dot(waves, dt.sqrt(density) * z, dim=wave)
 
     mean, log_noise = process("", -13, 36), process("_sigma", 0, 10)
     y = dt.rv("Y", dist.Normal(mean, dt.exp(log_noise)))

@@ -11,5 +11,5 @@ def model(data, backend="numba"):
     alpha = dt.rv("alpha", dist.Normal(0, 10))
     beta = dt.rv("beta", dist.Normal(0, 10), dims=lag)
     sigma = dt.rv("sigma", dist.HalfCauchy(2.5))
-    y = dt.rv("y", dist.AR(beta, sigma, over=time, start=dist.Flat(), constant=alpha))
+    y = dt.rv("y", dist.AR(beta, sigma, dim=time, start=dist.Flat(), constant=alpha))
     return dt.Model(y, backend=backend).observe({y: data["y"]})

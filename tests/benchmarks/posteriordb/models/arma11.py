@@ -18,6 +18,6 @@ def model(data, backend="numba"):
         expected = mu + phi * y + theta * error
         return dist.Normal(expected, sigma), lambda y: (y, y - expected)
 
-    series = dist.Series(step, (mu, 0.0), over=time, mu=mu, phi=phi, theta=theta, sigma=sigma)
+    series = dist.Series(step, (mu, 0.0), dim=time, mu=mu, phi=phi, theta=theta, sigma=sigma)
     y = dt.rv("y", series)
     return dt.Model(y, backend=backend).observe({y: data["y"]})

@@ -11,5 +11,5 @@ def model(data, backend="numba"):
     x = dt.data(data["X"], dims=[obs, predictor], name="x")
     beta = dt.rv("beta", dist.Normal(0, 10), dims=predictor)
     sigma = dt.rv("sigma", dist.HalfNormal(10))
-    y = dt.rv("y", dist.Normal(dt.dot(x, beta, dims=predictor), sigma))
+    y = dt.rv("y", dist.Normal(dt.dot(x, beta, dim=predictor), sigma))
     return dt.Model(y, backend=backend).observe({y: data["y"]})

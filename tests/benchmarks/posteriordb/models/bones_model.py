@@ -19,6 +19,6 @@ def model(data, backend="numba"):
     cut = dt.data(steps, dims=[bone, dt.Dim("cut", length=4)], name="cuts")
     grades = np.array(data["grade"], float)
     grades[grades == -1] = np.nan
-    seen = dt.rv("seen", dist.OrderedLogistic(slope * theta, slope * cut, over=grade))
+    seen = dt.rv("seen", dist.OrderedLogistic(slope * theta, slope * cut, dim=grade))
     fit = dt.Model(seen, backend=backend)
     return fit.observe({seen: (("child", "bone"), grades)}, missing="drop")

@@ -34,17 +34,17 @@ def model(data, backend="numba"):
     ifr_noise = dt.rv("ifr_noise", noise, dims=country)
 
     alpha = alpha_hier - np.log(1.05) / 6
-    reproduction = mu * dt.exp(-dt.dot(measures, alpha, dims=measure))
+    reproduction = mu * dt.exp(-dt.dot(measures, alpha, dim=measure))
 
     def step(state, reproduction):
         recent, total = state  # infections, the newest first, and their sum
         total = total + recent.isel(lag=0)
         left = (population - total) / population
-        new = left * reproduction * dt.dot(recent, infects, dims=lag)
-        return (dt.push(recent, new, lag), total), dt.dot(recent, dies, dims=lag)
+        new = left * reproduction * dt.dot(recent, infects, dim=lag)
+        return (dt.push(recent, new, lag), total), dt.dot(recent, dies, dim=lag)
 
     start = dt.where(dt.arange(lag) < n_seeded, y, 0.0)
-    _, died = dt.scan(step, (start, (n_seeded - 1) * y), reproduction, over=day)
+    _, died = dt.scan(step, (start, (n_seeded - 1) * y), reproduction, dim=day)
 
     counts = np.array(data["deaths"], float)[n_seeded:n_days]
     number = np.arange(n_seeded + 1, n_days + 1)[:, None]

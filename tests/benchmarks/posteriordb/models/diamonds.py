@@ -15,6 +15,6 @@ def model(data, backend="numba"):
     b = dt.rv("b", dist.Normal(0, 1), dims=predictor)
     intercept = dt.rv("Intercept", dist.StudentT(3, 8, 10))
     sigma = dt.rv("sigma", dist.HalfStudentT(3, 10))
-    mean = intercept + dt.dot(x - x.mean(stone), b, dims=predictor)
+    mean = intercept + dt.dot(x - x.mean(stone), b, dim=predictor)
     price = dt.rv("price", dist.Normal(mean, sigma))
     return dt.Model(price, backend=backend).observe({price: data["Y"]})

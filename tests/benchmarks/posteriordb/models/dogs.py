@@ -17,5 +17,5 @@ def model(data, backend="numba"):
         logit_p = intercept + by_avoided * avoided + by_shocks * shocks
         return dist.Bernoulli(logit_p=logit_p), lambda y: (avoided + 1 - y, shocks + y)
 
-    y = dt.rv("y", dist.Series(step, (0.0, 0.0), over=trial, beta=beta), dims=dog)
+    y = dt.rv("y", dist.Series(step, (0.0, 0.0), dim=trial, beta=beta), dims=dog)
     return dt.Model(y, backend=backend).observe({y: (("dog", "trial"), data["y"])})

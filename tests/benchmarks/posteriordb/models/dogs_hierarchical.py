@@ -15,5 +15,5 @@ def model(data, backend="numba"):
         p = dt.exp(shocks * dt.log(a) + avoided * dt.log(b))
         return dist.Bernoulli(p), lambda y: (shocks + y, avoided + 1 - y)
 
-    y = dt.rv("y", dist.Series(step, (0.0, 0.0), over=trial, a=a, b=b), dims=dog)
+    y = dt.rv("y", dist.Series(step, (0.0, 0.0), dim=trial, a=a, b=b), dims=dog)
     return dt.Model(y, backend=backend).observe({y: (("dog", "trial"), data["y"])})

@@ -16,7 +16,7 @@ def model(data, backend="numba"):
     correlation = dt.rv("L_logit_ab", dist.LKJCholesky(speed, other, eta=2))
     z = dt.rv("z", dist.Normal(0, 1), dims=[dog, speed])
     # each row of z times the factor, its rows scaled
-    shift = dt.dot(z * sigma, correlation, dims=speed).relabel(other, speed)
+    shift = dt.dot(z * sigma, correlation, dim=speed).relabel(other, speed)
     log_chance = dt.log(dt.sigmoid(mu + shift))
     log_a, log_b = (log_chance.sel(speed=label) for label in speed.coords)
 
@@ -25,5 +25,5 @@ def model(data, backend="numba"):
         p = dt.exp(shocks * log_a + avoided * log_b)
         return dist.Bernoulli(p), lambda y: (shocks + y, avoided + 1 - y)
 
-    y = dt.rv("y", dist.Series(step, (0.0, 0.0), over=trial, log_a=log_a, log_b=log_b))
+    y = dt.rv("y", dist.Series(step, (0.0, 0.0), dim=trial, log_a=log_a, log_b=log_b))
     return dt.Model(y, backend=backend).observe({y: (("dog", "trial"), data["y"])})

@@ -13,7 +13,7 @@ def model(data, backend="numba"):
     black, female, previous = (dt.data(data[name], dims=voter, name=name) for name in names)
     beta = dt.rv("beta", dist.Normal(0, 100), dims=term)
     design = dt.stack([1.0, black, female, previous, female * black], term)
-    logit_p = dt.dot(beta, design, dims=term)
+    logit_p = dt.dot(beta, design, dim=term)
     groups = {"a": "age", "b": "edu", "c": "age_edu", "d": "state", "e": "region_full"}
     for letter, name in groups.items():
         group = dt.Dim(name, coords=range(1, data[f"n_{name}"] + 1))

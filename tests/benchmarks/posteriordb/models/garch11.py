@@ -19,5 +19,5 @@ def model(data, backend="numba"):
         return returns, lambda y: alpha0 + alpha1 * (y - mu) ** 2 + beta1 * variance
 
     known = {"mu": mu, "alpha0": alpha0, "alpha1": alpha1, "beta1": beta1}
-    y = dt.rv("y", dist.Series(step, data["sigma1"] ** 2, over=time, **known))
+    y = dt.rv("y", dist.Series(step, data["sigma1"] ** 2, dim=time, **known))
     return dt.Model(y, backend=backend).observe({y: data["y"]})

@@ -15,6 +15,6 @@ def model(data, backend="numba"):
     f_tilde = dt.rv("f_tilde", dist.Normal(0, 1), dims=obs)
     distance = (x - x.relabel(obs, other)) / rho
     cov = alpha**2 * dt.exp(-0.5 * distance**2) + 1e-10 * dt.eye(obs, other)
-    f = dt.dot(dt.cholesky(cov, [obs, other]), f_tilde.relabel(obs, other), dims=other)
+    f = dt.dot(dt.linalg.cholesky(cov, [obs, other]), f_tilde.relabel(obs, other), dim=other)
     k = dt.rv("k", dist.Poisson(dt.exp(f)))
     return dt.Model(k, backend=backend).observe({k: data["k"]})

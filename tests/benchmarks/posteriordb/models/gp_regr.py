@@ -17,5 +17,5 @@ def model(data, backend="numba"):
         return alpha**2 * dt.exp(-0.5 * ((x - y) / rho) ** 2)
 
     # the noise has the variance sigma, as in Stan's program
-    y = dt.rv("y", dist.GP(kernel, over=obs, at=x, jitter=sigma))
+    y = dt.rv("y", dist.GP(kernel, dim=obs, at=x, jitter=sigma))
     return dt.Model(y, backend=backend).observe({y: data["y"]})

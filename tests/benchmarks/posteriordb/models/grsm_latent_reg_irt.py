@@ -15,5 +15,5 @@ def model(data, backend="numba"):
     beta, kappa = around_zero("beta", item), around_zero("kappa", step)
     position = alpha.sel(item=item_of) * ability - beta.sel(item=item_of)
     logits = dt.concat([dt.zeros(grade[:0]), (position - kappa).cumsum(step)], "grade")
-    rating = dt.rv("rating", dist.Categorical(logits=logits, over=grade))
+    rating = dt.rv("rating", dist.Categorical(logits=logits, dim=grade))
     return dt.Model(rating, backend=backend).observe({rating: data["y"]})

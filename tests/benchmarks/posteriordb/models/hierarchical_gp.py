@@ -21,7 +21,7 @@ def model(data, backend="numba"):
         return dt.data(data[name], dims=vote, categories=dim, name=f"{name} of {dim.name}")
 
     tot_var = dt.rv("tot_var", dist.Gamma(3, 3))
-    prop_var = dt.rv("prop_var", dist.Dirichlet(dt.full(share, 2.0), over=share))
+    prop_var = dt.rv("prop_var", dist.Dirichlet(dt.full(share, 2.0), dim=share))
     mu = dt.rv("mu", dist.Normal(0.5, 0.5))
     sd = dt.sqrt(len(share) * prop_var * tot_var)
 
@@ -35,7 +35,7 @@ def model(data, backend="numba"):
             width = sd.sel(share=f"{kind}, {span}")
             cov = cov + width**2 * dt.exp(-0.5 * (apart / length) ** 2)
         raw = dt.rv(f"GP_{kind}_std", dist.Normal(0, 1), dims=[year, dim])
-        return dt.dot(dt.cholesky(cov, [year, other]), raw.relabel(year, other), dims=other)
+        return dt.dot(dt.linalg.cholesky(cov, [year, other]), raw.relabel(year, other), dim=other)
 
     of_region = dt.data(
         data["state_region_ind"], dims=state, categories=region, name="region of state"

@@ -14,8 +14,8 @@ def model(data, backend="numba"):
     means = dist.Normal(dt.data([3.0, 10.0], dims=state), 1)
     prior = dist.custom(lambda x: means.logp(x).sum(state), dt.positive_ordered, event_dims=state)
     mu = dt.rv("mu", prior)
-    theta = dt.rv("theta", dist.Dirichlet(dt.ones(following), over=following), dims=state)
+    theta = dt.rv("theta", dist.Dirichlet(dt.ones(following), dim=following), dims=state)
     # the first state is as likely as the other one
-    z = dt.rv("z", dist.MarkovChain(dt.full(state, 0.5), theta, over=time))
+    z = dt.rv("z", dist.MarkovChain(dt.full(state, 0.5), theta, dim=time))
     y = dt.rv("y", dist.Normal(mu.sel(state=z), 1))
     return dt.Model(y, backend=backend).observe({y: data["y"]}).marginalize(z)

@@ -21,7 +21,7 @@ def model(data, backend="numba"):
     over_time = var1 * dt.exp(-bw1 * (x - x.relabel(time, then)) ** 2) + 1e-5 * dt.eye(time, then)
     inner = series.rename("inner")
     turned = L.rename({series: row, row: inner})
-    across = dt.dot(L.rename({row: inner}), turned, dims=inner)
+    across = dt.dot(L.rename({row: inner}), turned, dim=inner)
     d = dist.KroneckerNormal(0.0, [over_time, across], sigma=dt.sqrt(sigma1))
     y = dt.rv("y", d)
     return dt.Model(y, backend=backend).observe({y: (("series", "time"), data["y"])})

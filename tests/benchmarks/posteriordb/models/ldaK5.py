@@ -14,9 +14,9 @@ def model(data, backend="numba"):
     word = dt.Dim("word", coords=range(1, data["V"] + 1))
     document_of = dt.data(data["doc"], dims=token, categories=document, name="document_of")
     theta = dt.rv(
-        "theta", dist.Dirichlet(dt.data(data["alpha"], dims=topic), over=topic), dims=document
+        "theta", dist.Dirichlet(dt.data(data["alpha"], dims=topic), dim=topic), dims=document
     )
-    phi = dt.rv("phi", dist.Dirichlet(dt.data(data["beta"], dims=word), over=word), dims=topic)
-    z = dt.rv("z", dist.Categorical(theta.sel(document=document_of), over=topic))
-    w = dt.rv("w", dist.Categorical(phi.sel(topic=z), over=word))
+    phi = dt.rv("phi", dist.Dirichlet(dt.data(data["beta"], dims=word), dim=word), dims=topic)
+    z = dt.rv("z", dist.Categorical(theta.sel(document=document_of), dim=topic))
+    w = dt.rv("w", dist.Categorical(phi.sel(topic=z), dim=word))
     return dt.Model(w, backend=backend).observe({w: data["w"]}).marginalize(z)

@@ -18,5 +18,5 @@ def model(data, backend="numba"):
     slab = data["slab_scale"] ** 2 * caux
     shrunk = dt.sqrt(slab * local**2 / (slab + tau**2 * local**2))
     beta = dt.named("beta", z * shrunk * tau)
-    ill = dt.rv("ill", dist.Bernoulli(logit_p=beta0 + dt.dot(x, beta, dims=gene)))
+    ill = dt.rv("ill", dist.Bernoulli(logit_p=beta0 + dt.dot(x, beta, dim=gene)))
     return dt.Model(ill, backend=backend).observe({ill: data["y"]})

@@ -12,5 +12,5 @@ def model(data, backend="numba"):
     sigma = dt.rv("sigma", dist.HalfNormal(2), dims=component)
     theta = dt.rv("theta", dist.Beta(5, 5))
     weights = dt.stack([theta, 1 - theta], component)
-    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, sigma), over=component), dims=obs)
+    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, sigma), dim=component), dims=obs)
     return dt.Model(y, backend=backend).observe({y: data["y"]})

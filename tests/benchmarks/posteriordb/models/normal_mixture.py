@@ -11,5 +11,5 @@ def model(data, backend="numba"):
     theta = dt.rv("theta", dist.Uniform(0, 1))
     mu = dt.rv("mu", dist.Normal(0, 10), dims=component)
     weights = dt.stack([theta, 1 - theta], component)
-    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, 1), over=component), dims=obs)
+    y = dt.rv("y", dist.mixture(weights, dist.Normal(mu, 1), dim=component), dims=obs)
     return dt.Model(y, backend=backend).observe({y: data["y"]})

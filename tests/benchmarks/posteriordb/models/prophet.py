@@ -21,7 +21,7 @@ def model(data, backend="numba"):
     beta = dt.rv("beta", dist.Normal(0, widths))
     # the slope changes by delta, and the line goes on where it was
     since = dt.maximum(t - changes, 0.0)
-    trend = k * t + m + dt.dot(since, delta, dims=change)
-    scaled = 1 + dt.dot(X, beta * multiplicative, dims=regressor)
-    y = dt.rv("y", dist.Normal(trend * scaled + dt.dot(X, beta * additive, dims=regressor), sigma))
+    trend = k * t + m + dt.dot(since, delta, dim=change)
+    scaled = 1 + dt.dot(X, beta * multiplicative, dim=regressor)
+    y = dt.rv("y", dist.Normal(trend * scaled + dt.dot(X, beta * additive, dim=regressor), sigma))
     return dt.Model(y, backend=backend).observe({y: data["y"]})

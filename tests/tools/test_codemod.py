@@ -1,0 +1,136 @@
+"""Code with names of earlier versions is rewritten; errors and the changelog have the new names."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import dimtensor as dt
+from dimtensor import dist
+from dimtensor.errors import ArgumentError, NoAttributeError
+from dimtensor.spellings.renamed import ARGUMENTS, FUNCTIONS, SHIFTS
+from tools import codemod
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("import dimtensor as dt\ndt.absolute(x)\n", "import dimtensor as dt\ndt.abs(x)\n"),
+        ("import dimtensor\ndimtensor.svd(a)\n", "import dimtensor\ndimtensor.linalg.svd(a)\n"),
+        (
+            "from dimtensor import expit, exp\nexpit(x)\n",
+            "from dimtensor import sigmoid as expit, exp\nexpit(x)\n",
+        ),
+        (
+            "import dimtensor as d\nd.scan(f, 0.0, x, over=t)[1].sum(over)\n",
+            "import dimtensor as d\nd.scan(f, 0.0, x, dim=t)[1].sum(over)\n",
+        ),
+        (
+            "from dimtensor import dist\nd = dist.Categorical(p,\n    over=k)  # é over=k\n",
+            "from dimtensor import dist\nd = dist.Categorical(p,\n    dim=k)  # é over=k\n",
+        ),
+        ("partial(dist.ordered, over=k)\n", "partial(dist.ordered, dim=k)\n"),
+        (
+            "import dimtensor as dt\ny = 'é' + f'{dt.dot(a, b, dims=k)} {dt.zeros(dims=k)}'\n",
+            "import dimtensor as dt\ny = 'é' + f'{dt.dot(a, b, dim=k)} {dt.zeros(dims=k)}'\n",
+        ),
+        (
+            "import dimtensor as dt\n"
+            "z = dt.lag(x, t) + dt.lead(a + b, over=t, n=2, fill_value=c)\n",
+            "import dimtensor as dt\nz = x.shift({t: 1}) + (a + b).shift({t: -2}, fill_value=c)\n",
+        ),
+        ("import numpy as dt\ndt.absolute(x)\n", "import numpy as dt\ndt.absolute(x)\n"),
+        ("no python over=k at all", "no python over=k at all"),
+        (
+            'def f():\n    """\n    >>> dt.map(g, x,\n    ...        over=t)\n    [1]\n    """\n',
+            'def f():\n    """\n    >>> dt.map(g, x,\n    ...        dim=t)\n    [1]\n    """\n',
+        ),
+    ],
+)
+def test_python_has_the_names_of_today(old, new):
+    assert codemod.python(old) == new
+    assert codemod.python(new) == new
+
+
+def test_blocks_and_spans_of_markdown_are_rewritten():
+    old = "Call `dt.conjugate(x)`, `over=k`.\n\n```python\ny = dt.cumulate(f, 0.0, over=t)\n```\n"
+    new = "Call `dt.conj(x)`, `over=k`.\n\n```python\ny = dt.cumulate(f, 0.0, dim=t)\n```\n"
+    assert codemod.markdown(old) == new
+
+
+def test_files_are_rewritten_in_place(tmp_path, monkeypatch, capsys):
+    (tmp_path / "inside").mkdir()
+    file, other = tmp_path / "inside" / "a.py", tmp_path / "b.txt"
+    file.write_text("import dimtensor as dt\ndt.rint(x)\n")
+    other.write_text("dt.rint(x)\n")
+    monkeypatch.setattr("sys.argv", ["codemod.py", str(tmp_path)])
+    codemod.main()
+    assert file.read_text() == "import dimtensor as dt\ndt.round(x)\n"
+    assert other.read_text() == "dt.rint(x)\n"
+    assert capsys.readouterr().out.split() == [str(file)]
+
+
+@pytest.mark.parametrize("folder", ["dimtensor", "tests", "examples", "docs"])
+def test_the_repository_has_the_names_of_today(folder):
+    for path in (ROOT / folder).rglob("*"):
+        if path.suffix in codemod.KINDS and path != Path(__file__) and "_build" not in path.parts:
+            text = path.read_text()
+            assert codemod.KINDS[path.suffix](text) == text, path
+
+
+# -- what is said to a user of an old name ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(("old", "new"), FUNCTIONS.items())
+def test_an_old_name_is_an_error_that_has_the_new_one(old, new):
+    with pytest.raises(NoAttributeError, match=rf"no '{old}'\nhint: its name is dt\.{new}$"):
+        getattr(dt, old)
+    value = dt
+    for part in new.split("."):
+        value = getattr(value, part)
+    assert callable(value)
+
+
+@pytest.mark.parametrize("old", SHIFTS)
+def test_lags_are_shifts(old):
+    with pytest.raises(NoAttributeError, match=r"hint: a sequence is shifted by x\.shift\("):
+        getattr(dt, old)
+
+
+def test_an_old_argument_is_an_error_that_has_the_new_one():
+    k = dt.Dim("k", length=2)
+    p, rng = dt.ones(k) / 2, dt.random.generator(1)
+    calls = {
+        "Categorical": lambda: dist.Categorical(p, over=k),
+        "mixture": lambda: dist.mixture(p, [dist.Normal(0, 1), dist.Normal(1, 1)], over=k),
+        "scan": lambda: dt.scan(lambda s, x: (s, x), 0.0, p, over=k),
+        "cumulate": lambda: dt.cumulate(lambda s, x: s, 0.0, p, over=k),
+        "filter": lambda: dt.filter(lambda x: x > 0, p, over=k),
+        "dirichlet": lambda: rng.dirichlet(p, over=k),
+        "polyval": lambda: dt.polyval(p, p, degree=k),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ArgumentError, match=rf"{name} takes no '(over|degree)'(?s:.*)dim=k"):
+            call()
+    with pytest.raises(dt.DimError, match=r"dot takes no 'dims'(?s:.*)hint: its name is dim"):
+        dt.dot(p, p, dims=k)
+
+
+def test_new_arguments_exist():
+    methods = {name: getattr(dt.random.Generator, name, None) for name in ARGUMENTS}
+    for name, arguments in ARGUMENTS.items():
+        function = methods[name] or getattr(dt, name, None) or getattr(dist, name)
+        parameters = inspect.signature(function).parameters
+        assert {*arguments.values()} <= {*parameters}, name
+        assert not {*arguments} & {*parameters} - {"dims"}, name
+
+
+def test_the_changelog_has_every_renamed_function():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    rows = dict(re.findall(r"^\| `dt\.(\w+)` \| `dt\.([\w.]+)` \|$", text, re.M))
+    assert rows.items() >= FUNCTIONS.items()

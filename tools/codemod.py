@@ -1,0 +1,164 @@
+"""Rewrite code in place for the names of this version: ``python tools/codemod.py PATH...``.
+
+Python files, their doctests, and the Python code of Markdown files are rewritten; a folder stands
+for all of them in it. The names are those of ``dimtensor/spellings/renamed.py``. They are found as
+attributes of the package, as names imported from it, and as arguments of calls; in other texts they
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from dimtensor.spellings.renamed import ARGUMENTS, FUNCTIONS, SHIFTS
+
+_MODULES = frozenset({"dist", "fft", "linalg", "random"})
+_FENCE = re.compile(r"^(```(?:python|py)\b[^\n]*\n)(.*?)(^```)", re.M | re.S)
+_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_EXAMPLE = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?P=indent)\.\.\.(?: .*)?)*$", re.M)
+
+type _Edit = tuple[int, int, int, str]  # line, first and last byte in it, and the new text
+
+
+def rewritten(source: str, *, known: str | None = None) -> str:
+    """Return Python code with today's names.
+
+    Parameters
+    ----------
+    source : str
+    known : str, optional
+        The name that the package has in code that does not import it.
+
+    Returns
+    -------
+    str
+        With as many lines; the source itself where it is no Python.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return source
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    for line, start, end, text in sorted(set(_edits(tree, known)), reverse=True):
+        old = lines[line - 1]
+        lines[line - 1] = old[:start] + text.encode() + old[end:]
+    return b"".join(lines).decode()
+
+
+def _edits(tree: ast.AST, known: str | None) -> Iterator[_Edit]:
+    packages = {known} if known else set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            packages |= {x.asname or x.name for x in node.names if x.name == "dimtensor"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=package), attr=old) if package in packages:
+                if new := FUNCTIONS.get(old):
+                    yield _at_end(node, old, new)
+            case ast.ImportFrom(module="dimtensor"):
+                for name in node.names:
+                    new = FUNCTIONS.get(name.name, "")
+                    if new and "." not in new:
+                        kept = "" if name.asname else f" as {name.name}"
+                        start = name.col_offset
+                        yield name.lineno, start, start + len(name.name), new + kept
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=package), attr=name)) if (
+                package in packages and name in SHIFTS
+            ):
+                if (call := _shift(node, SHIFTS[name])) and node.lineno == node.end_lineno:
+                    yield node.lineno, node.col_offset, node.end_col_offset or 0, call
+            case ast.Call(func=function):
+                called = [function, *node.args[:1]]  # the latter of functools.partial
+                renamed = {
+                    old: new for each in called for old, new in _arguments(each, packages).items()
+                }
+                for keyword in node.keywords:
+                    if keyword.arg and (new := renamed.get(keyword.arg)):
+                        start = keyword.col_offset
+                        yield keyword.lineno, start, start + len(keyword.arg), new
+
+
+def _arguments(function: ast.expr, packages: set[str]) -> dict[str, str]:
+    """Return the arguments that have another name in a call of `function`."""
+    match function:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return ARGUMENTS.get(name, {})
+    return {}
+
+
+def _shift(call: ast.Call, sign: str) -> str | None:
+    """Return the call of ``x.shift`` in place of one of ``dt.lag`` or ``dt.lead``."""
+    given = dict(zip(("x", "over", "n", "fill_value"), call.args, strict=False))
+    given |= {x.arg: x.value for x in call.keywords if x.arg}
+    if not {"x", "over"} <= given.keys():
+        return None
+    x = ast.unparse(given["x"])
+    if not isinstance(given["x"], (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        x = f"({x})"
+    n = ast.unparse(given["n"]) if "n" in given else "1"
+    fill = f", fill_value={ast.unparse(given['fill_value'])}" if "fill_value" in given else ""
+    return f"{x}.shift({{{ast.unparse(given['over'])}: {sign}{n}}}{fill})"
+
+
+def _at_end(node: ast.Attribute, old: str, new: str) -> _Edit:
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return node.end_lineno, node.end_col_offset - len(old), node.end_col_offset, new
+
+
+def _with_doctests(source: str) -> str:
+    """Return a text whose doctests have today's names."""
+
+    def example(match: re.Match[str]) -> str:
+        indent = len(match["indent"])
+        lines = match[0].split("\n")
+        code = "\n".join(line[indent + 4 :] for line in lines)
+        new = rewritten(code, known="dt").split("\n")
+        return "\n".join(
+            f"{line[: indent + 4]}{text}" if text else line
+            for line, text in zip(lines, new, strict=True)
+        )
+
+    return _EXAMPLE.sub(example, source)
+
+
+def python(source: str) -> str:
+    """Return the text of a Python file with today's names, those of its doctests too."""
+    return _with_doctests(rewritten(source))
+
+
+def markdown(source: str) -> str:
+    """Return a Markdown text whose Python blocks and spans of code have today's names."""
+
+    def block(match: re.Match[str]) -> str:
+        return match[1] + _with_doctests(rewritten(match[2], known="dt")) + match[3]
+
+    def span(match: re.Match[str]) -> str:
+        return f"`{rewritten(match[1], known='dt')}`"
+
+    return _SPAN.sub(span, _FENCE.sub(block, source))
+
+
+KINDS: dict[str, Callable[[str], str]] = {".py": python, ".md": markdown}
+
+
+def main() -> None:
+    """Rewrite the files that are named, and print those that changed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    for path in parser.parse_args().paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            if file.suffix in KINDS and file.is_file():
+                old = file.read_text(encoding="utf-8")
+                if (new := KINDS[file.suffix](old)) != old:
+                    file.write_text(new, encoding="utf-8")
+                    print(file)
+
+
+if __name__ == "__main__":
+    main()
