@@ -6,10 +6,9 @@ import importlib
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-import numpy as np
-
 from dimtensor.backends.base import Allowed, Backend, Executable
 from dimtensor.errors import InputError, did_you_mean
+from dimtensor.scopes import quiet
 
 __all__ = [
     "BACKENDS",
@@ -93,5 +92,5 @@ def compile_positional(
     """
     found = backend_of(backend)
     found.check_installed()
-    with np.errstate(all="ignore"):  # rewrites compute with the constants of a graph
-        return found.compile(inputs, outputs, static, kernels, allow, given)
+    # rewrites compute with the constants of a graph
+    return quiet(lambda: found.compile(inputs, outputs, static, kernels, allow, given))

@@ -7,10 +7,9 @@ import gc
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pytensor import config
 
@@ -25,6 +24,8 @@ from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.substitute import substitute
+from dimtensor.scopes import heard
+from dimtensor.upstream.pytensor import traceback_limit
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # how often code was compiled in this process, by backend
@@ -33,8 +34,14 @@ compilations: Counter[str] = Counter()
 _YOUNG = 100_000
 
 
-class _Compiling:
-    """A lock: PyTensor's rewriting and the registration of ops are not made for several threads.
+_lock = threading.RLock()
+_is_compiling = False
+
+
+def compiling[T](make: Callable[[], T]) -> T:
+    """Call what lowers and compiles, in one thread at a time.
+
+    PyTensor's rewriting and the registration of ops are not made for several threads.
 
     A graph is a great many objects that are all in use. Python would look through them for garbage
     after each few thousand new ones, and through all of the process now and then, which takes half
@@ -44,32 +51,23 @@ class _Compiling:
     rewriting. Meanwhile these are lines of dimtensor; PyTensor leaves them out when it compiles,
     and so does this, in the same way.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._before = (0, 0, 0)
-        self._untraced: AbstractContextManager[Any] = contextlib.nullcontext()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._depth += 1
-        if self._depth == 1:
-            self._before = gc.get_threshold()
-            if self._before[0]:  # 0 is never
-                gc.set_threshold(max(_YOUNG, self._before[0]), *self._before[1:])
-            self._untraced = config.change_flags(traceback__limit=config.traceback__compile_limit)
-            self._untraced.__enter__()
-
-    def __exit__(self, *raised: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._untraced.__exit__(None, None, None)
-            gc.set_threshold(*self._before)
-        self._lock.release()
-
-
-compiling = _Compiling()
+    global _is_compiling
+    with _lock:
+        if _is_compiling:
+            return make()
+        often = gc.get_threshold()
+        traced = traceback_limit()
+        lines = config.traceback__limit
+        try:
+            _is_compiling = True
+            if often[0]:  # 0 is never
+                gc.set_threshold(max(_YOUNG, often[0]), *often[1:])
+            traced.val = config.traceback__compile_limit
+            return heard(make)
+        finally:  # in this order: nothing interrupts an assignment
+            _is_compiling = False
+            traced.val = lines
+            gc.set_threshold(*often)
 
 
 class _Lowered(NamedTuple):
@@ -116,8 +114,7 @@ class Code:
         self._lowered: _Lowered | None = None
         self._stats: dict[str, float] = {}
         self._compiled: dict[tuple, tuple[Program, Executable]] = {}
-        with compiling:
-            self.program = self._find_program()
+        self.program = compiling(self._find_program)
         self.ports: tuple[Port, ...] = tuple(
             LengthPort(source) if isinstance(source, Dim) else TensorPort(source, slot.dims)
             for source, slot in zip(self.inputs, self.program.slots, strict=False)
@@ -180,13 +177,16 @@ class Code:
         key = tuple(lengths.items())
         found = self._compiled.get(key)
         if found is None:
-            with compiling:
-                found = self._compiled.get(key)
-                if found is None:
-                    with announced(f"a function of {len(self.inputs)} inputs for {self.backend}"):
-                        found = self._compiled[key] = self._compile(lengths)
-                    # only now: who interrupts before compiles again from the same graph
-                    self._lowered = None
+            found = compiling(lambda: self._find_compiled(key, lengths))
+        return found
+
+    def _find_compiled(self, key: tuple, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
+        found = self._compiled.get(key)
+        if found is None:
+            with announced(f"a function of {len(self.inputs)} inputs for {self.backend}"):
+                found = self._compiled[key] = self._compile(lengths)
+            # only now: who interrupts before compiles again from the same graph
+            self._lowered = None
         return found
 
     def _compile(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:

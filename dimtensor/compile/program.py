@@ -101,10 +101,12 @@ def program_for(
 ) -> Program:
     """The program of :func:`build_program` with gradients of loops as they suit a backend."""
     runs = backend_of(backend)
-    with tangents_at_most(runs.most_tangents):
-        return build_program(
+    return tangents_at_most(
+        runs.most_tangents,
+        lambda: build_program(
             inputs, outputs, lengths, order, annotate=annotate, segments=runs.clears_room
-        )
+        ),
+    )
 
 
 def build_program(

@@ -31,6 +31,7 @@ from dimtensor.kernels.graph.once import split_once
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.plan.plan import Group, Plan, Task
 from dimtensor.lower.border import made_for, remembering
+from dimtensor.scopes import within
 
 # operations between a variable and one that a node of the graph is known for
 _NEAR = 200
@@ -175,24 +176,23 @@ def schedule(
     GraphError
         If the outputs need an input that is not given.
     """
-    token = remembering.set(True)
-    try:
-        with compiling:
-            program = build_program(inputs, outputs)
-            graph = rewritten(program.inputs, program.outputs, allow, len(inputs))
-            shapes = [_shape(slot.dims) for slot in program.slots if slot.variable is not None]
-            numbers = _numbers(program)
-            split = split_once(graph, graph.inputs[len(inputs) :])
-            once = None
-            plan = Plan(graph)
-            if split is not None:
-                n = len(inputs)
-                once = _read(Plan(split.once), shapes[n:], numbers[n:], program)
-                shapes = [*shapes, *(shape for shape, _ in once.results)]
-                plan = Plan(graph, same=split.same_lengths)
-            found = _read(plan, shapes, numbers, program)
-    finally:
-        remembering.reset(token)
+    return compiling(lambda: within(remembering, True, lambda: _schedule(inputs, outputs, allow)))
+
+
+def _schedule(inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any) -> Schedule:
+    program = build_program(inputs, outputs)
+    graph = rewritten(program.inputs, program.outputs, allow, len(inputs))
+    shapes = [_shape(slot.dims) for slot in program.slots if slot.variable is not None]
+    numbers = _numbers(program)
+    split = split_once(graph, graph.inputs[len(inputs) :])
+    once = None
+    plan = Plan(graph)
+    if split is not None:
+        n = len(inputs)
+        once = _read(Plan(split.once), shapes[n:], numbers[n:], program)
+        shapes = [*shapes, *(shape for shape, _ in once.results)]
+        plan = Plan(graph, same=split.same_lengths)
+    found = _read(plan, shapes, numbers, program)
     sizes = [_size(shape, v.type.dtype) for shape, v in zip(shapes, graph.inputs, strict=False)]
     n = len(inputs)
     outer = _outside(outputs)

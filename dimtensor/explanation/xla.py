@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.backends import Executable
 from dimtensor.compile.code import compiling
-from dimtensor.compile.program import program_for
+from dimtensor.compile.program import Program, program_for
 from dimtensor.cost.polynomial import Lengths
 from dimtensor.dims import Dim
 from dimtensor.explanation.report import XlaCost
@@ -31,13 +32,15 @@ def xla_cost(
 
     from dimtensor.backends.jax import compile_positional
 
-    with compiling:
+    def make() -> tuple[Program, Executable]:
         program = program_for("jax", inputs, outputs)
         # as a call does: what is best for XLA depends on lengths
         dims = {dim for slot in program.slots for dim in slot.dims}
         known = {dim: lengths.required(dim) for dim in dims}
         program = program_for("jax", inputs, outputs, known, program.order)
-        executable = compile_positional(program.inputs, program.outputs, True, allow)
+        return program, compile_positional(program.inputs, program.outputs, True, allow)
+
+    program, executable = compiling(make)
     shapes = [
         jax.ShapeDtypeStruct(tuple(map(lengths.required, slot.dims)), np.dtype(slot.variable.dtype))
         for slot in program.slots

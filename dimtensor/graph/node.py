@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,6 +11,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, NoAttributeError, build_message
 from dimtensor.graph.lines import Line, Place, line_at, place_outside
 from dimtensor.interning import Interned
+from dimtensor.scopes import within
 
 if TYPE_CHECKING:
     from dimtensor.graph.kind import Kind
@@ -186,15 +186,10 @@ def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
     return node
 
 
-@contextmanager
-def recorded() -> Iterator[set[Node]]:
-    """All nodes that are made inside of the context, those that were there already among them."""
+def recorded[T](call: Callable[[], T]) -> tuple[T, set[Node]]:
+    """Call a function; return what it gives and all nodes that it asks for, new or not."""
     nodes: set[Node] = set()
-    token = _recorded.set((*_recorded.get(), nodes))
-    try:
-        yield nodes
-    finally:
-        _recorded.reset(token)
+    return within(_recorded, (*_recorded.get(), nodes), call), nodes
 
 
 def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:

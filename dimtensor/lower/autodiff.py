@@ -55,8 +55,7 @@ class _Function(NamedTuple):
         fresh = stand_ins(given.wrt, given.wrt)
         known = dict(zip(attrs.region.bound, node.inputs, strict=False))
         inner = RegionLowering(ctx, attrs.region, [*fresh, *given.captured], known)
-        with differentiated():
-            (y,) = inner.run()
+        (y,) = differentiated(inner.run)
         axes = inner.axes(attrs.region.outputs[0])
         outside = outer_dims(attrs, node.inputs, axes)
         return cls(inner, y, outside, fresh, inner.shape(axes))
@@ -77,8 +76,7 @@ def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) 
     """Gradients, zeros where y does not depend on an input."""
     if cotangent is None:
         cotangent = number(1, y)
-    with taken_last():
-        found = pull([y], [cotangent], wrt)
+    found = taken_last(lambda: pull([y], [cotangent], wrt))
     return [zeros(x) if v is None else v for v, x in zip(found, wrt, strict=True)]
 
 
@@ -156,8 +154,7 @@ def _unit_cotangents(lengths: Sequence[Variable | int], dtype: str) -> Variable:
 def pushforward(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     function = _Function.of(ctx, node, inputs)
     given = split_derivative(node.attrs, inputs)
-    with taken_last():
-        (tangent,) = push([function.y], function.wrt, given.directions)
+    (tangent,) = taken_last(lambda: push([function.y], function.wrt, given.directions))
     if tangent is None:
         tangent = zeros(function.y)
     return function.at(ctx, given.wrt, [tangent])[0], function.axes

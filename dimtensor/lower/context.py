@@ -27,6 +27,7 @@ from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 from dimtensor.ops.nodes import alloc
 from dimtensor.ops.notes import write_note
+from dimtensor.scopes import quiet
 
 Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]
 RULES: dict[str, Rule] = {}
@@ -109,13 +110,15 @@ class Lowering:
 
     def run(self) -> list[Variable]:
         """Lower everything; the variables of the outputs, axes in the plan's order."""
-        with np.errstate(all="ignore"):  # PyTensor computes with lengths, of which some are 0
-            for node in self._nodes:
-                self.variables[node] = self._lower(node)
+        quiet(self._run)  # PyTensor computes with lengths, of which some are 0
         if remembering.get():
             for node, variable in self.variables.items():
                 remember(variable, node)
         return [self.variables[node] for node in self._outputs]
+
+    def _run(self) -> None:
+        for node in self._nodes:
+            self.variables[node] = self._lower(node)
 
     def variable(self, output: Node) -> Variable:
         """The variable of a node that is made of nodes of the graph."""

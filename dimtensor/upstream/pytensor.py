@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pytensor import config
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
@@ -23,6 +24,7 @@ __all__ = [
     "protected_inputs",
     "refuse_broadcast_of_vector_index",
     "sum_over_broadcast_dims",
+    "traceback_limit",
     "vectorize_node",
     "xtensor_class",
 ]
@@ -56,6 +58,11 @@ def protected_inputs(graph: FunctionGraph) -> Sequence[Variable]:
 
 class _Nothing:
     """What nothing is an instance of."""
+
+
+def traceback_limit() -> Any:
+    """The parameter that says how many lines variables note; its value is its attribute ``val``."""
+    return vars(type(config))["traceback__limit"]
 
 
 def xtensor_class(module: str, name: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.ops.interpret import Interpreter
+from dimtensor.scopes import quiet
 
 
 def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
@@ -19,8 +20,7 @@ def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executa
 
     def call(*arrays: Any) -> list[np.ndarray]:
         # what overflows is inf and what is undefined is nan, as in compiled code
-        with np.errstate(all="ignore"):
-            return [_owned(value) for value in interpreter(*map(_value, arrays))]
+        return quiet(lambda: [_owned(value) for value in interpreter(*map(_value, arrays))])
 
     return Executable(call, call, {"total": time.perf_counter() - started})
 

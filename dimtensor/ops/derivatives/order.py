@@ -8,9 +8,10 @@ expression need not: nobody asks for the slope of its zeros, and computing it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
+
+from dimtensor.scopes import within
 
 _again: ContextVar[bool | None] = ContextVar("again", default=None)
 
@@ -20,31 +21,19 @@ def is_differentiated_again() -> bool:
     return _again.get() is not False
 
 
-@contextmanager
-def differentiated() -> Iterator[None]:
-    """Derivatives that are taken within are differentiated."""
-    token = _again.set(True)
-    try:
-        yield
-    finally:
-        _again.reset(token)
+def differentiated[T](call: Callable[[], T]) -> T:
+    """Call a function; derivatives that it takes are differentiated."""
+    return within(_again, True, call)
 
 
-@contextmanager
-def taken_last() -> Iterator[None]:
-    """Derivatives that are taken within are not differentiated, unless it is known that they are.
+def taken_last[T](call: Callable[[], T]) -> T:
+    """Call a function; derivatives that it takes are not differentiated, unless known to be.
 
     Examples
     --------
-    >>> with taken_last():
-    ...     outer = is_differentiated_again()
-    >>> with differentiated(), taken_last():
-    ...     inner = is_differentiated_again()
-    >>> outer, inner
-    (False, True)
+    >>> taken_last(is_differentiated_again)
+    False
+    >>> differentiated(lambda: taken_last(is_differentiated_again))
+    True
     """
-    token = _again.set(_again.get() or False)
-    try:
-        yield
-    finally:
-        _again.reset(token)
+    return within(_again, _again.get() or False, call)

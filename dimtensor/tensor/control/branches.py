@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -20,7 +21,7 @@ from dimtensor.tensor.control.streams import (
     Body,
     check_returned,
     check_streams,
-    tracing,
+    traced,
     use_generators,
 )
 from dimtensor.tensor.control.types import Tree
@@ -102,13 +103,15 @@ def if_else(  # type: ignore[misc]
     own = [placeholder(x.dims, x.dtype, x.categories) for x in operands]
     given = unflatten(tree, [wrap(x) for x in own])
     name = "dt.if_else"
-    with recorded() as made:
-        with tracing(Body(name, own, operands)) as body:
-            then, shape = flatten(then_function(*given))
-        given = unflatten(tree, [wrap(x) for x in own])
-        with tracing(Body(name, own, operands)) as other_body:
-            other = _results(shape, else_function(*given))
-        branches = _common(shape, then, other)
+    body, other_body = (Body(name, own, operands) for _ in range(2))
+
+    def trace() -> tuple[Structure, tuple[list[Node], list[Node]]]:
+        then, shape = flatten(traced(body, partial(then_function, *given)))
+        anew = unflatten(tree, [wrap(x) for x in own])
+        other = traced(other_body, lambda: _results(shape, else_function(*anew)))
+        return shape, _common(shape, then, other)
+
+    (shape, branches), made = recorded(trace)
     named = paths(shape, "result")
     for nodes, one in zip(branches, (body, other_body), strict=True):
         check_returned(one, list(zip(named, nodes, strict=True)))

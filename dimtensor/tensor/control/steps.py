@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import placeholder
 from dimtensor.graph.walk import toposort
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
-from dimtensor.tensor.control.streams import Body, check_returned, check_streams, tracing
+from dimtensor.tensor.control.streams import Body, check_returned, check_streams, traced
 from dimtensor.tensor.handle import as_node, constant, wrap
 
 # a dtype widens at most from bool over integers and floats to complex, and dims grow once
@@ -122,8 +123,8 @@ def trace(
     for _ in range(_MOST_TRIALS):
         given = [placeholder(x.dims, x.dtype, x.categories) for x in init]
         own = [*given, *elements]
-        with tracing(Body(states.name, own, dim=dim, has_state=bool(given))) as body:
-            result = call(given)
+        body = Body(states.name, own, dim=dim, has_state=bool(given))
+        result = traced(body, partial(call, given))
         along = () if result.go_on is None else result.go_on.dims
         wider = [
             _settled(states, path, x, state, after, along)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +13,7 @@ from dimtensor.errors import DimError, GraphError, InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import WORD
 from dimtensor.graph.walk import toposort
+from dimtensor.scopes import within
 from dimtensor.tensor.control.pytree import parts_of
 
 if TYPE_CHECKING:
@@ -64,14 +64,9 @@ class Body:
 _bodies: ContextVar[tuple[Body, ...]] = ContextVar("bodies", default=())
 
 
-@contextmanager
-def tracing(body: Body) -> Iterator[Body]:
+def traced[T](body: Body, call: Callable[[], T]) -> T:
     """Trace a step or a branch: uses of generators are recorded and checked."""
-    token = _bodies.set((*_bodies.get(), body))
-    try:
-        yield body
-    finally:
-        _bodies.reset(token)
+    return within(_bodies, (*_bodies.get(), body), call)
 
 
 def innermost_loop() -> Body | None:

@@ -61,8 +61,7 @@ def to_shaped(node: Node, order: Dims) -> Any:
     """
     teach_linkers()
     lowering = Lowering([node], _ORDER, input_variable)
-    with differentiated():  # by whoever takes the positional variable, maybe
-        (variable,) = lowering.run()
+    (variable,) = differentiated(lowering.run)  # by whoever takes the positional variable, maybe
     if lowering.hidden:
         late = [f"{p.dim.short}: {p.labels}" for p in lowering.hidden]
         raise GraphError(

@@ -8,8 +8,7 @@ take less time than the way back, and no trace.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -49,6 +48,7 @@ from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.ops.special import vanishing
+from dimtensor.scopes import within
 
 # what the loop carries more, as it suits who runs it
 _most_tangents: ContextVar[int] = ContextVar("most_tangents", default=8)
@@ -59,14 +59,9 @@ _SIMPLE = (Elemwise, DimShuffle, Subtensor, Join, Alloc)
 Tangents = list[Variable | None]
 
 
-@contextmanager
-def tangents_at_most(count: int) -> Iterator[None]:
-    """Take gradients ahead by at most so many tangents."""
-    token = _most_tangents.set(count)
-    try:
-        yield
-    finally:
-        _most_tangents.reset(token)
+def tangents_at_most[T](count: int, call: Callable[[], T]) -> T:
+    """Call a function that takes gradients ahead by at most so many tangents."""
+    return within(_most_tangents, count, call)
 
 
 def pull_ahead(

@@ -185,8 +185,8 @@ class _Step:
             ("captured", self.of_captured, _differentiable(self.captured, wanted.captured)),
         ]
         wrt = [v for *_, numbered in parts for _, v in numbered]
-        with tangents_at_most(0):  # loops in a step that is taken back are taken back
-            gradients = iter(pull(outputs, seeds, wrt, undefined="return"))
+        # loops in a step that is taken back are taken back
+        gradients = iter(tangents_at_most(0, lambda: pull(outputs, seeds, wrt, undefined="return")))
         for role, found, numbered in parts:
             for number, _ in numbered:
                 gradient = next(gradients)

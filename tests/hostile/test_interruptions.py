@@ -1,0 +1,183 @@
+"""Interruptions and exceptions that come at any point of a program."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from tests.hostile.children import run
+
+pytestmark = pytest.mark.slow
+
+_START = """
+import itertools, warnings
+import numpy as np
+import dimtensor as dt
+from tests.hostile.injection import campaign
+number = itertools.count()
+
+X, W = np.arange(6.0).reshape(3, 2) / 10, np.array([1.0, 2.0])
+E = np.exp(X @ W)
+VALUE = E.mean() + X[:, 0].max() + (X @ W).sum() + X.sum() * 4.0
+GRADIENT = (E[:, None] * X).mean(0) + X.sum(0)
+DRAWN = []
+
+def built():
+    at = next(number)
+    i, j = dt.Dim(f"i{at}", length=3), dt.Dim(f"j{at}", coords=["a", "b"])
+    x, w = dt.tensor("x", dims=[i, j]), dt.tensor("w", dims=j)
+    first = dt.exp((x * w).sum(j)).mean() + x.sel({j: "a"}).max()
+    steps, _ = dt.scan(lambda s, e: (s + e, None), 0.0, (x * w).sum(j), over=i)
+    doubled = dt.while_loop(lambda s: s < 3.0, lambda s: s * 2.0, 1.0, 50)
+    y = first + steps + doubled * x.sum()
+    return x, w, y, dt.grad(y, w)
+
+def compiled(backend):
+    x, w, y, gradient = built()
+    f = dt.function([x, w], [y, gradient], backend=backend)
+    dims = [dim.name for dim in sorted(x.dims, key=lambda dim: dim.name)]
+    return f, (dims, X)
+
+def near(found, expected):  # NumPy's own comparison changes how errors are told
+    assert np.max(np.abs(np.asarray(found) - expected)) < 1e-4, (found, expected)
+
+def check(f, x):
+    value, gradient = f(x, W)
+    near(value, VALUE)
+    near(gradient, GRADIENT)
+"""
+
+
+def _campaign(faults, text, timeout=300.0):
+    ended = run(_START + textwrap.dedent(text), timeout=timeout).ok()
+    for line in ended.splitlines():
+        if line.startswith('["'):
+            faults.count(*json.loads(line))
+
+
+def test_building_is_interrupted(faults):
+    _campaign(faults, "campaign(built, 400); campaign(built, 200, '')")
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "MemoryError"])
+def test_compiling_is_interrupted(faults, backend, error):
+    count = 120 if backend == "python" else 20
+    _campaign(
+        faults,
+        f"""
+        program = lambda: check(*compiled({backend!r}))
+        campaign(program, {count}, error={error})
+        campaign(program, {count // 2}, '', {error})
+        """,
+    )
+
+
+@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+def test_calls_are_interrupted(faults, backend):
+    _campaign(
+        faults,
+        f"""
+        f, x = compiled({backend!r})
+        program = lambda: check(f, x)
+        campaign(program, 150)
+        campaign(program, 50, '', MemoryError)
+        """,
+    )
+
+
+def test_compiling_on_jax_is_interrupted(faults):
+    _campaign(faults, "campaign(lambda: check(*compiled('jax')), 25)")
+
+
+_MODEL = """
+seen = np.array([1.0, 3.0, 2.0, 0.0])
+
+def model(backend="python"):
+    at = next(number)
+    mu = dt.rv(f"mu{at}", dt.dist.Normal(0.0, 1.0))
+    y = dt.rv(f"y{at}", dt.dist.Normal(mu, 2.0), dims=dt.Dim(f"school{at}", length=4))
+    return mu, y, dt.Model(mu, y, backend=backend)
+
+def expected(mu):
+    residuals = np.append(mu, (seen - mu) / 2.0)
+    return -(residuals**2).sum() / 2 - 5 * np.log(2 * np.pi) / 2 - 4 * np.log(2.0)
+"""
+
+
+def test_observing_is_interrupted(faults):
+    _campaign(
+        faults,
+        _MODEL
+        + """
+def program():
+    mu, y, unobserved = model()
+    terms = unobserved.observe({y: seen}).logp({mu: 0.5})
+    near(sum(float(x.sum()) for x in terms.values()), expected(0.5))
+
+campaign(program, 100)
+campaign(program, 50, '', MemoryError)
+""",
+    )
+
+
+def test_sampling_is_interrupted(faults):
+    _campaign(
+        faults,
+        _MODEL
+        + """
+mu, y, unobserved = model("numba")
+fit = unobserved.observe({y: seen})
+
+def program():
+    post = fit.sample(30, tune=20, chains=2, seed=1, progress_bar=False)
+    values = post.posterior[mu.node.name].values
+    if not DRAWN:
+        DRAWN.append(values)
+    assert values.shape == (2, 30) and (values == DRAWN[0]).all()
+
+campaign(program, 60)
+""",
+    )
+
+
+def test_marginalizing_is_interrupted(faults):
+    _campaign(
+        faults,
+        """
+def program():
+    at = next(number)
+    kind = dt.Dim(f"kind{at}", coords=["low", "high"])
+    mu = dt.rv(f"mu{at}", dt.dist.Normal(0.0, 10.0), dims=kind)
+    z = dt.rv(f"z{at}", dt.dist.Categorical(dt.data([0.5, 0.5], dims=kind), over=kind),
+              dims=dt.Dim(f"obs{at}"))
+    y = dt.rv(f"y{at}", dt.dist.Normal(mu.sel({kind: z}), 1.0))
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 4.9]}).marginalize(z)
+    found = fit.logp({mu: [0.0, 5.0]})[f"y{at}"].values
+    near(found, [-1.6171, -1.6171])
+
+campaign(program, 60)
+campaign(program, 20, '', MemoryError)
+""",
+    )
+
+
+def test_exporting_is_interrupted(faults, tmp_path):
+    _campaign(
+        faults,
+        f"""
+import shutil
+folder = {str(tmp_path / "f")!r}
+f, x = compiled("jax")
+
+def program():
+    shutil.rmtree(folder, ignore_errors=True)
+    f.export(folder)
+    found = dt.load_exported(folder)(x, W)
+    near(found[0], VALUE)
+
+campaign(program, 20)
+""",
+    )
