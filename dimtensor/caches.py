@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -97,6 +97,10 @@ class WeakIds[K, V]:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def __iter__(self) -> Iterator[K]:
+        alive = (reference() for reference, _ in list(self._kept.values()))
+        return (key for key in alive if key is not None)
 
     def get(self, key: K) -> V | None:
         """Return the value of an object; None where there is none."""

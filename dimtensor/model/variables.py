@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from dimtensor.backends.progress import wake_soon
+from dimtensor.caches import WeakIds
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
@@ -136,12 +136,12 @@ def named(name: str, x: Any) -> DimTensor:
     """
     _check_name(name, "an expression")
     found = ask(make("named", (node_of(x),), NamedAttrs(name)))
-    _named.add(found)
+    _named.put(found, None)
     return wrap(found)
 
 
 # expressions that somebody named, as long as they are kept
-_named: WeakSet[Node] = WeakSet()
+_named: WeakIds[Node, None] = WeakIds()
 
 
 def left_out(found: Found) -> list[str]:

@@ -29,7 +29,7 @@ def built():
     i, j = dt.Dim(f"i{at}", length=3), dt.Dim(f"j{at}", coords=["a", "b"])
     x, w = dt.tensor("x", dims=[i, j]), dt.tensor("w", dims=j)
     first = dt.exp((x * w).sum(j)).mean() + x.sel({j: "a"}).max()
-    steps, _ = dt.scan(lambda s, e: (s + e, None), 0.0, (x * w).sum(j), over=i)
+    steps, _ = dt.scan(lambda s, e: (s + e, None), 0.0, (x * w).sum(j), dim=i)
     doubled = dt.while_loop(lambda s: s < 3.0, lambda s: s * 2.0, 1.0, 50)
     y = first + steps + doubled * x.sum()
     return x, w, y, dt.grad(y, w)
@@ -151,7 +151,7 @@ def program():
     at = next(number)
     kind = dt.Dim(f"kind{at}", coords=["low", "high"])
     mu = dt.rv(f"mu{at}", dt.dist.Normal(0.0, 10.0), dims=kind)
-    z = dt.rv(f"z{at}", dt.dist.Categorical(dt.data([0.5, 0.5], dims=kind), over=kind),
+    z = dt.rv(f"z{at}", dt.dist.Categorical(dt.data([0.5, 0.5], dims=kind), dim=kind),
               dims=dt.Dim(f"obs{at}"))
     y = dt.rv(f"y{at}", dt.dist.Normal(mu.sel({kind: z}), 1.0))
     fit = dt.Model(y, backend="python").observe({y: [0.1, 4.9]}).marginalize(z)
