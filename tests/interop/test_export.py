@@ -578,6 +578,20 @@ def test_places_that_cannot_be_written_to_are_errors_of_ours(tmp_path):
     assert (tmp_path / "deep" / "er" / "f" / "load.py").exists()
 
 
+def test_labels_of_categories_may_come_with_another_input(tmp_path):
+    city = dt.Dim("city")
+    of, level = dt.tensor("of", dims=HOUSE, categories=city), dt.tensor("level", dims=city)
+    f = dt.function([of, level], level.sel(city=of) * 2.0, "python")
+    g = dt.load_exported(f.export(tmp_path))
+    levels = xr.DataArray([1.0, 2.0], dims="city", coords={"city": ["Rome", "Paris"]})
+    assert g(["Paris", "Rome", "Paris"], levels).values.tolist() == [4.0, 2.0, 4.0]
+    with pytest.raises(dt.LabelError, match="'Oslo'"):
+        g(["Oslo"], levels)
+    with pytest.raises(dt.LabelError, match="'city', which has no labels"):
+        g(["Rome"], [1.0, 2.0])
+    assert g([1, 0], [1.0, 2.0]).values.tolist() == [4.0, 2.0]
+
+
 def test_a_value_of_none_is_no_value(folder):
     with pytest.raises(dt.InputError, match="called without input 'where' and input 'floor'"):
         dt.load_exported(folder)(*houses(4)[:2], None, None, None)

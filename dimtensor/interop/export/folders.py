@@ -98,7 +98,13 @@ def _stage(target: Path) -> Iterator[Path]:
     try:
         yield stage
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        try:
+            shutil.rmtree(stage)
+        except OSError:
+            shutil.rmtree(stage, ignore_errors=True)
+        except BaseException:  # an interruption
+            shutil.rmtree(stage, ignore_errors=True)
+            raise
 
 
 def _exchange(stage: Path, target: Path) -> None:

@@ -105,6 +105,9 @@ class ExportedFunction:
             port.tell(reading, binding)
             by_length = isinstance(port, LengthPort)
             arrays.append(np.zeros(reading.lengths, bool) if by_length else reading.array)
+        for at, port in enumerate(self._ports):
+            if port.late_categories is not None and values[at] is not None:
+                arrays[at] = port.look_up(arrays[at], binding)
         self._check(arrays, binding)
         return self._labelled(self._run(arrays), binding)
 

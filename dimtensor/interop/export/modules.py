@@ -63,6 +63,7 @@ def require_allowed(exported: Any) -> None:
 def _of_header(exported: Any) -> Iterator[str]:
     """What is wrong with a module, by what JAX keeps beside it."""
     import jax
+    import jax.export
 
     n = len(exported.in_avals)
     if exported.in_tree != jax.tree.structure(((0,) * n, {})):
@@ -71,6 +72,10 @@ def _of_header(exported: Any) -> Iterator[str]:
         yield "returns something else than a tuple of arrays"
     if exported.nr_devices != 1 or any((*exported.in_shardings_hlo, *exported.out_shardings_hlo)):
         yield "is for several devices"
+    oldest = jax.export.minimum_supported_calling_convention_version
+    newest = jax.export.maximum_supported_calling_convention_version
+    if not oldest <= exported.calling_convention_version <= newest:
+        yield "is called in a way that this JAX does not have"
     if exported.ordered_effects or exported.unordered_effects:
         yield "has side effects"
     if exported.disabled_safety_checks:
@@ -87,10 +92,15 @@ def _of_module(exported: Any) -> Iterator[str]:
     from dimtensor.upstream.jax import opened_module, types_of_main
 
     with opened_module(exported) as module:
-        todo = [module]
+        todo = [(module, "")]
+        calls: dict[str, set[str]] = {}
         while todo:
-            operation = todo.pop()
+            operation, caller = todo.pop()
             name = operation.name
+            if name == "func.func":
+                caller = operation.attributes["sym_name"].value
+            elif name == "func.call":
+                calls.setdefault(caller, set()).add(operation.attributes["callee"].value)
             if name == "stablehlo.custom_call":
                 target = operation.attributes["call_target_name"].value
                 if target not in CALLS:
@@ -99,12 +109,23 @@ def _of_module(exported: Any) -> Iterator[str]:
                 yield f"has the operation {name}"
             for region in operation.regions:
                 for block in region:
-                    todo += [one.operation for one in block]
+                    todo += [(one.operation, caller) for one in block]
+        if _circular(calls):
+            yield "has functions that call themselves"
         inputs, results = types_of_main(module)
         kept = [exported.in_avals[at] for at in exported.module_kept_var_idx]
         inputs = inputs[1:] if len(exported.platforms) > 1 else inputs
         if not (_agree(inputs, kept) and _agree(results, exported.out_avals)):
             yield "has an entry of other types than it says"
+
+
+def _circular(calls: dict[str, set[str]]) -> bool:
+    """Whether a function calls itself, through others or directly: XLA would not end."""
+    left = {caller: set(called) for caller, called in calls.items()}
+    while ends := {name for called in left.values() for name in called} - left.keys():
+        left = {caller: called - ends for caller, called in left.items()}
+        left = {caller: called for caller, called in left.items() if called}
+    return bool(left)
 
 
 def _agree(types: Sequence[Any], avals: Sequence[Any]) -> bool:
