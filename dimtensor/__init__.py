@@ -36,11 +36,15 @@ from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
+from dimtensor.upstream.homes import usable_home as _usable_home
+from dimtensor.upstream.imports import around_import as _around_import
 
 if TYPE_CHECKING:
     from dimtensor.public import *  # noqa: F403
 
 __version__ = "0.1.0"
+
+_around_import("pytensor", _usable_home)
 
 _SUBMODULES = frozenset({"dist", "fft", "linalg", "random"})  # those that users name
 

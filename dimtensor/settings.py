@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Literal
@@ -110,6 +111,35 @@ def _settings_of(texts: tuple[str, ...]) -> Settings:
 def settings() -> Settings:
     """The settings that the environment of this process asks for now."""
     return Settings.of(os.environ)
+
+
+def home() -> str | None:
+    """The user's home folder; None where there is none, or the environment names no folder."""
+    asked = os.environ.get("HOME")
+    if asked is None:
+        asked = os.path.expanduser("~")
+    return asked if os.path.isabs(asked) and os.path.isdir(asked) else None
+
+
+@contextmanager
+def with_home(folder: str) -> Iterator[None]:
+    """Let another folder be the home folder of this process within.
+
+    PyTensor's settings are those of the user's home folder nevertheless.
+    """
+    now = {"HOME": folder}
+    if (own := home()) is not None:
+        now["PYTENSORRC"] = os.environ.get("PYTENSORRC", os.path.join(own, ".pytensorrc"))
+    before = {name: os.environ.get(name) for name in now}
+    os.environ.update(now)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def inherited() -> dict[str, str]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dimtensor.files import make_private
-from dimtensor.settings import settings
+from dimtensor.settings import home, settings
 
 
 def cache_folder() -> Path | None:
@@ -22,6 +22,8 @@ def cache_folder() -> Path | None:
         return None
     try:
         chosen = asked.cache_folder
+        if chosen.startswith("~") and home() is None:
+            return None
         folder = Path(chosen).expanduser().absolute() if chosen else _user_caches() / "dimtensor"
         if _is_usable(folder):
             return folder
@@ -41,8 +43,11 @@ def _user_caches() -> Path:
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     # relative paths are to be ignored, says the XDG base directory specification
-    return Path(chosen) if os.path.isabs(chosen) else Path.home() / ".cache"
+    if sys.platform != "darwin" and os.path.isabs(chosen):
+        return Path(chosen)
+    found = home()
+    if found is None:
+        raise RuntimeError("there is no home folder")
+    return Path(found, *(("Library", "Caches") if sys.platform == "darwin" else (".cache",)))

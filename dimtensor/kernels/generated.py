@@ -17,7 +17,6 @@ def function_of_source(
     source: str,
     name: str,
     namespace: Mapping[str, Any] | None = None,
-    label: str | None = None,
 ) -> Callable[..., Any]:
     """The function of this name that a text defines.
 
@@ -30,8 +29,6 @@ def function_of_source(
         Of a function that it defines.
     namespace : mapping of str to object, optional
         What the text refers to.
-    label : str, optional
-        Stands in the name of the file that tracebacks show; a number where it is not given.
 
     Examples
     --------
@@ -41,7 +38,7 @@ def function_of_source(
     >>> double(4), inspect.getsource(double)
     (8, 'def double(x): return x * factor')
     """
-    filename = f"<dimtensor {name} {next(_counter) if label is None else label}>"
+    filename = f"<dimtensor {name} {next(_counter)}>"
     names = dict(namespace or {})
     exec(compile(source, filename, "exec"), names)
     function = names[name]

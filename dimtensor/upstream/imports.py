@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -26,6 +26,19 @@ def after_import(name: str, then: Callable[[], object]) -> None:
         then()
     else:
         sys.meta_path.insert(0, _Waiting(name, then))
+
+
+def around_import(name: str, context: Callable[[], AbstractContextManager[object]]) -> None:
+    """Import a module in a context, whoever imports it; nothing is done if it is there already.
+
+    Parameters
+    ----------
+    name : str
+    context : callable
+        Gives the context manager.
+    """
+    if name not in sys.modules:
+        sys.meta_path.insert(0, _Waiting(name, context=context))
 
 
 @contextmanager
@@ -57,10 +70,15 @@ class _StandIn(ModuleType):
 
 
 class _Waiting(MetaPathFinder):
-    """Finds one module, as others do, and has something done behind its import."""
+    """Finds one module, as others do, and has something done around or behind its import."""
 
-    def __init__(self, name: str, then: Callable[[], object]):
-        self.name, self.then = name, then
+    def __init__(
+        self,
+        name: str,
+        then: Callable[[], object] = lambda: None,
+        context: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ):
+        self.name, self.then, self.context = name, then, context
 
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
@@ -75,7 +93,7 @@ class _Waiting(MetaPathFinder):
 
 
 class _Followed(Loader):
-    """A module's own loader, and what is done after it."""
+    """A module's own loader, and what is done around and after it."""
 
     def __init__(self, loader: Loader, waiting: _Waiting):
         self.loader, self.waiting = loader, waiting
@@ -87,7 +105,8 @@ class _Followed(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = module.__loader__ = self.loader
         try:
-            self.loader.exec_module(module)
+            with self.waiting.context():
+                self.loader.exec_module(module)
         except BaseException:
             sys.meta_path.insert(0, self.waiting)  # an import that failed may be tried again
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = [
     "batch_derivatives",
     "compiled_in",
     "core_node",
+    "nothing_kept",
     "parse_gufunc_signature",
     "props",
     "protected_inputs",
@@ -79,3 +81,13 @@ def compiled_in(graph: FunctionGraph, mode: Any) -> Iterator[None]:
         yield
     finally:
         del graph._compile_mode
+
+
+_changing = threading.RLock()  # else the setting of one thread would be restored by another one
+
+
+@contextmanager
+def nothing_kept() -> Iterator[None]:
+    """Functions of numba that PyTensor makes within are not kept on disk."""
+    with _changing, config.change_flags(numba__cache=False):
+        yield

@@ -13,6 +13,7 @@ from dimtensor.backends.folders import cache_folder
 def _environment(monkeypatch, tmp_path):
     monkeypatch.delenv("DIMTENSOR_CACHE", raising=False)
     monkeypatch.delenv("DIMTENSOR_CACHE_DIR", raising=False)
+    (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(sys, "platform", "linux")
 
@@ -52,3 +53,17 @@ def test_nothing_is_kept_where_no_folder_can_be_made(monkeypatch, tmp_path):
     assert cache_folder() is None
     monkeypatch.setenv("DIMTENSOR_CACHE_DIR", str(tmp_path / "file"))
     assert cache_folder() is None
+
+
+@pytest.mark.parametrize("chosen", ["", "~", "~/there"])
+@pytest.mark.parametrize("home", ["", "relative", "/nonexistent/home", "file"])
+def test_nothing_is_kept_where_there_is_no_home(chosen, home, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "relative").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "file") if home == "file" else home)
+    monkeypatch.setenv("DIMTENSOR_CACHE_DIR", chosen)
+    assert cache_folder() is None
+    assert not Path("/nonexistent").exists()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "home", "relative"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import stat
@@ -18,6 +19,14 @@ pytestmark = [
 ]
 
 OTHER = 12345  # a user who is nobody here
+
+
+def powerless() -> None:
+    """Let what files permit hold for root, too, in the program that is run next."""
+    prctl = ctypes.CDLL(None).prctl
+    for power in (1, 2):  # those that pass over permissions
+        prctl(24, power, 0, 0, 0)
+
 
 STORES = """
 import json, os, resource, socket, sys, time
@@ -414,3 +423,98 @@ def test_workers_run_the_package_of_the_process_that_starts_them(tmp_path):
     assert run_all(math.pow, 2.0, [1, 2], 2, "test")[0] == [2, 4]
     """
     run(WORKERS + dedent(code), cwd=tmp_path).ok()
+
+
+@pytest.mark.parametrize(
+    "home", ["file", "missing", "read only", "empty", "relative", "taken", "none"]
+)
+def test_homes_that_are_none(faults, tmp_path, home):
+    """PyTensor's folder is a temporary one; it is removed, and the environment is as it was."""
+    own = tmp_path / "home"
+    env = {"TMPDIR": str(tmp_path / "tmp"), "DIMTENSOR_CACHE": "1", "DIMTENSOR_CACHE_DIR": ""}
+    env |= {"HOME": str(own), "XDG_CACHE_HOME": "", "PYTENSOR_FLAGS": "", "DIMTENSOR_NATIVE": ""}
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "cwd").mkdir()
+    if home == "file":
+        own.write_text("")
+    elif home == "read only":
+        own.mkdir()
+        (own / ".pytensorrc").write_text("[global]\ncast_policy = numpy+floatX\n")
+        own.chmod(0o500)
+    elif home == "taken":
+        own.mkdir()
+        (own / ".pytensor").write_text("")
+    elif home != "missing":
+        env["HOME"] = {"empty": "", "relative": "here", "none": "nowhere"}[home]
+    code = r"""
+    import os
+    if HOME == "none":  # a user whom the system does not know
+        import pwd
+        del os.environ["HOME"]
+        def unknown(name):
+            raise KeyError(name)
+        pwd.getpwuid = pwd.getpwnam = unknown
+    before = dict(os.environ)
+    import dimtensor as dt, numpy as np
+    x = dt.tensor("x", dims=dt.Dim("d"))
+    found = [float(dt.function([x], (x**2).sum())(np.arange(3.0)))]
+    if HOME == "file":  # by numba
+        found += [float(dt.function([x], dt.real(dt.exp(x * 0j)).sum())(np.arange(3.0)))]
+    import pytensor, pytensor.link.numba.dispatch
+    assert dict(os.environ) == before
+    assert pytensor.config.cast_policy == ("numpy+floatX" if HOME == "read only" else "custom")
+    print(found, pytensor.config.base_compiledir)
+    """
+    done = run(
+        dedent(code).replace("HOME ==", f"{home!r} =="),
+        env=env,
+        cwd=tmp_path / "cwd",
+        before=powerless,
+    )
+    said = done.ok()
+    faults.count("results", said.startswith("[5.0"), said)
+    faults.count("a temporary folder", str(tmp_path / "tmp") in said, said)
+    left = [path for name in ("cwd", "tmp") for path in (tmp_path / name).iterdir()]
+    faults.count("nothing is left", not left, left)
+    faults.count("no home is made", own.exists() == (home in ("file", "read only", "taken")))
+
+
+@pytest.mark.parametrize("kept", ["0", "1"])
+def test_nothing_that_numba_kept_is_read(faults, tmp_path, kept):
+    """Its index is a pickle, which runs what is in it, whoever wrote it."""
+    code = r"""
+    import json, sys
+    touched = []
+    def hook(event, given):
+        if event == "open" and str(given[0]).endswith((".nbi", ".nbc")):
+            touched.append(str(given[0]))
+    sys.addaudithook(hook)
+    import numpy as np, dimtensor as dt, pytensor, pytensor.tensor as pt
+    from dimtensor.kernels.compiler import compile_kernel
+    d, e = dt.Dim("d", length=3), dt.Dim("e", length=3)
+    x, a = dt.tensor("x", dims=d), dt.tensor("a", dims=(d, e))
+    assert float(dt.function([x], dt.abs(dt.exp(x * 1j)).sum())(np.arange(3.0))) > 2.9
+    solved = dt.linalg.solve(a, x, dims=(d, e), assume_a="sym")
+    found = dt.function([a, x], solved)((("d", "e"), np.eye(3) * 2), np.arange(3.0))
+    assert np.allclose(found, [0, 0.5, 1])
+    f = dt.function([x], (x**2).sum())
+    assert f.numba(np.arange(3.0))[0] == 5
+    m, z = pt.dmatrix("m"), pt.zvector("z")
+    kernel = compile_kernel([z, m], [pt.exp(z) * 2.0, pt.linalg.cholesky(m)])
+    assert kernel.left_to_numba
+    assert np.allclose(kernel.function(np.zeros(2, complex), np.eye(3) * 4)[1], np.eye(3) * 2)
+    assert pytensor.config.numba__cache
+    print(json.dumps(touched))
+    """
+    env = caching(tmp_path / "ours", DIMTENSOR_CACHE=kept, NUMBA_CACHE_DIR=str(tmp_path / "numba"))
+    env |= {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path / 'pytensor'}"}
+    env |= {"DIMTENSOR_NATIVE": "", "DIMTENSOR_STRICT_KERNELS": "0"}
+    poison = b"cbuiltins\nprint\n(S'PWNED'\ntR."
+    for turn in ("first", "second") if kept == "1" else ("only",):
+        said = run(code, env=env).ok().splitlines()
+        faults.count(f"{turn}: nothing is run", said[:-1] == [], said)
+        faults.count(f"{turn}: nothing is opened", json.loads(said[-1]) == [], said)
+        left = [path for name in ("pytensor", "numba") for path in (tmp_path / name).rglob("*.nb*")]
+        faults.count(f"{turn}: nothing is written", not left, left)
+        for path in left:
+            path.write_bytes(poison)

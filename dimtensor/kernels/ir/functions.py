@@ -12,11 +12,11 @@ class NumbaFunction(NamedTuple):
 
     node: Apply
 
-    def make(self) -> tuple[Any, str | None]:
-        """The jitted function, and what tells it from all others; None where nothing does."""
-        from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
+    def make(self) -> Any:
+        """Return the jitted function."""
+        from pytensor.link.numba.dispatch.basic import numba_funcify
 
-        return numba_funcify_and_cache_key(self.node.op, node=self.node)
+        return numba_funcify(self.node.op, node=self.node)
 
 
 class Routine(NamedTuple):
@@ -24,8 +24,8 @@ class Routine(NamedTuple):
 
     name: str
 
-    def make(self) -> tuple[Any, str | None]:
-        """What numba calls, and what tells it from all others."""
+    def make(self) -> Any:
+        """Return what numba calls."""
         from dimtensor.kernels.rules.fortran import routine
 
-        return routine(self.name), self.name
+        return routine(self.name)
