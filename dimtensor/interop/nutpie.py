@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.errors import (
     CheckError,
@@ -20,20 +19,21 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
 )
-from dimtensor.interop.callbacks import SLOPE, expand_callback, gradient_callback, table_of
 from dimtensor.interop.extras import require
-from dimtensor.model.assembly import FLAT
+from dimtensor.interop.nutpie_models import (
+    STATISTICS_DIM,
+    VECTOR,
+    NutpieThreads,
+    Record,
+    compiled_model,
+)
+from dimtensor.interop.sampler_threads import Gate, the_end
 from dimtensor.model.inference.runs import Draws, Run, statistics_of
 from dimtensor.model.inference.starts import check_moved, no_start, starting_points
-from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# nutpie's own name of the dim of unconstrained elements in the statistics
-_STATISTICS_DIM = "unconstrained_parameter"
-# labels that nutpie takes; others are given to it as text
-_LABEL_KINDS = ("string", "integer", "floating", "boolean")
 _STATISTICS = {
     "logp": "lp",
     "depth": "tree_depth",
@@ -57,19 +57,23 @@ _INSTEAD = {
     "store_unconstrained": "flat vectors are kept with `unconstrained=True`",
 }
 _ADAPTATIONS = {"diag": "Diag", "draw_diag": "Diag", "low_rank": "LowRank", "flow": "Flow"}
+# seconds between two looks at whether sampling is to end
+_PERIOD = 0.1
 # points at which a density that depends on an element may be flat in it
 _LOOKED_AT = 10
-# a variable has not the name of its dim
-_VECTOR = "vector"
 
 
 def to_nutpie(model: LogDensity) -> Any:
     """A model for ``nutpie.sample``, whose draws are named and labelled."""
-    record = _Record(model, flat=False)
+    require("nutpie", "sampling", "to_nutpie")
+    from dimtensor.upstream.nutpie import with_samplers_seen
+
+    record = Record(model, flat=False)
     points = starting_points(model.initial_point, model.logp_and_grad)
-    compiled = _compiled(model, model.initial_point, points, record)
+    gate = Gate(holds=False)
+    compiled = compiled_model(model, model.initial_point, points, record, gate)
     _check_moved(model, points)
-    return compiled
+    return with_samplers_seen(compiled, NutpieThreads(gate).seen)
 
 
 def _check_moved(model: LogDensity, points: Callable[[Any], np.ndarray]) -> None:
@@ -102,15 +106,19 @@ def sample(
     Compared with :func:`to_nutpie` one function less is compiled.
     """
     nutpie = require("nutpie", "sampling", "dt.sample")
-    from dimtensor.upstream.nutpie import settings_text
+    from dimtensor.upstream.nutpie import settings_text, with_samplers_seen
 
     points = starting_points(start, model.logp_and_grad)
-    compiled = _compiled(model, start, points, _Record(model, flat=True))
+    gate = Gate(holds=True)
+    threads = NutpieThreads(gate)
+    compiled = compiled_model(model, start, points, Record(model, flat=True), gate)
+    compiled = with_samplers_seen(compiled, threads.seen)
     _check_moved(model, points)
     started = time.perf_counter()
-    with Progress("sampling", wanted=progress_bar) as progress:
+    with Progress("sampling", wanted=progress_bar) as progress, threads:
         tell = _told_to(progress, options.pop("progress_callback", None))
-        running = nutpie.sample(
+        running = _started(
+            nutpie,
             compiled,
             draws=draws,
             tune=tune,
@@ -124,7 +132,7 @@ def sample(
             return_raw_trace=True,
             **options,
         )
-        vectors, told = _finished(running, model, start).get_arrow_trace()
+        vectors, told = _finished(running, gate, model, start).get_arrow_trace()
     seconds = time.perf_counter() - started
     known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
     settings = settings_text(running)
@@ -134,6 +142,17 @@ def sample(
     kept = [slice(tuned, None), slice(tuned)] if save_warmup else [slice(tuned, None)]
     found, *warmup = (_draws(vectors, told, rows, model.names, asked) for rows in kept)
     return Run(found, warmup[0] if warmup else None, seconds, known)
+
+
+def _started(nutpie: Any, compiled: Any, **options: Any) -> Any:
+    """A sampler that runs; nutpie wraps an interruption in an error of its own here."""
+    try:
+        return nutpie.sample(compiled, **options)
+    except RuntimeError as error:
+        for kind in (KeyboardInterrupt, SystemExit):
+            if f"{kind.__name__}(" in str(error) or f"{kind.__name__}:" in str(error):
+                raise kind from error
+        raise
 
 
 def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable[[Any], None]:
@@ -150,26 +169,35 @@ def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable
     return tell
 
 
-def _finished(running: Any, model: LogDensity, start: np.ndarray) -> Any:
+def _finished(running: Any, gate: Gate, model: LogDensity, start: np.ndarray) -> Any:
     """The trace of a sampler that runs; it is stopped if the waiting for it is."""
+    from dimtensor.upstream.nutpie import is_not_yet
+
     try:
-        return running.wait()
+        while gate.failure is None and not gate.closed:
+            try:
+                return running.wait(timeout=_PERIOD)
+            except TimeoutError as error:
+                if not is_not_yet(error):
+                    raise
     except RuntimeError as error:
+        if gate.closed:
+            raise the_end() from error
+        gate.close()
         if "initialization points failed" not in str(error):
             raise
         raise no_start(model, start) from error
-    except BaseException as error:
-        # a panic of Rust's is no Exception, which people catch
-        if not isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
-            raise DimtensorError(
-                build_message(
-                    "sample: nutpie came upon an error of its own, and its draws are lost",
-                    [("nutpie says", str(error))],
-                    "start elsewhere with initial={...}, or take sampler='blackjax' or 'numpyro'",
-                )
-            ) from error
-        running.cancel()
+    except (Exception, KeyboardInterrupt, SystemExit):
         raise
+    except BaseException as error:  # a panic of Rust's is no Exception, which people catch
+        raise DimtensorError(
+            build_message(
+                "sample: nutpie came upon an error of its own, and its draws are lost",
+                [("nutpie says", str(error))],
+                "start elsewhere with initial={...}, or take sampler='blackjax' or 'numpyro'",
+            )
+        ) from error
+    raise gate.failure or the_end()
 
 
 def _draws(
@@ -194,10 +222,10 @@ def _draws(
             longer[name] = np.stack([_column(table, name, rows) for table in statistics])
     told = statistics_of(plain)
     if longer:
-        dims = ("chain", "draw", _STATISTICS_DIM)
+        dims = ("chain", "draw", STATISTICS_DIM)
         told = told.assign({name: (dims, x) for name, x in longer.items()})
-        told = told.assign_coords({_STATISTICS_DIM: np.asarray(names, dtype=object)})
-    return Draws(np.stack([_column(table, _VECTOR, rows) for table in vectors]), told)
+        told = told.assign_coords({STATISTICS_DIM: np.asarray(names, dtype=object)})
+    return Draws(np.stack([_column(table, VECTOR, rows) for table in vectors]), told)
 
 
 def _column(table: Any, name: str, rows: slice = slice(None)) -> np.ndarray:
@@ -283,130 +311,3 @@ def _leaf_names(tree: Mapping[str, Any]) -> list[str]:
     for name, value in tree.items():
         names += _leaf_names(value) if isinstance(value, Mapping) else [name]
     return names
-
-
-class _Record:
-    """Layout of a draw for nutpie: names, shapes, dims and labels, in order.
-
-    Either everything that the model records, or the flat vector alone.
-    """
-
-    def __init__(self, model: LogDensity, flat: bool):
-        import pandas as pd
-
-        self.flat = flat
-        names = pd.Index(model.names)
-        self.coords: dict[str, Any] = {_STATISTICS_DIM: names}
-        self.dims: dict[str, tuple[str, ...]]
-        self.shapes: list[tuple[int, ...]]
-        if flat:
-            self.names, self.shapes = [_VECTOR], [(model.size,)]
-            self.dims, self.coords[FLAT] = {_VECTOR: (FLAT,)}, names
-            return
-        dataset = model.constrain(model.initial_point)
-        self.names = [str(name) for name in dataset.data_vars]
-        arrays = [dataset[name] for name in self.names]
-        self.shapes = [array.shape for array in arrays]
-        self.dims = {
-            name: tuple(map(str, array.dims))
-            for name, array in zip(self.names, arrays, strict=True)
-        }
-        for array in arrays:
-            for dim in array.dims:
-                index = array.indexes.get(dim, pd.RangeIndex(array.sizes[dim]))
-                if pd.api.types.infer_dtype(index) not in _LABEL_KINDS:
-                    index = pd.Index([label_text(label) for label in index])
-                self.coords[str(dim)] = index
-
-    @property
-    def size(self) -> int:
-        return sum(int(np.prod(shape)) for shape in self.shapes)
-
-    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        """Arrays by name out of the vector of all."""
-        arrays, start = {}, 0
-        for name, shape in zip(self.names, self.shapes, strict=True):
-            stop = start + int(np.prod(shape))
-            arrays[name] = vector[start:stop].reshape(shape)
-            start = stop
-        return arrays
-
-
-def _compiled(
-    model: LogDensity, start: np.ndarray, points: Callable[[Any], np.ndarray], record: _Record
-) -> Any:
-    require("nutpie", "sampling", "to_nutpie")
-    with suppress(CheckError):  # chains start around this point, where checks may hold
-        model.logp_and_grad(start)  # they start at the same time; only one should compile
-    build = _machine_code if backend_of(model.backend).native else _python_code
-    return build(model, points, record)
-
-
-def _python_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:
-    from nutpie.compiled_pyfunc import from_pyfunc
-
-    expand: Callable[[np.ndarray], dict[str, np.ndarray]]
-    if record.flat:
-
-        def expand(x: np.ndarray) -> dict[str, np.ndarray]:
-            return {_VECTOR: np.array(x)}
-    else:
-        everything = model.functions.positional("record")
-
-        def expand(x: np.ndarray) -> dict[str, np.ndarray]:
-            return record.split(np.asarray(everything(np.array(x))[0]))
-
-    return from_pyfunc(
-        ndim=model.size,
-        make_logp_fn=lambda: _refusing(model),
-        make_expand_fn=lambda seed1, seed2, chain: expand,
-        expanded_dtypes=[np.dtype("float64")] * len(record.names),
-        expanded_shapes=record.shapes,
-        expanded_names=record.names,
-        coords=record.coords,
-        dims=record.dims,
-        make_initial_point_fn=starting_points,
-    )
-
-
-def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Value and gradient; a point where a check fails is refused, and the chain goes on."""
-
-    def logp(x: np.ndarray) -> tuple[float, np.ndarray]:
-        try:
-            value, gradient = model.logp_and_grad(x)
-            return value, np.where(gradient == 0.0, SLOPE, gradient)
-        except CheckError as error:
-            error.is_recoverable = True  # type: ignore[attr-defined]  # nutpie asks for it
-            raise
-
-    return logp
-
-
-def _machine_code(model: LogDensity, starting_points: Callable, record: _Record) -> Any:
-    """A model of callbacks, as nutpie makes one of a PyMC model."""
-    from nutpie.compile_pymc import CompiledPyMCModel
-
-    functions = model.functions
-    gradient = functions.c_function("logp_and_grad")
-    expanded = None if record.flat else functions.c_function("record")
-    table = table_of(model.size, gradient, expanded, record.size)
-    stops = np.cumsum([int(np.prod(shape)) for shape in record.shapes])
-    slices = [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
-    return CompiledPyMCModel(
-        _n_dim=model.size,
-        dims=record.dims,
-        _coords=record.coords,
-        _shapes=dict(zip(record.names, record.shapes, strict=True)),
-        compiled_logp_func=gradient_callback(),
-        compiled_expand_func=expand_callback(),
-        initial_point_func=starting_points,
-        # nutpie keeps what is here as long as it samples
-        shared_data={"functions": (gradient, expanded)},
-        shared_var_keys={},
-        user_data=table,
-        n_expanded=record.size,
-        shape_info=(record.names, slices, record.shapes),
-        logp_func=None,
-        expand_func=None,
-    )

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from dimtensor.backends.progress import Progress
+from dimtensor.interop.sampler_threads import delist, enlist, the_end
 
 # seconds between two looks at a program; steps between two calls back, each of which takes longer
 # than a step of a small model
@@ -25,6 +26,13 @@ class _Watch:
     def __init__(self) -> None:
         self.steps = 0
         self.given_up = False
+        self.thread: threading.Thread | None = None
+
+    def stop(self) -> None:
+        self.given_up = True
+
+    def are_over(self) -> bool:
+        return self.thread is None or not self.thread.is_alive()
 
 
 class _GivenUp(Exception):
@@ -106,21 +114,27 @@ def watch(
                 found.append(jax.block_until_ready(program(number, *arguments)))
         except BaseException as error:
             failed.append(error)
+        finally:
+            del _watched[number]
 
     thread = threading.Thread(target=work, name="dimtensor-samples", daemon=True)
+    state.thread = thread
+    enlist(state)
     thread.start()
     try:
         with Progress(f"sampling {label}", total, wanted=wanted) as progress:
             while thread.is_alive():
                 thread.join(_PATIENCE)
                 progress(state.steps)
+                if state.given_up:
+                    raise the_end()
     except BaseException:
         with _silent():
-            state.given_up = True
+            state.stop()
             thread.join()
         raise
     finally:
-        del _watched[number]
+        delist(state)
     if failed:
         raise failed[0]
     return found[0]

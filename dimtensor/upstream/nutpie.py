@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
+from collections.abc import Callable
 from typing import Any
 
 from nutpie import _lib
+
+# of the error that says that a sampler runs longer than one wanted to wait
+_NOT_YET = "Timeout while waiting"
 
 
 def settings_of(kind: str) -> Any:
@@ -19,3 +25,39 @@ def settings_text(running: Any) -> str | None:
     """The settings of a sampler as JSON, as nutpie writes them; None in another version."""
     settings = getattr(running, "_settings", None)
     return None if settings is None else json.dumps(settings.as_dict())
+
+
+def is_not_yet(error: TimeoutError) -> bool:
+    """Whether the error says that a sampler still runs, and is not a signal handler's."""
+    return str(error).startswith(_NOT_YET)
+
+
+def drop_released() -> None:
+    """Drop the references that nutpie's threads gave up without Python's lock."""
+    _lib.ProgressType.none()  # whatever is called does
+
+
+def with_samplers_seen(model: Any, seen: Callable[[Any], Callable[[Any], None]]) -> Any:
+    """A model that tells of each sampler that nutpie makes of it.
+
+    Parameters
+    ----------
+    model : CompiledModel
+        Of nutpie.
+    seen : callable
+        Is called with a copy of the model, which lives as long as the sampler's threads may call
+        Python, before they start; what it returns is called with the sampler.
+    """
+    kind = type(model)
+
+    class Seen(kind):  # type: ignore[misc, valid-type]
+        def _make_sampler(self, *arguments: Any, **options: Any) -> Any:
+            own = copy.copy(self)
+            made = seen(own)
+            sampler = kind._make_sampler(own, *arguments, **options)
+            made(sampler)
+            return sampler
+
+    Seen.__name__, Seen.__qualname__ = kind.__name__, kind.__qualname__
+    fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
+    return Seen(**fields)

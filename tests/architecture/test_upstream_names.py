@@ -78,7 +78,10 @@ NAMES = [
     ("jax.core", "max_dim", "backends/jax/symbolic"),
     ("jax.custom_derivatives", "SymbolicZero", "backends/jax/special"),
     ("nutpie", "_lib.PyNutsSettings", "upstream/nutpie"),
-    ("nutpie.compiled_pyfunc", "from_pyfunc", "interop/nutpie"),
+    ("nutpie", "_lib.ProgressType.none", "upstream/nutpie"),
+    ("nutpie.compiled_pyfunc", "from_pyfunc", "interop/nutpie_models"),
+    ("nutpie.compiled_pyfunc", "PyFuncModel._make_sampler", "upstream/nutpie"),
+    ("nutpie.compile_pymc", "CompiledPyMCModel._make_sampler", "upstream/nutpie"),
     ("llvmlite.binding", "create_pass_builder", "kernels/native/machine"),
     ("llvmlite.binding", "create_pipeline_tuning_options", "kernels/native/machine"),
     ("llvmlite.binding", "create_mcjit_compiler", "kernels/native/machine"),
@@ -120,7 +123,7 @@ def test_nutpie_takes_what_it_is_given():
     from nutpie.compile_pymc import CompiledPyMCModel
 
     taken = set(inspect.signature(CompiledPyMCModel).parameters)
-    source = (PACKAGE / "interop" / "nutpie.py").read_text()
+    source = (PACKAGE / "interop" / "nutpie_models.py").read_text()
     given = [
         {keyword.arg for keyword in node.keywords}
         for node in nodes(source, ast.Call)

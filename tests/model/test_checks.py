@@ -105,7 +105,7 @@ def test_codes_of_callbacks():
 def test_samplers_never_see_a_slope_of_zero(backend):
     """nutpie panics where an element of a gradient is 0 when it looks at a point again."""
     pytest.importorskip("nutpie")
-    from dimtensor.interop.nutpie import _refusing
+    from dimtensor.interop.nutpie_models import _refusing
 
     x = dt.tensor("x", dims=COUNTRY)
     model = dt.LogDensity(-0.5 * (dt.maximum(x, 0.0) ** 2).sum(), {x: dt.real}, backend=backend)
@@ -144,7 +144,7 @@ def test_a_panic_of_nutpie_is_an_error_of_ours(monkeypatch):
         """As of PyO3."""
 
     class Running:
-        def wait(self):
+        def wait(self, timeout):
             raise PanicException("Poisoned sampler state mutex")
 
     monkeypatch.setattr(nutpie, "sample", lambda *_, **__: Running())

@@ -54,14 +54,16 @@ class CFunction:
         types = tuple(ArgumentType(a.dtype.name, (None,) * a.ndim) for a in arrays)
         shapes = [a.shape for a in given]
         first = conditions.start if conditions else 1 << 30
+        self._call: _Call | None = None
         self._table = closure_table(types, shapes, fixed, len(results), first)
         if executable.native is not None:
             self.address = executable.native.flat_address
             self._kept: tuple = (executable.native, *fixed)
         else:
             n_constants = len(executable.constants)
+            self._call = _Call(executable.call)
             function = _through_python(
-                executable.call, given, fixed[: len(fixed) - n_constants], results, conditions
+                self._call, given, fixed[: len(fixed) - n_constants], results, conditions
             )
             address = ctypes.cast(function, ctypes.c_void_p).value
             assert address is not None
@@ -69,12 +71,24 @@ class CFunction:
             self._kept = (function, *fixed)
         self.closure = self._table.ctypes.data
 
+    def call_through(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Wrap the Python function that is called, where there is no machine code of ours."""
+        if self._call is not None:
+            self._call.function = wrap(self._call.function)
+
     def __repr__(self) -> str:
         return f"<CFunction at 0x{self.address:x}>"
 
 
+class _Call:
+    """A function of Python that can be replaced by another one."""
+
+    def __init__(self, function: Callable[..., Sequence[Any]]):
+        self.function = function
+
+
 def _through_python(
-    call: Callable[..., Sequence[Any]],
+    call: _Call,
     given: Sequence[np.ndarray],
     fixed: Sequence[np.ndarray],
     results: Sequence[tuple[str, int]],
@@ -89,11 +103,11 @@ def _through_python(
     def flat(arrays: Any, places: Any, closure: Any) -> int:
         try:
             taken = [_array_at(arrays[at], *kind) for at, kind in enumerate(kinds)]
-            found = [np.asarray(value) for value in call(*taken, *fixed)]
+            found = [np.asarray(value) for value in call.function(*taken, *fixed)]
             for at, (dtype, _) in enumerate(results):
                 _array_at(places[at], found[at].shape, np.dtype(dtype))[...] = found[at]
             return 0 if all(found[place] for place in conditions) else CONDITION
-        except Exception:
+        except BaseException:  # nobody above could catch it
             return 1
 
     return _PROTOTYPE(flat)

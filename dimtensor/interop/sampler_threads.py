@@ -1,0 +1,156 @@
+"""Threads of samplers, which end before the interpreter does.
+
+Once the interpreter is being finalized, a thread that calls Python is ended on the spot, below the
+frames of Rust or C++ that called it, and the process with it (SIGSEGV). Therefore what such threads
+call goes through a :class:`Gate`, and whoever started them waits for their end: the call that
+samples, however it ends, or else the exit of the interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol
+
+from dimtensor.errors import DimtensorError
+
+# seconds between two looks at threads, and that the exit of the interpreter waits for them at most
+_PERIOD, _PATIENCE = 0.002, 10.0
+
+
+class Threads(Protocol):
+    """Threads that call Python."""
+
+    def stop(self) -> None:
+        """Ask them to end."""
+
+    def are_over(self) -> bool:
+        """Whether none of them will call Python again."""
+
+
+class Closed(Exception):
+    """Raised in a sampler's thread that calls Python after the end of sampling."""
+
+
+class Gate:
+    """The way of a sampler's threads into Python.
+
+    The first exception that is raised behind it is kept for the thread that waits for the draws.
+
+    Parameters
+    ----------
+    holds : bool
+        Whether a thread whose call raises is held until the gate is closed, so that it draws
+        nothing more. Otherwise the exception goes on into the sampler.
+    """
+
+    def __init__(self, holds: bool):
+        self.failure: BaseException | None = None
+        self.failed_at: Any = None
+        self.holds = holds
+        self._closed = threading.Event()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        """Let every call from now on end at once."""
+        self._closed.set()
+
+    def through[**P, T](
+        self,
+        function: Callable[P, T],
+        afterwards: Callable[P, T] | None = None,
+        passed: tuple[type[BaseException], ...] = (),
+    ) -> Callable[P, T]:
+        """A function that is called through the gate.
+
+        Parameters
+        ----------
+        function : callable
+        afterwards : callable, optional
+            What is called in its place once the gate is closed; :class:`Closed` is raised without.
+        passed : tuple of type
+            Exceptions that are meant for the sampler.
+        """
+
+        def ended(*args: P.args, **kwargs: P.kwargs) -> T:
+            if afterwards is None:
+                raise Closed
+            return afterwards(*args, **kwargs)
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            if self._closed.is_set():
+                return ended(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except passed:
+                raise
+            except BaseException as error:
+                if not self.holds:
+                    raise
+                self.fail(error, args)
+            return ended(*args, **kwargs)
+
+        return call
+
+    def fail(self, error: BaseException, at: Any = None) -> None:
+        """Keep the first exception and wait until the gate is closed."""
+        if self.failure is None:
+            self.failure, self.failed_at = error, at
+        self._closed.wait()
+
+
+_running: set[Threads] = set()
+_ending = False
+
+
+def the_end() -> DimtensorError:
+    """The error of whoever samples while the interpreter ends."""
+    return DimtensorError("sample: the interpreter ends, and the sampler with it")
+
+
+def enlist(threads: Threads) -> None:
+    """Have threads end before the interpreter does.
+
+    Raises
+    ------
+    DimtensorError
+        If the interpreter is about to end.
+    """
+    if _ending:
+        raise the_end()
+    _at_exit()
+    for other in list(_running):
+        delist(other)
+    _running.add(threads)
+
+
+def delist(threads: Threads) -> None:
+    """Forget threads, if they are over."""
+    if threads.are_over():
+        _running.discard(threads)
+
+
+@cache
+def _at_exit() -> None:
+    atexit.register(_end_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_running.clear)  # a child has none of the threads
+
+
+def _end_all() -> None:
+    """Stop all threads at the exit of the interpreter, and wait for them."""
+    global _ending
+    _ending = True
+    running = list(_running)
+    for threads in running:
+        threads.stop()
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until and not all(threads.are_over() for threads in running):
+        time.sleep(_PERIOD)
