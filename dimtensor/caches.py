@@ -37,6 +37,52 @@ def bounded(maxsize: int) -> Callable[[Function], Function]:
     return decorate
 
 
+class Recent[K, V]:
+    """Values that were put last: at most so many, with at most so many bytes of data together.
+
+    Threads may share it: each step is one operation of a dict.
+
+    Parameters
+    ----------
+    count : int
+    nbytes : int
+        A value of more data is not kept at all.
+
+    Examples
+    --------
+    >>> recent = Recent[str, int](2, 100)
+    >>> recent.put("a", 1), recent.put("b", 2, 60), recent.put("c", 3, 60), recent.put("d", 4, 200)
+    (1, 2, 3, 4)
+    >>> [recent.get(key) for key in "abcd"]
+    [None, None, 3, None]
+    """
+
+    __slots__ = ("_count", "_kept", "_nbytes")
+
+    def __init__(self, count: int, nbytes: int) -> None:
+        self._count, self._nbytes = count, nbytes
+        self._kept: dict[K, tuple[V, int]] = {}
+        clears(self._kept.clear)
+
+    def get(self, key: K) -> V | None:
+        """Return the value of a key, None where there is none (any more)."""
+        found = self._kept.get(key)
+        return None if found is None else found[0]
+
+    def put(self, key: K, value: V, nbytes: int = 0) -> V:
+        """Keep a value, and return the one that is kept."""
+        if nbytes > self._nbytes:
+            return value
+        first, _ = self._kept.setdefault(key, (value, nbytes))
+        while not self._fits(list(self._kept.values())):
+            for oldest in list(self._kept)[:1]:
+                self._kept.pop(oldest, None)
+        return first
+
+    def _fits(self, kept: list[tuple[V, int]]) -> bool:
+        return len(kept) <= self._count and sum(n for _, n in kept) <= self._nbytes
+
+
 # -- weak tables -----------------------------------------------------------------------------------
 #
 # Objects die anywhere, in the middle of a collection of garbage too. Python drops an exception that

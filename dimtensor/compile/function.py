@@ -249,8 +249,8 @@ class CompiledFunction[R](Levels):
 
     def _keep(self, key: tuple, frame: Frame) -> Frame:
         frames = self._frames
-        while len(frames) >= _KEPT_FRAMES:
-            frames.pop(next(iter(frames)), None)
+        for oldest in list(frames)[: len(frames) - _KEPT_FRAMES + 1]:
+            frames.pop(oldest, None)  # another thread may have done it
         return frames.setdefault(key, frame)
 
     def _run(

@@ -373,8 +373,8 @@ class PureFunction:
     """A function of arrays that JAX can transform; lengths are those of the arrays."""
 
     def __init__(self, function: Levels):
-        self._function = function
-        code = function._code
+        code = function._code  # not the function, which keeps this one
+        self._binding = function._data_binding
         self._code = code.on("jax")
         self._settled = Settled()
         self._data = function._data_for(self._code)
@@ -390,10 +390,10 @@ class PureFunction:
     def _results(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         import jax.numpy as jnp
 
-        code, function = self._code, self._function
+        code = self._code
         if len(arrays) != len(code.inputs):
             raise InputError(f"the function takes {len(code.inputs)} arrays, not {len(arrays)}")
-        binding = function._data_binding.copy()
+        binding = self._binding.copy()
         arrays = [jnp.asarray(array) for array in arrays]
         for slot, array in zip(code.program.slots, arrays, strict=False):
             if array.ndim != len(slot.dims):

@@ -42,8 +42,8 @@ class _Fields:
     """What a node has, while it is being made."""
 
     __slots__ = (
-        "__weakref__", "asked", "attrs", "beside", "categories", "dims", "dtype", "inputs", "kind",
-        "place", "serial",
+        "__weakref__", "attrs", "beside", "categories", "dims", "dtype", "inputs", "kind", "place",
+        "serial",
     )  # fmt: skip
 
     kind: str
@@ -53,7 +53,6 @@ class _Fields:
     dtype: str
     categories: Dim | None
     serial: int
-    asked: int
     beside: dict[Any, Any]
     place: Place | None
 
@@ -202,7 +201,7 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     node.dims = dims
     node.dtype = dtype
     node.categories = categories
-    node.serial = node.asked = next(_serial)
+    node.serial = next(_serial)
     node.beside = {}
     node.place = place_outside()
     node.__class__ = Node  # from now on it can be read alone
@@ -214,23 +213,13 @@ def alive() -> Iterator[Node]:
     return iter(_interned)
 
 
-# what is told later of a node: the line and the number of a node before it
+# what is told later of a node: the line of a node before it
 _set_place: Callable[[Node, Place | None], None] = vars(_Fields)["place"].__set__
-_set_asked: Callable[[Node, int], None] = vars(_Fields)["asked"].__set__
 
 
 def next_serial() -> int:
     """A number that is less than those of all nodes that are not made yet."""
     return next(_serial)
-
-
-def ask(node: Node) -> Node:
-    """The node, which is asked for now: what is asked for later has a greater number ``asked``.
-
-    Whether it is a new one, or one of an equal expression that is still alive, is not to be seen.
-    """
-    _set_asked(node, next(_serial))
-    return node
 
 
 def keep_place(old: Node, new: Node, since: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
+from weakref import ref
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
@@ -39,12 +40,14 @@ remembering: ContextVar[bool] = ContextVar("remembering", default=False)
 
 def remember(variable: Variable, node: Node) -> None:
     """Remember on a variable, and on copies of it, the first node that it is the value of."""
-    tag_of(variable).setdefault("made_for", node)
+    # weakly: positional graphs are cycles, which would keep data until the collector finds them
+    tag_of(variable).setdefault("made_for", ref(node))
 
 
 def made_for(variable: Variable) -> Node | None:
     """The node that a variable is the value of, if that is remembered."""
-    return tag_of(variable).get("made_for")
+    known = tag_of(variable).get("made_for")
+    return None if known is None else known()
 
 
 class Remembered(Feature):

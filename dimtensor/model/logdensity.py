@@ -173,9 +173,8 @@ class LogDensity(Labelling, Bridging):
     def _attach(self, functions: ModelFunctions) -> None:
         self.functions = functions
         self._shape = (sum(p.size(functions.binding) for p in self.parameters),)
-        # both compile at the first call and then get out of the way
-        self._value_and_gradient: Callable[[np.ndarray], Any] = self._first_gradient
-        self._value: Callable[[np.ndarray], Any] = self._first_value
+        for name in ("_value_and_gradient", "_value"):
+            vars(self).pop(name, None)
 
     def _with(self, functions: ModelFunctions) -> LogDensity:
         other = object.__new__(type(self))  # copy.copy would make it anew, as pickle does
@@ -254,13 +253,16 @@ class LogDensity(Labelling, Bridging):
             )
         return vector
 
-    def _first_gradient(self, x: np.ndarray) -> Any:
-        self._value_and_gradient = self.functions.positional("logp_and_grad")
-        return self._value_and_gradient(x)
+    # both compile at the first call, and an attribute takes their place: a method of itself in an
+    # attribute would be a cycle
 
-    def _first_value(self, x: np.ndarray) -> Any:
-        self._value = self.functions.positional("logp")
-        return self._value(x)
+    def _value_and_gradient(self, x: np.ndarray) -> Any:
+        vars(self)["_value_and_gradient"] = found = self.functions.positional("logp_and_grad")
+        return found(x)
+
+    def _value(self, x: np.ndarray) -> Any:
+        vars(self)["_value"] = found = self.functions.positional("logp")
+        return found(x)
 
     # -- other models ----------------------------------------------------------------------------
 

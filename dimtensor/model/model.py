@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from dimtensor.backends import check_backend
 from dimtensor.errors import DimError, InputError, build_message, named_after
@@ -13,7 +14,7 @@ from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model import checks
 from dimtensor.model.density import log_density
-from dimtensor.model.inference.advice import advice
+from dimtensor.model.inference.advice import advice_of
 from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import keeping
 from dimtensor.model.inference.sample import sample as sample_density
@@ -420,7 +421,7 @@ class Model(Parametrising, ByName):
         """
         checks.check_observed(self, "sample", prior)
         density = self.log_density()
-        density._advice = partial(advice, self)
+        density._advice = partial(advice_of, ref(self))
         tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
         with keeping(tree):
             add_known_groups(self, tree)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends.progress import wake_soon
-from dimtensor.caches import WeakIds
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
@@ -16,8 +15,10 @@ from dimtensor.dist.written import with_what_it_reads
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
+from dimtensor.graph.beside import Beside
 from dimtensor.graph.infer import describe
-from dimtensor.graph.node import ask
+from dimtensor.graph.node import alive
+from dimtensor.graph.printing.asking import ask, when_asked
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.spellings import spelled
 from dimtensor.tensor.control.streams import check_variable
@@ -136,12 +137,12 @@ def named(name: str, x: Any) -> DimTensor:
     """
     _check_name(name, "an expression")
     found = ask(make("named", (node_of(x),), NamedAttrs(name)))
-    _named.put(found, None)
+    _named.set(found, True)
     return wrap(found)
 
 
-# expressions that somebody named, as long as they are kept
-_named: WeakIds[Node, None] = WeakIds()
+# which expressions somebody named
+_named: Beside[bool] = Beside(clear=False)
 
 
 def left_out(found: Found) -> list[str]:
@@ -149,7 +150,7 @@ def left_out(found: Found) -> list[str]:
     variables = {v.node for v in found.variables.values()}
     taken = {*found.variables, *found.named, *found.inputs}
     names = []
-    for node in sorted(_named, key=lambda node: node.asked):
+    for node in sorted(filter(_named.get, alive()), key=when_asked):
         above = {x for x in toposort([node]) if x.kind == "rv"}
         if node.attrs.name not in taken and above and above <= variables:
             names.append(node.attrs.name)
@@ -266,7 +267,7 @@ def _as_written(nodes: list[Node], written: Sequence[str]) -> list[Node]:
         at = [last[x] for x in node.inputs]
         if node.kind in ("rv", "named"):
             name = node.attrs.name
-            at.append((0, places[name]) if name in places else (1, node.asked))
+            at.append((0, places[name]) if name in places else (1, when_asked(node)))
         last[node] = max(at, default=(0, -1))
     return sorted(nodes, key=last.__getitem__)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.backends import BackendName
-from dimtensor.caches import clears
+from dimtensor.caches import Recent
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 # functions of expressions that were evaluated last: a cell that is run again compiles nothing
-_explored: OrderedDict[tuple, CompiledFunction] = OrderedDict()
-_KEPT = 64
-clears(_explored.clear)
+_explored: Recent[tuple, CompiledFunction] = Recent(count=64, nbytes=1 << 25)
 
 
 @overload
@@ -266,9 +263,8 @@ def evaluate(
     compiled = _explored.get(key)
     if compiled is None:
         compiled = _function([*map(wrap, known), *dims], outputs, backend)
-        _explored[key] = compiled
-        while len(_explored) > _KEPT:
-            _explored.popitem(last=False)
+        held = sum(x.attrs.values.nbytes for x in toposort(nodes) if x.kind == "data")
+        compiled = _explored.put(key, compiled, held)
     return compiled(*[given[source] for source in (*known, *dims)])
 
 

@@ -131,6 +131,20 @@ def test_expressions_that_were_evaluated_are_let_go():
     assert node() is None
 
 
+def test_evaluated_expressions_of_large_data_are_not_kept():
+    gc.collect()
+    gc.disable()
+    try:
+        x = dt.data(np.zeros(5_000_000), dims=dt.Dim("k"))
+        y = x.sum()
+        assert float(y.eval()) == 0.0
+        node = weakref.ref(x.node)
+        del x, y
+        assert node() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.compiled
 def test_compiled_code_is_let_go(monkeypatch, tmp_path):
     (tmp_path / "file").touch()

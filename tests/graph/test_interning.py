@@ -178,3 +178,27 @@ def test_a_deep_graph_is_freed_without_the_collector(collector_off):
         x = x + 1.0
     del x
     assert len(set(alive())) == before
+
+
+def test_other_threads_do_not_change_the_order_of_variables():
+    dist = dt.dist
+
+    def names(*order):
+        made = {name: dt.rv(name, dist.Normal(0.0, 1.0)) for name in order}
+        built.wait()
+        return list(dt.Model(dt.rv("y", dist.Normal(made["a"] + made["b"], 1.0))).variables)
+
+    built = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(names, "a", "b"), pool.submit(names, "b", "a")
+        assert first.result() == ["a", "b", "y"]
+        assert second.result() == ["b", "a", "y"]
+
+
+def test_a_node_knows_few_of_the_threads_that_wrote_it():
+    x = dt.rv("x", dt.dist.Normal(0.0, 1.0))
+    for _ in range(50):
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(dt.rv, "x", dt.dist.Normal(0.0, 1.0)).result() is x
+    (numbers,) = [one for one in x.node.beside.values() if isinstance(one, dict)]
+    assert len(numbers) <= 17

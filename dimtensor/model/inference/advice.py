@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -27,6 +28,12 @@ _LITTLE = 0.5
 _TOGETHER = 0.95
 # to sum out more elements than this takes matrices that are too large
 _MOST_ELEMENTS = 500
+
+
+def advice_of(of: ref[Model], posterior: xr.Dataset, verdict: Verdict) -> list[str]:
+    """Advice on a model, for a density that the model holds; none where the model is gone."""
+    model = of()
+    return [] if model is None else advice(model, posterior, verdict)
 
 
 def advice(model: Model, posterior: xr.Dataset, verdict: Verdict) -> list[str]:
