@@ -2,19 +2,20 @@
 
 Python files, their doctests, and the Python code of Markdown files are rewritten; a folder stands
 for all of them in it. The names are those of ``dimtensor/spellings/renamed.py``. They are found as
-attributes of the package, as names imported from it, and as arguments of calls; in other texts they
-stay as they are.
+attributes of the package and of dims that the code makes, as names imported from the package, and
+as arguments of calls; in other texts they stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from dimtensor.spellings.renamed import ARGUMENTS, FUNCTIONS, SHIFTS
+from dimtensor.spellings.renamed import ARGUMENTS, DATES, FUNCTIONS, SHIFTS
 
 _MODULES = frozenset({"dist", "fft", "linalg", "random"})
 _FENCE = re.compile(r"^(```(?:python|py)\b[^\n]*\n)(.*?)(^```)", re.M | re.S)
@@ -24,7 +25,7 @@ _EXAMPLE = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?P=indent)\.\.\.(?: .*)?)*$",
 type _Edit = tuple[int, int, int, str]  # line, first and last byte in it, and the new text
 
 
-def rewritten(source: str, *, known: str | None = None) -> str:
+def rewritten(source: str, *, known: str | None = None, dims: Collection[str] = ()) -> str:
     """Return Python code with today's names.
 
     Parameters
@@ -32,6 +33,8 @@ def rewritten(source: str, *, known: str | None = None) -> str:
     source : str
     known : str, optional
         The name that the package has in code that does not import it.
+    dims : collection of str, optional
+        Names of dims that other code makes.
 
     Returns
     -------
@@ -43,19 +46,30 @@ def rewritten(source: str, *, known: str | None = None) -> str:
     except SyntaxError:
         return source
     lines = [line.encode() for line in source.splitlines(keepends=True)]
-    for line, start, end, text in sorted(set(_edits(tree, known)), reverse=True):
+    for line, start, end, text in sorted(set(_edits(tree, known, dims)), reverse=True):
         old = lines[line - 1]
         lines[line - 1] = old[:start] + text.encode() + old[end:]
     return b"".join(lines).decode()
 
 
-def _edits(tree: ast.AST, known: str | None) -> Iterator[_Edit]:
-    packages = {known} if known else set()
+def _packages(tree: ast.AST, known: str | None) -> set[str]:
+    """Return the names that the package has in code."""
+    found = {known} if known else set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            packages |= {x.asname or x.name for x in node.names if x.name == "dimtensor"}
+            found |= {x.asname or x.name for x in node.names if x.name == "dimtensor"}
+    return found
+
+
+def _edits(tree: ast.AST, known: str | None, dims: Collection[str]) -> Iterator[_Edit]:
+    packages = _packages(tree, known)
+    dims = {*dims, *_dims(tree, packages)}
     for node in ast.walk(tree):
         match node:
+            case ast.Attribute(value=dim, attr=old) if old in DATES and (
+                _is_made(dim, packages) or (isinstance(dim, ast.Name) and dim.id in dims)
+            ):
+                yield _at_end(node, old, f"dt.{DATES[old]}")
             case ast.Attribute(value=ast.Name(id=package), attr=old) if package in packages:
                 if new := FUNCTIONS.get(old):
                     yield _at_end(node, old, new)
@@ -80,6 +94,40 @@ def _edits(tree: ast.AST, known: str | None) -> Iterator[_Edit]:
                     if keyword.arg and (new := renamed.get(keyword.arg)):
                         start = keyword.col_offset
                         yield keyword.lineno, start, start + len(keyword.arg), new
+
+
+def _is_made(node: ast.expr, packages: set[str]) -> bool:
+    """Return whether an expression makes a dim."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=package), attr="Dim" | "time")):
+            return package in packages
+    return False
+
+
+def _dims(tree: ast.AST, packages: set[str]) -> set[str]:
+    """Return the names of dims that code makes."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = [(target, node.value)]
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs = list(zip(target.elts, node.value.elts, strict=False))
+                names |= {
+                    x.id
+                    for x, value in pairs
+                    if isinstance(x, ast.Name) and _is_made(value, packages)
+                }
+    return names
+
+
+def _dims_of_texts(sources: Iterable[str]) -> set[str]:
+    """Return the names of dims that pieces of code make which know each other's names."""
+    found: set[str] = set()
+    for source in sources:
+        with contextlib.suppress(SyntaxError):
+            found |= _dims(ast.parse(source), {"dt"})
+    return found
 
 
 def _arguments(function: ast.expr, packages: set[str]) -> dict[str, str]:
@@ -110,17 +158,21 @@ def _at_end(node: ast.Attribute, old: str, new: str) -> _Edit:
     return node.end_lineno, node.end_col_offset - len(old), node.end_col_offset, new
 
 
-def _with_doctests(source: str) -> str:
+def _with_doctests(source: str, dims: Collection[str] = ()) -> str:
     """Return a text whose doctests have today's names."""
+
+    def code_of(match: re.Match[str]) -> str:
+        indent = len(match["indent"])
+        return "\n".join(line[indent + 4 :] for line in match[0].split("\n"))
+
+    dims = {*dims, *_dims_of_texts(map(code_of, _EXAMPLE.finditer(source)))}
 
     def example(match: re.Match[str]) -> str:
         indent = len(match["indent"])
-        lines = match[0].split("\n")
-        code = "\n".join(line[indent + 4 :] for line in lines)
-        new = rewritten(code, known="dt").split("\n")
+        new = rewritten(code_of(match), known="dt", dims=dims).split("\n")
         return "\n".join(
             f"{line[: indent + 4]}{text}" if text else line
-            for line, text in zip(lines, new, strict=True)
+            for line, text in zip(match[0].split("\n"), new, strict=True)
         )
 
     return _EXAMPLE.sub(example, source)
@@ -133,12 +185,15 @@ def python(source: str) -> str:
 
 def markdown(source: str) -> str:
     """Return a Markdown text whose Python blocks and spans of code have today's names."""
+    dims = _dims_of_texts(match[2] for match in _FENCE.finditer(source))
 
     def block(match: re.Match[str]) -> str:
-        return match[1] + _with_doctests(rewritten(match[2], known="dt")) + match[3]
+        return (
+            match[1] + _with_doctests(rewritten(match[2], known="dt", dims=dims), dims) + match[3]
+        )
 
     def span(match: re.Match[str]) -> str:
-        return f"`{rewritten(match[1], known='dt')}`"
+        return f"`{rewritten(match[1], known='dt', dims=dims)}`"
 
     return _SPAN.sub(span, _FENCE.sub(block, source))
 

@@ -30,21 +30,23 @@ if TYPE_CHECKING:
 
 
 class CalendarParts:
-    """Calendar parts of dates, those of a dim or those that a tensor of its labels has.
+    """Calendar parts of the dates of a dim, :attr:`Dim.dt`, each a tensor along the dim.
 
-    ``x.groupby(day.month).mean()`` has a position for every month of the year; of ``year`` there
+    ``x.groupby(day.dt.month).mean()`` has a position for every month of the year; of ``year`` there
     are those from the first to the last one of the dim. Names are those of xarray and pandas. What
     is counted with, such as ``days_in_month``, is a tensor of numbers, and what holds or does not,
     such as ``is_leap_year``, one of bools.
     """
 
-    __slots__ = ()
+    __slots__ = ("_dim",)
 
     _tensors: ClassVar[Callable[[], Any]]  # gives the module that makes them; set by the package
 
-    @property
-    def _dim(self) -> Dim:
-        return self  # type: ignore[return-value]
+    def __init__(self, dim: Dim):
+        self._dim = dim
+
+    def __repr__(self) -> str:
+        return f"<CalendarParts of {self._dim!r}>"
 
     def _tensor_of_labels(self, codes: np.ndarray, groups: Dim, *part: Any) -> Any:
         return CalendarParts._tensors().tensor_of_labels(self._dim, codes, groups, *part)
@@ -74,7 +76,7 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> day = dt.time("day", start="2020-12-31", periods=2)
-        >>> day.year.values.tolist(), day.month.values.tolist()
+        >>> day.dt.year.values.tolist(), day.dt.month.values.tolist()
         ([2020, 2021], [12, 1])
         """
         return self._part("year")
@@ -132,30 +134,10 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> month = dt.time("month", start="2021-01-01", periods=12, freq="MS")
-        >>> dt.data(range(12), dims=month).groupby(month.season).sum().values.tolist()
+        >>> dt.data(range(12), dims=month).groupby(month.dt.season).sum().values.tolist()
         [12, 9, 18, 27]
         """
         return self._part("season")
-
-    @property
-    def weekofyear(self) -> Any:
-        """The ISO week of each date, as :attr:`week`."""
-        return self._part("weekofyear")
-
-    @property
-    def day_of_year(self) -> Any:
-        """The day of the year of each date, as :attr:`dayofyear`."""
-        return self._part("day_of_year")
-
-    @property
-    def day_of_week(self) -> Any:
-        """The day of the week of each date, as :attr:`dayofweek`."""
-        return self._part("day_of_week")
-
-    @property
-    def weekday(self) -> Any:
-        """The day of the week of each date, as :attr:`dayofweek`."""
-        return self._part("weekday")
 
     @property
     def days_in_month(self) -> Any:
@@ -165,15 +147,10 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> month = dt.time("month", start="2021-01-01", periods=3, freq="MS")
-        >>> month.days_in_month.values.tolist()
+        >>> month.dt.days_in_month.values.tolist()
         [31, 28, 31]
         """
         return self._values("days_in_month")
-
-    @property
-    def daysinmonth(self) -> Any:
-        """The number of days of the month of each date, as :attr:`days_in_month`."""
-        return self._values("daysinmonth")
 
     @property
     def days_in_year(self) -> Any:
@@ -264,7 +241,7 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> hour = dt.time("hour", start="2021-01-01", periods=36, freq="h")
-        >>> dt.data(range(36), dims=hour).groupby(hour.floor("D")).max().values.tolist()
+        >>> dt.data(range(36), dims=hour).groupby(hour.dt.floor("D")).max().values.tolist()
         [23.0, 35.0]
         """
         return self._found("floor", rounded(self._dim, "floor", freq), freq)
@@ -285,7 +262,7 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> hour = dt.time("hour", start="2021-01-01", periods=3, freq="7h")
-        >>> [str(date)[:10] for date in hour.ceil("D").values]
+        >>> [str(date)[:10] for date in hour.dt.ceil("D").values]
         ['2021-01-01', '2021-01-02', '2021-01-02']
         """
         return self._found("ceil", rounded(self._dim, "ceil", freq), freq)
@@ -306,7 +283,7 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> hour = dt.time("hour", start="2021-01-01", periods=3, freq="7h")
-        >>> [str(date)[:10] for date in hour.round("D").values]
+        >>> [str(date)[:10] for date in hour.dt.round("D").values]
         ['2021-01-01', '2021-01-01', '2021-01-02']
         """
         return self._found("round", rounded(self._dim, "round", freq), freq)
@@ -333,7 +310,7 @@ class CalendarParts:
         --------
         >>> import dimtensor as dt
         >>> day = dt.time("day", start="2021-01-30", periods=3)
-        >>> day.strftime("%Y-%m").values.tolist()
+        >>> day.dt.strftime("%Y-%m").values.tolist()
         ['2021-01', '2021-01', '2021-02']
         """
         dates = calendar_index(self._dim, "strftime")
@@ -355,7 +332,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> dt.time("day", start="2021-01-03", periods=2).isocalendar().week.values.tolist()
+        >>> dt.time("day", start="2021-01-03", periods=2).dt.isocalendar().week.values.tolist()
         [53, 1]
         """
         found = date_index(self._dim, "isocalendar").isocalendar()
@@ -371,15 +348,16 @@ class CalendarParts:
             )
         )
 
-
-class DatesOfDim(CalendarParts):
-    """Calendar parts of a dim of dates, each a tensor of labels along the dim; its frequency."""
-
-    __slots__ = ()
-
     @property
     def freq(self) -> str | None:
-        """The frequency of dates, as pandas writes it; None where they have none."""
+        """The frequency of the dates, as pandas writes it; None where they have none.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.time("month", start="2021-01-01", periods=3, freq="MS").dt.freq
+        'MS'
+        """
         import pandas as pd
 
         dates = calendar_index(self._dim, "freq")
@@ -392,47 +370,23 @@ class DatesOfDim(CalendarParts):
             found = pd.infer_freq(dates)
         return getattr(found, "freqstr", found)
 
-    def extend(self, periods: int, freq: Any = None) -> Dim:
-        """The dim with more dates after the last one.
 
-        Parameters
-        ----------
-        periods : int
-            How many.
-        freq : str or pandas offset, optional
-            By default the frequency of the dates that there are.
+def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
+    """Return a dim with more dates after the last one; see :meth:`Dim.extend`."""
+    from dimtensor.dims.dim import Dim
 
-        Returns
-        -------
-        Dim
-
-        Raises
-        ------
-        LabelError
-            If the labels are no dates, or not known, or have no frequency and none is given.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> day = dt.time("day", start="2021-01-01", periods=3)
-        >>> len(day.extend(14)), str(day.extend(14).coords[-1])[:10]
-        (17, '2021-01-17')
-        """
-        from dimtensor.dims.dim import Dim
-
-        dim = self._dim
-        dates = calendar_index(dim, "extend")
-        freq = freq or self.freq
-        if freq is None or not len(dates):
-            raise LabelError(
-                build_message(
-                    f"extend: the labels of {dim.title} have no frequency",
-                    [("dim", repr(dim))],
-                    "say it: day.extend(14, freq='D')",
-                )
+    dates = calendar_index(dim, "extend")
+    freq = freq or dim.dt.freq
+    if freq is None or not len(dates):
+        raise LabelError(
+            build_message(
+                f"extend: the labels of {dim.title} have no frequency",
+                [("dim", repr(dim))],
+                f"say it: {dim.short}.extend({periods!r}, freq='D')",
             )
-        new = extended(dates, periods, freq)
-        return Dim(dim.name, coords=Coords(dates.append(new)))
+        )
+    new = extended(dates, periods, freq)
+    return Dim(dim.name, coords=Coords(dates.append(new)))
 
 
 def time(
@@ -461,8 +415,8 @@ def time(
     -------
     Dim
         With dates as labels: the same dim as one that is given these labels in another way.
-        Its ``freq`` is that of the labels, ``extend`` continues them, and ``day.month`` and its
-        like are tensors of labels for ``groupby`` and ``sel``.
+        Its ``dt.freq`` is that of the labels, ``extend`` continues them, and ``day.dt.month`` and
+        its like are tensors of labels for ``groupby`` and ``sel``.
 
     Raises
     ------
@@ -475,7 +429,7 @@ def time(
     --------
     >>> import dimtensor as dt
     >>> week = dt.time("week", start="2021-01-03", periods=3, freq="W")
-    >>> week.freq, str(week.coords[1])[:10]
+    >>> week.dt.freq, str(week.coords[1])[:10]
     ('W-SUN', '2021-01-10')
     """
     from dimtensor.dims.dim import Dim

@@ -23,24 +23,15 @@ _CYCLES = {
     "month": (1, 12),
     "day": (1, 31),
     "dayofyear": (1, 366),
-    "day_of_year": (1, 366),
     "dayofweek": (0, 6),
-    "day_of_week": (0, 6),
-    "weekday": (0, 6),
     "hour": (0, 23),
     "minute": (0, 59),
     "second": (0, 59),
     "week": (1, 53),
-    "weekofyear": (1, 53),
 }
-OF_PANDAS = {
-    "dayofyear": "day_of_year",
-    "dayofweek": "day_of_week",
-    "weekday": "day_of_week",
-    "daysinmonth": "days_in_month",
-}
+OF_PANDAS = {"dayofyear": "day_of_year", "dayofweek": "day_of_week"}
 _SEASONS = ["DJF", "MAM", "JJA", "SON"]
-NUMBERS = ("days_in_month", "daysinmonth", "days_in_year", "microsecond", "nanosecond")
+NUMBERS = ("days_in_month", "days_in_year", "microsecond", "nanosecond")
 CONDITIONS = (
     "is_leap_year", "is_month_start", "is_month_end", "is_quarter_start", "is_quarter_end",
     "is_year_start", "is_year_end",
@@ -55,7 +46,7 @@ class IsoCalendar(NamedTuple):
     --------
     >>> import dimtensor as dt
     >>> day = dt.time("day", start="2021-01-03", periods=2)
-    >>> iso = day.isocalendar()
+    >>> iso = day.dt.isocalendar()
     >>> iso.year.values.tolist(), iso.week.values.tolist(), iso.weekday.values.tolist()
     ([2020, 2021], [53, 1], [7, 1])
     """
@@ -205,7 +196,7 @@ def found_part(dim: Dim, part: str) -> Any:
     dates, name = calendar_index(dim, part), OF_PANDAS.get(part, part)
     if is_cftime_index(dates):
         return part_of(dim, dates, name)
-    if part in ("week", "weekofyear"):
+    if part == "week":
         return dates.isocalendar()["week"]
     if part == "days_in_year":
         return np.where(dates.is_leap_year, 366, 365)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dimtensor.dims.calendar import DatesOfDim
+from dimtensor.dims.calendar import CalendarParts, extended_dim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
 from dimtensor.interning import Interned
@@ -25,7 +25,7 @@ _creation_number = itertools.count()
 
 
 @named_after
-class Dim(DatesOfDim):
+class Dim:
     """A named dimension, or an anonymous one.
 
     Two named dims are the same dim where name and labels (or name and length) are equal, wherever
@@ -130,6 +130,44 @@ class Dim(DatesOfDim):
         """Labels as a read-only array, None where there are none (yet)."""
         labels = self._labels()
         return None if labels is None else labels.values
+
+    @property
+    def dt(self) -> CalendarParts:
+        """Calendar parts of the dates of the dim, and their frequency.
+
+        Examples
+        --------
+        >>> Dim("day", coords=np.array(["2020-12-31", "2021-01-01"], "M8[D]")).dt.year.values
+        array([2020, 2021])
+        """
+        return CalendarParts(self)
+
+    def extend(self, periods: int, freq: Any = None) -> Dim:
+        """Return the dim with more dates after the last one.
+
+        Parameters
+        ----------
+        periods : int
+            How many.
+        freq : str or pandas offset, optional
+            By default that of the dates there are.
+
+        Returns
+        -------
+        Dim
+
+        Raises
+        ------
+        LabelError
+            If the labels are no dates or not known, or there is no frequency.
+
+        Examples
+        --------
+        >>> day = Dim("day", coords=np.arange("2021-01-01", "2021-01-04", dtype="M8[D]"))
+        >>> str(day.extend(14).coords[-1])[:10]
+        '2021-01-17'
+        """
+        return extended_dim(self, periods, freq)
 
     def _labels(self) -> Coords | None:
         if self._cached_coords is None:
@@ -384,12 +422,9 @@ class Dim(DatesOfDim):
     def __repr__(self) -> str:
         labels = self._labels()
         name = repr(self.name) if self.name is not None else ""
+        detail = "" if self.length is None else f"length={self.length}"
         if labels is not None:
             detail = f"[{listing(labels.values, 4)}]"
-        elif self.length is not None:
-            detail = f"length={self.length}"
-        else:
-            detail = ""
         return f"Dim({', '.join(part for part in (name, detail) if part)})"
 
     def _repr_html_(self) -> str:

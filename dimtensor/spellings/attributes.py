@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from dimtensor.errors import NoAttributeError, build_message, did_you_mean
-from dimtensor.spellings.renamed import FUNCTIONS, SHIFTS
+from dimtensor.spellings.renamed import DATES, FUNCTIONS, SHIFTS
 from dimtensor.spellings.table import told
 
 
@@ -51,12 +51,13 @@ _OF_DIMS = {
 
 def no_attribute_of_dim(dim: Any, name: str) -> AttributeError:
     """The error of an attribute that dims do not have; labels and lengths have several names."""
-    if name not in _OF_DIMS:
+    new = _OF_DIMS.get(name) or (f"dt.{DATES[name]}" if name in DATES else None)
+    if new is None:
         return AttributeError(f"'Dim' object has no attribute {name!r}", name=name, obj=dim)
     own = dim.name if (dim.name or "").isidentifier() else "dim"
     headline = f"a dim has no {name!r}"
-    message = build_message(headline, [("dim", repr(dim))], f"{own}.{_OF_DIMS[name]}")
-    return NoAttributeError(message, name=name, obj=dim)
+    message = build_message(headline, [("dim", repr(dim))], f"{own}.{new}")
+    return NoAttributeError(message)
 
 
 def as_variable(name: str, constructor: Any) -> str:

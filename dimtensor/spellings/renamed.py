@@ -18,6 +18,19 @@ FUNCTIONS = {
     **{name: f"linalg.{name}" for name in _LINALG.split()},
 }  # fmt: skip
 
+_PARTS = (
+    "ceil date day dayofweek dayofyear days_in_month days_in_year decimal_year floor freq hour "
+    "is_leap_year is_month_end is_month_start is_quarter_end is_quarter_start is_year_end "
+    "is_year_start isocalendar microsecond minute month nanosecond quarter round season second "
+    "strftime time week year"
+)
+# Attributes of dims of dates that are those of `Dim.dt`, some under another name.
+DATES = {
+    **{name: name for name in _PARTS.split()},
+    "day_of_week": "dayofweek", "weekday": "dayofweek", "day_of_year": "dayofyear",
+    "daysinmonth": "days_in_month", "weekofyear": "week",
+}  # fmt: skip
+
 # Functions that are the method `shift`, by so many positions for one.
 SHIFTS = {"lag": "", "lead": "-"}
 

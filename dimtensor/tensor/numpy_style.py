@@ -60,7 +60,7 @@ _INSTEAD = {
     "reduce": "dt.reduce(step, init, x, dim=dim), or dt.apply of a positional function",
     "map_blocks": "dt.map(function, x, dim=dim)",
     "curvefit": "x.polyfit(dim, degree), or a dt.Model, whose parameters are fitted",
-    "dt": "parts of dates are of their dim, day.month, and of tensors whose values are dates",
+    "dt": "parts of dates are of their dim, day.dt.month, and of tensors whose values are dates",
     "str": "labels are not changed in a tensor; change those of the dim, dim.coords",
     "equals": "(x == y).all() of values, x is y of expressions",
     "identical": "(x == y).all() of values, x is y of expressions",

@@ -69,7 +69,7 @@ def test_a_day_before_on_the_calendar_names_the_hours(dim, day):
 def test_times_are_rounded_across_a_change(method, freq):
     clocks = pd.date_range("2024-10-26 22:10", periods=12, freq="40min", tz="UTC")
     local = clocks.tz_convert("Europe/Rome")
-    found = getattr(dt.Dim("h", coords=local), method)(freq)
+    found = getattr(dt.Dim("h", coords=local).dt, method)(freq)
     found = pd.DatetimeIndex(found.values if hasattr(found, "values") else found)
     if freq == "D":
         wanted = getattr(local.tz_localize(None), method)("D").tz_localize("Europe/Rome")

@@ -26,21 +26,21 @@ SEASON -= SEASON.mean()
 def parts():
     season = dt.rv("season", dist.ZeroSumNormal(1.0, dim=MOY))
     return {
-        "month": (season.sel(moy=MONTH.month), SEASON[DATES.month - 1]),
-        "days": (MONTH.days_in_month * 1.0 + season.sum(), DATES.days_in_month),
-        "decimal year": (MONTH.decimal_year + season.sum(), decimal_years()),
+        "month": (season.sel(moy=MONTH.dt.month), SEASON[DATES.month - 1]),
+        "days": (MONTH.dt.days_in_month * 1.0 + season.sum(), DATES.days_in_month),
+        "decimal year": (MONTH.dt.decimal_year + season.sum(), decimal_years()),
         "waves": (
             dt.fourier(MONTH, "365.25D").sel(fourier="sin_1") + season.sum(),
             np.sin(2 * np.pi * (DATES - pd.Timestamp("1970-01-01")).days / 365.25),
         ),
-        "leap year": (dt.where(MONTH.is_leap_year, season.sel(moy=1), 0.0),
+        "leap year": (dt.where(MONTH.dt.is_leap_year, season.sel(moy=1), 0.0),
                       np.where(DATES.is_leap_year, SEASON[0], 0.0)),
         "text": (dt.data(SEASON, dims=dt.Dim("text", coords=[f"{m:02d}" for m in range(1, 13)]))
-                 .sel(text=MONTH.strftime("%m")) + season.sum(), SEASON[DATES.month - 1]),
-        "quarters": (season.sel(moy=MONTH.month).resample(month="QS").mean(),
+                 .sel(text=MONTH.dt.strftime("%m")) + season.sum(), SEASON[DATES.month - 1]),
+        "quarters": (season.sel(moy=MONTH.dt.month).resample(month="QS").mean(),
                      pd.Series(SEASON[DATES.month - 1], DATES).resample("QS").mean()),
         "groups": (
-            season.sel(moy=MONTH.month).groupby(MONTH.quarter).mean(),
+            season.sel(moy=MONTH.dt.month).groupby(MONTH.dt.quarter).mean(),
             pd.Series(SEASON[DATES.month - 1]).groupby(DATES.quarter).mean()),
     }  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_parts_of_the_calendar_follow(name, pickled):
 def test_a_level_and_a_season_go_on():
     level = dt.rv("level", dist.GaussianRandomWalk(0.0, 1e-6, dim=MONTH, start=dist.Normal(0, 1)))
     season = dt.rv("season", dist.ZeroSumNormal(1.0, dim=MOY))
-    y = dt.rv("y", dist.Normal(level + season.sel(moy=MONTH.month), 1e-6))
+    y = dt.rv("y", dist.Normal(level + season.sel(moy=MONTH.dt.month), 1e-6))
     fit = dt.Model(y, backend="python").observe(y=np.zeros(24))
     post = draws(level=(("month",), np.full(24, 5.0)), season=(("moy",), SEASON))
     post = post.assign_coords(month=DATES[:24])
@@ -80,8 +80,8 @@ def test_a_level_and_a_season_go_on():
 
 
 def test_new_years_are_new_groups():
-    effect = dt.rv("effect", dist.Normal(0.0, 1e-6), dims=MONTH.year.categories)
-    mean = dt.named("mean", effect.sel(year=MONTH.year))
+    effect = dt.rv("effect", dist.Normal(0.0, 1e-6), dims=MONTH.dt.year.categories)
+    mean = dt.named("mean", effect.sel(year=MONTH.dt.year))
     model = dt.Model(dt.rv("y", dist.Normal(mean, 1.0)), backend="python")
     years = {"year": [2020, 2021]}
     post = xr.Dataset({"effect": (("chain", "draw", "year"), [[[1.0, 2.0]]])}, years)
@@ -93,7 +93,7 @@ def test_new_years_are_new_groups():
 def test_real_data_have_to_be_given():
     price = dt.data(np.ones(24), dims=MONTH, name="price")
     slope = dt.rv("slope", dist.Normal(0.0, 1.0))
-    mean = dt.named("mean", slope * price * MONTH.days_in_month)
+    mean = dt.named("mean", slope * price * MONTH.dt.days_in_month)
     model = dt.Model(dt.rv("y", dist.Normal(mean, 1.0)), backend="python")
     post = xr.Dataset({"slope": (("chain", "draw"), [[2.0]])})
     with pytest.raises(dt.InputError, match="draws need values that the model lacks: 'price'"):
@@ -114,7 +114,7 @@ def test_real_data_without_a_name_have_to_get_one():
 
 def test_expressions_over_other_dates():
     """Without a model, as well."""
-    x = dt.substitute(1.0 * dt.data(SEASON, dims=MOY).sel(moy=MONTH.month), dims={MONTH: LONGER})
+    x = dt.substitute(1.0 * dt.data(SEASON, dims=MOY).sel(moy=MONTH.dt.month), dims={MONTH: LONGER})
     np.testing.assert_allclose(x.values, SEASON[DATES.month - 1])
 
 

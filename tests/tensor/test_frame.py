@@ -144,7 +144,12 @@ def test_dates_keep_their_time_zone():
     known = dt.time("hour", start="2021-03-28", periods=9, freq="h", tz="Europe/Berlin")
     for table in tables:
         found = dt.frame(table, dims=OBS)
-        assert found.hour.categories.hour.values.tolist() == [0, 1, 3, 4]  # of the clock in spring
+        assert found.hour.categories.dt.hour.values.tolist() == [
+            0,
+            1,
+            3,
+            4,
+        ]  # of the clock in spring
         assert found.v.groupby(found.hour).sum().values.tolist() == [1.0, 2.0, 3.0, 4.0]
         column = dt.frame(table, dims=OBS, categories={"hour": known}).hour
         assert column.codes.values.tolist() == [0, 1, 2, 3]

@@ -11,7 +11,7 @@ import pytest
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.errors import ArgumentError, NoAttributeError
-from dimtensor.spellings.renamed import ARGUMENTS, FUNCTIONS, SHIFTS
+from dimtensor.spellings.renamed import ARGUMENTS, DATES, FUNCTIONS, SHIFTS
 from tools import codemod
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +44,14 @@ ROOT = Path(__file__).parents[2]
             "z = dt.lag(x, t) + dt.lead(a + b, over=t, n=2, fill_value=c)\n",
             "import dimtensor as dt\nz = x.shift({t: 1}) + (a + b).shift({t: -2}, fill_value=c)\n",
         ),
+        (
+            "import dimtensor as dt\nk, d = dt.Dim('k'), dt.time('d')\nd.weekday, x.month\n",
+            "import dimtensor as dt\nk, d = dt.Dim('k'), dt.time('d')\nd.dt.dayofweek, x.month\n",
+        ),
+        (
+            ">>> day = dt.time('day')\n>>> day.month\n1\n",
+            ">>> day = dt.time('day')\n>>> day.dt.month\n1\n",
+        ),
         ("import numpy as dt\ndt.absolute(x)\n", "import numpy as dt\ndt.absolute(x)\n"),
         ("no python over=k at all", "no python over=k at all"),
         (
@@ -58,8 +66,14 @@ def test_python_has_the_names_of_today(old, new):
 
 
 def test_blocks_and_spans_of_markdown_are_rewritten():
-    old = "Call `dt.conjugate(x)`, `over=k`.\n\n```python\ny = dt.cumulate(f, 0.0, over=t)\n```\n"
-    new = "Call `dt.conj(x)`, `over=k`.\n\n```python\ny = dt.cumulate(f, 0.0, dim=t)\n```\n"
+    old = (
+        "Call `dt.conjugate(x)`, `over=k`, `day.year`.\n\n```python\nday = dt.time('day')\n```\n"
+        "\n```python\ny = dt.cumulate(f, day.month, over=t)\n```\n"
+    )
+    new = (
+        "Call `dt.conj(x)`, `over=k`, `day.dt.year`.\n\n```python\nday = dt.time('day')\n```\n"
+        "\n```python\ny = dt.cumulate(f, day.dt.month, dim=t)\n```\n"
+    )
     assert codemod.markdown(old) == new
 
 
@@ -100,6 +114,14 @@ def test_an_old_name_is_an_error_that_has_the_new_one(old, new):
 def test_lags_are_shifts(old):
     with pytest.raises(NoAttributeError, match=r"hint: a sequence is shifted by x\.shift\("):
         getattr(dt, old)
+
+
+@pytest.mark.parametrize(("old", "new"), DATES.items())
+def test_calendar_parts_of_dims_are_in_dt(old, new):
+    day = dt.time("day", start="2021-01-01", periods=3)
+    with pytest.raises(NoAttributeError, match=rf"hint: day\.dt\.{new}$"):
+        getattr(day, old)
+    assert hasattr(day.dt, new)
 
 
 def test_an_old_argument_is_an_error_that_has_the_new_one():

@@ -72,7 +72,7 @@ def read(text: str, like: Any) -> Any:
 
 def ends_of_part(part: str, calendar: str) -> tuple[int, int] | None:
     """First and last value of a part where the calendar has others than the usual one."""
-    if part in ("dayofyear", "day_of_year") and calendar in _LAST_DAY_OF_YEAR:
+    if part == "dayofyear" and calendar in _LAST_DAY_OF_YEAR:
         return (1, _LAST_DAY_OF_YEAR[calendar])
     return (1, 30) if part == "day" and calendar == "360_day" else None
 

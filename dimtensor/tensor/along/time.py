@@ -45,7 +45,7 @@ def tensor_of_values(dim: Dim, values: np.ndarray, name: str) -> DimTensor:
 
 def calendar_tensor(dim: Dim, name: str, *arguments: Any) -> DimTensor:
     """A part of the calendar along a dim, by its name."""
-    found = getattr(dim, name)
+    found = getattr(dim.dt, name)
     return found(*arguments) if arguments else found
 
 
@@ -410,7 +410,7 @@ def one_hot(labels: DimTensor, dtype: Any = "float64") -> DimTensor:
     Parameters
     ----------
     labels : DimTensor
-        A tensor of labels, such as ``day.dayofweek``.
+        A tensor of labels, such as ``day.dt.dayofweek``.
     dtype : dtype-like
 
     Returns

@@ -25,15 +25,11 @@ class DateParts(CalendarParts):
     ([2, 1, 2], [28, 31, 28])
     """
 
-    __slots__ = ("_categories", "_labels")
+    __slots__ = ("_labels",)
 
     def __init__(self, labels: DimTensor, categories: Dim):
+        super().__init__(categories)
         self._labels = labels
-        self._categories = categories
-
-    @property
-    def _dim(self) -> Dim:
-        return self._categories
 
     def _tensor_of_labels(self, codes: np.ndarray, groups: Dim, *part: Any) -> DimTensor:
         return self._looked_up(super()._tensor_of_labels(codes, groups, *part))

@@ -292,7 +292,7 @@ def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
                 [("parts", listing(PARTS, len(PARTS)))],
             )
         )
-    return getattr(dim, part)
+    return getattr(dim.dt, part)
 
 
 _PARTS_OF_DURATIONS = ("days", "seconds", "microseconds", "nanoseconds")

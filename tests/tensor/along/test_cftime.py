@@ -86,7 +86,7 @@ def test_slices_of_dates_in_no_order(series):
 def test_predictions_extend_what_the_calendar_determines(series):
     x = dt.data(series[:40])
     (dim,) = x.dims
-    month = dim.month
+    month = dim.dt.month
     effect = dt.data(np.arange(12.0), dims=month.categories)
     y = effect.sel(month=month)
     longer = dim.extend(60)
@@ -118,8 +118,8 @@ def test_groups_of_calendar_parts(series, part):
 def test_groups_of_a_calendar_are_those_that_it_has():
     for calendar, n, last in (("noleap", 365, 31), ("360_day", 360, 30)):
         dim = dt.Dim("t", coords=days(calendar, 2))
-        assert len(dim.dayofyear.categories) == n
-        assert dim.day.categories.coords[-1] == last
+        assert len(dim.dt.dayofyear.categories) == n
+        assert dim.dt.day.categories.coords[-1] == last
 
 
 def test_seasons_and_quarters(series):
@@ -127,22 +127,22 @@ def test_seasons_and_quarters(series):
     found = evaluated(dt.data(series).groupby("t.season").mean())
     expected = series.groupby("t.season").mean()
     agree(found, expected.sel(season=found.season))
-    np.testing.assert_array_equal(dim.quarter.values, (series.t.dt.month - 1) // 3 + 1)
+    np.testing.assert_array_equal(dim.dt.quarter.values, (series.t.dt.month - 1) // 3 + 1)
 
 
 @pytest.mark.parametrize("part", ["days_in_month", "days_in_year", "decimal_year", "is_leap_year"])
 def test_numbers_of_the_calendar(series, part):
-    found = getattr(dt.data(series).dims[0], part).values
+    found = getattr(dt.data(series).dims[0].dt, part).values
     np.testing.assert_allclose(found, getattr(series.t.dt, part).values, rtol=1e-14)
 
 
 def test_ends_of_months_by_hand():
     dim = dt.Dim("t", coords=days("360_day", 3, "2001-12-29"))  # 29 and 30 December, 1 January
-    assert dim.is_month_end.values.tolist() == [False, True, False]
-    assert dim.is_year_end.values.tolist() == dim.is_quarter_end.values.tolist()
-    assert dim.is_year_start.values.tolist() == [False, False, True]
-    assert dim.is_quarter_start.values.tolist() == dim.is_month_start.values.tolist()
-    assert dim.strftime("%Y-%m").values.tolist() == ["2001-12", "2001-12", "2002-01"]
+    assert dim.dt.is_month_end.values.tolist() == [False, True, False]
+    assert dim.dt.is_year_end.values.tolist() == dim.dt.is_quarter_end.values.tolist()
+    assert dim.dt.is_year_start.values.tolist() == [False, False, True]
+    assert dim.dt.is_quarter_start.values.tolist() == dim.dt.is_month_start.values.tolist()
+    assert dim.dt.strftime("%Y-%m").values.tolist() == ["2001-12", "2001-12", "2002-01"]
 
 
 @pytest.mark.parametrize("freq", ["MS", "ME", "YE", "YS", "QS", "D", "7D", "36h"])
@@ -192,13 +192,13 @@ def test_floors(series):
     hours = days(series.indexes["t"].calendar, 30, freq="h")
     x = dt.data(np.arange(30.0), dims=dt.Dim("h", coords=hours))
     (dim,) = x.dims
-    assert evaluated(x.groupby(dim.floor("D")).max()).values.tolist() == [23.0, 29.0]
-    assert [time.hour for time in dim.time.values[:3].tolist()] == [0, 1, 2]
+    assert evaluated(x.groupby(dim.dt.floor("D")).max()).values.tolist() == [23.0, 29.0]
+    assert [time.hour for time in dim.dt.time.values[:3].tolist()] == [0, 1, 2]
 
 
 def test_frequency_and_extension(series):
     (dim,) = dt.data(series[:5]).dims
-    assert dim.freq == "D"
+    assert dim.dt.freq == "D"
     assert dim.extend(20).coords.tolist() == days(series.indexes["t"].calendar, 25).tolist()
 
 
@@ -216,7 +216,7 @@ def test_what_these_calendars_have_not(series):
     with pytest.raises(LabelError, match=r"week: the weeks of ISO 8601 .*\n.*\nhint: .*'7D'"):
         x.groupby("t.week")
     with pytest.raises(LabelError, match="isocalendar: dates of the standard calendar have it"):
-        x.dims[0].isocalendar()
+        x.dims[0].dt.isocalendar()
     with pytest.raises(InputError, match=r"the distance: 'W-SUN' is no frequency .*\n.*'7D'"):
         x.shift(t="W")
     with pytest.raises(InputError, match="resample: 'W' is no frequency of dates of cftime"):

@@ -24,8 +24,8 @@ PARTS = ["year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "m
 
 def test_a_dim_of_dates_is_the_dim_of_these_labels():
     assert DAY is dt.Dim("day", coords=DATES)
-    assert DAY.freq == "D"
-    assert dt.time("t", start="2021-01-01", end="2021-03-01", freq="MS").freq == "MS"
+    assert DAY.dt.freq == "D"
+    assert dt.time("t", start="2021-01-01", end="2021-03-01", freq="MS").dt.freq == "MS"
     zoned = dt.time("t", start="2021-03-27", periods=3, tz="Europe/Berlin")
     assert str(zoned.to_index().tz) == "Europe/Berlin"
     assert zoned.extend(1).to_index()[-1] == pd.Timestamp("2021-03-30", tz="Europe/Berlin")
@@ -37,24 +37,24 @@ def test_calendar_parts_group_as_in_xarray(part):
     hour = dt.time("t", start="2020-12-31 21:58:30", periods=100, freq="37min")
     values = np.random.default_rng(2).normal(size=100)
     expected = xr.DataArray(values, coords={"t": hours}).groupby(f"t.{part}").mean()
-    found = dt.data(values, dims=hour).groupby(getattr(hour, part)).mean().eval()
+    found = dt.data(values, dims=hour).groupby(getattr(hour.dt, part)).mean().eval()
     assert found.dims == (part,)
     xr.testing.assert_allclose(found.drop_attrs().dropna(part), expected)
 
 
 def test_weeks_are_those_of_iso():
     expected = [date.isocalendar()[1] for date in DATES]
-    assert DAY.week.values.tolist() == expected
+    assert DAY.dt.week.values.tolist() == expected
 
 
 def test_parts_select_effects_for_other_dates():
     effect = dt.data(np.arange(7.0), dims=dt.Dim("dayofweek", coords=range(7)))
     longer = DAY.extend(10)
     assert longer.coords[:60].tolist() == DAY.coords.tolist()
-    assert effect.sel(dayofweek=longer.dayofweek).values.tolist() == [
+    assert effect.sel(dayofweek=longer.dt.dayofweek).values.tolist() == [
         float(date.weekday()) for date in pd.date_range("2020-12-20", periods=70)
     ]
-    assert (DAY.dayofweek == 6).sum().item() == 9
+    assert (DAY.dt.dayofweek == 6).sum().item() == 9
 
 
 @pytest.mark.parametrize("freq", ["W", "MS", "ME", "5D", "QS", "W-WED", "36h"])
@@ -165,7 +165,7 @@ def test_groups_and_shifts_of_durations():
     expected = LASTING.groupby("t.days").mean()
     np.testing.assert_allclose(y.groupby("t.days").mean().values, expected)
     by_day = LASTING.groupby(LASTING.t.dt.floor("1D")).mean()
-    np.testing.assert_allclose(y.groupby(y.dims[0].floor("1D")).mean().values, by_day)
+    np.testing.assert_allclose(y.groupby(y.dims[0].dt.floor("1D")).mean().values, by_day)
     np.testing.assert_allclose(y.shift(t="12h").values, LASTING.shift(t=2))
     np.testing.assert_allclose(y.resample(t="3h").ffill().values, LASTING.resample(t="3h").ffill())
     with pytest.raises(dt.LabelError, match=r"durations have no part 'day' .did you mean 'days'"):
@@ -188,7 +188,7 @@ def test_fourier_designs_go_on_where_data_end(period):
 
 def test_columns_of_labels():
     table = pd.get_dummies(DATES.day_of_week).to_numpy(float)
-    np.testing.assert_allclose(dt.one_hot(DAY.dayofweek).eval().transpose("day", ...), table)
+    np.testing.assert_allclose(dt.one_hot(DAY.dt.dayofweek).eval().transpose("day", ...), table)
 
 
 K = dt.Dim("k", length=3)
@@ -199,8 +199,8 @@ K = dt.Dim("k", length=3)
     [
         (lambda: dt.time("day"), "these say no dates"),
         (lambda: dt.time("day", start="soon", periods=2), "these say no dates"),
-        (lambda: K.month, "the labels of dim 'k' are no dates, they are not known"),
-        (lambda: dt.Dim("k", coords=[1, 2]).year, "they are of dtype int64"),
+        (lambda: K.dt.month, "the labels of dim 'k' are no dates, they are not known"),
+        (lambda: dt.Dim("k", coords=[1, 2]).dt.year, "they are of dtype int64"),
         (lambda: K.extend(2), "extend: the labels of dim 'k' are no dates"),
         (lambda: DAY.extend(-1), "a number of dates of at least 0, not -1"),
         (lambda: dt.time("t", start="2021-01-01", periods=2).extend(1), "have no frequency"),
@@ -237,7 +237,7 @@ def test_year_and_month_are_groups_together():
     dates = pd.date_range("2020-11-20", periods=60)
     values = np.arange(60.0) ** 2
     day = dt.Dim("day", coords=dates)
-    found = dt.data(values, dims=day).groupby([day.year, day.month]).mean().eval()
+    found = dt.data(values, dims=day).groupby([day.dt.year, day.dt.month]).mean().eval()
     expected = pd.Series(values).groupby([dates.year, dates.month]).mean()
     for (year, month), mean in expected.items():
         np.testing.assert_allclose(found.sel(year=year, month=month), mean)
