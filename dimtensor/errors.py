@@ -79,7 +79,7 @@ class CheckError(DimtensorError, ValueError):
 
 
 class MemoryLimitError(DimtensorError, MemoryError):
-    """A computation would need more memory than it may; nothing was allocated."""
+    """A computation needs more memory than there is, or than it may take."""
 
 
 class MissingExtraError(DimtensorError, ImportError):

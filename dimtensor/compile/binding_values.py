@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.backends import Executable
 from dimtensor.compile.hidden_inputs import locate
+from dimtensor.compile.memory import check_lengths
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
 from dimtensor.graph import Node
@@ -207,8 +208,11 @@ def complete(binding: Binding, program: Program) -> None:
     ------
     DimError, LabelError, PositionError
         If they contradict each other, or a dim is too short for what is done along it.
+    MemoryLimitError
+        If a dim has more positions than 64-bit integers count.
     """
     bind_relabelled(program.relabelled, binding)
     binding.check_derived()
+    check_lengths(program.grown, binding)
     for requirement in program.requirements:
         requirement.check(binding)

@@ -18,6 +18,7 @@ from dimtensor.backends.progress import announced
 from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
 from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.compile.memory import check_intermediates
 from dimtensor.compile.program import Program, check_inputs, masks_for_labels, program_for
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
@@ -190,6 +191,8 @@ class Code:
         return found
 
     def _compile(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
+        if self.specialises:
+            check_intermediates(self.outputs, lengths)
         program = graph = self.program
         if self._lowered is not None:
             graph = self._lowered.program

@@ -12,6 +12,7 @@ from dimtensor.compile.binding_values import Frame, Repeated, Settled, complete
 from dimtensor.compile.by_name import is_dataset, named_values, titles
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure, unread
+from dimtensor.compile.memory import LACKING, check_sizes, no_memory
 from dimtensor.compile.pure_functions import Levels
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import (
@@ -234,6 +235,7 @@ class CompiledFunction[R](Levels):
         for port, reading in zip(code.ports, readings, strict=True):
             port.tell(reading, binding)
         complete(binding, code.program)
+        check_sizes(code.outputs, binding)
         program, executable = code.compiled(code.known_lengths(binding))
         labellers = [
             Labeller(axes, binding, name, node.categories)
@@ -246,6 +248,8 @@ class CompiledFunction[R](Levels):
             return Frame(binding, program, executable, self._data, n, labellers, self._settled)
         except IndexError as error:  # of what follows from data alone
             raise unread(error, program, code.inputs, (), binding) from None
+        except LACKING as error:
+            raise no_memory(error, code.outputs, binding) from error.__cause__
 
     def _keep(self, key: tuple, frame: Frame) -> Frame:
         frames = self._frames
@@ -263,6 +267,8 @@ class CompiledFunction[R](Levels):
         except IndexError as error:
             values = [*arrays, *frame.fixed]
             raise unread(error, program, self._code.inputs, values, binding) from None
+        except LACKING as error:
+            raise no_memory(error, self._code.outputs, binding) from error.__cause__
         n = len(self._code.outputs)
         if program.masks:
             binding = binding.copy()

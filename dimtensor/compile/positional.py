@@ -12,6 +12,7 @@ import numpy as np
 from dimtensor.backends import Executable
 from dimtensor.compile.binding_values import Settled, located
 from dimtensor.compile.failures import failure, unread
+from dimtensor.compile.memory import LACKING, no_memory
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
 from dimtensor.errors import InputError, build_message
@@ -33,7 +34,7 @@ class PositionalFunction:
     program : Program
     executable : Executable
     inputs : sequence of Node or Dim
-    n_outputs : int
+    outputs : sequence of Node
     data : sequence of ndarray
     binding : Binding
         What the data tell of dims.
@@ -62,7 +63,7 @@ class PositionalFunction:
         program: Program,
         executable: Executable,
         inputs: Sequence[Node | Dim],
-        n_outputs: int,
+        outputs: Sequence[Node],
         data: Sequence[np.ndarray],
         binding: Binding,
         specialise: Callable[[dict[Dim, int]], Executable] | None = None,
@@ -77,8 +78,9 @@ class PositionalFunction:
         self._inputs = inputs
         self._settle = settle or Settled()
         self._held = held
-        self._n_outputs = n_outputs
-        self._first_check = n_outputs + len(program.masks)
+        self._outputs = outputs
+        self._n_outputs = len(outputs)
+        self._first_check = self._n_outputs + len(program.masks)
         self._extra = bool(program.masks or program.checks)
         self._dtypes = tuple(np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs)
         self._trusting = not executable.checks
@@ -124,6 +126,8 @@ class PositionalFunction:
         except IndexError as error:
             values = [*arrays, *self._held]
             raise unread(error, self.program, self._inputs, values, self.binding) from None
+        except LACKING as error:
+            raise no_memory(error, self._outputs, self._bound(arrays)) from error.__cause__
         if self._extra:
             fine = results[self._first_check :]
             if not all(fine):
@@ -131,6 +135,15 @@ class PositionalFunction:
                 raise failure(self.program, self._inputs, fine, values, self.binding)
             return results[: self._n_outputs]
         return results
+
+    def _bound(self, arrays: Sequence[np.ndarray]) -> Binding:
+        """The lengths of dims in a call."""
+        binding = self.binding.copy()
+        for dims, array in zip(self.input_dims, arrays, strict=False):
+            for dim, length in zip(dims, np.shape(array), strict=False):
+                if binding.length(dim) is None:
+                    binding.add_length(dim, length, "an array")
+        return binding
 
     def _admitted(self, arrays: Sequence[Any], error: TypeError | None = None) -> list[np.ndarray]:
         """The arrays as the code takes them: it takes contiguous ones of its dtypes only.

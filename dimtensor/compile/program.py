@@ -11,7 +11,7 @@ from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.backends import backend_of
 from dimtensor.compile.arguments import Source
-from dimtensor.dims import Dim, Dims, has_run_time_length, mask_keys
+from dimtensor.dims import Dim, Dims, SelDim, has_run_time_length, mask_keys
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
@@ -68,6 +68,8 @@ class Program:
         Dims of which the second takes the place of the first and must be as long.
     static : bool
         Whether no length depends on values (a mask's does).
+    grown : list of Dim
+        Dims that are longer than those they are made of, by lengths that come with the data.
     """
 
     slots: list[Slot]
@@ -80,6 +82,7 @@ class Program:
     requirements: list[Requirement] = field(default_factory=list)
     relabelled: list[tuple[Dim, Dim]] = field(default_factory=list)
     static: bool = True
+    grown: list[Dim] = field(default_factory=list)
 
     @property
     def inputs(self) -> list[Variable]:
@@ -192,13 +195,13 @@ def build_program(
 def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     """Checks of a call before code runs, and whether lengths depend on values."""
     nodes = with_regions(toposort(outputs))
+    dims = {dim for node in nodes for dim in _dims_within(node)}
     return {
         "indexed": indexed_leaves(outputs) if any(map(_looks_up, nodes)) else [],
         "requirements": length_requirements(outputs) if any(map(_asks, nodes)) else [],
         "relabelled": relabelled_dims(nodes),
-        "static": not any(
-            map(has_run_time_length, {dim for node in nodes for dim in _dims_within(node)})
-        ),
+        "static": not any(map(has_run_time_length, dims)),
+        "grown": [dim for dim in dims if _grows(dim)],
     }
 
 
@@ -278,6 +281,11 @@ def _looks_up(node: Node) -> bool:
 def _asks(node: Node) -> bool:
     """Whether a node needs lengths that come with the data."""
     return any(True for _ in kind_of(node).requirements(node))
+
+
+def _grows(dim: Dim) -> bool:
+    open_ = dim.parents and dim.length is None
+    return bool(open_) and not isinstance(dim, SelDim)
 
 
 def _dims_within(node: Node) -> Iterator[Dim]:

@@ -13,6 +13,7 @@ import numpy as np
 from dimtensor.backends import backend_of
 from dimtensor.compile.binding_values import Settled, check_indexers, complete
 from dimtensor.compile.code import Code
+from dimtensor.compile.memory import LACKING, no_memory
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Binding, Dim, dim_set
 from dimtensor.errors import GraphError, InputError, build_message
@@ -103,10 +104,13 @@ class Levels:
             def specialise(found: dict[Dim, int]) -> Any:
                 return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
 
-        return PositionalFunction(
-            program, executable, code.inputs, len(code.outputs), data, binding, specialise,
-            self._settled,
-        )  # fmt: skip
+        try:
+            return PositionalFunction(
+                program, executable, code.inputs, code.outputs, data, binding, specialise,
+                self._settled,
+            )  # fmt: skip
+        except LACKING as error:
+            raise no_memory(error, code.outputs, binding) from error.__cause__
 
     @cached_property
     def positional(self) -> PositionalFunction:
@@ -406,7 +410,7 @@ class PureFunction:
         complete(binding, code.program)
         program, executable = code.compiled(code.known_lengths(binding))
         held = PositionalFunction(
-            program, executable, code.inputs, len(code.outputs), self._data, binding,
+            program, executable, code.inputs, code.outputs, self._data, binding,
             settle=self._settled,
         )  # fmt: skip
         return tuple(executable.raw(*arrays, *held.fixed))

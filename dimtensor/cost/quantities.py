@@ -50,7 +50,7 @@ def bytes_text(count: Number) -> str:
     >>> bytes_text(24.3e9), bytes_text(17)
     ('24.3 GB', '17 B')
     """
-    return _scaled(count, ("B", "kB", "MB", "GB", "TB", "PB"))
+    return _scaled(count, ("B", "kB", "MB", "GB", "TB", "PB", "EB"))
 
 
 def count_text(count: Number) -> str:

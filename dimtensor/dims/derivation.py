@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.dim import Dim
+from dimtensor.dims.dim import MOST_POSITIONS, Dim
+from dimtensor.errors import MemoryLimitError, build_message
 from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
@@ -158,3 +159,22 @@ class DerivedDim(Dim):
 def family(dim: Dim) -> Iterator[Dim]:
     """A dim and all that it is derived from, each once."""
     return reached([dim], lambda one: one.parents)
+
+
+def check_positions_of(dim: Dim, length: int, parents: Iterable[tuple[Dim, int | None]]) -> None:
+    """Check that the positions along a dim can be counted.
+
+    Raises
+    ------
+    MemoryLimitError
+        If there are more of them than 64-bit integers count.
+    """
+    if length <= MOST_POSITIONS:
+        return
+    known = [(each.short, f"{n:,} positions") for each, n in parents if n is not None]
+    raise MemoryLimitError(
+        build_message(
+            f"{dim.title} would have {length:,} positions, more than 64-bit integers count",
+            known,
+        )
+    )

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _interned: Interned[Dim] = Interned()
 _creation_number = itertools.count()
+# positions are 64-bit integers
+MOST_POSITIONS = 2**62
 
 
 @named_after
@@ -44,7 +46,8 @@ class Dim:
     Raises
     ------
     DimError
-        If the name is not a string, the length is negative, or it is not the number of labels.
+        If the name is not a string, the length is negative, above 2**62, or not the number of
+        labels.
 
     Examples
     --------
@@ -495,4 +498,8 @@ def _valid_coords(coords: Any, name: str | None) -> Coords:
 def _valid_length(length: Any, name: str | None) -> int:
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
         raise DimError(f"the length of dim {name!r} is an integer of at least 0, not {length!r}")
+    if length > MOST_POSITIONS:
+        raise DimError(
+            f"dim {name!r} has at most 2**62 positions, which are 64-bit integers, not {length:,}"
+        )
     return int(length)

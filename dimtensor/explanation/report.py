@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dimtensor.compile.memory import written
 from dimtensor.cost.polynomial import Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_text, count_text
 
@@ -309,15 +310,7 @@ def _place(step: Step) -> str:
 
 def made_at(array: Array) -> list[tuple[str, str]]:
     """The expression that an array is made for, and where it is written."""
-    from dimtensor.display.formula import formula
-
-    if array.node is None:
-        return []
-    found = [("expression", formula(array.node, 76))]
-    if array.line is not None:
-        source = textwrap.shorten(array.line.text, 76, placeholder=" …")
-        found.append(("line", f"{array.line}  {source}" if source else str(array.line)))
-    return found
+    return [] if array.node is None else written(array.node, array.line)
 
 
 def xla_rows(cost: XlaCost) -> list[tuple[str, str]]:

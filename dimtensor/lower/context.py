@@ -12,6 +12,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 
 from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, depends_on_mask
+from dimtensor.dims.derivation import check_positions_of
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import CheckError, GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
@@ -211,8 +212,11 @@ class Lowering:
         ------
         GraphError
             If nothing in the graph tells.
+        MemoryLimitError
+            If it is more than 64-bit integers count.
         """
         if dim.length is not None:
+            check_positions_of(dim, dim.length, ((each, each.length) for each in dim.parents))
             return dim.length
         known = self._lengths.get(dim)
         if known is None:

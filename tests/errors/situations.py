@@ -1426,6 +1426,34 @@ def memory_beyond_the_limit():
     dt.explain(names["effect"], {"draw": 7000, "week": 12_078, "channel": 36}, limit="2 GB")
 
 
+DIMS_THAT_MEET = """
+chosen = dt.where(gate > 0, left, right)
+"""
+
+
+@calling
+def dims_that_meet_beyond_any_memory(backend):
+    names = {"dt": dt}
+    for name in ("gate", "left", "right"):
+        names[name] = dt.tensor(name, dims=dt.Dim(f"{name}_row"))
+    exec(compile(DIMS_THAT_MEET, "dims_that_meet.py", "exec"), names)
+    inputs = [names[name] for name in ("gate", "left", "right")]
+    dt.function(inputs, names["chosen"], backend=backend)(*[np.ones(1_200_000)] * 3)
+
+
+@calling
+def lengths_beyond_64_bits_of_which_one_is_zero(backend):
+    table = dt.zeros([dt.Dim(name, length=2**62) for name in ("row", "column")])
+    names = {"extra": LATE, "table": table}
+    exec(compile("wide = extra + table", "wide_table.py", "exec"), names)
+    dt.function([LATE], names["wide"], backend=backend)(np.ones(0))
+
+
+@calling
+def padding_beyond_64_bits(backend):
+    dt.function([LATE], LATE.pad(obs=(2**62, 0)).sum(), backend=backend)(np.ones(3))
+
+
 @building
 def limit_without_lengths():
     dt.explain(dt.exp(LATE * X), limit="2 GB")

@@ -17,6 +17,9 @@ from dimtensor.kernels.generated import function_of_source
 # elements travel in one.
 _SMALL = 1024
 _PACKED = np.dtype("float64")
+# Results for which there was no memory end the process when NumPy asks for their elements, unless
+# they were awaited before: then they raise an error. Those of fewer bytes are not awaited.
+_AWAITED = 2**16
 # bytes by which memory has to be aligned for XLA to read it where it lies
 _ALIGNED = 64
 
@@ -92,7 +95,10 @@ class HostCall:
             """Arrays unlike those of the first call."""
             check(arrays)
             with self._in_64_bits(True):
-                return [np.asarray(result) for result in self._jitted(*arrays, *placed)]
+                results = self._jitted(*arrays, *placed)
+                for result in results[:1]:
+                    result.block_until_ready()  # see `_AWAITED`
+                return [np.asarray(result) for result in results]
 
         def call(*arrays: Any) -> list[np.ndarray]:
             nonlocal run
@@ -162,6 +168,7 @@ class _Packing:
         # set when the function is traced
         self._spans: list[tuple[int, Any, tuple[int, ...] | None]] = []
         self._apart: list[int] = []
+        self._awaited: int | None = None
         self.jitted = jax.jit(self._run)
 
     def pack(self, arrays: Sequence[Any]) -> list[Any]:
@@ -233,6 +240,8 @@ class _Packing:
         # NumPy's arrays are turned into JAX's here, by the mode of the thread
         lines.append("    with in_64_bits(True):")
         lines.append(f"        results = jitted({', '.join(entering)})")
+        if self._awaited is not None:
+            lines.append(f"        results[{self._awaited}].block_until_ready()")
         if self._spans:
             found = [""] * (len(self._spans) + len(self._apart))
             lines.append("    joined = asarray(results[0])")
@@ -267,7 +276,7 @@ class _Packing:
             at for at, one in enumerate(results) if one.dtype == _PACKED and one.size <= _SMALL
         ]
         if len(small) < 2:
-            return tuple(results)
+            return self._to_leave(results)
         stops = np.cumsum([results[at].size for at in small]).tolist()
         starts = [0, *stops[:-1]]
         self._apart = [at for at in range(len(results)) if at not in small]
@@ -278,7 +287,14 @@ class _Packing:
             for at, start, stop, shape in zip(small, starts, stops, shapes, strict=True)
         ]
         joined = jnp.concatenate([results[at].ravel() for at in small])
-        return joined, *[results[at] for at in self._apart]
+        return self._to_leave([joined, *[results[at] for at in self._apart]])
+
+    def _to_leave(self, results: Sequence[Any]) -> tuple[Any, ...]:
+        """Note which of the results is the largest, if it is to be awaited."""
+        sizes = [one.size * one.dtype.itemsize for one in results]
+        large = max(sizes, default=0)
+        self._awaited = sizes.index(large) if large >= _AWAITED else None
+        return tuple(results)
 
 
 def shared_vector(length: int) -> tuple[np.ndarray, Any]:

@@ -20,6 +20,7 @@ from dimtensor.kernels.native.functions import workspace
 from dimtensor.kernels.native.values import (
     BOOL,
     I64,
+    OUT_OF_MEMORY,
     Array,
     Scalar,
     Value,
@@ -28,7 +29,6 @@ from dimtensor.kernels.native.values import (
     whole_number,
 )
 
-OUT_OF_MEMORY = 1
 # arrays of known lengths of up to so many bytes live in the frame of the function; so do the first
 # larger ones, as far as they fit: to get a block and give it back takes 0.15 µs
 _FRAME_BYTES, _FRAME_ROOM = 2**11, 2**14
@@ -37,6 +37,25 @@ _SHARED_BYTES, _BLOCK_BYTES = 2**15, 2**20
 _LINE = 64  # of the cache
 
 _HELD, _SHARED = "%held", "%shared"
+# More bytes than any memory has. A product of lengths beyond it is it, so that to ask for memory
+# fails; where one of them is 0 there is nothing to ask for, however large the others are. A length
+# that is negative was too large for 64 bits.
+_BEYOND_MEMORY = 2**62
+_SIZE = f"""
+define internal i64 @dimtensor.size(i64 %a, i64 %b) noinline nounwind willreturn memory(none) {{
+  %few = call i64 @llvm.umin.i64(i64 %a, i64 %b)
+  %empty = icmp eq i64 %few, 0
+  %both = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %a, i64 %b)
+  %product = extractvalue {{ i64, i1 }} %both, 0
+  %overflows = extractvalue {{ i64, i1 }} %both, 1
+  %bounded = call i64 @llvm.umin.i64(i64 %product, i64 {_BEYOND_MEMORY})
+  %size = select i1 %overflows, i64 {_BEYOND_MEMORY}, i64 %bounded
+  %all = select i1 %empty, i64 0, i64 %size
+  ret i64 %all
+}}
+declare i64 @llvm.umin.i64(i64, i64)
+declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
+"""
 
 
 class Arrays(Expressions):
@@ -102,11 +121,11 @@ class Arrays(Expressions):
             raise NotNative("an array that grows and was not made for it")
         place, room, at = self._growing[name]
         wanted = self.integer(node.shape[0])
-        row = b.product((*array.shape[1:], constant(array.type.size, I64)))
+        row = self._bytes(array.type, array.shape[1:])
         known = Value(b.let(f"load i64, ptr {room}, align 8"), I64)
         with b.when(b.compare(">", wanted, known), "grow"):
-            rows = b.arithmetic("*", wanted, constant(2, I64))
-            size = b.arithmetic("*", rows, row)
+            rows = self._size((wanted, constant(2, I64)))
+            size = self._size((rows, row))
             held = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {at}")
             made = self._checked(workspace.take(self._room(size), at))
             old = b.let(f"load ptr, ptr {place}, align 8")
@@ -162,18 +181,16 @@ class Arrays(Expressions):
         if self._assigned[name] > 1 or (self._depth and result is not None):
             raise NotNative("an array that is made in several places")
         b = self.b
-        count = b.product(shape)
-        elements = whole_number(count)
-        if result is None and elements is not None:
-            size = elements * type_.size
+        size_value = self._bytes(type_, shape)
+        size = whole_number(size_value)
+        if result is None and size is not None:
             if size <= _FRAME_BYTES or self._fits_frame(size):
                 memory = b.slot("i8", max(size, 1), align=32)
                 return Array(memory, type_, shape, b.scope())
             if size <= _SHARED_BYTES and self._shared_bytes + size <= _BLOCK_BYTES:
                 return Array(self._share(size), type_, shape, b.scope())
-        size_value = b.arithmetic("*", count, constant(type_.size, I64))
         if result is not None:
-            memory = self._result_memory(result, size_value, shape)
+            memory = self._result_memory(result, size_value)
             return Array(memory, type_, shape, b.scope())
         at = self._held
         self._held += 1
@@ -183,6 +200,30 @@ class Arrays(Expressions):
         pointer = self._checked(workspace.take(self._room(size_value), at))
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
         return Array(pointer, type_, shape, b.scope())
+
+    def _size(self, factors: Sequence[Value]) -> Value:
+        """A product of lengths, however large they are."""
+        known, unknown = 1, []
+        for factor in factors:
+            number = whole_number(factor)
+            if number is None:
+                unknown.append(factor)
+            else:
+                known *= max(number, 0)
+        known = min(known, _BEYOND_MEMORY)
+        if not unknown or not known:
+            return constant(known, I64)
+        unknown.append(constant(known, I64))
+        total, *others = unknown
+        for other in others:
+            self.b.declarations.lines.setdefault("dimtensor.size", _SIZE)
+            call = f"call i64 @dimtensor.size(i64 {total.text}, i64 {other.text})"
+            total = Value(self.b.let(call), I64, position=True)
+        return total
+
+    def _bytes(self, type_: Scalar, shape: Sequence[Value]) -> Value:
+        """Bytes that an array takes."""
+        return self._size((*shape, constant(type_.size, I64)))
 
     def _fits_frame(self, size: int) -> bool:
         """Whether there is room for a larger array in the frame, which it then takes."""
@@ -265,7 +306,7 @@ class Arrays(Expressions):
                 return at
         return None
 
-    def _result_memory(self, at: int, size: Value, shape: tuple[Value, ...]) -> str:
+    def _result_memory(self, at: int, size: Value) -> str:
         b = self.b
         word = self._word("%out", self._result_offset(at))
         given = b.let(f"load ptr, ptr {word}, align 8")
@@ -284,7 +325,7 @@ class Arrays(Expressions):
 
     def _clear(self, array: Array) -> None:
         b = self.b
-        count = b.arithmetic("*", b.product(array.shape), constant(array.type.size, I64))
+        count = self._bytes(array.type, array.shape)
         b.declarations.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         b.write(
             f"call void @llvm.memset.p0.i64(ptr align 8 {array.pointer}, i8 0, "
@@ -297,11 +338,12 @@ class Arrays(Expressions):
         def body(at: Value, following: str, after: str) -> None:
             b.store(b.element(array.pointer, array.type, at), value, array.scope)
 
-        b.loop(constant(0, I64), b.product(array.shape), constant(1, I64), body)
+        count = array.shape[0] if len(array.shape) == 1 else self._size(array.shape)
+        b.loop(constant(0, I64), count, constant(1, I64), body)
 
     def _copy(self, array: Array, source: Array) -> None:
         b = self.b
-        count = b.arithmetic("*", b.product(array.shape), constant(array.type.size, I64))
+        count = self._bytes(array.type, array.shape)
         b.declarations.function("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         b.write(
             f"call void @llvm.memcpy.p0.p0.i64(ptr {array.pointer}, ptr {source.pointer}, "

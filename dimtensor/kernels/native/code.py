@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from dimtensor.kernels.ir.nodes import Function
     from dimtensor.kernels.native.translate import Translation
 
-_MAGIC = b"dimtensor kernel 3\n"
+_MAGIC = b"dimtensor kernel 4\n"
 # what the functions around a kernel call
 _DECLARED = (
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     "declare noalias ptr @malloc(i64) nounwind",
+    "declare void @free(ptr) nounwind",
 )
 
 

@@ -374,8 +374,7 @@ class Translator(Arrays):
             if self._result_of(name) == at and self._is_made(name):
                 return self.arrays[result.name]
         copied = self.array(result.source if isinstance(result, ir.Wrapped) else result)
-        size = self.b.arithmetic("*", self.b.product(copied.shape), constant(copied.type.size, I64))
-        memory = self._result_memory(at, size, copied.shape)
+        memory = self._result_memory(at, self._bytes(copied.type, copied.shape))
         array = Array(memory, copied.type, copied.shape, self.b.scope())
         self._copy(array, copied)
         return array

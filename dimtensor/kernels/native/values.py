@@ -10,8 +10,8 @@ import numpy as np
 from dimtensor.caches import bounded
 from dimtensor.kernels.ir.errors import NotNative
 
-# what a kernel gives that has not come to its end; 1 says that there is no memory
-INTERRUPTED, FIRST_ERROR = 2, 3
+# what a kernel gives that has not come to its end
+OUT_OF_MEMORY, INTERRUPTED, FIRST_ERROR = 1, 2, 3
 # Python's own classes that a kernel can raise; of others it has module and name
 ERRORS = ("ValueError", "IndexError", "AssertionError", "TypeError")
 

@@ -27,6 +27,7 @@ from dimtensor.kernels.native.values import (
     ERRORS,
     FIRST_ERROR,
     INTERRUPTED,
+    OUT_OF_MEMORY,
     ArgumentType,
     ResultType,
     as_it_is,
@@ -45,6 +46,7 @@ _PYARRAY_TYPE, _PYARRAY_NEW = 2, 93  # in NumPy's table of functions
 _ANY = -1  # a length that is not known before
 
 TABLE = "addresses"
+NO_MEMORY = "there is no memory for an array"
 _ADDRESSES = (
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
@@ -186,6 +188,7 @@ def wrapper(
     t.do(f"%in = alloca [{max(words, 1)} x i64]")
     t.do(f"%out = alloca [{max(room, 1)} x i64]")
     t.do(f"%numbers = alloca [{max(len(results), 1)} x i64]")
+    t.do("%tuple = alloca ptr")
     _gather(t, len(arguments))
     if arguments:
         _read(t, arguments)
@@ -196,6 +199,9 @@ def wrapper(
             t.do(f"store ptr null, ptr {place}")
         else:
             t.do(f"store ptr {t.at('%numbers', 8 * at)}, ptr {place}")
+        if result.boxed:
+            t.do(f"%box{at} = alloca ptr")
+            t.do(f"store ptr null, ptr %box{at}")
         offset += 1 + result.ndim
     state = t.let(f"call ptr {t.function('PyEval_SaveThread')}()")
     code = t.let(f"call i32 @{kernel}(ptr %in, ptr %out)")
@@ -335,33 +341,49 @@ def _expected(at: int, argument: ArgumentType) -> str:
 
 
 def _make(t: _Text, results: Sequence[ResultType]) -> None:
-    """Objects of the results, in a tuple."""
+    """Objects of the results, in a tuple; memory of an array that has an object is the object's."""
     t.label("made")
     found = t.let(f"call ptr {t.function('PyTuple_New')}(i64 {len(results)})")
+    t.do(f"store ptr {found}, ptr %tuple")
+    _or_lost(t, found)
     offset = 0
     for at, result in enumerate(results):
         place = t.at("%out", 8 * offset)
         if result.ndim or result.boxed:
-            made = _new_array(t, result, place, at)
+            made = _new_array(t, result, place, f"%box{at}" if result.boxed else place)
         else:
             made = _new_number(t, result, t.at("%numbers", 8 * at))
+            _or_lost(t, made)
         t.do(f"store ptr {made}, ptr {t.at(found, _ITEMS + 8 * at)}")
         offset += 1 + result.ndim
     t.do(f"ret ptr {found}")
 
 
-def _new_array(t: _Text, result: ResultType, place: str, at: int) -> str:
+def _or_lost(t: _Text, made: str, lost: str = "lost") -> None:
+    """Go on if there is an object."""
+    t.count += 1
+    missing = t.let(f"icmp eq ptr {made}, null")
+    t.do(f"br i1 {missing}, label %{lost}, label %go.on{t.count}")
+    t.label(f"go.on{t.count}")
+
+
+def _new_array(t: _Text, result: ResultType, place: str, owner: str) -> str:
+    """An array; what is at `owner` is freed where it cannot be made."""
     dtype = scalar_of(result.dtype)
     data = t.load("ptr", place)
     if result.boxed:
         kept = t.let("call ptr @malloc(i64 8)")
+        _or_lost(t, kept, "full")
         t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {kept}, ptr {data}, i64 8, i1 false)")
+        t.do(f"store ptr {kept}, ptr {owner}")
         data = kept
     made = t.let(
         f"call ptr {t.function('PyArray_New')}(ptr {t.function('ndarray')}, i32 {result.ndim}, "
         f"ptr {t.at(place, 8)}, i32 {dtype.number}, ptr null, ptr {data}, i32 0, "
         f"i32 {_NEW_FLAGS}, ptr null)"
     )
+    _or_lost(t, made)
+    t.do(f"store ptr null, ptr {owner}")
     flags = t.at(made, _FLAGS)
     owned = t.let(f"or i32 {t.load('i32', flags)}, {_OWN_DATA}")
     t.do(f"store i32 {owned}, ptr {flags}")
@@ -384,23 +406,29 @@ def _new_number(t: _Text, result: ResultType, place: str) -> str:
 def _fail(
     t: _Text, code: str, results: Sequence[ResultType], errors: Sequence[tuple[str, str]]
 ) -> None:
-    """Free what was made, and raise."""
+    """Raise, and free what was made."""
     t.label("failed")
-    offset = 0
-    for result in results:
-        if result.ndim:
-            t.do(f"call void @free(ptr {t.load('ptr', t.at('%out', 8 * offset))})")
-        offset += 1 + result.ndim
+    t.do("store ptr null, ptr %tuple")
     told = t.let(f"icmp eq i32 {code}, {INTERRUPTED}")
-    t.do(f"br i1 {told}, label %told, label %untold")
+    t.do(f"br i1 {told}, label %lost, label %untold")
+    t.label("full")
+    t.do("br label %untold")
     t.label("untold")
-    error, text = t.function("MemoryError"), t.string("there is no memory for an array")
+    failure = t.let(f"phi i32 [ {code}, %failed ], [ {OUT_OF_MEMORY}, %full ]")
+    error, text = t.function("MemoryError"), t.string(NO_MEMORY)
     for number, (class_, message) in enumerate(errors, FIRST_ERROR):
-        said = t.let(f"icmp eq i32 {code}, {number}")
+        said = t.let(f"icmp eq i32 {failure}, {number}")
         found = class_ if class_ not in ERRORS else t.function(class_)
         error = t.let(f"select i1 {said}, ptr {found}, ptr {error}")
         text = t.let(f"select i1 {said}, ptr {t.string(message)}, ptr {text}")
     t.do(f"call void {t.function('PyErr_SetString')}(ptr {error}, ptr {text})")
-    t.do("br label %told")
-    t.label("told")
+    t.do("br label %lost")
+    t.label("lost")
+    offset = 0
+    for at, result in enumerate(results):
+        if result.ndim or result.boxed:
+            place = f"%box{at}" if result.boxed else t.at("%out", 8 * offset)
+            t.do(f"call void @free(ptr {t.load('ptr', place)})")
+        offset += 1 + result.ndim
+    t.do(f"call void {t.function('Py_DecRef')}(ptr {t.load('ptr', '%tuple')})")
     t.do("ret ptr null")
