@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -10,6 +11,9 @@ import numpy as np
 from pytensor.graph.basic import Apply, Constant, FrozenApply, NominalVariable, Variable
 from pytensor.graph.fg import FrozenFunctionGraph, Output
 from pytensor.tensor.variable import TensorConstant
+
+# PyTensor's tables of frozen nodes and nominal variables are not made for several threads
+_freezing = threading.RLock()
 
 # bytes up to which data are compared themselves, and not what they are digested to
 _SMALL = 256
@@ -66,8 +70,7 @@ def frozen_graph(
 
     As PyTensor freezes graphs, with exact constants.
     """
-    nominal = tuple(NominalVariable(at, x.type) for at, x in enumerate(inputs))
-    found: dict[Variable, Variable] = dict(zip(inputs, nominal, strict=True))
+    found: dict[Variable, Variable] = {}
 
     def of(variable: Variable) -> Variable:
         known = found.get(variable)
@@ -77,10 +80,13 @@ def frozen_graph(
         return known
 
     frozen = []
-    for node in nodes:
-        types = tuple(x.type for x in node.outputs)
-        made = FrozenApply(node.op, tuple(map(of, node.inputs)), types)
-        frozen.append(made)
-        found.update(zip(node.outputs, made.outputs, strict=True))
-    ends = tuple(FrozenApply(Output(at), (of(x),), ()) for at, x in enumerate(outputs))
+    with _freezing:
+        nominal = tuple(NominalVariable(at, x.type) for at, x in enumerate(inputs))
+        found.update(zip(inputs, nominal, strict=True))
+        for node in nodes:
+            types = tuple(x.type for x in node.outputs)
+            made = FrozenApply(node.op, tuple(map(of, node.inputs)), types)
+            frozen.append(made)
+            found.update(zip(node.outputs, made.outputs, strict=True))
+        ends = tuple(FrozenApply(Output(at), (of(x),), ()) for at, x in enumerate(outputs))
     return FrozenFunctionGraph(nominal, tuple(frozen), ends)
