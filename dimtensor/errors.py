@@ -7,25 +7,74 @@ that a NumPy or xarray user would expect in its place.
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from functools import wraps
 from itertools import islice
 from types import FunctionType
-from typing import Any, get_overloads, overload
+from typing import Any, ClassVar, get_overloads, overload
 
 PAGE = "errors.md"  # of the documentation: causes of errors and warnings by class, and what helps
 
 
-def _with_page(cls: type) -> None:
-    """Name the page of the documentation in the docstring of a class."""
+def _with_page(cls: Any) -> None:
+    """Give a class its section of the page of the documentation, and name it in the docstring."""
     text = (cls.__doc__ or "").rstrip()
-    cls.__doc__ = (
-        f"{text}\n\n    Causes and fixes: ``{PAGE}#{cls.__name__.lower()}`` of the documentation.\n"
-    )
+    cls.page = f"{PAGE}#{cls.__name__.lower()}"
+    cls.__doc__ = f"{text}\n\n    Causes and fixes: ``{cls.page}`` of the documentation.\n"
+
+
+# Characters that move the cursor, color what follows or turn its direction: C0 and C1 except tabs
+# and ends of lines, separators of lines, bidirectional controls and halves of surrogate pairs.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def escaped(text: str) -> str:
+    r"""Write control characters of a text as Python does, ``\x1b``; all others stay.
+
+    All texts for people go through here: errors, warnings, representations and what is printed.
+
+    Examples
+    --------
+    >>> print(escaped("\x1b[31mrot, grün"))
+    \x1b[31mrot, grün
+    """
+    if _CONTROL.search(text) is None:
+        return text
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def printable[T](function: Callable[[T], str]) -> Callable[[T], str]:
+    """Escape the control characters of a representation, which may have names and labels."""
+
+    @wraps(function)
+    def shown(self: T) -> str:
+        return escaped(function(self))
+
+    return shown
+
+
+def _printable_arguments(args: Iterable[Any]) -> Iterator[Any]:
+    """Escape the texts that an exception is made of."""
+    return (escaped(x) if isinstance(x, str) else x for x in args)
 
 
 class DimtensorError(Exception):
-    """Base class of all errors raised by dimtensor."""
+    """Base class of all errors raised by dimtensor.
+
+    Attributes
+    ----------
+    page : str
+        The section of the documentation with causes and fixes, ``"errors.md#dimerror"``.
+    """
+
+    page: ClassVar[str] = PAGE
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*_printable_arguments(args), **options)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -87,7 +136,18 @@ class MissingExtraError(DimtensorError, ImportError):
 
 
 class DimtensorWarning(UserWarning):
-    """Base class of all warnings of dimtensor."""
+    """Base class of all warnings of dimtensor.
+
+    Attributes
+    ----------
+    page : str
+        The section of the documentation with causes and fixes.
+    """
+
+    page: ClassVar[str] = PAGE
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*_printable_arguments(args))
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

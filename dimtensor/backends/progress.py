@@ -12,6 +12,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+from dimtensor.errors import escaped
 from dimtensor.settings import settings
 
 # seconds after which work is worth a line, and between two states of the line
@@ -121,6 +122,7 @@ class _Line:
 
     def show(self, text: str) -> None:
         self._last = text
+        text = escaped(text)
         # a line that wraps cannot be written over
         text = text[: shutil.get_terminal_size().columns - 1] if self._terminal else text
         print(text, end="", file=sys.stderr, flush=True)

@@ -15,13 +15,7 @@ from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, check_sizes, no_memory
 from dimtensor.compile.pure_functions import Levels
 from dimtensor.dims import Binding, Dim
-from dimtensor.errors import (
-    GraphError,
-    InputError,
-    build_message,
-    did_you_mean,
-    listing,
-)
+from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing, printable
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
 from dimtensor.saturation.derivatives import simplified
@@ -327,6 +321,7 @@ class CompiledFunction[R](Levels):
         )
         return (_rebuilt, arguments)
 
+    @printable
     def __repr__(self) -> str:
         outputs = ", ".join(
             "{" + ", ".join(dim.short for dim in node.dims) + "}" for node in self._code.outputs

@@ -29,6 +29,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
+    printable,
 )
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
@@ -230,6 +231,7 @@ class StatefulFunction:
     def __reduce__(self) -> tuple:
         return (StatefulFunction, (self.function, [*self._states.values()], self._structure))
 
+    @printable
     def __repr__(self) -> str:
         return f"<StatefulFunction of {self._known() or 'no state'}: {self.function!r}>"
 
@@ -294,6 +296,7 @@ class StateHolder:
     def __reduce__(self) -> tuple:
         return (StateHolder, (self.function, self._state))
 
+    @printable
     def __repr__(self) -> str:
         sizes = (f"{name} {dict(getattr(v, 'sizes', {}))}" for name, v in self._state.items())
         return f"<StateHolder of {', '.join(sizes) or 'no state'} on {self.function.backend}>"

@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError, build_message, printable
 
 
 class BlockDim(DerivedDim):
@@ -127,6 +127,7 @@ class BlockDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (BlockDim, (self.parent, *self.options))
 
+    @printable
     def __repr__(self) -> str:
         return f"BlockDim({self.parent.short}, {self.size})"
 

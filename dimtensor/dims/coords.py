@@ -25,7 +25,7 @@ from dimtensor.dims.labels import (
 )
 from dimtensor.dims.texts.dates import as_period, dates_in, iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks, read_in_zone
-from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr
+from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr, printable
 
 _OBJECTS = ("object", "period", "cftime")
 _MANY = 10_000  # labels on both sides from which pandas, slow to import, is faster than a dict
@@ -475,6 +475,7 @@ class Coords:
             return Coords(self._index[positions])
         return Coords(self.values[positions])
 
+    @printable
     def __repr__(self) -> str:
         return f"Coords([{listing(self.values)}])"
 

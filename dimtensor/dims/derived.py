@@ -23,7 +23,7 @@ from dimtensor.dims.selection import (
     normalise_selection,
     resolve_labels,
 )
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError, build_message, printable
 
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
@@ -176,6 +176,7 @@ class SelDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (SelDim.of, (self.parent, self.selection))
 
+    @printable
     def __repr__(self) -> str:
         parent = self.parent.name if self.parent.name is not None else repr(self.parent)
         # a repr works no labels out that are many
@@ -262,6 +263,7 @@ class RenamedDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (RenamedDim, (self.parent, self.name))
 
+    @printable
     def __repr__(self) -> str:
         parent = self.parent.name if type(self.parent) is NamedDim else None
         return f"RenamedDim({parent or repr(self.parent)}, {self.name!r})"
@@ -360,6 +362,7 @@ class ConcatDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (ConcatDim, (self.parts, self.name))
 
+    @printable
     def __repr__(self) -> str:
         return f"ConcatDim([{', '.join(map(repr, self.parts))}], {self.name!r})"
 

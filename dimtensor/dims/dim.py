@@ -11,7 +11,15 @@ import numpy as np
 
 from dimtensor.dims.calendar import CalendarParts, extended_dim
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
+from dimtensor.errors import (
+    DimError,
+    LabelError,
+    build_message,
+    listing,
+    named_after,
+    plain_repr,
+    printable,
+)
 from dimtensor.interning import Interned
 from dimtensor.spellings import no_attribute_of_dim, spelled
 
@@ -422,6 +430,7 @@ class Dim:
         """Name for listings and for output coordinates."""
         return self.name if self.name is not None else f"_{self._serial}"
 
+    @printable
     def __repr__(self) -> str:
         labels = self._labels()
         name = repr(self.name) if self.name is not None else ""

@@ -14,7 +14,7 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim, dim_labels
 from dimtensor.dims.labels import index_of_tuples, tagged
-from dimtensor.errors import DimError, MemoryLimitError, build_message
+from dimtensor.errors import DimError, MemoryLimitError, build_message, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,6 +191,7 @@ class ProductDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (ProductDim, (self.factors, self.name))
 
+    @printable
     def __repr__(self) -> str:
         return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
 

@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError
+from dimtensor.errors import DimError, printable
 
 
 class PadDim(DerivedDim):
@@ -94,6 +94,7 @@ class PadDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (PadDim, (self.parent, self.before, self.after))
 
+    @printable
     def __repr__(self) -> str:
         return f"PadDim({self.parent.short}, {self.before}, {self.after})"
 
@@ -146,5 +147,6 @@ class SortedDim(DerivedDim):
     def __reduce__(self) -> tuple:
         return (SortedDim, (self.parent,))
 
+    @printable
     def __repr__(self) -> str:
         return f"SortedDim({self.parent.short})"

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.errors import NoAttributeError, did_you_mean
+from dimtensor.errors import NoAttributeError, did_you_mean, printable
 from dimtensor.interop.extras import require
 from dimtensor.tensor.handle import TensorHandle
 
@@ -32,6 +32,7 @@ class ModelPlots:
     def __init__(self, model: Model):
         self._model = model
 
+    @printable
     def __repr__(self) -> str:
         return f"<plots of ArviZ for draws of {', '.join(self._model.variables)}>"
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from dimtensor.errors import InputError
+from dimtensor.errors import InputError, escaped
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.printing.printer import References, graph_text
 from dimtensor.lower import plan_axes
@@ -82,6 +82,7 @@ def dprint(x: Any, file: IO[str] | str | None = None, layout: bool = False) -> s
         text += (
             f"\nlayout: {_layout_text(list(nodes.values() if isinstance(nodes, dict) else nodes))}"
         )
+    text = escaped(text)
     if file == "str":
         return text
     print(text, file=file or sys.stdout)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import sysconfig
 from types import TracebackType
 from typing import Any
 
+from dimtensor.errors import DimtensorError
 from dimtensor.settings import settings
 
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -20,8 +21,8 @@ _OTHERS = tuple(
 )
 
 
-def rendered(error: BaseException) -> list[str]:
-    """The lines that IPython shows of an error.
+def rendered(error: DimtensorError) -> list[str]:
+    """The lines that IPython shows of an error: the last one is where causes and fixes are.
 
     Raises
     ------
@@ -30,7 +31,10 @@ def rendered(error: BaseException) -> list[str]:
     """
     from IPython import get_ipython
 
-    formatter: Any = get_ipython().InteractiveTB
+    return [*_shown(error, get_ipython().InteractiveTB), f"causes and fixes: docs/{error.page}"]
+
+
+def _shown(error: DimtensorError, formatter: Any) -> list[str]:
     if settings().full_traceback:
         return formatter.structured_traceback(type(error), error, error.__traceback__)
     cause, context, suppressed = error.__cause__, error.__context__, error.__suppress_context__

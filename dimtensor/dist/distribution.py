@@ -21,7 +21,7 @@ from dimtensor.dist.parameters import (
 from dimtensor.dist.probabilities import at_most_zero, count_below
 from dimtensor.dist.supports import Bounded, Integers, Positive, Support
 from dimtensor.dist.table import Missing, Row
-from dimtensor.errors import GraphError, build_message, named_after
+from dimtensor.errors import GraphError, build_message, named_after, printable
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.spellings.distributions import Spelled
@@ -307,9 +307,9 @@ class Distribution(Spelled, ABC):
             f"the dims of a draw of {self.name}",
         )
 
+    @printable
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_text(node)}" for name, node in self._shown())
-        return f"{self.name}({shown})"
+        return f"{self.name}({', '.join(f'{x}={_text(node)}' for x, node in self._shown())})"
 
     def _repr_html_(self) -> str:
         from dimtensor.display.cards.results import distribution_html

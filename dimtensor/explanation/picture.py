@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dimtensor.cost.polynomial import missing_lengths
 from dimtensor.cost.quantities import bytes_text, count_text
-from dimtensor.errors import InputError
+from dimtensor.errors import InputError, escaped
 from dimtensor.explanation.steps import Schedule
 
 if TYPE_CHECKING:
@@ -48,19 +48,21 @@ class Bars:
         return path
 
     def _render(self, kind: str, dpi: int = 150) -> bytes:
+        import matplotlib as mpl
         from matplotlib.figure import Figure
 
         schedules = self._explanation.schedules
         rows = [max(len(each.steps), 1) for each in schedules.values()]
         height = 0.28 * sum(rows) + 1.1 * len(rows)
-        figure = Figure(figsize=(10, height), layout="constrained")
-        axes = figure.subplots(
-            len(schedules), 3, squeeze=False, gridspec_kw={"height_ratios": rows}
-        )
-        for line, (name, each) in zip(axes, schedules.items(), strict=True):
-            self._row(line, name, each)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=dpi)
+        with mpl.rc_context({"text.parse_math": False}):  # names may have dollar signs
+            figure = Figure(figsize=(10, height), layout="constrained")
+            axes = figure.subplots(
+                len(schedules), 3, squeeze=False, gridspec_kw={"height_ratios": rows}
+            )
+            for line, (name, each) in zip(axes, schedules.items(), strict=True):
+                self._row(line, name, each)
+            figure.savefig(buffer, format=kind, dpi=dpi)
         return buffer.getvalue()
 
     def _row(self, axes: list[Axes], name: str, each: Schedule) -> None:
@@ -68,7 +70,8 @@ class Bars:
 
         at = self._explanation.lengths
         places = list(range(len(each.steps)))
-        titles = [f"{n}  {title_of(step)[:40]}" for n, step in enumerate(each.steps, start=1)]
+        steps = enumerate(each.steps, start=1)
+        titles = [f"{n}  {escaped(title_of(step))[:40]}" for n, step in steps]
         flops = [float(step.flops.at(at)) for step in each.steps]
         moved = [float((step.read + step.written).at(at)) for step in each.steps]
         start = float((each.given + each.held).at(at))

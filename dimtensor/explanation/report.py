@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dimtensor.compile.memory import written
 from dimtensor.cost.polynomial import Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_text, count_text
+from dimtensor.errors import printable
 
 if TYPE_CHECKING:
     from dimtensor.explanation.steps import Array, Schedule, Step
@@ -198,6 +199,7 @@ class Explanation:
 
     # -- text ------------------------------------------------------------------------------------
 
+    @printable
     def __repr__(self) -> str:
         return "\n".join(self._lines())
 

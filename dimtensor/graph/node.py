@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError, NoAttributeError, build_message
+from dimtensor.errors import GraphError, NoAttributeError, build_message, printable
 from dimtensor.graph.lines import Line, Place, line_at, place_outside
 from dimtensor.interning import Interned
 from dimtensor.scopes import within
@@ -107,6 +107,7 @@ class Node(_Fields):
             )
         )
 
+    @printable
     def __repr__(self) -> str:
         dims = ", ".join(dim.short for dim in self.dims)
         return f"<{self.kind} {{{dims}}} {self.dtype}>"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from dimtensor.dims import Dim
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.placing import canonical, placed, slots_onto
@@ -53,6 +53,7 @@ class Cost:
         lengths = [dim.length for dim in (*self.dims, *self.states)]
         return math.prod(UNKNOWN_LENGTH if n is None else n for n in lengths)
 
+    @printable
     def __str__(self) -> str:
         parts = [_counted(dim) for dim in self.dims]
         several = [dim for dim in self.states if dim.length != 1]  # normal ones have no states
@@ -94,6 +95,7 @@ class Point:
     def eliminated(self) -> tuple[Unknown, ...]:
         return (self.unknown,)
 
+    @printable
     def __str__(self) -> str:
         return f"{self.unknown.name}: {self.cost}"
 

@@ -11,11 +11,7 @@ import numpy as np
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import (
-    BroadcastWarning,
-    InputError,
-    build_message,
-)
+from dimtensor.errors import BroadcastWarning, InputError, build_message, printable
 from dimtensor.graph import Node
 from dimtensor.model.assembly import assemble
 from dimtensor.model.functions import ModelFunctions
@@ -339,6 +335,7 @@ class LogDensity(Labelling, Bridging):
     def _described_sizes(self) -> str:
         return ", ".join(f"{p.name}: {p.size(self.functions.binding)}" for p in self.parameters)
 
+    @printable
     def __repr__(self) -> str:
         from dimtensor.display.model import model_text
 

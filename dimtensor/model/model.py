@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from dimtensor.backends import check_backend
-from dimtensor.errors import DimError, InputError, build_message, named_after
+from dimtensor.errors import DimError, InputError, build_message, named_after, printable
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -470,6 +470,7 @@ class Model(Parametrising, ByName):
 
         return draw_model(self, path)
 
+    @printable
     def __repr__(self) -> str:
         from dimtensor.display.cards.generative import model_text
 

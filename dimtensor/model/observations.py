@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.errors import printable
 from dimtensor.values.labelled import with_row_numbers
 from dimtensor.values.outputs import Held
 
@@ -121,5 +122,6 @@ class Observations(Mapping[str, "xr.DataArray"]):
     def __len__(self) -> int:
         return len(self.plain)
 
+    @printable
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, InputError, named_after
+from dimtensor.errors import DimError, InputError, named_after, printable
 from dimtensor.graph import make
 from dimtensor.graph.attrs import WORD, StreamAttrs
 from dimtensor.graph.dtypes import is_integer
@@ -62,6 +62,7 @@ class Generator(Standard, Discrete, Arrangements):
         """Dims along which there are independent generators."""
         return tuple(dim for dim in self.words.dims if dim != WORD)
 
+    @printable
     def __repr__(self) -> str:
         used = f", used by {self._used}" if self._used else ""
         dims = ", ".join(dim.short for dim in self.dims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dimtensor.errors import named_after
+from dimtensor.errors import named_after, printable
 from dimtensor.tensor.along.calculus import CalculusMixin
 from dimtensor.tensor.along.labels import LabelMixin
 from dimtensor.tensor.along.methods import WindowMixin
@@ -74,6 +74,7 @@ class DimTensor(
 
     __hash__ = ArithmeticMixin.__hash__
 
+    @printable
     def __repr__(self) -> str:
         from dimtensor.display import tensor_text
 

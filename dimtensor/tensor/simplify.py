@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.compile.function import Structure, allowed, checked_lengths
 from dimtensor.cost import Polynomial, node_cost
 from dimtensor.dims import Dim
+from dimtensor.errors import printable
 from dimtensor.graph import Node, toposort
 from dimtensor.saturation.derivatives import simplified
 from dimtensor.saturation.driver import Rewritten
@@ -81,6 +82,7 @@ class Simplified:
 
         return draw({**_named(self.given, "before"), **_named(self.result, "after")})
 
+    @printable
     def __str__(self) -> str:
         from dimtensor.display.rewritten import rewritten_text
 

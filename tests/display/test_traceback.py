@@ -93,11 +93,12 @@ def test_ipython_asks_the_error(ipython, monkeypatch):
                 raise own from error
 
     error = raised(fails)
-    assert error._render_traceback_() == ["lines"]
+    page = "causes and fixes: docs/errors.md#dimerror"
+    assert error._render_traceback_() == ["lines", page]
     assert ipython.pop() == (dt.DimError, None, [__file__] * 3)
     assert error.__cause__ is cause
     monkeypatch.setenv("DIMTENSOR_TRACEBACK", "full")
-    assert error._render_traceback_() == ["lines"]
+    assert error._render_traceback_() == ["lines", page]
     kind, kept, shown = ipython.pop()
     assert (kind, kept) == (dt.DimError, cause)
     assert len(shown) > 3

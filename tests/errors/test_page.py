@@ -31,6 +31,7 @@ def test_each_class_has_a_section_which_its_docstring_names():
     assert set(SECTIONS) == set(CLASSES)
     for name, cls in CLASSES.items():
         assert f"{errors.PAGE}#{name.lower()}" in (cls.__doc__ or "")
+        assert cls("a text").page == f"{errors.PAGE}#{name.lower()}"
         if issubclass(cls, errors.DimtensorError):
             assert f"`{cls.__mro__[2].__name__}`" in SECTIONS[name].strip().split(":")[0]
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 
+import dimtensor as dt
 from tests.hostile.children import run
+from tests.hostile.texts import named, texts
 
 pytestmark = pytest.mark.slow
 
@@ -158,3 +163,108 @@ def test_the_attacks_run_code_where_the_caller_asks_for_it(faults, tmp_path):
     formulas = ["y ~ pwn(x)", "y ~ I(module.pwn(x))", "y ~ C(g, levels=pwn(x))"]
     for formula, ended in _tried(formulas, tmp_path, options='namespace="caller"'):
         faults.count(formula, ended == "code ran", ended)
+
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+# each is a few in a row, which are one name
+_SEQUENCES = (
+    "\x1b[31mred\r\x1b[2Kforged\b\b\b",
+    "\x9b31m\x1b]0;title\x07\x1b]8;;x\x1b\\\x00",
+    "\u202edesrever\u2066x\u2069\u2028",
+    "\x85\x0b\x7f",
+)
+
+
+@pytest.mark.parametrize("sequence", _SEQUENCES, ids=ascii)
+def test_texts_have_no_control_characters(faults, sequence):
+    for what, text in texts(sequence):
+        found = _CONTROL.search(text)
+        faults.count(f"{sequence!r} in {what}", found is None, ascii(text)[:200])
+
+
+def test_texts_keep_letters(faults):
+    """Names are written as they are, and so in nearly all texts."""
+    end = "é漢字🎉مرحبا"
+    plain = [what for what, text in texts(end) if end in text]
+    faults.count("letters", len(plain) > 60, len(plain))
+
+
+# -- markup ----------------------------------------------------------------------------------------
+
+_MARKUP = (
+    "<script>alert(1)</script>\"><img src=x onerror=alert(1)>' onmouseover='alert(1)",
+    "</svg><script>alert(1)</script><svg/onload=alert(1)><iframe src=javascript:alert(1)>",
+    "</pre><b>bold</b><!-- --><script>1</script>]]><script>1</script>",
+    "&lt;script></title><script>1</script><style>*{x:y}</style>",
+    "<a href='javascript:alert(1)'>x</a>[x](javascript:alert(1))![x](http://x/y.png)",
+    "`code`**bold**{{7*7}}${7*7}%$$^_{}",
+    "$\\input{/etc/passwd}$\\immediate\\write18{ls}\\href{javascript:1}{x}",
+    "\\end{aligned}\\input{x}\\unicode{x}\\def\\x{1}",
+)
+_COMMANDS = ("input", "write18", "immediate", "href", "end", "def", "unicode", "include")
+_TAGS = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "meta", "b"}
+
+
+class _Found(HTMLParser):
+    """Elements and attributes that a page must not have."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.wrong: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in _TAGS:
+            self.wrong.append(tag)
+        for name, value in attrs:
+            link = name in ("href", "src", "action") and "javascript:" in (value or "")
+            if name.startswith("on") or link:
+                self.wrong.append(f"{tag} {name}={value}")
+
+
+def _pages(objects, fit):
+    for name, x in objects.items():
+        for method in ("_repr_html_", "_repr_latex_"):
+            if hasattr(x, method) and (found := getattr(x, method)()) is not None:
+                yield f"{method} of {name}", method, found
+    drawn = {
+        "graph": dt.draw(objects["expression"]),
+        "model": fit.to_graph(),
+        "cost": objects["cost"].draw(),
+        "simplified": objects["simplified"].draw(),
+    }
+    for name, picture in drawn.items():
+        yield f"picture of {name}", "_repr_svg_", picture._repr_svg_()
+
+
+def _wrong(method, page, markup):
+    if method == "_repr_latex_":
+        named = [c for c in _COMMANDS if f"\\{c}" in markup]
+        return [c for c in named if re.search(rf"(?<!\\)\\{c}(?![a-z])", page)]
+    if method == "_repr_svg_":
+        ElementTree.fromstring(page)
+    return _Found(page).wrong
+
+
+@pytest.mark.parametrize("markup", _MARKUP, ids=ascii)
+def test_pages_show_markup_and_do_not_have_it(faults, markup):
+    objects, fit, _ = named(markup.replace("/", "|"))
+    for what, method, page in _pages(objects, fit):
+        try:
+            wrong = _wrong(method, page, markup)
+        except ElementTree.ParseError as error:
+            wrong = [error]
+        faults.count(f"{markup!r} in {what}", not wrong, wrong)
+
+
+def test_pages_with_control_characters_are_read(faults):
+    objects, fit, _ = named("".join(_SEQUENCES))
+    for what, method, page in _pages(objects, fit):
+        if method == "_repr_svg_":
+            try:
+                held = ElementTree.fromstring(page) is not None
+            except ElementTree.ParseError:
+                held = False
+            faults.count(what, held)

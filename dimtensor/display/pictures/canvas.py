@@ -11,6 +11,7 @@ from dimtensor.caches import bounded
 from dimtensor.display.pictures.layout import Point, layered_layout
 from dimtensor.display.pictures.plates import Plan, Plate, place
 from dimtensor.display.pictures.scene import Arrow, Box
+from dimtensor.errors import escaped
 
 # all lengths are in points
 _TITLE, _DETAIL, _LABEL = 10.0, 7.5, 7.0
@@ -102,6 +103,7 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
+    text = escaped(text)
     if not text.strip():
         return 0.0
     font = FontProperties(family=_FONT, weight="bold" if bold else "normal")
@@ -164,7 +166,7 @@ def _write(
     return axes.text(
         x,
         y,
-        text,
+        escaped(text),
         size=size,
         color=color,
         ha="center",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.errors import escaped
 from dimtensor.interop.extras import check_installed
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def picture(calibration: Calibration) -> Any:
             found = (element[:, None] <= points).mean(axis=0)
             line = found - (points + 1) / (highest + 1)
             each.plot(points / highest, line, linewidth=1.0, alpha=0.8, color="#0072b2")
-        each.set_title(str(name), fontsize=10)
+        each.set_title(escaped(str(name)), fontsize=10, parse_math=False)
         each.tick_params(labelsize=8)
     for each in axes.flat[len(names) :]:
         each.set_axis_off()

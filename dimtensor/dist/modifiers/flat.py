@@ -13,7 +13,7 @@ from dimtensor.dist.modifiers.wrappers import as_value
 from dimtensor.dist.supports import Real, Support, ends
 from dimtensor.dist.supports.along import AlongDim, Simplex, ZeroSum
 from dimtensor.dist.supports.matrix import CholeskyCorr, CorrMatrix
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import InputError, build_message, printable
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import TensorHandle
 
@@ -60,6 +60,7 @@ class FlatOn(Distribution):
             return True
         return all(end is not None for end in ends(self._support))
 
+    @printable
     def __repr__(self) -> str:
         return f"Flat({self._support!r})"
 

@@ -14,7 +14,7 @@ from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.dist.supports import Bounded, Integers, Support, ends, real
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, InputError, build_message, printable
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, log, maximum, minimum, square, where
@@ -89,6 +89,7 @@ class Mixture(Distribution):
             found = here if found is None else of_two(found, here)
         return found
 
+    @printable
     def __repr__(self) -> str:
         return f"mixture({self.parts!r}, dim={self.dim.short})"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.supports import Support, plain_bound
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.tensor.constructors import arange, full
 from dimtensor.tensor.elementwise import isnan, log1mexp, where
 
@@ -49,6 +49,7 @@ class Summed(Distribution):
     def knows(self, what: str) -> bool:
         return self.is_whole if what == "logcdf" else self.base.knows(what)
 
+    @printable
     def __repr__(self) -> str:
         return repr(self.base)
 

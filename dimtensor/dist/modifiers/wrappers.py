@@ -10,7 +10,7 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.parameters import as_number, check_range
 from dimtensor.dist.supports import Support
 from dimtensor.dist.table import RANGES
-from dimtensor.errors import InputError
+from dimtensor.errors import InputError, printable
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.handle import wrap
 
@@ -86,6 +86,7 @@ class Wrapper(Distribution):
     def knows(self, what: str) -> bool:
         return super().knows(what) and self.base.knows(what)
 
+    @printable
     def __repr__(self) -> str:
         own = "".join(f", {name}={wrapper_text(p)}" for name, p in self._own.items())
         return f"{self.name}({self.base!r}{own})"

@@ -14,7 +14,7 @@ from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import ordered as ordered_along
 from dimtensor.dist.supports.along import positive_ordered
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, InputError, build_message, printable
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.control.loops import scan
@@ -116,6 +116,7 @@ class Series(Distribution):
     def categories(self) -> Dim | None:
         return self._settled(())[1].categories
 
+    @printable
     def __repr__(self) -> str:
         shown = ", ".join(name for name in self._own)
         return f"Series({self.dim.short}{'; ' if shown else ''}{shown})"
@@ -251,6 +252,7 @@ class InOrder(Wrapper):
             )
         return ordered_along(self.dim) if inner == "real" else positive_ordered(self.dim)
 
+    @printable
     def __repr__(self) -> str:
         return f"ordered({self.base!r}, dim={self.dim.short})"
 

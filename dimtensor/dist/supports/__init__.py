@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, InputError, build_message, printable
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.forms import known_length
 from dimtensor.graph.node import Node
@@ -152,6 +152,7 @@ class Support(ABC):
             )
         )
 
+    @printable
     def __repr__(self) -> str:
         return self.name
 

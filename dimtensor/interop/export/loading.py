@@ -17,6 +17,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
+    printable,
 )
 from dimtensor.graph import make
 from dimtensor.graph.attrs import InputAttrs
@@ -63,6 +64,7 @@ class ExportedFunction:
         self._kept = kept
         self._results = manifest["structure"]["kind"], self._keys()
 
+    @printable
     def __repr__(self) -> str:
         return f"<ExportedFunction ({', '.join(map(str, self._names))})>"
 

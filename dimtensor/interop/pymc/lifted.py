@@ -10,7 +10,7 @@ from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.wrappers import Wrapper
 from dimtensor.dist.supports import Support, real
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.graph import make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.interop.pymc.expressions import Expressions
@@ -124,6 +124,7 @@ class LiftedDensity(Distribution):
     def knows(self, what: str) -> bool:
         return False
 
+    @printable
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(self._given)})"
 
@@ -244,6 +245,7 @@ class OtherSupport(Wrapper):
     def support(self) -> Support:
         return self.values
 
+    @printable
     def __repr__(self) -> str:
         return repr(self.base)
 

@@ -19,6 +19,7 @@ from dimtensor.errors import (
     SamplingWarning,
     build_message,
     listing,
+    printable,
 )
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.records import as_dataset
@@ -141,6 +142,7 @@ class Calibration:
             figure.savefig(path, dpi=150)
         return figure
 
+    @printable
     def __repr__(self) -> str:
         worst = self.p_values
         lines = [

@@ -23,6 +23,7 @@ from dimtensor.errors import (
     SamplingWarning,
     build_message,
     listing,
+    printable,
 )
 from dimtensor.graph import toposort
 from dimtensor.model.checking.given_others import given_others
@@ -139,6 +140,7 @@ class CrossValidation:
 
         return cross_validation_html(self)
 
+    @printable
     def __repr__(self) -> str:
         count = len(self._values)
         return (

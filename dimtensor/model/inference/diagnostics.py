@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dimtensor.errors import build_message
+from dimtensor.errors import build_message, printable
 from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Verdict(NamedTuple):
     r_hat: tuple[float, str] | None
     ess: tuple[float, str] | None
 
+    @printable
     def __str__(self) -> str:
         diverged = _count(self.divergences, "divergence")
         parts = [f"{_count(self.chains, 'chain')} × {self.draws} draws in {self.seconds:.1f} s"]

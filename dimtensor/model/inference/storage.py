@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.errors import InputError, build_message, did_you_mean, listing, printable
 from dimtensor.values.label_texts import (
     encode_label,
     labels_of_kind,
@@ -31,6 +31,7 @@ _SPANS = {
 class NoVariableError(KeyError):
     """A KeyError whose text is shown as it is written, on several lines."""
 
+    @printable
     def __str__(self) -> str:
         return str(self.args[0])
 

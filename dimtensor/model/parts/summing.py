@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from dimtensor.errors import InputError, listing
+from dimtensor.errors import InputError, escaped, listing
 from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
@@ -120,7 +120,7 @@ class Summing(Drawing):
         GraphError
             If they depend on each other in a way that is no chain.
         """
-        return summed_terms(_placed(self)).steps
+        return escaped(summed_terms(_placed(self)).steps)
 
     def recover(
         self, post: Any, *variables: Any, how: str = "draws", seed: int | None = None

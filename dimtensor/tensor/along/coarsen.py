@@ -15,6 +15,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
+    printable,
 )
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.printing.words import say
@@ -293,6 +294,7 @@ class Coarsen:
                 changes.append((old, named))
         return say(wrap(relabel_node(self._spanned.node, *changes)), "coarsen_construct", self._x)
 
+    @printable
     def __repr__(self) -> str:
         return f"<Coarsen {', '.join(f'{dim.short}={n}' for dim, n in self._blocks.items())}>"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, find_dim, find_dims, without
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing, printable
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, where_enough
 from dimtensor.tensor.constructors import full, zeros
@@ -149,6 +149,7 @@ class RollingExp:
     def _say(self, result: DimTensor, name: str) -> DimTensor:
         return say(result, f"rolling_exp_{name}", self._x, dim=self._along, window=self._written)
 
+    @printable
     def __repr__(self) -> str:
         return f"<RollingExp along {self._along.short}, {self._written}>"
 
@@ -257,6 +258,7 @@ class Cumulative:
         variance = elemwise("divide", squares, elemwise("maximum", n - ddof, 0))
         return variance.astype(self._x.dtype)
 
+    @printable
     def __repr__(self) -> str:
         return f"<Cumulative along {dim_set(self._over)}, min_periods={self._min_periods}>"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim
-from dimtensor.errors import DimError, InputError, build_message, listing
+from dimtensor.errors import DimError, InputError, build_message, listing, printable
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, taken_at, where_enough
 from dimtensor.tensor.along.spans import Merge, Parts, combined
@@ -348,6 +348,7 @@ class Rolling:
         windows = {dim.short: n for dim, n in self._windows.items()}
         return say(result, f"rolling_{name}", self._x, **windows, **options)
 
+    @printable
     def __repr__(self) -> str:
         windows = ", ".join(f"{dim.short}={n}" for dim, n in self._windows.items())
         center = any(self._center.values())

@@ -8,6 +8,7 @@ import numpy as np
 
 from dimtensor.dims import Dim
 from dimtensor.dims.calendar import CalendarParts
+from dimtensor.errors import printable
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -40,5 +41,6 @@ class DateParts(CalendarParts):
     def _looked_up(self, part: DimTensor) -> DimTensor:
         return part.sel({self._dim: self._labels})
 
+    @printable
     def __repr__(self) -> str:
         return f"<DateParts of {self._labels.name or 'labels'} of {self._dim!r}>"

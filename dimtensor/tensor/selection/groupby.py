@@ -19,6 +19,7 @@ from dimtensor.errors import (
     did_you_mean,
     listing,
     named_after,
+    printable,
 )
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
@@ -170,6 +171,7 @@ class GroupBy(GroupArithmetic):
             text = f"groups have no {name!r}" + did_you_mean(name, REDUCTIONS)
             raise NoAttributeError(build_message(text, hint=hint or ""), name=name, obj=self)
 
+    @printable
     def __repr__(self) -> str:
         groups = ", ".join(map(repr, self._result_dims))
         return f"<GroupBy along {self._along!r} to {groups}>"

@@ -28,6 +28,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
+    printable,
 )
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data
@@ -86,6 +87,7 @@ class Frame(Mapping[str, Any]):
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
 
+    @printable
     def __repr__(self) -> str:
         width = max((len(name) for name in self), default=0)
         lines = [f"<Frame {dim_set(self.dims)}, {len(self)} columns>"]
