@@ -8,6 +8,7 @@ manager, which is a function of Python, an interruption may come before its firs
 from __future__ import annotations
 
 import _thread
+import ctypes
 import sys
 import threading
 import time
@@ -63,6 +64,42 @@ def heard[T](call: Callable[[], T]) -> T:
         return call()
     finally:
         sys.unraisablehook = before
+
+
+class Calls:
+    """Calls in threads of others, which another thread can end.
+
+    Examples
+    --------
+    >>> calls = Calls()
+    >>> double = calls.through(lambda x: 2 * x)
+    >>> calls.interrupt()  # nobody is in it
+    >>> double(4)
+    8
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[int, None] = {}
+
+    def through[**P, T](self, function: Callable[P, T]) -> Callable[P, T]:
+        """A function whose calls can be ended."""
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            thread = threading.get_ident()
+            try:
+                self._threads[thread] = None
+                return function(*args, **kwargs)
+            finally:
+                self._threads.pop(thread, None)
+
+        return call
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the threads that are in a call, where they run Python."""
+        for thread in list(self._threads):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+            )
 
 
 class _Lost:

@@ -83,6 +83,8 @@ class NutpieThreads:
             self._end(error)
         finally:
             self._sampling = False
+            if self.are_over():
+                self._gate.leave()
             delist(self)
 
     def _end(self, error: BaseException | None) -> None:
@@ -236,6 +238,8 @@ def _machine_code(model: LogDensity, starting_points: Callable, record: Record, 
 
     gradient.call_through(lambda call: gate.through(call, after_all))
     expanded = None if record.flat else functions.c_function("record")
+    gate.functions += [each for each in (gradient, expanded) if each is not None]
+    gate.leave()
     table = table_of(model.size, gradient, expanded, record.size)
     stops = np.cumsum([int(np.prod(shape)) for shape in record.shapes])
     slices = [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]

@@ -14,9 +14,13 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dimtensor.errors import DimtensorError
+from dimtensor.scopes import Calls
+
+if TYPE_CHECKING:
+    from dimtensor.backends.numba.c_function import CFunction
 
 # seconds between two looks at threads, and that the exit of the interpreter waits for them at most
 _PERIOD, _PATIENCE = 0.002, 10.0
@@ -46,21 +50,38 @@ class Gate:
     holds : bool
         Whether a thread whose call raises is held until the gate is closed, so that it draws
         nothing more. Otherwise the exception goes on into the sampler.
+
+    Attributes
+    ----------
+    functions : list of CFunction
+        Machine code that the threads call beside the gate.
     """
 
     def __init__(self, holds: bool):
         self.failure: BaseException | None = None
         self.failed_at: Any = None
         self.holds = holds
+        self.functions: list[CFunction] = []
         self._closed = threading.Event()
+        self._calls = Calls()
 
     @property
     def closed(self) -> bool:
         return self._closed.is_set()
 
     def close(self) -> None:
-        """Let every call from now on end at once."""
+        """Let every call from now on end at once, and those that last: a density may have a loop
+        without end.
+        """
         self._closed.set()
+        for function in self.functions:
+            function.stop()
+        self._calls.interrupt()
+
+    def leave(self) -> None:
+        """Let others call the machine code again, after the last thread has ended."""
+        for function in self.functions:
+            function.resume()
 
     def through[**P, T](
         self,
@@ -83,6 +104,8 @@ class Gate:
             if afterwards is None:
                 raise Closed
             return afterwards(*args, **kwargs)
+
+        function = self._calls.through(function)
 
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             if self._closed.is_set():

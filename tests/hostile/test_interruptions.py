@@ -181,3 +181,86 @@ def program():
 campaign(program, 20)
 """,
     )
+
+
+_ENDLESS = """
+import os, signal, sys, threading, time
+import numpy as np
+import dimtensor as dt
+
+x = dt.scalar("x")
+n = dt.while_loop(lambda s: s < 1.0, lambda s: s + dt.where(abs(x) < 5.0, 0.5, 0.0), 0.0)
+
+def interrupt():
+    time.sleep(0.5)
+    started.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+
+started = []
+def ends(what, call):
+    started.clear()
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        print(what, time.monotonic() - started[0] < 5.0)
+"""
+
+
+@pytest.mark.parametrize("backend", ["numba", "python"])
+def test_a_density_that_does_not_end_is_interrupted_in_a_sampler(faults, backend):
+    text = f"""
+import nutpie, arviz, pyarrow, dimtensor.interop.nutpie_models  # an import is not interrupted
+fit = dt.LogDensity({{"x": -x**2 / 200 + 0.0 * dt.stop_gradient(n)}}, {{x: dt.real}},
+                    backend={backend!r})
+assert np.isfinite(fit.logp(np.zeros(1)))
+for attempt in range(2):
+    ends(attempt, lambda: dt.sample(fit, 400, tune=100, chains=2, seed=1, progress_bar=False))
+before = time.process_time()
+time.sleep(0.5)
+print("no thread goes on", time.process_time() - before < 0.4)
+print("a plain call", np.isfinite(fit.logp(np.zeros(1))))
+"""
+    out = run(_ENDLESS + text, timeout=120.0).out.splitlines()
+    for line in ("0 True", "1 True", "no thread goes on True", "a plain call True"):
+        faults.count(f"{backend}: {line}", line in out, out)
+
+
+@pytest.mark.parametrize("backend", ["numba", "python"])
+def test_a_call_that_does_not_end_is_interrupted_in_any_thread(faults, backend):
+    text = f"""
+import ctypes
+f = dt.function([x], n, backend={backend!r})
+assert f(1.0) == 1.0
+ends("main", lambda: f(9.0))
+
+class Stopped(Exception):
+    pass
+
+def call():
+    for _ in range(20):
+        try:
+            f(9.0)
+        except Stopped:
+            print("stopped", flush=True)
+
+thread = threading.Thread(target=call)
+thread.start()
+for _ in range(20):
+    time.sleep(0.02)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped)
+    )
+    time.sleep(0.02)
+while thread.is_alive():
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped)
+    )
+    thread.join(0.05)
+print("right", float(f(1.0)) == 1.0)
+"""
+    out = run(_ENDLESS + text, timeout=60.0).out.splitlines()
+    faults.count("a signal", "main True" in out, out)
+    for at in range(20):
+        faults.count(f"an exception of another thread, {at}", out.count("stopped") > at, out)
+    faults.count("the next call", "right True" in out, out)

@@ -56,6 +56,7 @@ class CFunction:
         first = conditions.start if conditions else 1 << 30
         self._call: _Call | None = None
         self._table = closure_table(types, shapes, fixed, len(results), first)
+        self._native = executable.native
         if executable.native is not None:
             self.address = executable.native.flat_address
             self._kept: tuple = (executable.native, *fixed)
@@ -75,6 +76,16 @@ class CFunction:
         """Wrap the Python function that is called, where there is no machine code of ours."""
         if self._call is not None:
             self._call.function = wrap(self._call.function)
+
+    def stop(self) -> None:
+        """End loops that may never end, in threads that are not Python's: calls fail."""
+        if self._native is not None:
+            self._native.stop()
+
+    def resume(self) -> None:
+        """Let loops run again after they were stopped."""
+        if self._native is not None:
+            self._native.stop(False)
 
     def __repr__(self) -> str:
         return f"<CFunction at 0x{self.address:x}>"

@@ -18,6 +18,7 @@ from dimtensor.kernels.native.linking.externals import address_of
 from dimtensor.kernels.native.linking.loaded import Loaded, check_platform
 from dimtensor.kernels.native.values import ArgumentType, NotLoadable, ResultType
 from dimtensor.kernels.native.wrapper import (
+    STOP,
     TABLE,
     addresses,
     interruption,
@@ -179,7 +180,13 @@ class NativeKernel:
         self._loaded = Loaded(code.object)
         table = addresses()
         ctypes.memmove(self._loaded.variable(TABLE), table, ctypes.sizeof(table))
+        self._stop = self._loaded.variable(STOP)  # 0 if there is no loop that listens
         workspace.keep(self, self._loaded)
+
+    def stop(self, stopped: bool = True) -> None:
+        """End loops that may never end, in threads that are not Python's; or let them run again."""
+        if self._stop:
+            ctypes.c_int64.from_address(self._stop).value = int(stopped)
 
     @cached_property
     def address(self) -> int:

@@ -51,8 +51,9 @@ _ADDRESSES = (
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
     "PyErr_SetString",
-    "PyErr_CheckSignals",
+    "PyObject_CallNoArgs",
     "PyGILState_Ensure",
+    "PyGILState_GetThisThreadState",
     "PyGILState_Release",
     "PyFloat_FromDouble",
     "PyLong_FromLongLong",
@@ -63,8 +64,15 @@ _ADDRESSES = (
     "MemoryError",
     *ERRORS,
     "ndarray",
+    "listen",
     "PyArray_New",
 )
+# a word of each kernel that has loops which listen: not 0 while threads of others shall leave them
+STOP = "dimtensor_stop"
+
+
+def _listen() -> None:
+    """Called by loops: Python raises interruptions where one of its functions starts."""
 
 
 @cache
@@ -72,7 +80,7 @@ def addresses() -> Any:
     """The table that the code finds Python's and NumPy's functions in, to be copied into it."""
     from dimtensor.upstream.numpy import array_api
 
-    found = {"ndarray": id(np.ndarray)}
+    found = {"ndarray": id(np.ndarray), "listen": id(_listen)}
     for name in _ADDRESSES:
         if name.startswith("Py") and name != "PyArray_New":
             found[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
@@ -219,19 +227,32 @@ def wrapper(
 
 
 def interruption() -> str:
-    """LLVM of the function ``interrupted``: whether Python has an error for this thread to raise.
+    """LLVM of the function ``interrupted``: whether the loop that calls it shall end.
 
-    Python calls the user's handlers of signals in its main thread only, and so does this.
+    A thread of Python's hears of its exceptions, with Python's lock: the handlers of signals run in
+    the main thread, and what another thread sends is raised in any. A thread that Python does not
+    know, which is a sampler's, reads a word of the kernel and never waits for the lock.
     """
     t = _Text()
     t.label("entry")
+    known = t.let(f"call ptr {t.function('PyGILState_GetThisThreadState')}()")
+    t.do(f"br i1 {t.let(f'icmp eq ptr {known}, null')}, label %foreign, label %own")
+    t.label("foreign")
+    word = t.let(f"load atomic i64, ptr @{STOP} monotonic, align 8")
+    t.do(f"ret i1 {t.let(f'icmp ne i64 {word}, 0')}")
+    t.label("own")
     state = t.let(f"call i32 {t.function('PyGILState_Ensure')}()")
-    found = t.let(f"call i32 {t.function('PyErr_CheckSignals')}()")
+    found = t.let(f"call ptr {t.function('PyObject_CallNoArgs')}(ptr {t.function('listen')})")
+    raised = t.let(f"icmp eq ptr {found}, null")
+    t.do(f"br i1 {raised}, label %done, label %fine")
+    t.label("fine")
+    t.do(f"call void {t.function('Py_DecRef')}(ptr {found})")
+    t.do("br label %done")
+    t.label("done")
     t.do(f"call void {t.function('PyGILState_Release')}(i32 {state})")
-    t.do(f"ret i1 {t.let(f'icmp ne i32 {found}, 0')}")
-    return "\n".join(
-        ["define internal i1 @interrupted() noinline cold nounwind {", *t.lines, "}", ""]
-    )
+    t.do(f"ret i1 {raised}")
+    head = "define internal i1 @interrupted() noinline cold nounwind {"
+    return "\n".join([f"@{STOP} = global i64 0", head, *t.lines, "}", ""])
 
 
 def _gather(t: _Text, total: int) -> None:
