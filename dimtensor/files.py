@@ -205,13 +205,9 @@ def make_private(folder: Path) -> None:
     OSError
         If one cannot be made.
     """
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except FileNotFoundError:
-        if folder.parent == folder:
-            raise
-        make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+    for each in (*reversed(folder.parents), folder):
+        if not each.is_dir():
+            each.mkdir(mode=0o700, exist_ok=True)
 
 
 def _is_private(about: os.stat_result) -> bool:

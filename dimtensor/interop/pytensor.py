@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from copy import copy
 from typing import Any
 
@@ -30,7 +31,13 @@ from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.upstream.pytensor import compiled_in, protected_inputs, xtensor_class
+from dimtensor.settings import settings
+from dimtensor.upstream.pytensor import (
+    compiled_in,
+    nothing_kept,
+    protected_inputs,
+    xtensor_class,
+)
 
 # What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
 # duplicates merged, wrapped graphs opened, named dims lowered, scans simplified.
@@ -493,5 +500,6 @@ def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
         mode.optimizer.rewrite(graph)
     insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])
     linker = NumbaLinker()
-    function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))
+    with nullcontext() if settings().cache else nothing_kept():
+        function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))
     return function

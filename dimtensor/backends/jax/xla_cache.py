@@ -8,15 +8,13 @@ thread, and the configuration is what it was afterwards.
 from __future__ import annotations
 
 import hashlib
-import platform
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache
-from pathlib import Path
 
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.store import Entry, Store
+from dimtensor.kernels.native.linking.processor import processor
 from dimtensor.settings import settings
 
 # for each byte of other code that may be kept
@@ -53,19 +51,8 @@ class XlaCache:
 
 
 def _of_this_processor(key: str) -> str:
-    return f"{key}-{_processor()}"
-
-
-@cache
-def _processor() -> str:
-    """A name for what the processor can do: machines that share a folder need not be alike."""
-    features = platform.processor()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        features += next(line for line in lines if line.lower().startswith(("flags", "features")))
-    except (OSError, StopIteration):  # not Linux
-        pass
-    return hashlib.sha256(f"{platform.machine()} {features}".encode()).hexdigest()[:12]
+    """The key with a name for the processor: machines that share a folder need not be alike."""
+    return f"{key}-{hashlib.sha256(processor().encode()).hexdigest()[:12]}"
 
 
 @contextmanager
