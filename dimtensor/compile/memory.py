@@ -56,9 +56,9 @@ def check_sizes(nodes: Iterable[Node], binding: Binding) -> None:
     MemoryLimitError
         If none could hold one of them.
     """
-    for size in _sizes(nodes, binding):
-        if size.bytes > _ADDRESSES:
-            raise _error(size)
+    largest = _largest(nodes, binding)
+    if largest is not None and largest.bytes > _ADDRESSES:
+        raise _error(largest)
 
 
 def check_intermediates(outputs: Sequence[Node], lengths: Mapping[Dim, int]) -> None:
@@ -84,12 +84,17 @@ def no_memory(error: Exception, outputs: Sequence[Node], binding: Binding) -> Ex
     """
     if isinstance(error, DimtensorError):
         return error
-    found = [*_sizes(with_regions(toposort(shown(outputs))), binding)]
-    if not found:
+    largest = _largest(with_regions(toposort(shown(outputs))), binding)
+    if largest is None:
         return error
-    largest = max(reversed(found), key=lambda size: size.bytes)
     lacks = isinstance(error, MemoryError) or any(each in str(error) for each in _FULL)
     return _error(largest) if lacks or largest.bytes > _ADDRESSES else error
+
+
+def _largest(nodes: Iterable[Node], binding: Binding) -> _Size | None:
+    """The largest array, of several the last one."""
+    found = [*_sizes(nodes, binding)]
+    return max(reversed(found), key=lambda size: size.bytes, default=None)
 
 
 def _sizes(nodes: Iterable[Node], binding: Binding) -> Iterator[_Size]:
@@ -112,13 +117,13 @@ def _error(size: _Size) -> MemoryLimitError:
         "there is not enough memory for this call: its largest array takes "
         f"{bytes_text(size.bytes)}"
     )
-    way_out: str | None = "dt.map and dt.scan compute one position of a dim after the other"
+    details = [*written(size.node, size.node.line), ("lengths", lengths or "none")]
     if 0 in size.lengths.values():
         headline = "no array can have the lengths of this call, though one of them is 0"
-        way_out = None
-    elif len(size.lengths) > 1:
+        return MemoryLimitError(build_message(headline, details))
+    way_out = "dt.map and dt.scan compute one position of a dim after the other"
+    if len(size.lengths) > 1:
         way_out += "; if two of these dims are one, use the same Dim for both"
-    details = [*written(size.node, size.node.line), ("lengths", lengths or "none")]
     return MemoryLimitError(build_message(headline, details, way_out))
 
 

@@ -195,7 +195,7 @@ def build_program(
 def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     """Checks of a call before code runs, and whether lengths depend on values."""
     nodes = with_regions(toposort(outputs))
-    dims = {dim for node in nodes for dim in _dims_within(node)}
+    dims = dict.fromkeys(dim for node in nodes for dim in _dims_within(node))
     return {
         "indexed": indexed_leaves(outputs) if any(map(_looks_up, nodes)) else [],
         "requirements": length_requirements(outputs) if any(map(_asks, nodes)) else [],

@@ -21,7 +21,7 @@ TOO_LARGE = {
         [X, Y, Z],
         MEETING.cumsum("a").sum(),
         [LONG] * 3,
-        "cumsum(where(x > 0, y, z), along={a})",
+        "cumsum(where(x > 0, y, z)",
         "13.8",
     ),
     # 2**64.2: the low 64 bits are 0.7 EB more than 0
@@ -29,7 +29,7 @@ TOO_LARGE = {
         [X, Y, Z],
         MEETING.cumsum("a").sum(),
         [np.ones(1_600_000), LONG, LONG],
-        "cumsum(where(x > 0, y, z), along={a})",
+        "cumsum(where(x > 0, y, z)",
         "18.4",
     ),
     # exactly 2**65 bytes: the low 64 bits are 0
