@@ -222,6 +222,20 @@ def clipped(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
+def reason_of(error: BaseException) -> str:
+    """Return the first line of the text of an error of another library, or its class.
+
+    Examples
+    --------
+    >>> reason_of(KeyError("x")), reason_of(ValueError("3 is not 4"))
+    ("KeyError: 'x'", '3 is not 4')
+    """
+    lines = str(error).strip().splitlines()
+    text = clipped(lines[0]) if lines else ""
+    named = isinstance(error, (ValueError, OSError)) and text
+    return text if named else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
 def plain_repr(item: object) -> str:
     """Repr of a label without NumPy's type around it, or around the parts of a tuple.
 

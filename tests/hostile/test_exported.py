@@ -213,3 +213,72 @@ def test_exports_to_one_folder_at_the_same_time(tmp_path, faults):
     for line in run(_program(_WRITERS, code), cwd=tmp_path).ok().splitlines():
         faults.count(f"four at once: {line}", line.endswith("True"))
     assert faults.tried == 20
+
+
+def test_files_of_draws_that_are_damaged(tmp_path, faults):
+    """Each file of a Zarr store is cut off, removed, flipped or something else; NetCDF is cut off.
+
+    Texts are not flipped: zarr allocates as many as the first bytes say.
+    """
+    pytest.importorskip("zarr")
+    code = """
+        import pathlib, random, shutil, warnings
+        import pandas as pd
+        import dimtensor as dt
+        from dimtensor import dist
+        warnings.simplefilter("ignore")
+        quarter = dt.Dim("quarter", coords=pd.period_range("2020Q1", periods=2, freq="Q"))
+        city = dt.Dim("city", coords=["a", 1, ("b", None)])
+        mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=[quarter, city])
+        post = dt.Model(mu, backend="python").draw(3, seed=1)
+        whole, copy = pathlib.Path("whole.zarr"), pathlib.Path("copy.zarr")
+        chance = random.Random(5)
+        post.to_zarr(whole, consolidated=False)
+
+        def outcome(path):
+            signal.alarm(20)
+            try:
+                tree = dt.load_posterior(path)
+            except (dt.DimtensorError, MemoryError):
+                return True
+            except Exception as error:
+                return repr(error)
+            finally:
+                signal.alarm(0)
+            return True
+
+        def changed(content, kind):
+            at = chance.randrange(len(content))
+            flipped = bytearray(content)
+            flipped[at] ^= 1 << at % 8
+            return {"cut": content[:at], "flip": bytes(flipped), "text": b"[" * 99999}[kind]
+
+        for file in sorted(path for path in whole.rglob("*") if path.is_file()):
+            kinds = ["cut", "gone", "a pipe", "endless", "flip", "flip", "text"]
+            for kind in kinds[:4] if file.parent.name == "c" else kinds:
+                shutil.copytree(whole, copy)
+                other = copy / file.relative_to(whole)
+                content = other.read_bytes()
+                other.unlink()
+                if kind == "a pipe":
+                    os.mkfifo(other)
+                elif kind == "endless":
+                    other.symlink_to("/dev/zero")
+                elif kind != "gone":
+                    other.write_bytes(changed(content, kind))
+                print(kind, file, outcome(copy))
+                shutil.rmtree(copy)
+        try:
+            post.to_netcdf("post.nc")
+        except ValueError:  # nothing that writes it is installed
+            pass
+        else:
+            content = pathlib.Path("post.nc").read_bytes()
+            for at in range(0, len(content), len(content) // 20):
+                pathlib.Path("cut.nc").write_bytes(content[:at])
+                print("NetCDF cut at", at, outcome("cut.nc"))
+    """
+    program = "import os, signal" + _program("", code)
+    for line in run(program, cwd=tmp_path).ok().splitlines():
+        faults.count(line, line.endswith("True"))
+    assert faults.tried > 40

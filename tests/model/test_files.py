@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import os
 import pickle
 
 import numpy as np
@@ -176,3 +177,66 @@ def test_attributes_are_those_that_files_have(tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(dt.InputError, match=r"no file '.*post.nc'\n.*post.to_netcdf\(path\)"):
         dt.load_posterior(tmp_path / "post.nc")
+
+
+WRONG = {
+    "period[Q-FEC]": ["2020Q1"],
+    "period[Q-DEC]": ["yesterday"],
+    "json": ["{"],
+    "json ": ["[]"],
+    "datetime64[ns, dateutil//etc/localtime]": ["2020-01-01"],
+    "datetime64[ns, ../../etc/localtime]": ["2020-01-01"],
+    "datetime64[D]": ["now and then"],
+    "interval[int64, right]": ["(1]"],
+    "timedelta64[s]": ["1.5"],
+    "category": ["a"],
+    "Sparse[float64, 0]": ["1"],
+    "object": ["a"],
+    "": ["a"],
+    3: ["a"],
+}
+
+
+@pytest.mark.parametrize(("kind", "texts"), WRONG.items(), ids=str)
+def test_labels_that_cannot_be_read_are_an_error_that_names_the_variable(kind, texts):
+    mark = {"dimtensor_labels": kind}
+    dataset = xr.Dataset(coords={"city": ("city", np.array(texts, object), mark)})
+    with pytest.raises(dt.InputError, match=r"labels of 'city' cannot be read(?s:.)*values: '"):
+        restored(dataset)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 10**5, "[" * 10**4 + "]" * 10**4, '{"enum": ["os", "system", "x"]}', '{"a": "b"}',
+     '{"bytes": "?"}', '{"enum": 3}', '{"float": "x"}', '{}', '{"float": "1", "bytes": ""}',
+     '{"datetime64[ns, dateutil//etc/localtime]": "2020"}', "9" * 5000],
+    ids=lambda text: text[:40],
+)  # fmt: skip
+def test_texts_of_labels_make_labels_and_nothing_else(text):
+    mark = {"dimtensor_labels": "json"}
+    dataset = xr.Dataset(coords={"city": ("city", np.array([text], object), mark)})
+    try:
+        (label,) = restored(dataset).indexes["city"]
+    except dt.InputError:
+        return
+    assert label == "system.x"  # what an enumeration is that the program does not have
+
+
+def test_places_that_are_no_files_of_draws(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", 1 << 42)
+    for name in ("pipe", "empty", "text"):
+        with pytest.raises(dt.InputError, match=f"{name}' is not read"):
+            dt.load_posterior(tmp_path / name)
+    for path in ("", "a\0b"):
+        with pytest.raises(dt.InputError, match="takes the path of a file"):
+            dt.load_posterior(path)
+    with pytest.raises(dt.InputError, match="there is no file"):
+        dt.load_posterior(tmp_path / "nothing")
+    with pytest.raises(dt.InputError, match="'/dev/zero' is no regular file"):
+        dt.load_posterior("/dev/zero")
+    with pytest.raises(dt.MemoryLimitError, match="needs more memory than there is"):
+        dt.load_posterior(tmp_path / "large")

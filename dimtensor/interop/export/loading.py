@@ -11,13 +11,13 @@ import numpy as np
 from dimtensor.dims import Binding, Dim, RenamedDim, SelDim
 from dimtensor.errors import (
     CheckError,
-    DimtensorError,
     ExportError,
     InputError,
     build_message,
     did_you_mean,
     listing,
     printable,
+    reason_of,
 )
 from dimtensor.graph import make
 from dimtensor.graph.attrs import InputAttrs
@@ -124,7 +124,7 @@ class ExportedFunction:
             raise ExportError(
                 build_message(
                     "JAX cannot run the exported function",
-                    [("shapes of inputs", shapes), ("JAX", first_line(error))],
+                    [("shapes of inputs", shapes), ("JAX", reason_of(error))],
                 )
             ) from error
 
@@ -292,7 +292,7 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
         raise ExportError(
             build_message(
                 f"the exported function in {str(folder)!r} is not read",
-                [("file", name), ("reason", first_line(error)), ("written by", versions)],
+                [("file", name), ("reason", reason_of(error)), ("written by", versions)],
                 "export it again; JAX reads modules that are at most six months older",
             )
         ) from error
@@ -324,11 +324,3 @@ def _require_agreement(manifest: Mapping[str, Any], exported: Any) -> None:
 
 def _said(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
     return [(entry["dtype"], tuple(map(str, entry["shape"]))) for entry in entries]
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of the text of an error, or its class."""
-    lines = str(error).strip().splitlines()
-    text = lines[0][:300] if lines else ""
-    named = isinstance(error, (DimtensorError, ValueError)) and text
-    return text if named else f"{type(error).__name__}: {text}".removesuffix(": ")

@@ -62,7 +62,9 @@ def load_posterior(path: Any, **options: Any) -> xr.DataTree:
     Raises
     ------
     InputError
-        If there is no such file.
+        If there is no such file, or it is damaged or holds something else.
+    MemoryLimitError
+        If the draws need more memory than the machine has.
 
     Examples
     --------

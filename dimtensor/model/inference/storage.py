@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,16 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dimtensor.errors import InputError, build_message, did_you_mean, listing, printable
+from dimtensor.errors import (
+    DimtensorError,
+    InputError,
+    MemoryLimitError,
+    build_message,
+    did_you_mean,
+    listing,
+    printable,
+    reason_of,
+)
 from dimtensor.values.label_texts import (
     encode_label,
     labels_of_kind,
@@ -21,6 +31,7 @@ from dimtensor.values.label_texts import (
 
 # Attribute of text labels that records the type of the original labels.
 _MARK = "dimtensor_labels"
+_STORES = ("zarr.json", ".zgroup")  # files of the folder of a Zarr store, by its format
 # Dates and durations in nanoseconds, which xarray reads back unchanged.
 _SPANS = {
     "M": tuple(int(np.datetime64(year, "s").astype("int64")) for year in ("1678", "2262")),
@@ -112,20 +123,86 @@ def _lacks(tree: xr.DataTree, key: str) -> str:
 
 def load(path: Any, **options: Any) -> Results:
     """Read a file; see :func:`dimtensor.load_posterior`."""
-    if isinstance(path, (str, Path)) and "://" not in str(path):
-        found = Path(path)
-        if not found.exists():
-            raise InputError(
-                build_message(
-                    f"load_posterior: there is no file {str(path)!r}",
-                    hint="post.to_netcdf(path) or post.to_zarr(path) writes it",
-                )
-            )
-        if found.is_dir():
+    if isinstance(path, (str, bytes, os.PathLike)) and "://" not in os.fsdecode(path):
+        path = _local(path)
+        if path.is_dir():
             options = {"engine": "zarr", "consolidated": False, **options}
-    with xr.open_datatree(path, **options) as tree:
-        groups = {path: dataset.load() for path, dataset in _groups(tree).items()}
-    return Results.from_dict({path: restored(dataset) for path, dataset in groups.items()})
+    try:
+        with xr.open_datatree(path, **options) as tree:
+            datasets = _groups(tree)
+            _require_memory(path, sum(dataset.nbytes for dataset in datasets.values()))
+            groups = {name: dataset.load() for name, dataset in datasets.items()}
+        return Results.from_dict({name: restored(dataset) for name, dataset in groups.items()})
+    except (DimtensorError, MemoryError):
+        raise
+    except Exception as error:  # the classes are those of xarray and of the libraries under it
+        raise _unread(path, reason_of(error)) from error
+
+
+def _local(path: Any) -> Path:
+    """The path of a file or a folder of files.
+
+    Raises
+    ------
+    InputError
+        If there is none, or something that is no file, a pipe say, which would be waited for.
+    """
+    text = os.fsdecode(path)
+    if not text or "\0" in text:
+        raise InputError(f"load_posterior takes the path of a file, not {text!r}")
+    found = Path(text)
+    try:
+        is_store = any(os.path.lexists(found / name) for name in _STORES)
+        files = found.rglob("*") if is_store else [found]
+        for file in files:
+            if not (file.is_file() or file.is_dir()) and (file.exists() or file.is_symlink()):
+                raise _unread(path, f"{str(file)!r} is no regular file")
+            if file.exists():
+                _require_memory(path, file.stat().st_size)
+    except (OSError, ValueError) as error:
+        if isinstance(error, DimtensorError):
+            raise
+        raise _unread(path, reason_of(error)) from error
+    if not found.exists():
+        raise InputError(
+            build_message(
+                f"load_posterior: there is no file {text!r}",
+                hint="post.to_netcdf(path) or post.to_zarr(path) writes it",
+            )
+        )
+    return found
+
+
+def _require_memory(path: Any, size: int) -> None:
+    """Check that a file can be in memory.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the machine has less than it needs.
+    """
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # no such system, or it does not tell
+        return
+    if size > memory:
+        raise MemoryLimitError(
+            build_message(
+                f"load_posterior: {str(path)!r} needs more memory than there is",
+                [("bytes", f"{size:,}"), ("memory", f"{memory:,}")],
+                "xr.open_datatree(path) reads what is asked for",
+            )
+        )
+
+
+def _unread(path: Any, reason: str) -> InputError:
+    return InputError(
+        build_message(
+            f"load_posterior: {str(path)!r} is not read",
+            [("reason", reason)],
+            "post.to_netcdf(path) or post.to_zarr(path) writes files that are",
+        )
+    )
 
 
 def as_results(tree: xr.DataTree) -> Results:
@@ -176,16 +253,38 @@ def restored(dataset: xr.Dataset) -> xr.Dataset:
         kind = variable.attrs.get(_MARK)
         if kind is None:
             continue
-        if variable.dtype.kind in "mM":
-            labels: Any = variable.values.astype(kind).ravel()
-        else:
-            labels = labels_of_kind(kind, [str(text) for text in variable.values.ravel()])
+        try:
+            labels = _labels_of(variable, kind)
+        except Exception as error:  # pandas and NumPy raise what their readers raise
+            raise InputError(
+                build_message(
+                    f"labels of {name!r} cannot be read: they are no texts of {kind!r}",
+                    [("reason", reason_of(error)), ("values", listing(variable.values.ravel(), 4))],
+                    "xr.open_datatree(path) reads them as they are",
+                )
+            ) from error
         attrs = {key: x for key, x in variable.attrs.items() if key != _MARK}
         if variable.ndim != 1:
             plain = isinstance(labels, np.ndarray)
             labels = (labels if plain else object_array(list(labels))).reshape(variable.shape)
         found = _with(found, name, xr.Variable(variable.dims, labels, attrs))
     return found
+
+
+def _labels_of(variable: xr.Variable, kind: Any) -> Any:
+    """The labels that a variable was, in one axis.
+
+    Raises
+    ------
+    Exception
+        If it holds no such labels.
+    """
+    if variable.dtype.kind not in "mM":
+        return labels_of_kind(str(kind), [str(text) for text in variable.values.ravel()])
+    dtype = np.dtype(kind)
+    if dtype.kind != variable.dtype.kind:
+        raise TypeError(f"{variable.dtype} is not {dtype}")
+    return variable.values.astype(dtype).ravel()
 
 
 def _with(dataset: xr.Dataset, name: Any, variable: xr.Variable) -> xr.Dataset:
