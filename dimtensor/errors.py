@@ -261,10 +261,10 @@ def plain_repr(item: object) -> str:
             )
         item = item.item()  # type: ignore[attr-defined]
     if type(item).__module__.startswith("pandas") and not isinstance(item, Sized):
-        return str(item)
+        return escaped(str(item))
     if type(item).__module__.startswith("cftime"):
         return item.isoformat().removesuffix("T00:00:00")  # type: ignore[attr-defined]
-    return repr(item)
+    return escaped(repr(item))
 
 
 def _span(item: object) -> str:

@@ -23,7 +23,7 @@ from dimtensor.dims.dates import (
     in_range,
     rounded,
 )
-from dimtensor.errors import LabelError, build_message
+from dimtensor.errors import LabelError, build_message, printable
 
 if TYPE_CHECKING:
     from dimtensor.dims.dim import Dim
@@ -45,6 +45,7 @@ class CalendarParts:
     def __init__(self, dim: Dim):
         self._dim = dim
 
+    @printable
     def __repr__(self) -> str:
         return f"<CalendarParts of {self._dim!r}>"
 

@@ -11,15 +11,7 @@ import numpy as np
 
 from dimtensor.dims.calendar import CalendarParts, extended_dim
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import (
-    DimError,
-    LabelError,
-    build_message,
-    listing,
-    named_after,
-    plain_repr,
-    printable,
-)
+from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
 from dimtensor.interning import Interned
 from dimtensor.spellings import no_attribute_of_dim, spelled
 
@@ -30,8 +22,7 @@ if TYPE_CHECKING:
 
 _interned: Interned[Dim] = Interned()
 _creation_number = itertools.count()
-# positions are 64-bit integers
-MOST_POSITIONS = 2**62
+MOST_POSITIONS = 2**62  # they are 64-bit integers
 
 
 @named_after
@@ -54,8 +45,7 @@ class Dim:
     Raises
     ------
     DimError
-        If the name is not a string, the length is negative, above 2**62, or not the number of
-        labels.
+        If the name is no string, the length negative, above 2**62 or not the number of labels.
 
     Examples
     --------
@@ -430,14 +420,11 @@ class Dim:
         """Name for listings and for output coordinates."""
         return self.name if self.name is not None else f"_{self._serial}"
 
-    @printable
     def __repr__(self) -> str:
-        labels = self._labels()
-        name = repr(self.name) if self.name is not None else ""
-        detail = "" if self.length is None else f"length={self.length}"
-        if labels is not None:
-            detail = f"[{listing(labels.values, 4)}]"
-        return f"Dim({', '.join(part for part in (name, detail) if part)})"
+        labels, name = self._labels(), "" if self.name is None else repr(self.name)
+        length = "" if self.length is None else f"length={self.length}"
+        detail = length if labels is None else f"[{listing(labels.values, 4)}]"
+        return f"Dim({', '.join(filter(None, (name, detail)))})"
 
     def _repr_html_(self) -> str:
         from dimtensor.display import dim_html
@@ -508,7 +495,6 @@ def _valid_length(length: Any, name: str | None) -> int:
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
         raise DimError(f"the length of dim {name!r} is an integer of at least 0, not {length!r}")
     if length > MOST_POSITIONS:
-        raise DimError(
-            f"dim {name!r} has at most 2**62 positions, which are 64-bit integers, not {length:,}"
-        )
+        text = "at most 2**62 positions, which are 64-bit integers"
+        raise DimError(f"dim {name!r} has {text}, not {length:,}")
     return int(length)

@@ -9,8 +9,8 @@ import dimtensor
 
 PACKAGE = Path(dimtensor.__file__).parent
 FOLDERS = ("compile", "dims", "display", "dist", "explanation", "model", "random", "tensor")
-# texts without names of users, keys and texts within other texts
-WITHOUT_NAMES = {"Bars", "Law", "Missing", "Picture", "Tree"}
+# texts without names of users or with reprs of them, and texts within other texts
+WITHOUT_NAMES = {"Bars", "Dim", "Law", "Missing", "Picture", "Tree"}
 
 
 def test_representations_are_printable():

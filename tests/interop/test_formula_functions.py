@@ -189,6 +189,25 @@ def test_columns_with_the_names_of_functions_and_modules():
     assert list(fit.free) == [*names, "Intercept", "sigma"]
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE[:0], "a table with rows, and this one has none"),
+        (TABLE.assign(x=TABLE["x"] + 1j), "'x' has complex numbers: a term is of real numbers"),
+        (TABLE.assign(x=[[1]] * N), "'x' has objects: a term is of real numbers or labels"),
+        (TABLE.assign(x=[1, "a"] * (N // 2)), "'x' has objects: a term is of real numbers or"),
+        (
+            TABLE.assign(x=pd.date_range("2020-01-01", periods=N)),
+            r"has dates or times.*\nhint: df\['x'\] = \(df\['x'\] - df\['x'\].min\(\)\).dt.days",
+        ),
+        (pd.concat([TABLE, TABLE], axis=1), "whose columns have different names"),
+    ],
+)
+def test_tables_that_no_regression_is_of(table, message):
+    with pytest.raises(dt.InputError, match=message):
+        dt.from_formula("y ~ x", table, backend="python")
+
+
 def test_numbers_that_are_objects():
     fit = model("y ~ 0 + I(decimal**2)")
     drawn = fit.draw(1, seed=1)["prior"].isel(chain=0, draw=0)

@@ -12,6 +12,7 @@ from dimtensor.interop.formulas.syntax import COMPARISONS, kind_of, spine, text_
 
 _OF_TERMS = {"STAR": "*", "SLASH": "/", "COLON": ":", "STAR_STAR": "**", "MINUS": "-"}
 _NAMES = ("Variable", "QuotedName")
+_NEITHER = {"other": "dates or times", "objects": "objects", "complex": "complex numbers"}
 _Term = tuple[str, ...]  # the texts of its parts, () is the intercept
 
 
@@ -110,8 +111,14 @@ class Expansion:
 
     def _column(self, node: Any) -> Value:
         name = node.expression.lexeme[1:-1] if kind_of(node) == "QuotedName" else node.name.lexeme
-        if self.arguments.table.kind(name) is None:
+        kind = self.arguments.table.kind(name)
+        if kind is None:
             self.arguments.table.lacks(name)
+        if kind in _NEITHER:
+            column = f"df[{name!r}]"
+            days = f"{column} = ({column} - {column}.min()).dt.days counts days"
+            reason = f"column {name!r} has {_NEITHER[kind]}: a term is of real numbers or labels"
+            self.refuse(reason, days if kind == "other" else None)
         return self.arguments.value(node)
 
     def _literal(self, node: Any) -> Terms:

@@ -193,6 +193,8 @@ def _read(
     """The columns that a formula reads, and what formulae makes of them."""
     formulae = require("formulae", "formula", "dt.from_formula")
     columns = Columns(data)
+    if not columns.rows:
+        raise InputError("a formula reads a table with rows, and this one has none")
     description = described(formula, columns, namespace, attributes)
     names = {name for name in description.terms.var_names if name in columns}
     table = as_pandas(data, names)

@@ -81,6 +81,8 @@ def _kind(column: Any) -> str:
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
+    if str(column.to_native().dtype).startswith("complex"):
+        return "complex"
     if dtype.is_numeric() or dtype in (nw.Boolean, nw.Decimal):
         return "numbers"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -106,6 +108,10 @@ def _frame(table: Any) -> Any:
 
     try:
         return nw.from_native(table, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(
+            f"a formula reads a table whose columns have different names: {error}"
+        ) from None
     except TypeError:
         raise InputError(
             f"a formula reads a table of pandas, polars or the like, not {type(table).__name__}"
