@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from copy import copy
 from typing import Any
 
@@ -31,13 +30,7 @@ from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.settings import settings
-from dimtensor.upstream.pytensor import (
-    compiled_in,
-    nothing_kept,
-    protected_inputs,
-    xtensor_class,
-)
+from dimtensor.upstream import pytensor as upstream
 
 # What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
 # duplicates merged, wrapped graphs opened, named dims lowered, scans simplified.
@@ -377,7 +370,7 @@ def with_loops(outputs: Sequence[Variable]) -> list[Variable]:
 def _prepare_step(graph: FunctionGraph) -> None:
     """Rewrite the graph of a step as the graph around it has been."""
     query = RewriteDatabaseQuery(include=_INCLUDED, exclude=_EXCLUDED)
-    with compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
+    with upstream.compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
         optdb.query(query).rewrite(graph)
     _Inlined().apply(graph)
     if _has_scans(graph):
@@ -393,7 +386,7 @@ def _dense_input(variable: Variable) -> tuple[Variable, Variable]:
     if isinstance(kind, ScalarType):
         array = TensorType(kind.dtype, ())()
         return array, scalar_from_tensor(array)
-    if isinstance(kind, xtensor_class("type", "XTensorType")):
+    if isinstance(kind, upstream.xtensor_class("type", "XTensorType")):
         from pytensor.xtensor.basic import xtensor_from_tensor
 
         array = TensorType(kind.dtype, kind.shape)()
@@ -405,7 +398,9 @@ def _peeled(variable: Variable) -> Variable:
     """An output without copies, because kernels give arrays of their own, and without dim names."""
     node = variable.owner
     while node is not None and (
-        isinstance(node.op, (DeepCopyOp, ViewOp, xtensor_class("basic", "XTensorFromTensor")))
+        isinstance(
+            node.op, (DeepCopyOp, ViewOp, upstream.xtensor_class("basic", "XTensorFromTensor"))
+        )
     ):
         variable = node.inputs[0]
         node = variable.owner
@@ -417,9 +412,9 @@ def _open_borders(graph: FunctionGraph) -> None:
     for node in graph.toposort():
         inner = node.inputs[0].owner if node.inputs else None
         if (
-            isinstance(node.op, xtensor_class("basic", "TensorFromXTensor"))
+            isinstance(node.op, upstream.xtensor_class("basic", "TensorFromXTensor"))
             and inner is not None
-            and isinstance(inner.op, xtensor_class("basic", "XTensorFromTensor"))
+            and isinstance(inner.op, upstream.xtensor_class("basic", "XTensorFromTensor"))
         ):
             graph.replace(node.outputs[0], inner.inputs[0], reason="open_borders")
 
@@ -445,7 +440,7 @@ def _rewrite_inner_graphs(graph: FunctionGraph) -> None:
         hasattr(node.op, "fgraph") or hasattr(node.op, "core_op") for node in graph.apply_nodes
     ):
         return
-    with compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
+    with upstream.compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
         optdb.query(RewriteDatabaseQuery(include=[_INNER])).rewrite(graph)
 
 
@@ -494,12 +489,12 @@ def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
 
     graph, memo = fgraph.clone_get_equiv(attach_feature=False)
     conditionals_together(graph)
-    graph.attach_feature(Supervisor(memo[v] for v in protected_inputs(fgraph)))
+    graph.attach_feature(Supervisor(memo[v] for v in upstream.protected_inputs(fgraph)))
     with config.change_flags(mode=NUMBA):
         mode = NUMBA.excluding(*_SIMPLIFIED, "shape_unsafe", "scan_reduce_nsteps")  # as above
         mode.optimizer.rewrite(graph)
     insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])
     linker = NumbaLinker()
-    with nullcontext() if settings().cache else nothing_kept():
+    with upstream.kept_as_asked():
         function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))
     return function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from pytensor import config
@@ -16,10 +16,13 @@ from pytensor.graph.replace import _vectorize_node as vectorize_node
 from pytensor.tensor.subtensor import _sum_grad_over_bcasted_dims as sum_over_broadcast_dims
 from pytensor.tensor.utils import _parse_gufunc_signature as parse_gufunc_signature
 
+from dimtensor.settings import settings
+
 __all__ = [
     "batch_derivatives",
     "compiled_in",
     "core_node",
+    "kept_as_asked",
     "nothing_kept",
     "parse_gufunc_signature",
     "props",
@@ -91,3 +94,8 @@ def nothing_kept() -> Iterator[None]:
     """Functions of numba that PyTensor makes within are not kept on disk."""
     with _changing, config.change_flags(numba__cache=False):
         yield
+
+
+def kept_as_asked() -> AbstractContextManager[None]:
+    """Functions of numba that PyTensor makes within are kept unless ``DIMTENSOR_CACHE`` is 0."""
+    return nullcontext() if settings().cache else nothing_kept()
