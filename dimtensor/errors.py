@@ -127,6 +127,10 @@ class CheckError(DimtensorError, ValueError):
     """A check that is part of a computation failed when it ran."""
 
 
+class ComputationError(DimtensorError, RuntimeError):
+    """An operation raised an error of its own, which is the ``__cause__`` of this one."""
+
+
 class MemoryLimitError(DimtensorError, MemoryError):
     """A computation needs more memory than there is, or than it may take."""
 

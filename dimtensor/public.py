@@ -16,6 +16,7 @@ from dimtensor.display.printing import dprint as dprint
 from dimtensor.errors import ArgumentError as ArgumentError
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
+from dimtensor.errors import ComputationError as ComputationError
 from dimtensor.errors import DimError as DimError
 from dimtensor.errors import DimtensorError as DimtensorError
 from dimtensor.errors import DimtensorWarning as DimtensorWarning

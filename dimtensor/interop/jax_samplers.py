@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.errors import InputError, build_message, did_you_mean
+from dimtensor.model.inference.raised import computation_error
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
@@ -50,6 +52,28 @@ def pure_density(model: LogDensity) -> PureDensity:
         return value
 
     return PureDensity(exact, fixed, pure)
+
+
+@contextmanager
+def errors_named(model: LogDensity, point: np.ndarray | None = None) -> Iterator[None]:
+    """A context in which errors of callbacks to Python name the expression that they come from.
+
+    Raises
+    ------
+    ComputationError
+        If a callback raised an error, which is the cause.
+    """
+    import jax
+
+    from dimtensor.upstream.jax import callback_errors
+
+    with callback_errors() as raised:
+        try:
+            yield
+        except jax.errors.JaxRuntimeError:
+            if not raised:
+                raise
+            raise computation_error(model, raised[0], point) from raised[0]
 
 
 class Options(NamedTuple):
@@ -122,7 +146,8 @@ def starts_of(
     value_and_gradient = jax.jit(jax.value_and_grad(density.function))
 
     def at(point: np.ndarray) -> Any:
-        return value_and_gradient(point, *density.fixed)
+        with errors_named(model, point):
+            return jax.block_until_ready(value_and_gradient(point, *density.fixed))
 
     rng = np.random.default_rng(seed)
     points = starting_points(start, at)

@@ -16,6 +16,7 @@ from dimtensor.interop.jax_samplers import (
     Options,
     PureDensity,
     check_cores,
+    errors_named,
     kept_program,
     pure_density,
     read_options,
@@ -75,7 +76,8 @@ def sample(
         key = ("numpyro", draws, tune, chains, save_warmup, options)
         program = kept_program(model, density, key, make)
         started = time.perf_counter()
-        found = watch(program, arguments, tune + draws, f"{chains} chains", progress_bar)
+        with errors_named(model):
+            found = watch(program, arguments, tune + draws, f"{chains} chains", progress_bar)
         found = jax.tree.map(lambda x: np.asarray(x).swapaxes(0, 1), found)
         seconds = time.perf_counter() - started
     after, warmup = (None if part is None else _draws(part, options.maxdepth) for part in found)

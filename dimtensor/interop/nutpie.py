@@ -28,7 +28,8 @@ from dimtensor.interop.nutpie_models import (
     compiled_model,
 )
 from dimtensor.interop.sampler_threads import Gate, the_end
-from dimtensor.model.inference.runs import Draws, Run, statistics_of
+from dimtensor.model.inference.raised import computation_error, named_gradient
+from dimtensor.model.inference.runs import PARTIAL, Draws, Run, statistics_of
 from dimtensor.model.inference.starts import check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
@@ -108,13 +109,16 @@ def sample(
     nutpie = require("nutpie", "sampling", "dt.sample")
     from dimtensor.upstream.nutpie import settings_text, with_samplers_seen
 
-    points = starting_points(start, model.logp_and_grad)
+    density = named_gradient(model)
+    points = starting_points(start, density)
     gate = Gate(holds=True)
     threads = NutpieThreads(gate)
     compiled = compiled_model(model, start, points, Record(model, flat=True), gate)
     compiled = with_samplers_seen(compiled, threads.seen)
     _check_moved(model, points)
     started = time.perf_counter()
+    asked = {name for name, x in options.items() if x}
+    known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
     with Progress("sampling", wanted=progress_bar) as progress, threads:
         tell = _told_to(progress, options.pop("progress_callback", None))
         running = _started(
@@ -132,13 +136,17 @@ def sample(
             return_raw_trace=True,
             **options,
         )
-        vectors, told = _finished(running, gate, model, start).get_arrow_trace()
+        try:
+            vectors, told = _finished(running, gate, model, start).get_arrow_trace()
+        except BaseException as error:
+            with suppress(Exception):
+                seconds = time.perf_counter() - started
+                error.__dict__[PARTIAL] = _so_far(running, model.names, asked, seconds, known)
+            raise
     seconds = time.perf_counter() - started
-    known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
     settings = settings_text(running)
     known |= {} if settings is None else {"inference_library_settings": settings}
     tuned = int(_column(told[0], "tuning").sum())
-    asked = {name for name, x in options.items() if x}
     kept = [slice(tuned, None), slice(tuned)] if save_warmup else [slice(tuned, None)]
     found, *warmup = (_draws(vectors, told, rows, model.names, asked) for rows in kept)
     return Run(found, warmup[0] if warmup else None, seconds, known)
@@ -197,7 +205,33 @@ def _finished(running: Any, gate: Gate, model: LogDensity, start: np.ndarray) ->
                 "start elsewhere with initial={...}, or take sampler='blackjax' or 'numpyro'",
             )
         ) from error
-    raise gate.failure or the_end()
+    failure, given = gate.failure, gate.failed_at
+    if failure is None:
+        raise the_end()
+    if isinstance(failure, DimtensorError) or not isinstance(failure, Exception):
+        raise failure
+    raise computation_error(model, failure, given) from failure
+
+
+def _so_far(
+    running: Any, names: Sequence[str], asked: Collection[str], seconds: float, known: dict
+) -> Run | None:
+    """Draws of a sampler that runs or has stopped, after tuning; None if there are none.
+
+    Of the chains and of each chain's first draws so many that most are kept.
+    """
+    vectors, told = running.inspect().get_arrow_trace()
+    tuned = [int(_column(table, "tuning").sum()) for table in told]
+    lengths = [table.num_rows - first for table, first in zip(told, tuned, strict=True)]
+    order = sorted(range(len(told)), key=lambda at: -lengths[at])
+    chains = max(range(len(told)), key=lambda n: (n + 1) * lengths[order[n]]) + 1
+    number = lengths[order[chains - 1]]
+    if not number:
+        return None
+    kept = sorted(order[:chains])
+    rows = slice(tuned[kept[0]], tuned[kept[0]] + number)
+    found = _draws([vectors[at] for at in kept], [told[at] for at in kept], rows, names, asked)
+    return Run(found, None, seconds, known)
 
 
 def _draws(

@@ -14,10 +14,10 @@ import numpy as np
 
 from dimtensor.backends import backend_of
 from dimtensor.caches import when_gone
-from dimtensor.errors import CheckError
 from dimtensor.interop.callbacks import SLOPE, expand_callback, gradient_callback, table_of
 from dimtensor.interop.sampler_threads import Gate, delist, enlist
 from dimtensor.model.assembly import FLAT
+from dimtensor.model.inference.raised import REFUSED, named_gradient
 from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def compiled_model(
     record: Record,
     gate: Gate,
 ) -> Any:
-    with suppress(CheckError):  # chains start around this point, where checks may hold
-        model.logp_and_grad(start)  # they start at the same time; only one should compile
+    with suppress(*REFUSED):  # chains start around this point, where checks may hold
+        named_gradient(model)(start)  # they start at the same time; only one should compile
     build = _machine_code if backend_of(model.backend).native else _python_code
     return build(model, gate.through(points), record, gate)
 
@@ -193,7 +193,7 @@ def _python_code(model: LogDensity, starting_points: Callable, record: Record, g
 
     return from_pyfunc(
         ndim=model.size,
-        make_logp_fn=lambda: gate.through(_refusing(model), _normal, (CheckError,)),
+        make_logp_fn=lambda: gate.through(_refusing(model), _normal, REFUSED),
         make_expand_fn=lambda seed1, seed2, chain: expand,
         expanded_dtypes=[np.dtype("float64")] * len(record.names),
         expanded_shapes=record.shapes,
@@ -216,8 +216,8 @@ def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarr
         try:
             value, gradient = model.logp_and_grad(x)
             return value, np.where(gradient == 0.0, SLOPE, gradient)
-        except CheckError as error:
-            error.is_recoverable = True  # type: ignore[attr-defined]  # nutpie asks for it
+        except REFUSED as error:
+            error.__dict__["is_recoverable"] = True  # nutpie asks for it
             raise
 
     return logp

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from dimtensor.errors import DimtensorError
 from dimtensor.scopes import Calls
 
@@ -59,7 +61,7 @@ class Gate:
 
     def __init__(self, holds: bool):
         self.failure: BaseException | None = None
-        self.failed_at: Any = None
+        self.failed_at: np.ndarray | None = None
         self.holds = holds
         self.functions: list[CFunction] = []
         self._closed = threading.Event()
@@ -117,7 +119,7 @@ class Gate:
             except BaseException as error:
                 if not self.holds:
                     raise
-                self.fail(error, args)
+                self.fail(error, args[0] if args else None)
             return ended(*args, **kwargs)
 
         return call
@@ -125,6 +127,7 @@ class Gate:
     def fail(self, error: BaseException, at: Any = None) -> None:
         """Keep the first exception and wait until the gate is closed."""
         if self.failure is None:
+            at = np.array(at) if isinstance(at, np.ndarray) else None  # who gave it reuses it
             self.failure, self.failed_at = error, at
         self._closed.wait()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FunctionType
 from typing import Any
 
-from jax._src import compilation_cache, config, source_info_util
+from jax._src import callback, compilation_cache, config, source_info_util
 from jax._src.lib import xla_client
 
 from dimtensor.caches import bounded
@@ -103,3 +104,20 @@ def types_of_main(module: Any) -> tuple[list[Any], list[Any]]:
 
     main = ir.SymbolTable(module)["main"].type
     return list(main.inputs), list(main.results)
+
+
+@contextmanager
+def callback_errors() -> Iterator[list[BaseException]]:
+    """The exceptions that callbacks raise meanwhile; XLA's error has their text alone."""
+    found: list[BaseException] = []
+
+    def note(record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[1] is not None:
+            found.append(record.exc_info[1])
+        return True
+
+    callback.logger.addFilter(note)
+    try:
+        yield found
+    finally:
+        callback.logger.removeFilter(note)

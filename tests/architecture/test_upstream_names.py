@@ -57,6 +57,7 @@ NAMES = [
     ("numba.extending", "intrinsic", "upstream/numba"),
     ("numba.core.errors", "NumbaError", "upstream/numba"),
     ("llvmlite.binding.newpassmanagers", "NewPassManager._dispose", "upstream/llvmlite"),
+    ("jax._src.callback", "logger.addFilter", "upstream/jax"),
     ("jax._src.compilation_cache", "_cache", "upstream/jax"),
     ("jax._src.compilation_cache", "_cache_initialized", "upstream/jax"),
     ("jax._src.compilation_cache", "_cache_initialized_mutex", "upstream/jax"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -1412,6 +1413,14 @@ shape = outlay / (outlay + middle)
 carried = dt.exp(shape).cumsum("week")
 effect = carried.sum("channel")
 """
+
+
+@building
+def draws_beyond_the_memory():
+    x = dt.scalar("x")
+    density = dt.LogDensity(-(x**2), {x: dt.real}, backend="python")
+    with mock.patch("dimtensor.model.inference.memory.available", return_value=8 * 10**9):
+        dt.sample(density, 10**12, tune=1000, chains=4, progress_bar=False)
 
 
 @building

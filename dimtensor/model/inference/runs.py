@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
 LEADING = ("chain", "draw")
+# attribute of an error that a sampler raises: a Run of the draws before it
+PARTIAL = "partial_run"
 # what every sampler tells of every draw, under ArviZ's names
 STATISTICS = (
     "lp", "tree_depth", "reached_max_treedepth", "acceptance_rate", "n_steps", "diverging",

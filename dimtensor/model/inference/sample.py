@@ -18,7 +18,8 @@ from dimtensor.errors import (
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
-from dimtensor.model.inference.runs import Run, keeping, labelled
+from dimtensor.model.inference.memory import check_draws
+from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labelled
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
@@ -114,8 +115,13 @@ def sample(
     DimError
         If a dim of the model is named chain or draw.
     InputError
-        If a number is below 1 or no integer, there is no such option, or the initial values lie
+        If a number is below 1 or no integer, a seed is below 0 or has more than 63 bits, there is
+        no such option, or the initial values lie
         outside of their supports.
+    ComputationError
+        If an operation of the log density raises an error, which is the cause of this one.
+    MemoryLimitError
+        If so many draws do not fit into memory.
     CheckError
         If the log density is not finite where the chains start, or a check of it fails there; if a
         check of something that is recorded fails. Where data are NaN it is said which, before
@@ -124,7 +130,8 @@ def sample(
     Notes
     -----
     Whatever fails after sampling does not lose the draws: the error has all groups that could be
-    made, as its attribute ``draws``.
+    made, as its attribute ``draws``. So has an error or an interruption in the middle with nutpie:
+    the chains and the number of draws that all of these have, so that most are kept.
 
     References
     ----------
@@ -147,19 +154,39 @@ def sample(
     _check(model, numbers, {"seed": seed})
     run_it = _prepared(sampler, options, list(inspect.signature(sample).parameters)[1:-1])
     model = model.with_deterministics(extra) if extra else model
-    kept = _kept_terms(model, log_likelihood)
-    _check_dims(model, kept)
+    terms = _kept_terms(model, log_likelihood)
+    _check_dims(model, terms)
     start = start_of(model, initial)
+    kept = save_warmup or sampler == "nutpie"
+    check_draws("sample", model.size, draws, chains, tune or 0, kept)
     check_data(model, start)
     seed = any_seed() if seed is None else seed
-    run: Run = run_it(
-        model, start, **numbers, seed=seed, progress_bar=progress_bar, save_warmup=save_warmup
-    )
+    try:
+        run: Run = run_it(
+            model, start, **numbers, seed=seed, progress_bar=progress_bar, save_warmup=save_warmup
+        )
+    except BaseException as error:
+        _hold_partial(model, error, seed, unconstrained)
+        raise
     told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
-    tree = labelled(model, replace(run, attributes=told), unconstrained, kept)
+    tree = labelled(model, replace(run, attributes=told), unconstrained, terms)
     with keeping(tree):
         _judge(model, tree, run.seconds, report)
     return tree
+
+
+def _hold_partial(model: LogDensity, error: BaseException, seed: int, unconstrained: bool) -> None:
+    """Let an error hold the draws before it, if its sampler tells them."""
+    run: Run | None = error.__dict__.pop(PARTIAL, None)
+    if run is None:
+        return
+    told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
+    try:
+        holding(error, labelled(model, replace(run, attributes=told), unconstrained, []))
+    except Exception as other:
+        found = getattr(other, "draws", None)
+        if found is not None:
+            holding(error, found)
 
 
 def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -> None:
@@ -223,6 +250,9 @@ def _check(model: Any, numbers: Mapping[str, int | None], others: Mapping[str, i
     check_whole("sample", numbers, others)
 
 
+_NEEDED = ("draws", "chains", "steps", "samples")
+
+
 def check_whole(
     what: str, numbers: Mapping[str, int | None], others: Mapping[str, int | None]
 ) -> None:
@@ -234,12 +264,14 @@ def check_whole(
         If one is not.
     """
     for name, number in {**numbers, **others}.items():
-        if number is None:
+        if number is None and name not in _NEEDED:
             continue
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             raise InputError(f"{what}: {name} is an integer, not {number!r}")
         if name in numbers and number < 1:
             raise InputError(f"{what}: {name}={number} is below 1")
+        if name == "seed" and not 0 <= number < 2**63:
+            raise InputError(f"{what}: seed={number} is not between 0 and 2**63 - 1")
 
 
 def check_unknowns(model: LogDensity) -> None:

@@ -12,6 +12,7 @@ from dimtensor.dims import Binding, Dims
 from dimtensor.errors import CheckError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_inexact
+from dimtensor.model.inference.raised import REFUSED
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def starting_points(
     def is_finite(point: np.ndarray) -> bool:
         try:
             return are_finite(*value_and_gradient(point))
-        except CheckError:
+        except REFUSED:
             return False
 
     def point(seed: Any) -> np.ndarray:

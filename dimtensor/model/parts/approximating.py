@@ -11,6 +11,7 @@ from dimtensor.errors import InputError
 from dimtensor.model.checks import check_observed
 from dimtensor.model.density import log_density, raw_name
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
+from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import Draws, Run, keeping, labelled
 from dimtensor.model.inference.sample import check_unknowns, check_whole, start_of
@@ -139,6 +140,7 @@ class Approximating(Summing):
         check_whole("laplace", {"draws": draws}, {"seed": seed})
         check_observed(_model(self), "laplace", prior)
         density = log_density(_model(self))
+        check_draws("laplace", density.size, draws)
         mode: Mode = find_mode(density, start_of(density, initial), "laplace")
         normal = normal_at(density, mode)
         seed = _some(seed)
@@ -207,6 +209,7 @@ class Approximating(Summing):
         check_whole("pathfinder", numbers, {"seed": seed})
         check_observed(_model(self), "pathfinder", prior)
         density, seed = log_density(_model(self)), _some(seed)
+        check_draws("pathfinder", density.size, draws)
         found = pathfinder(density, start_of(density, initial), draws, paths, seed, maxiter)
         return self._of_blackjax(density, found, "pathfinder", seed, elbo=found.elbo.tolist())
 
@@ -273,6 +276,7 @@ class Approximating(Summing):
         if not isinstance(learning_rate, (int, float)) or not learning_rate > 0:
             raise InputError(f"advi: learning_rate is above 0, not {learning_rate!r}")
         density, seed = log_density(_model(self)), _some(seed)
+        check_draws("advi", density.size, draws)
         check_unknowns(density)
         found = advi(density, draws, seed, steps, samples, float(learning_rate), bool(full_rank))
         method = "full-rank advi" if full_rank else "mean-field advi"

@@ -1,0 +1,128 @@
+"""Errors that operations of a log density raise: which expression it is, and on which line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.compile.function import function
+from dimtensor.errors import (
+    CheckError,
+    ComputationError,
+    DimtensorError,
+    build_message,
+    clipped,
+    listing,
+)
+from dimtensor.graph import Node, toposort
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+
+# what samplers pass over: the point is refused
+REFUSED = (CheckError, np.linalg.LinAlgError)
+# a search through more nodes than this would take longer than looking oneself
+_MOST_NODES = 2_000
+
+
+def named_gradient(model: LogDensity) -> Callable[[np.ndarray], Any]:
+    """Log density and gradient of a vector; errors name the expression that raises them."""
+    model.functions.positional("logp_and_grad")  # what fails when it is compiled is no operation
+
+    def call(x: np.ndarray) -> Any:
+        try:
+            return model.logp_and_grad(x)
+        except (DimtensorError, np.linalg.LinAlgError):
+            raise
+        except Exception as error:
+            raise computation_error(model, error, x) from error
+
+    return call
+
+
+def computation_error(
+    model: LogDensity, error: BaseException, point: np.ndarray | None
+) -> ComputationError:
+    """The error to raise from one that an operation of a log density raised.
+
+    Parameters
+    ----------
+    model : LogDensity
+    error : BaseException
+    point : ndarray or None
+        The flat vector at which it was raised.
+    """
+    node = None if point is None else _raising(model, point)
+    said = f"{type(error).__name__}: {error}"
+    details: list[tuple[str, object]] = [("it says", clipped(said.splitlines()[0]))]
+    details += _place(node) if node is not None else _suspects(model)
+    if point is not None:
+        pairs = list(zip(model.names, point, strict=True))
+        shown = ", ".join(f"{name}={value:.6g}" for name, value in pairs[:4])
+        more = f", … ({len(pairs)} in all)" if len(pairs) > 4 else ""
+        details.append(("unconstrained elements there", shown + more))
+    return ComputationError(
+        build_message(
+            "sample: an operation of the log density raises an error",
+            details,
+            "its own error is the cause of this one (__cause__); give NaN where it has no value, "
+            "which samplers refuse, or check its operands with dt.check",
+        )
+    )
+
+
+def _place(node: Node) -> list[tuple[str, object]]:
+    from dimtensor.display.formula import formula
+
+    found: list[tuple[str, object]] = [("expression", formula(node, 76))]
+    if node.line is not None:
+        source = textwrap.shorten(node.line.text, 76, placeholder=" …")
+        found.append(("line", f"{node.line}  {source}".rstrip()))
+    return found
+
+
+def _suspects(model: LogDensity) -> list[tuple[str, object]]:
+    """Expressions that call what others wrote, where the error does not come again."""
+    from dimtensor.display.formula import formula
+
+    nodes = [node for node in toposort([model.expression.node]) if node.kind == "apply"]
+    if not nodes:
+        return []
+    if len(nodes) == 1:
+        return _place(nodes[0])
+    return [("one of the expressions", listing([formula(node, 40) for node in nodes]))]
+
+
+def _raising(model: LogDensity, point: np.ndarray) -> Node | None:
+    """The first operation that raises an error at a point; None if none does, this time."""
+    nodes = [x for x in toposort([model.expression.node]) if x.kind not in ("constant", "data")]
+    if len(nodes) > _MOST_NODES or not _raises(model, point, nodes):
+        return None
+    fine, bad = 0, len(nodes)  # numbers of nodes of which none raises, or one
+    while bad - fine > 1:
+        middle = (fine + bad) // 2
+        if _raises(model, point, nodes[:middle]):
+            bad = middle
+        else:
+            fine = middle
+    return nodes[bad - 1]
+
+
+def _raises(model: LogDensity, point: np.ndarray, nodes: Sequence[Node]) -> bool:
+    """Whether the interpreter raises an error where it computes nodes."""
+    functions = model.functions
+    used = set(toposort(nodes))
+    tensors = {p.name: p.tensor.node for p in model.parameters}
+    given = {name: node for name, node in tensors.items() if node in used}
+    values: dict[str, Any] = functions.labelled("parameters", model.flat_vector(point))
+    f = function(list(given.values()), list(nodes), "python", checks=False)
+    own = set(f._data_nodes)
+    f = f.with_data({x: value for x, value in functions.replaced.items() if x in own})
+    try:
+        f(*(values[name] for name in given))
+    except Exception:
+        return True
+    return False
