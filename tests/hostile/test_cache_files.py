@@ -106,6 +106,7 @@ def test_what_lies_where_an_entry_should_be(faults, tmp_path):
         "a file just over the limit": sparse(2**20 + 1),
         "a file below the limit": sparse(2**20),
         "a file that the group writes": lambda path: file(path, mode=0o660),
+        "a file that is not readable": lambda path: file(path, mode=0),
         "a file that all write": lambda path: file(path, mode=0o606),
         "an empty file": lambda path: file(path, b""),
         "a file of one byte": lambda path: file(path, b"d"),
@@ -122,8 +123,6 @@ def test_what_lies_where_an_entry_should_be(faults, tmp_path):
     if os.geteuid() == 0:
         things["a file of another user"] = owned
         things["a device"] = lambda path: os.mknod(path, 0o20600, os.makedev(1, 5))
-    else:
-        things["a file that is not readable"] = lambda path: file(path, mode=0)
     for suffix, keys in ((".code", r"\w+"), ("", r"[\w.-]+-[0-9a-f]{12}")):
         for number, (name, put) in enumerate(things.items()):
             key = "x" if suffix else "jit_f-0123456789ab"
@@ -144,7 +143,14 @@ def test_what_lies_where_an_entry_should_be(faults, tmp_path):
     note("the file that was pointed at is whole", other.read_bytes() == content)
     print(json.dumps(found))
     """.replace("OTHER", str(OTHER))
-    counted(faults, STORES + dedent(code), cwd=tmp_path, memory=3 * 2**30, timeout=60)
+    counted(
+        faults,
+        STORES + dedent(code),
+        cwd=tmp_path,
+        memory=3 * 2**30,
+        timeout=60,
+        before=powerless,
+    )
 
 
 def test_damaged_entries(faults, tmp_path):
@@ -205,13 +211,20 @@ def test_folders_of_others_and_folders_that_fail(faults, tmp_path):
     refused("a file", Store(folder / "file"))
     refused("below a file", Store(folder / "file" / "below"))
     refused("a name that is too long", Store(folder / ("x" * 300)))
+    foreign.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(foreign, OTHER, -1)
         refused("a folder of another user", Store(foreign))
-    else:
-        foreign.chmod(0o500)
-        refused("a folder that is read only", Store(foreign))
-        foreign.chmod(0o700)
+    read_only = Store(folder / "read_only")
+    read_only.write("x", ENTRY)
+    read_only.folder.chmod(0o500)
+    done = read_only.read("x"), read_only.write("y", ENTRY), read_only.clear()
+    note("a folder that is read only", done == (ENTRY, False, 0), done)
+    read_only.folder.chmod(0o100)
+    note("a folder that cannot be listed", read_only.read("x") is None and not read_only.files())
+    read_only.folder.chmod(0)
+    refused("a folder that is closed", read_only)
+    read_only.folder.chmod(0o700)
 
     # names that are none of ours stay
     store = Store(folder / "names")
@@ -279,7 +292,7 @@ def test_folders_of_others_and_folders_that_fail(faults, tmp_path):
         note(f"what is new after a clock at {clock:.0f}", store.read("last") is not None)
     print(json.dumps(found))
     """.replace("OTHER", str(OTHER))
-    counted(faults, STORES + dedent(code), cwd=tmp_path)
+    counted(faults, STORES + dedent(code), cwd=tmp_path, before=powerless)
 
 
 COMPILED = """
@@ -525,3 +538,35 @@ def test_nothing_that_numba_kept_is_read(faults, tmp_path, kept):
         faults.count(f"{turn}: nothing is written", not left, left)
         for path in left:
             path.write_bytes(poison)
+
+
+def test_executables_of_xla_that_others_can_have_written_are_not_loaded(faults, tmp_path):
+    """Each of two functions would be the other one."""
+    pytest.importorskip("jax")
+    code = r"""
+    import json, os, sys
+    import numpy as np, dimtensor as dt
+    x = dt.tensor("x", dims=dt.Dim("d"))
+    functions = [dt.function([x], y, backend="jax") for y in (x.sum(), (x * 791).max())]
+    print(json.dumps([float(f(np.arange(6.0))) for f in functions]))
+    """
+    swap = r"""
+    from dimtensor.backends.store import _packed, _unpacked
+    from pathlib import Path
+    import json, os
+    folder = Path(os.environ["DIMTENSOR_CACHE_DIR"]) / "jax"
+    one, other = sorted(folder.iterdir())
+    blobs = [_unpacked(path.read_bytes(), path.name) for path in (one, other)]
+    for path, entry in zip((other, one), blobs):
+        path.write_bytes(_packed(entry, path.name))
+        if os.geteuid() == 0:
+            os.chown(path, OTHER, -1)
+        else:
+            path.chmod(0o660)
+    """.replace("OTHER", str(OTHER))
+    env = caching(tmp_path)
+    for turn in ("made", "found", "of others"):
+        if turn == "of others":
+            run(swap, env=env).ok()
+        found = json.loads(run(code, env=env).ok())
+        faults.count(turn, found == [15, 3955], found)
