@@ -52,8 +52,8 @@ def value_of(source: Source, binding: Binding) -> np.ndarray:
     if isinstance(source, Place):
         return np.asarray(source.position, dtype=np.int64)
     if isinstance(source, Length):
-        return np.asarray(source.dim.bound_length(binding), dtype=np.int64)
-    length = source.cut.dim.bound_length(binding)
+        return np.asarray(source.dim._bound_length(binding), dtype=np.int64)
+    length = source.cut.dim._bound_length(binding)
     if length is None:
         return _open_end(source)
     start, stop, step = source.cut.selection.as_slice().indices(length)  # type: ignore[union-attr]

@@ -193,7 +193,7 @@ def check_indexers(
     limits = []
     places = {slot.source: at for at, slot in enumerate(program.slots)}
     for leaf, dim in program.indexed:
-        at, length = places[leaf], dim.bound_length(binding)
+        at, length = places[leaf], dim._bound_length(binding)
         if at < n_inputs:
             limits.append(Limit(at, length, dim, title_of(leaf)))
         else:

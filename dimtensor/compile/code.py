@@ -226,7 +226,7 @@ class Code:
         """The lengths on which the code for a call is specialised."""
         if not self.specialises:
             return {}
-        lengths = {dim: dim.bound_length(binding) for dim in self.open_dims}
+        lengths = {dim: dim._bound_length(binding) for dim in self.open_dims}
         return {dim: length for dim, length in lengths.items() if length is not None}
 
     @cached_property
@@ -240,7 +240,7 @@ class Code:
             if dim.length is None
         }
         dims |= {source for source in self.inputs if isinstance(source, Dim)}
-        return sorted(dims, key=lambda dim: dim.sort_key)
+        return sorted(dims, key=lambda dim: dim._sort_key)
 
     @cached_property
     def dim_names(self) -> frozenset[str]:

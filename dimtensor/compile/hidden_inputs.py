@@ -26,8 +26,8 @@ def locate(source: LabelPosition | Source, binding: Binding) -> np.ndarray:
     if source.role in ("one", "many"):
         positions = _positions(source, binding)
         return np.asarray(positions if source.role == "many" else positions[0], dtype=np.int64)
-    length = source.dim.bound_length(binding)
-    labels = source.dim.bound_labels(binding)
+    length = source.dim._bound_length(binding)
+    labels = source.dim._bound_labels(binding)
     if length is None:
         raise no_labels(source.dim.title, source.labels[:2])
     taken = LateSlice(*source.labels).resolve(labels, source.dim.title)
@@ -40,7 +40,7 @@ def locate(source: LabelPosition | Source, binding: Binding) -> np.ndarray:
 
 
 def _positions(source: LabelPosition, binding: Binding) -> np.ndarray:
-    labels = source.dim.bound_labels(binding)
+    labels = source.dim._bound_labels(binding)
     if labels is not None:
         if source.role == "one":
             return np.array([labels.position(source.labels[0], source.dim.title)])
@@ -51,7 +51,7 @@ def _positions(source: LabelPosition, binding: Binding) -> np.ndarray:
 
 
 def _within(dim: Dim, positions: np.ndarray, binding: Binding) -> np.ndarray:
-    length = dim.bound_length(binding)
+    length = dim._bound_length(binding)
     if length is not None:
         outside = positions[(positions < -length) | (positions >= length)]
         if outside.size:

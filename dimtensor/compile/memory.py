@@ -42,9 +42,9 @@ def check_lengths(dims: Iterable[Dim], binding: Binding) -> None:
         If a dim has more positions than there are 64-bit integers.
     """
     for dim in dims:
-        length = dim.bound_length(binding)
+        length = dim._bound_length(binding)
         if length is not None:
-            parents = ((each, each.bound_length(binding)) for each in dim.parents)
+            parents = ((each, each._bound_length(binding)) for each in dim.parents)
             check_positions_of(dim, length, parents)
 
 
@@ -102,7 +102,7 @@ def _sizes(nodes: Iterable[Node], binding: Binding) -> Iterator[_Size]:
     for node in nodes:
         try:
             size = np.dtype(node.dtype).itemsize
-            lengths = {dim: dim.bound_length(binding) for dim in node.dims}
+            lengths = {dim: dim._bound_length(binding) for dim in node.dims}
         except (TypeError, DimtensorError):  # a generator, or lengths that contradict each other
             continue
         known = {dim: length for dim, length in lengths.items() if length is not None}

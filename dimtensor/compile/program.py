@@ -159,12 +159,12 @@ def build_program(
     for source in inputs:
         if isinstance(source, Dim):
             known.setdefault(source, slots[source].variable)
-    told = {dim.unrenamed for node in leaves(outputs) for dim in node.dims}
+    told = {dim._unrenamed for node in leaves(outputs) for dim in node.dims}
     for source in inputs:
         if isinstance(source, Node):  # an input that no output needs may yet tell a length
             for axis, dim in enumerate(slots[source].dims):
-                if dim.length is None and dim.unrenamed not in told:
-                    for name in (dim, dim.unrenamed):
+                if dim.length is None and dim._unrenamed not in told:
+                    for name in (dim, dim._unrenamed):
                         known.setdefault(name, leaf(source, ()).shape[axis])
     lowering = Lowering(
         [*outputs, *masks], order, leaf, known, check_shapes=True, annotate=annotate,

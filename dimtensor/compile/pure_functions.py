@@ -207,7 +207,7 @@ class Levels:
             raise InputError(f"the C function takes {n} arrays, there are {len(shapes)} shapes")
         given = []
         for source, dims, shape in zip(sources, axes, shapes, strict=True):
-            known = [dim.bound_length(positional.binding) for dim in dims]
+            known = [dim._bound_length(positional.binding) for dim in dims]
             if len(shape) != len(dims) or any(
                 length not in (None, n) for length, n in zip(known, shape, strict=True)
             ):
@@ -421,7 +421,7 @@ def _dtype(source: Node | Dim) -> str:
 
 
 def _length(dim: Dim, binding: Binding) -> int:
-    length = dim.bound_length(binding)
+    length = dim._bound_length(binding)
     if length is None:
         raise InputError(
             build_message(

@@ -279,7 +279,7 @@ class Lengths:
             known = not self.missing(*variable.operands)
             return variable.of([int(x.at(self)) for x in variable.operands]) if known else None
         try:
-            found = variable.bound_length(self._binding)
+            found = variable._bound_length(self._binding)
         except LabelError:  # a slice by labels that come with the data
             found = None
         if found is None and isinstance(variable, DerivedDim):
@@ -330,7 +330,7 @@ def _sort_key(variable: Variable) -> tuple:
         return ((2, variable.name, 0), 0)
     if isinstance(variable, Formula):
         return ((3, variable.short, 0), 0)
-    return (variable.sort_key, variable._serial)
+    return (variable._sort_key, variable._serial)
 
 
 def _term_key(term: tuple[Monomial, Number]) -> tuple:

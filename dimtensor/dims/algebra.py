@@ -84,7 +84,7 @@ def sort_dims(dims: Iterable[Dim]) -> Dims:
 
 
 def _sort_key(dim: Dim) -> tuple:
-    return dim.sort_key
+    return dim._sort_key
 
 
 def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
@@ -100,10 +100,10 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
     for position, dim in enumerate(given):
         if dim in given[:position]:
             raise DimError(f"{what} have {dim!r} twice")
-        if seen.setdefault(dim.namespace, dim) is not dim:
+        if seen.setdefault(dim._namespace, dim) is not dim:
             raise clash_error(
                 f"{what} have two dims {what_is_shared(dim)}",
-                seen[dim.namespace],
+                seen[dim._namespace],
                 dim,
                 hint="give one of them another name: dim.rename(name)",
             )
@@ -158,7 +158,7 @@ def union(
         for dim in dims:
             if dim in merged:
                 continue
-            other = by_name.get(dim.namespace)
+            other = by_name.get(dim._namespace)
             if other is not None:
                 same = f"are named {dim.name!r}" if dim.name else "come from one anonymous dim"
                 called = None if names is None else names()
@@ -170,7 +170,7 @@ def union(
                     _operand(called, position),
                 )
             merged[dim] = position
-            by_name[dim.namespace] = dim
+            by_name[dim._namespace] = dim
     return sort_dims(merged)
 
 
@@ -219,7 +219,7 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
     if isinstance(key, Dim):
         if key in dims:
             return key
-        namesakes = [dim for dim in dims if dim.namespace == key.namespace]
+        namesakes = [dim for dim in dims if dim._namespace == key._namespace]
         if namesakes:
             raise clash_error(
                 f"{operation}: the tensor has another dim named {key.name!r}",

@@ -47,7 +47,7 @@ class Binding:
         self.masks: dict[Any, np.ndarray] = dict(masks or {})
 
     def length(self, dim: Dim) -> int | None:
-        entry = self._lengths.get(dim.unrenamed)
+        entry = self._lengths.get(dim._unrenamed)
         return None if entry is None else entry[0]
 
     def labels(self, dim: Dim) -> Coords | None:
@@ -56,7 +56,7 @@ class Binding:
 
     def said(self, dim: Dim) -> Coords | None:
         """The labels of a dim, or the row numbers that only take part in comparisons."""
-        entry = self._labels.get(dim.unrenamed)
+        entry = self._labels.get(dim._unrenamed)
         return None if entry is None else entry[0]
 
     def copy(self) -> Binding:
@@ -73,7 +73,7 @@ class Binding:
         DimError
             If the dim has another static length, or another input said otherwise.
         """
-        known = self._lengths.get(dim.unrenamed)
+        known = self._lengths.get(dim._unrenamed)
         if known is None:
             if dim.length is not None and dim.length != length:
                 raise DimError(
@@ -83,7 +83,7 @@ class Binding:
                         [("dim", repr(dim))],
                     )
                 )
-            self._lengths[dim.unrenamed] = (length, source)
+            self._lengths[dim._unrenamed] = (length, source)
         elif known[0] != length:
             raise DimError(
                 build_message(
@@ -103,9 +103,9 @@ class Binding:
         LabelError
             If another input carries other labels.
         """
-        known = self._labels.get(dim.unrenamed)
+        known = self._labels.get(dim._unrenamed)
         if known is None:
-            self._labels[dim.unrenamed] = (labels, source)
+            self._labels[dim._unrenamed] = (labels, source)
         elif not known[0].same_labels(labels):
             raise LabelError(
                 build_message(
@@ -119,7 +119,7 @@ class Binding:
                 )
             )
         elif isinstance(known[0], RowNumbers):
-            self._labels[dim.unrenamed] = (labels, source)
+            self._labels[dim._unrenamed] = (labels, source)
 
     def check_derived(self) -> None:
         """Compare what inputs say of a derived dim with what follows from its parents.
@@ -136,16 +136,16 @@ class Binding:
             dim, labels, source = told.pop()
             if isinstance(labels, RowNumbers):
                 continue
-            for parent, own in dim.told_by(labels):
+            for parent, own in dim._told_by(labels):
                 self.add_length(parent, len(own), source)
                 if dim_labels(parent) is None:
                     self.add_labels(parent, own, source)
-                    told.append((parent.unrenamed, own, source))
+                    told.append((parent._unrenamed, own, source))
         for dim, (length, source) in list(self._lengths.items()):
             if not dim.parents:
                 continue
             implied = self._without(dim)
-            expected = dim.bound_length(implied)
+            expected = dim._bound_length(implied)
             if expected is not None and expected != length:
                 raise DimError(
                     build_message(
@@ -158,7 +158,7 @@ class Binding:
                 continue
             others = self._without(dim)
             others._numbers_count = not isinstance(labels, RowNumbers)
-            implied_labels = dim.bound_labels(others)
+            implied_labels = dim._bound_labels(others)
             if implied_labels is not None and not implied_labels.same_labels(labels):
                 raise LabelError(
                     build_message(

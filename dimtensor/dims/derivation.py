@@ -135,24 +135,24 @@ class DerivedDim(Dim):
             self._length = self.length_from([parent.length for parent in self.parents])
 
     @property
-    def bases(self) -> tuple[Dim, ...]:
-        return tuple(dict.fromkeys(base for parent in self.parents for base in parent.bases))
+    def _bases(self) -> tuple[Dim, ...]:
+        return tuple(dict.fromkeys(base for parent in self.parents for base in parent._bases))
 
     def _derive_labels(self) -> Coords | None:
         return self.labels_from([parent._labels() for parent in self.parents])
 
-    def bound_length(self, binding: Binding) -> int | None:
+    def _bound_length(self, binding: Binding) -> int | None:
         known = self.length if self.length is not None else binding.length(self)
         if known is not None:
             return known
-        return self.length_from([parent.bound_length(binding) for parent in self.parents])
+        return self.length_from([parent._bound_length(binding) for parent in self.parents])
 
-    def bound_labels(self, binding: Binding) -> Coords | None:
+    def _bound_labels(self, binding: Binding) -> Coords | None:
         labels = self._labels()
         if labels is None:
             labels = binding.labels(self)
         if labels is None:
-            labels = self.labels_from([parent.bound_labels(binding) for parent in self.parents])
+            labels = self.labels_from([parent._bound_labels(binding) for parent in self.parents])
         return labels
 
 

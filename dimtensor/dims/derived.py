@@ -73,11 +73,11 @@ class SelDim(DerivedDim):
         if (labels is None) == (positions is None):
             raise DimError("a SelDim takes either labels or positions")
         if labels is not None:
-            return cls.of(parent, resolve_labels(parent, labels))
-        return cls.of(parent, normalise_selection(parent, positions))
+            return cls._from(parent, resolve_labels(parent, labels))
+        return cls._from(parent, normalise_selection(parent, positions))
 
     @classmethod
-    def of(cls, parent: Dim, selection: Selection) -> Dim:
+    def _from(cls, parent: Dim, selection: Selection) -> Dim:
         """The canonical dim of a normalised selection.
 
         Parameters
@@ -93,16 +93,16 @@ class SelDim(DerivedDim):
         --------
         >>> from dimtensor.dims.selection import normalise_selection
         >>> t = Dim("t", length=3)
-        >>> SelDim.of(t, normalise_selection(t, slice(0, 3))) is t
+        >>> SelDim._from(t, normalise_selection(t, slice(0, 3))) is t
         True
         """
         if isinstance(parent, RenamedDim):
-            inner = cls.of(parent.parent, selection)
+            inner = cls._from(parent.parent, selection)
             return RenamedDim(inner, parent.name)
         if isinstance(parent, SelDim):
             composed = compose(parent.parent, parent.selection, selection)
             if composed is not None:
-                return cls.of(parent.parent, composed)
+                return cls._from(parent.parent, composed)
         if selection.is_identity(parent.length):
             return parent
         key, length = (parent, selection), selection.length(parent.length)
@@ -113,7 +113,7 @@ class SelDim(DerivedDim):
 
     @classmethod
     def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
-        return cls.of(parents[0], *options)
+        return cls._from(parents[0], *options)
 
     @property
     def parents(self) -> tuple[Dim, ...]:
@@ -142,30 +142,30 @@ class SelDim(DerivedDim):
             return None
         return self.selection.take(labels)
 
-    def bound_length(self, binding: Binding) -> int | None:
-        known = super().bound_length(binding)
+    def _bound_length(self, binding: Binding) -> int | None:
+        known = super()._bound_length(binding)
         if known is not None:
             return known
         if isinstance(self.selection, Mask):
             mask = binding.masks.get(self.selection.key)
             return None if mask is None else int(mask.sum())
         if isinstance(self.selection, LateSlice):
-            length = self.parent.bound_length(binding)
+            length = self.parent._bound_length(binding)
             if length is None:
                 return None
-            taken = self.selection.resolve(self.parent.bound_labels(binding), self.parent.title)
+            taken = self.selection.resolve(self.parent._bound_labels(binding), self.parent.title)
             return len(range(*taken.indices(length)))
         return None
 
-    def bound_labels(self, binding: Binding) -> Coords | None:
+    def _bound_labels(self, binding: Binding) -> Coords | None:
         late = isinstance(self.selection, LateLabels)  # may be written in another way, as dates are
-        parent = self.parent.bound_labels(binding) if late else None
+        parent = self.parent._bound_labels(binding) if late else None
         labels = self._labels() if parent is None else None
         if labels is None:
             labels = binding.labels(self)
         if labels is not None:
             return labels
-        parent = self.parent.bound_labels(binding) if parent is None else parent
+        parent = self.parent._bound_labels(binding) if parent is None else parent
         if parent is None:
             return None
         if isinstance(self.selection, Mask):
@@ -174,7 +174,7 @@ class SelDim(DerivedDim):
         return self.selection.take(parent)
 
     def __reduce__(self) -> tuple:
-        return (SelDim.of, (self.parent, self.selection))
+        return (SelDim._from, (self.parent, self.selection))
 
     @printable
     def __repr__(self) -> str:
@@ -241,7 +241,7 @@ class RenamedDim(DerivedDim):
         return self.parent.length
 
     @property
-    def unrenamed(self) -> Dim:
+    def _unrenamed(self) -> Dim:
         return self.parent
 
     @property
@@ -257,8 +257,8 @@ class RenamedDim(DerivedDim):
     def text(self, parents: Sequence[str]) -> str:
         return f"RenamedDim({parents[0]}, {self.name!r})"
 
-    def bound_labels(self, binding: Binding) -> Coords | None:
-        return self.parent.bound_labels(binding)
+    def _bound_labels(self, binding: Binding) -> Coords | None:
+        return self.parent._bound_labels(binding)
 
     def __reduce__(self) -> tuple:
         return (RenamedDim, (self.parent, self.name))
@@ -369,7 +369,7 @@ class ConcatDim(DerivedDim):
 
 def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:
     """The selection that the parts are of one common parent of known length, if they are."""
-    parts = tuple(part.unrenamed for part in parts)
+    parts = tuple(part._unrenamed for part in parts)
     sources = [part.parent if isinstance(part, SelDim) else part for part in parts]
     if len(set(sources)) != 1 or sources[0].length is None:
         return None

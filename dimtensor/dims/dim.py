@@ -179,19 +179,19 @@ class Dim:
         return None
 
     @property
-    def namespace(self) -> str | Dim:
+    def _namespace(self) -> str | Dim:
         """Unique among the dims of a tensor: a name, or the anonymous dim of origin."""
         if self.name is not None:
             return self.name
-        return self.parents[0].namespace if self.parents else self
+        return self.parents[0]._namespace if self.parents else self
 
     @property
-    def unrenamed(self) -> Dim:
+    def _unrenamed(self) -> Dim:
         """The dim that this one is under another name; of a dim that is not renamed, itself."""
         return self
 
     @property
-    def bases(self) -> tuple[Dim, ...]:
+    def _bases(self) -> tuple[Dim, ...]:
         """The dims this one is derived from at the root; of a dim that is not derived, itself."""
         return (self,)
 
@@ -220,7 +220,7 @@ class Dim:
         """
         return False
 
-    def bound_length(self, binding: Binding) -> int | None:
+    def _bound_length(self, binding: Binding) -> int | None:
         """Length with what is known when a function is called.
 
         Parameters
@@ -243,7 +243,7 @@ class Dim:
         known = binding.length(self)
         return self._length if known is None else known
 
-    def bound_labels(self, binding: Binding) -> Coords | None:
+    def _bound_labels(self, binding: Binding) -> Coords | None:
         """Labels with what is known when a function is called.
 
         Parameters
@@ -264,7 +264,7 @@ class Dim:
         labels = self._labels()
         return binding.labels(self) if labels is None else labels
 
-    def told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
+    def _told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
         """What labels along it, which came with a call, say of the labels of its parents.
 
         Parameters
@@ -279,13 +279,13 @@ class Dim:
         --------
         >>> import dimtensor as dt
         >>> product = dt.ProductDim([dt.Dim("a"), dt.Dim("b", length=1)])
-        >>> [(parent.name, own.to_list()) for parent, own in product.told_by(Coords([(3, "u")]))]
+        >>> [(parent.name, own.to_list()) for parent, own in product._told_by(Coords([(3, "u")]))]
         [('a', [3]), ('b', ['u'])]
         """
         return ()
 
     @property
-    def sort_key(self) -> tuple:
+    def _sort_key(self) -> tuple:
         """Canonical order: by name; anonymous dims last, in the order of their creation."""
         if self.name is None:
             return (1, "", self._serial)

@@ -164,7 +164,7 @@ class ProductDim(DerivedDim):
         parts = self.factor_labels(labels)
         return labels if parts is None else _combinations(parts)
 
-    def told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
+    def _told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
         parts = self.factor_labels(labels)
         if parts is None or not labels.same_labels(_combinations(parts)):
             return ()

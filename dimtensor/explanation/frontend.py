@@ -177,7 +177,7 @@ def _lengths(asked: _Asked, given: Mapping[Any, int]) -> Lengths:
     """Lengths of all dims, by dims, with what is given by name."""
     roots = [*asked.value, *(asked.gradient or ())]
     nodes = with_regions(toposort(roots))
-    dims = dict.fromkeys(base for node in nodes for dim in node.dims for base in (dim, *dim.bases))
+    dims = dict.fromkeys(base for node in nodes for dim in node.dims for base in (dim, *dim._bases))
     dims.update(dict.fromkeys(dim for dim in asked.inputs if isinstance(dim, Dim)))
     counts = {node.name for node in nodes if node.name and not node.dims}
     names: dict[str, list[Dim]] = {}
@@ -186,7 +186,7 @@ def _lengths(asked: _Asked, given: Mapping[Any, int]) -> Lengths:
             names.setdefault(dim.name, []).append(dim)
     found: dict[Any, int] = {}
     for dim in dims:
-        length = dim.bound_length(asked.binding)
+        length = dim._bound_length(asked.binding)
         if length is not None:
             found[dim] = length
     for key, value in given.items():

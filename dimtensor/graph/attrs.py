@@ -112,7 +112,7 @@ class IndexItem(NamedTuple):
     def new_dim(self, indexers: Sequence[Any]) -> Dim:
         """The dim that a selection or mask makes of the item's dim."""
         chosen = Mask(indexers[self.payload]) if self.kind == "mask" else self.payload
-        return SelDim.of(self.dim, chosen)
+        return SelDim._from(self.dim, chosen)
 
 
 class IndexAttrs(NamedTuple):

@@ -271,20 +271,20 @@ def _map_masks(dim: Dim, keys: Mapping[Node, Node], mapping: dict[Dim, Dim]) -> 
         _map_masks(parent, keys, mapping)
     if isinstance(dim, SelDim) and isinstance(dim.selection, Mask) and dim.selection.key in keys:
         mask = Mask(keys[dim.selection.key])
-        mapping[dim] = SelDim.of(map_dim(dim.parent, mapping), mask)
+        mapping[dim] = SelDim._from(map_dim(dim.parent, mapping), mask)
 
 
 def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
     """Renames of the dims of `wrt` that would clash with dims of `y`."""
-    taken = {dim.namespace for dim in y}
+    taken = {dim._namespace for dim in y}
     renames = []
     for dim in wrt:
         new = dim
-        while new.namespace in taken:
+        while new._namespace in taken:
             if new.name is None:
                 raise DimError("jacobian: an anonymous dim is in output and input; rename it")
             new = RenamedDim(new, new.name + "'")
-        taken.add(new.namespace)
+        taken.add(new._namespace)
         if new is not dim:
             renames.append((dim, new))
     return tuple(renames)

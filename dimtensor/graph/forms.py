@@ -136,7 +136,7 @@ def selection_form(dim: Dim, selection: Slice | LateSlice) -> tuple:
     """The form of a slice along a dim."""
     taken = relative_slice(dim, selection) if isinstance(selection, Slice) else None
     if taken is None:
-        return ("cut", Cut(dim.unrenamed, selection), selection.step)
+        return ("cut", Cut(dim._unrenamed, selection), selection.step)
     return ("ends", taken.start, taken.stop, taken.step)
 
 

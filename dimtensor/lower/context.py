@@ -193,7 +193,7 @@ class Lowering:
         for leaf in sorted(leaves(self._outputs), key=_is_computed):
             for dim in leaf.dims:
                 carriers.setdefault(dim, (leaf, dim))
-                carriers.setdefault(dim.unrenamed, (leaf, dim))
+                carriers.setdefault(dim._unrenamed, (leaf, dim))
         return carriers
 
     def _find_replaced(self) -> dict[Dim, dict[Dim, None]]:

@@ -51,7 +51,7 @@ def warn_of_empty_with_data(density: LogDensity, outputs: Iterable[Node]) -> Non
         late = {d for d in dims if d.length is None and (_mask_of(d) or d in users)}
         functions.shared["late dims"] = late, _any_of_masks(late)
     late, (masks, compiled) = functions.shared["late dims"]
-    empty = {dim for dim in late if dim.bound_length(functions.binding) == 0}
+    empty = {dim for dim in late if dim._bound_length(functions.binding) == 0}
     if masks:
         own = {x: functions.replaced[x] for x in leaves(masks.values()) if x in functions.replaced}
         held = (compiled.with_data(own) if own else compiled).held()
@@ -136,10 +136,10 @@ def warn_of_empty_groups(
     if "groups" not in functions.shared:
         functions.shared["groups"] = _groups_of(outputs)
     for groups in functions.shared["groups"]:
-        lengths = [dim.bound_length(functions.binding) for dim in groups.dims]
+        lengths = [dim._bound_length(functions.binding) for dim in groups.dims]
         if None in lengths:
             continue
-        late = [dim.bound_length(functions.binding) for dim in groups.late]
+        late = [dim._bound_length(functions.binding) for dim in groups.late]
         empty = _empty(groups, data, lengths, late)
         if len(empty):
             _warn_of_groups(groups, empty)

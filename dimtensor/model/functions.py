@@ -238,7 +238,7 @@ class ModelFunctions:
     def late_lengths(self, kind: str) -> list[np.ndarray]:
         """Lengths of the dims that a numeric function takes after the vector."""
         return [
-            np.asarray(dim.bound_length(self.binding), dtype=np.int64)
+            np.asarray(dim._bound_length(self.binding), dtype=np.int64)
             for dim in self._late_of(kind)
         ]
 
@@ -246,8 +246,8 @@ class ModelFunctions:
         """Labels of late dims, lengths where data bring no labels."""
         values: list[Any] = []
         for dim in self._late_of(kind):
-            labels = dim.bound_labels(self.binding)
-            values.append(dim.bound_length(self.binding) if labels is None else labels.values)
+            labels = dim._bound_labels(self.binding)
+            values.append(dim._bound_length(self.binding) if labels is None else labels.values)
         return values
 
     @property

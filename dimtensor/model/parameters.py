@@ -69,7 +69,7 @@ class Parameter:
             If neither a dim nor the data tell its length.
         """
         for dim in self.free_dims:
-            if dim.bound_length(binding) is None:
+            if dim._bound_length(binding) is None:
                 raise GraphError(
                     build_message(
                         f"the length of {dim.title} of the parameter {self.name!r} is known "
@@ -78,7 +78,7 @@ class Parameter:
                         "give the dim a length or coords, or data along it",
                     )
                 )
-        size = _product([dim.bound_length(binding) for dim in self.free_dims])
+        size = _product([dim._bound_length(binding) for dim in self.free_dims])
         assert size is not None
         return size
 
@@ -89,9 +89,9 @@ class Parameter:
             return
         keys: list[list[str]] = []
         for dim in self.free_dims:
-            labels = dim.bound_labels(binding)
+            labels = dim._bound_labels(binding)
             if labels is None or dim in self.support.numbered(self.tensor.dims):
-                keys.append([str(at) for at in range(dim.bound_length(binding) or 0)])
+                keys.append([str(at) for at in range(dim._bound_length(binding) or 0)])
             else:
                 keys.append([label_text(label) for label in labels.values])
         for combination in itertools.product(*keys):

@@ -134,7 +134,7 @@ def _counted(has: tuple[Dim, ...], lacks: list[Dim], binding: Binding) -> str:
 
 
 def _factor(dims: list[Dim], binding: Binding) -> str:
-    lengths = [dim.bound_length(binding) for dim in dims]
+    lengths = [dim._bound_length(binding) for dim in dims]
     return "?" if None in lengths else str(math.prod(lengths))  # type: ignore[arg-type]
 
 

@@ -80,7 +80,7 @@ class Costs:
         if kind == "dot" and len(node.inputs) == 2:
             joint = {*node.inputs[0].dims, *node.inputs[1].dims}
             moved = sum(self.size(x.dims) for x in (*node.inputs, node))
-            return self.size(sorted(joint, key=lambda d: d.sort_key)) * 2 + moved + _EACH
+            return self.size(sorted(joint, key=lambda d: d._sort_key)) * 2 + moved + _EACH
         if kind == "index":
             items = [item for item in node.attrs.items if item.kind in ("tensor", "mask")]
             return self.size(node.dims) * GATHER * len(items) + _EACH

@@ -229,7 +229,7 @@ class Views:
         Not in the order in which they were made, which depends on what else is alive: the same
         has to be found again.
         """
-        return sorted(nodes, key=lambda x: (self.costs.size(x.dims), [d.sort_key for d in x.dims]))
+        return sorted(nodes, key=lambda x: (self.costs.size(x.dims), [d._sort_key for d in x.dims]))
 
     def chain(self, name: str, nodes: Iterable[Node]) -> Node:
         """Nodes combined by an operation of two operands, small ones first."""

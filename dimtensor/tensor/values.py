@@ -348,7 +348,7 @@ def _size(node: Node, binding: Binding) -> int:
 
 
 def _length(dim: Dim, binding: Binding) -> int:
-    length = dim.bound_length(binding)
+    length = dim._bound_length(binding)
     if length is not None:
         return length
     # of a mask, say: not more than there are to choose from

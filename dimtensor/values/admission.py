@@ -177,7 +177,7 @@ def _arranged(dim: Dim, labels: Coords) -> Coords:
 
     Those of a product are all combinations of the labels of its factors.
     """
-    product = dim.unrenamed
+    product = dim._unrenamed
     return product.arranged(labels) if isinstance(product, ProductDim) else labels
 
 
@@ -230,7 +230,7 @@ def label_positions(
         If positions are outside of the dim.
     """
     binding = binding or Binding()
-    own = categories.bound_labels(binding)
+    own = categories._bound_labels(binding)
     if own is None:
         if array.dtype.kind not in "iu" and array.size:
             raise LabelError(
@@ -240,7 +240,7 @@ def label_positions(
                     "give the dim coords or pass integers, which are positions along it",
                 )
             )
-        check_positions(array, categories.bound_length(binding), categories, source)
+        check_positions(array, categories._bound_length(binding), categories, source)
         return array.astype(np.int64)
     try:
         return own.positions(array.ravel(), categories.title).reshape(array.shape)

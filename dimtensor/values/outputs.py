@@ -110,7 +110,7 @@ class Held:
     def axes_with_labels(self) -> tuple[str, ...]:
         """Axes that have labels when this is labelled."""
         pairs = zip(self._labeller.dims, self.names, strict=True)
-        return tuple(n for dim, n in pairs if dim.bound_labels(self._binding) is not None)
+        return tuple(n for dim, n in pairs if dim._bound_labels(self._binding) is not None)
 
     @property
     def numbered(self) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class Held:
 def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
     import xarray as xr
 
-    labels = dim.bound_labels(binding)
+    labels = dim._bound_labels(binding)
     if labels is None:
         return None
     product = product_below(dim)
@@ -152,7 +152,7 @@ def positions_to_labels(values: np.ndarray, categories: Dim, binding: Binding) -
     PositionError
         If a position is outside of the dim.
     """
-    labels = categories.bound_labels(binding)
+    labels = categories._bound_labels(binding)
     if labels is None:
         return values
     check_positions(np.asarray(values), len(labels), categories, "the result")

@@ -46,8 +46,11 @@ def public() -> Iterator[tuple[str, str]]:
     for prefix, namespace in NAMESPACES.items():
         for name in names_of(namespace):
             value = getattr(namespace, name)
+            if inspect.isclass(value) and issubclass(value, BaseException):
+                yield f"{prefix}.{name}", ""
+                continue
             yield f"{prefix}.{name}", signature_of(value) if callable(value) else ""
-            if not inspect.isclass(value) or issubclass(value, (Exception, Warning)):
+            if not inspect.isclass(value):
                 continue
             for member in sorted(x for x in dir(value) if not x.startswith("_")):
                 owner = next((cls for cls in value.__mro__ if member in vars(cls)), value)

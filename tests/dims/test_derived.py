@@ -89,8 +89,8 @@ def test_open_slices_compose_whatever_the_length() -> None:
     nested = dt.SelDim(dt.SelDim(OBS, positions=slice(None, None, -1)), positions=slice(1, None))
     for length in range(5):
         labels = list(range(length))
-        assert nested.bound_labels(bound(labels)).values.tolist() == labels[::-1][1:]
-        assert trimmed.bound_length(bound(labels)) == len(labels[1:-2])
+        assert nested._bound_labels(bound(labels)).values.tolist() == labels[::-1][1:]
+        assert trimmed._bound_length(bound(labels)) == len(labels[1:-2])
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_labels_and_length_that_come_later(key: object, length: int) -> None:
     dim = dt.SelDim(OBS, positions=key)
     expected = np.array(LETTERS[:length])[key].tolist()
     assert dim.coords is None
-    assert dim.bound_labels(bound(LETTERS[:length])).values.tolist() == expected
-    assert dim.bound_length(bound(LETTERS[:length])) == len(expected)
+    assert dim._bound_labels(bound(LETTERS[:length])).values.tolist() == expected
+    assert dim._bound_length(bound(LETTERS[:length])) == len(expected)
 
 
 @pytest.mark.parametrize("position", [6, -7, [0, 6], [-7]], ids=str)
@@ -173,8 +173,8 @@ def test_labels_of_a_concat() -> None:
 def test_labels_of_a_concat_that_come_later() -> None:
     joint = dt.ConcatDim([OBS, dt.Dim("obs", coords=["z"])])
     assert joint.coords is None
-    assert joint.bound_labels(bound(["a", "b"])).values.tolist() == ["a", "b", "z"]
-    assert joint.bound_length(bound(["a", "b"])) == 3
+    assert joint._bound_labels(bound(["a", "b"])).values.tolist() == ["a", "b", "z"]
+    assert joint._bound_length(bound(["a", "b"])) == 3
 
 
 def test_concat_of_dims_of_different_names() -> None:
@@ -207,9 +207,9 @@ def test_product_has_no_order_of_factors() -> None:
 def test_product_of_what_comes_later() -> None:
     product = dt.ProductDim([OBS, dt.Dim("k", coords=["u", "v"])])
     assert (product.length, product.coords) == (None, None)
-    labels = product.bound_labels(bound([1, 2]))
+    labels = product._bound_labels(bound([1, 2]))
     assert labels.values.tolist() == [("u", 1), ("u", 2), ("v", 1), ("v", 2)]
-    assert product.bound_length(bound([1, 2])) == 4
+    assert product._bound_length(bound([1, 2])) == 4
 
 
 def test_product_with_an_empty_factor() -> None:
@@ -260,7 +260,7 @@ def test_labels_of_padding_are_missing(labels: object, expected: list) -> None:
     found = [None if pd.isna(label) else label for label in padded.to_index()]
     assert found == expected
     assert dt.PadDim(K, 0, 0) is K
-    assert dt.PadDim(OBS, 1, 2).bound_length(bound(["a"])) == 4
+    assert dt.PadDim(OBS, 1, 2)._bound_length(bound(["a"])) == 4
     with pytest.raises(dt.DimError, match="dim 'k' cannot be padded by -1 and 0 positions"):
         dt.PadDim(K, -1, 0)
 

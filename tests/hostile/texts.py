@@ -52,9 +52,9 @@ def named(end: str) -> Named:
         "frame": dt.frame(table, dims=dt.Dim(n("o"))), "cost": dt.explain(x * d),
         "simplified": dt.simplify(x * d * 2 / 2), "model": model, "fit": fit, "rv": m,
         "log density": fit.log_density(), "support": dt.simplex(k), "plots": fit.plot,
-        "ordered": dist.ordered(dist.Normal(0, 1), over=k),
+        "ordered": dist.ordered(dist.Normal(0, 1), dim=k),
         "distribution": fit.variables[n("y")].distribution,
-        "mixture": dist.mixture(d / 3, dist.Normal(d, 1), over=k), "observed": fit.observed,
+        "mixture": dist.mixture(d / 3, dist.Normal(d, 1), dim=k), "observed": fit.observed,
     }  # fmt: skip
     mistakes = {
         "label": lambda: d.sel({k: n("q")}),

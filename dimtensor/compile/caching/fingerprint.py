@@ -369,7 +369,7 @@ class _Writer:
         return (self.colours.nodes[first], first.serial)
 
     def _dim_key(self, dim: Dim) -> tuple:
-        return (self.colours.dim(dim), dim.sort_key)
+        return (self.colours.dim(dim), dim._sort_key)
 
     def _number_dims(self) -> list[Dim]:
         """Dims in the order in which they occur, those that a dim is made of before it."""
@@ -431,7 +431,7 @@ class _Writer:
         """Dims whose lengths are known, but not to the code, and that no array tells."""
         told: set[Dim] = {dim for argument in arguments for dim in argument.dims}
         told |= {d for node in self.nodes if self.forms[node] == LEAF for d in node.dims}
-        told |= {dim.unrenamed for dim in told}
+        told |= {dim._unrenamed for dim in told}
         told |= {source for source in self.inputs if isinstance(source, Dim)}
         return [
             dim

@@ -117,10 +117,10 @@ class _Reader:
             return Dim(name, length=None if length < 0 else length)
         if kind == "slice":
             parent = self.value(rest[0])
-            return SelDim.of(parent, self.selection(rest[1]))
+            return SelDim._from(parent, self.selection(rest[1]))
         values = [self.value(one) for one in rest]
         if kind == "mask":
-            return SelDim.of(values[0], Mask(values[1]))
+            return SelDim._from(values[0], Mask(values[1]))
         parents = tuple(one for one in values if isinstance(one, Dim))
         dim = DERIVED[kind].made(parents, tuple(values[len(parents) :]), name)
         _require(dim.parents == parents, "parents are in another order")
@@ -145,7 +145,7 @@ class _Reader:
     def _node(self, number: int, form: tuple, dims: list[int], dtype: str, categories: Any) -> Node:
         expected = tuple(self._dim(one) for one in dims)
         of = None if categories is None else self.value(categories)
-        ordered = tuple(sorted(expected, key=operator.attrgetter("sort_key")))
+        ordered = tuple(sorted(expected, key=operator.attrgetter("_sort_key")))
         kind = KINDS["input" if form == LEAF else form[0]]
         entry = Entry(number, form[1:], NodeType(ordered, dtype, of))
         inputs, attrs, pairs = kind.parse(entry, self)

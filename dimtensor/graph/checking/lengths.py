@@ -29,10 +29,10 @@ class Requirement(NamedTuple):
 
     def check(self, binding: Binding) -> None:
         """Raise if the dim is known to be too short."""
-        length = self.dim.bound_length(binding)
+        length = self.dim._bound_length(binding)
         if length is None or length >= self.at_least:
             return
-        if any(dim.bound_length(binding) in (0, None) for dim in self.beside):
+        if any(dim._bound_length(binding) in (0, None) for dim in self.beside):
             return
         raise self.error(f"{self.what}: it has length {length}")
 
@@ -76,7 +76,7 @@ def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
         for node in nodes
         if node.kind == "relabel"
         for old, new in node.attrs.pairs
-        if old.unrenamed is not new.unrenamed and None in (old.length, new.length)
+        if old._unrenamed is not new._unrenamed and None in (old.length, new.length)
     }
     return list(pairs)
 
@@ -90,6 +90,6 @@ def bind_relabelled(pairs: Iterable[tuple[Dim, Dim]], binding: Binding) -> None:
         If an input says otherwise.
     """
     for old, new in pairs:
-        length = old.bound_length(binding)
+        length = old._bound_length(binding)
         if length is not None:
             binding.add_length(new, length, f"the {old.title} that it takes the place of")

@@ -105,7 +105,7 @@ def _cheap_complaint(node: Node) -> Complaint | None:
         return f"{node.dtype!r} is not a dtype", []
     dims = node.dims
     if len(dims) > 1:
-        keys = [dim.sort_key for dim in dims]
+        keys = [dim._sort_key for dim in dims]
         if any(one >= two for one, two in pairwise(keys)):
             if len({dim.short for dim in dims}) < len(dims):
                 return "two dims have one name", [("dims", list(map(repr, dims)))]

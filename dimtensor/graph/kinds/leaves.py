@@ -189,7 +189,7 @@ class LabelPositions(_Leaf[at.LabelPosition]):
 
     def infer(self, inputs: tuple[Node, ...], attrs: at.LabelPosition) -> NodeType:
         if attrs.role == "many":
-            return NodeType((SelDim.of(attrs.dim, LateLabels(attrs.labels)),), "int64")
+            return NodeType((SelDim._from(attrs.dim, LateLabels(attrs.labels)),), "int64")
         return NodeType((), "int64")
 
     def form(self, node: Node) -> tuple:

@@ -103,7 +103,7 @@ class _Selecting(Kind[Any]):
             if form[1] == "select":
                 selection = reader.selection(form[2])
                 items.append(IndexItem(dim, "select", selection))
-                dims[SelDim.of(dim, selection)] = reader.value(form[3])
+                dims[SelDim._from(dim, selection)] = reader.value(form[3])
             elif form[1] == "int":
                 items.append(IndexItem(dim, "int", form[2]))
             else:
@@ -229,7 +229,7 @@ class Index(_Selecting):
         for old, changed in zip(before, after, strict=True):
             mapping[made[old]] = remade[changed]
             # it may get another name than that of what it is selected from
-            mapping[made[old].unrenamed] = remade[changed].unrenamed
+            mapping[made[old]._unrenamed] = remade[changed]._unrenamed
         return new
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
@@ -299,7 +299,7 @@ class Update(_Selecting):
 
 def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:
     """The error of a value with a dim that the selection lacks."""
-    namesake = [d for d in selected if d.namespace == dim.namespace]
+    namesake = [d for d in selected if d._namespace == dim._namespace]
     if namesake:
         return clash_error(
             f"{mode}: the value has another dim than the selection",

@@ -82,7 +82,7 @@ class Relabel(_Moving[RelabelAttrs]):
         dims = [mapping.get(dim, dim) for dim in x.dims]
         seen: dict[Any, Dim] = {}
         for dim in dims:
-            other = seen.setdefault(dim.namespace, dim)
+            other = seen.setdefault(dim._namespace, dim)
             if sum(d is dim for d in dims) > 1 or other is not dim:
                 raise clash_error(
                     f"rename: the result has two dims named {dim.name!r}",

@@ -39,7 +39,7 @@ class Exchange:
                 parent = map_dim(part.parent, self._mapping)
                 if parent is not part.parent and isinstance(part.selection, (Positions, Slice)):
                     chosen = self._selection(part.parent, parent, part.selection)
-                    self._mapping[part] = SelDim.of(parent, chosen)
+                    self._mapping[part] = SelDim._from(parent, chosen)
         return map_dim(dim, self._mapping)
 
     def nodes(self, outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
@@ -74,7 +74,7 @@ class Exchange:
             return make("codes", (number,), self._dims[node.attrs])
         if node.kind == "relabel":
             for old, new in node.attrs.pairs:
-                if isinstance(old, SelDim) and old.parent.unrenamed in self._dims:
+                if isinstance(old, SelDim) and old.parent._unrenamed in self._dims:
                     if isinstance(old.selection, (Positions, Slice)):
                         raise DimError(
                             f"substitute: elements of {old.parent.title} are moved by position, "
@@ -143,20 +143,20 @@ class Exchange:
         static = item.kind == "int" or isinstance(item.payload, (Positions, Slice))
         if other is item.dim or not static:
             return item
-        if item.dim.unrenamed not in self._dims and item.dim.length != other.length:
+        if item.dim._unrenamed not in self._dims and item.dim.length != other.length:
             raise DimError(
                 f"substitute: positions along {item.dim.title}, which is made of what is "
                 "exchanged, may be others afterwards"
             )
-        if item.dim.unrenamed not in self._dims:
+        if item.dim._unrenamed not in self._dims:
             return item
         if item.kind == "int":
-            (position,) = self._positions(item.dim.unrenamed, [item.payload])
+            (position,) = self._positions(item.dim._unrenamed, [item.payload])
             return item._replace(payload=int(position))
         return item._replace(payload=self._selection(item.dim, other, item.payload))
 
     def _selection(self, dim: Dim, other: Dim, chosen: Positions | Slice) -> Any:
-        own = dim.unrenamed
+        own = dim._unrenamed
         if own not in self._dims or dim_labels(own) is None or own.length is None:
             return chosen
         return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))

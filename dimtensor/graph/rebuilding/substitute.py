@@ -40,7 +40,7 @@ def substitute(
         lost = without(expected, new.dims)
         for dim in lost:
             for other in new.dims:
-                if other.namespace == dim.namespace:
+                if other._namespace == dim._namespace:
                     raise _other_dim(dim, other)
         if lost:
             raise DimError(
@@ -107,7 +107,7 @@ def rebuild(
             continue
         _rebuild_nodes(toposort([key]), done, mapping, loops, replace, nested)
         if done[key] is not key and dim not in mapping:
-            mapping[dim] = SelDim.of(map_dim(dim.parent, mapping), Mask(done[key]))
+            mapping[dim] = SelDim._from(map_dim(dim.parent, mapping), Mask(done[key]))
     _rebuild_nodes(nodes, done, mapping, loops, replace, nested)
     return [done[output] for output in outputs]
 

@@ -155,7 +155,7 @@ class ExportedFunction:
             along = entry.get("positions_along")
             if along is not None:
                 dim = self._dims[along]
-                check_positions(array, dim.bound_length(binding), dim, port.title)
+                check_positions(array, dim._bound_length(binding), dim, port.title)
 
     def _labelled(self, results: Sequence[np.ndarray], binding: Binding) -> Any:
         entries = self.manifest["outputs"]
@@ -168,7 +168,7 @@ class ExportedFunction:
         for at, (entry, array) in enumerate(zip(entries, results, strict=False)):
             dims = tuple(self._dims[key] for key in entry["dims"])
             of = self._dims[entry["categories"]] if "categories" in entry else None
-            lengths = [dim.bound_length(binding) for dim in dims]
+            lengths = [dim._bound_length(binding) for dim in dims]
             if len(dims) != array.ndim or any(
                 one is not None and one != other
                 for one, other in zip(lengths, array.shape, strict=True)

@@ -195,7 +195,7 @@ def _dim_entry(
 ) -> dict[str, Any]:
     length = symbols.of(dim)
     if length is None:
-        length = dim.bound_length(binding)
+        length = dim._bound_length(binding)
     found: dict[str, Any] = {} if dim.name == key else {"name": dim.name}
     found["length"] = None if length is None else _length(length)
     parent = _parent(dim)
@@ -205,7 +205,7 @@ def _dim_entry(
             part = dim.selection.as_slice()
             found["slice"] = [part.start, part.stop, part.step]
         return found
-    labels = dim.bound_labels(binding)
+    labels = dim._bound_labels(binding)
     if labels is not None:
         found["labels"] = labels_to_json(labels, dim)
     return found

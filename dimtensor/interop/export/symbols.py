@@ -36,14 +36,14 @@ class Lengths:
         scope = export.SymbolicScope()
         names: set[str] = set(_TAKEN)
         # dims that are made of others come last: their lengths follow from those of their parents
-        for dim in sorted(dict.fromkeys(d.unrenamed for d in dims), key=lambda d: bool(d.parents)):
+        for dim in sorted(dict.fromkeys(d._unrenamed for d in dims), key=lambda d: bool(d.parents)):
             if self.of(dim) is None:
                 name = _unique(re.sub(r"\W", "_", dim.short), names)
                 (self._symbols[dim],) = export.symbolic_shape(name, scope=scope)
 
     def of(self, dim: Dim) -> Any:
         """The length of a dim; None if nothing tells."""
-        dim = dim.unrenamed
+        dim = dim._unrenamed
         for length in (dim.length, self._known.get(dim), self._symbols.get(dim)):
             if length is not None:
                 return length

@@ -94,7 +94,7 @@ def export_function(
     values = {node: value for node, value in values.items() if node not in parts.data}
     binding = _binding(function, parts, values)
     fixed = _fixed(parts, lengths or {})
-    bound = {d: n for d in _dims(parts) if (n := d.bound_length(binding)) is not None}
+    bound = {d: n for d in _dims(parts) if (n := d._bound_length(binding)) is not None}
     known = {**bound, **fixed}
     carriers = _carriers(parts.inputs)
     program = program_for("jax", carriers, parts.outputs, known, annotate=True)
@@ -242,7 +242,7 @@ def _dims(parts: Parts) -> list[Dim]:
     found: dict[Dim, None] = {}
     for source in parts.inputs:
         for dim in (source,) if isinstance(source, Dim) else source.dims:
-            found[dim] = found[dim.unrenamed] = None
+            found[dim] = found[dim._unrenamed] = None
     for node in toposort(parts.outputs):
         if node.kind == "data":
             found.update(dict.fromkeys(node.dims))
@@ -251,7 +251,7 @@ def _dims(parts: Parts) -> list[Dim]:
 
 def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
     """The lengths that are asked for, by dim."""
-    dims = tuple(dict.fromkeys(d.unrenamed for d in _dims(parts)))
+    dims = tuple(dict.fromkeys(d._unrenamed for d in _dims(parts)))
     return {find_dim(dims, key, "export"): int(n) for key, n in lengths.items()}
 
 

@@ -58,7 +58,7 @@ class AxisOrder:
         return cls({dim: (0, at) for at, dim in enumerate(dims)}, cost)
 
     def key(self, dim: Dim) -> tuple:
-        return self._ranks.get(dim, (1, *dim.sort_key))
+        return self._ranks.get(dim, (1, *dim._sort_key))
 
     def sort(self, dims: Iterable[Dim]) -> Dims:
         """Dims in the order of their axes."""
@@ -156,7 +156,7 @@ def _ranks(dims: Dims, families: Mapping[Dim, Dim], lengths: Mapping[Dim, int]) 
     """Ranks of the lengths of families, that is of the longest dim that a member is made of."""
     expected: dict[Dim, float] = {}
     for dim in dims:
-        length = max(_expected_length(base, lengths) for base in dim.bases)
+        length = max(_expected_length(base, lengths) for base in dim._bases)
         family = families[dim]
         expected[family] = max(expected.get(family, 0), length)
     places = {length: rank for rank, length in enumerate(sorted(set(expected.values())))}
@@ -173,7 +173,7 @@ def _by_length(
     dims: Dims, families: Mapping[Dim, Dim], ranks: Mapping[Dim, int], roles: Roles
 ) -> list[Dim]:
     def own(dim: Dim) -> tuple:
-        return (_generation(dim), roles.key(dim), dim.sort_key)
+        return (_generation(dim), roles.key(dim), dim._sort_key)
 
     heads: dict[Dim, tuple] = {}
     for dim in dims:

@@ -193,11 +193,11 @@ def unconstrained_values(model: LogDensity, vectors: np.ndarray) -> xr.Dataset:
         stop = start + p.size(binding)
         numbered = p.support.numbered(p.tensor.dims)
         names = [f"{dim.short}_free" if dim in numbered else dim.short for dim in p.free_dims]
-        shape = [dim.bound_length(binding) or 0 for dim in p.free_dims]
+        shape = [dim._bound_length(binding) or 0 for dim in p.free_dims]
         values = vectors[..., start:stop].reshape(*vectors.shape[:2], *shape)
         coords = {}
         for name, dim in zip(names, p.free_dims, strict=True):
-            labels = None if dim in numbered else dim.bound_labels(binding)
+            labels = None if dim in numbered else dim._bound_labels(binding)
             if labels is not None:
                 composed = any(isinstance(label, tuple) for label in labels.values)
                 coords[name] = list(map(label_text, labels.values)) if composed else labels.values

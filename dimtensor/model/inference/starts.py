@@ -182,7 +182,7 @@ def _not_finite(array: np.ndarray, dims: Dims, binding: Binding) -> str | None:
     first = array[tuple(broken[0])]
     labels = []
     for dim, position in zip(dims, broken[0], strict=True):
-        known = dim.bound_labels(binding)
+        known = dim._bound_labels(binding)
         label = int(position) if known is None else known.values[position]
         labels.append(f"{dim.short}={plain_repr(label)}")
     if not dims:

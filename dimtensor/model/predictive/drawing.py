@@ -393,7 +393,7 @@ class Drawing(ABC):
                     binding.add_labels(dim, own, f"observations of {name!r}")
         found: dict[Dim, Any] = {}
         for dim in dims:
-            labels, length = dim.bound_labels(binding), dim.bound_length(binding)
+            labels, length = dim._bound_labels(binding), dim._bound_length(binding)
             if length is not None:
                 found[dim] = length if labels is None else labels.values
         return found

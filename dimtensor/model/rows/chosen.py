@@ -60,7 +60,7 @@ class Known:
 
     def length(self, dim: Dim) -> int:
         """Length of a dim; 1 if nothing tells it."""
-        length = dim.bound_length(self.binding)
+        length = dim._bound_length(self.binding)
         return 1 if length is None else length
 
     def size(self, dims: Sequence[Dim]) -> int:
@@ -165,7 +165,7 @@ def over_distinct_rows(expression: Node, known: Known) -> OverRows | None:
 
 
 def _is_worth_it(sums: RowSums, known: Known) -> bool:
-    told = all(dim.bound_length(known.binding) is not None for dim in sums.dims)
+    told = all(dim._bound_length(known.binding) is not None for dim in sums.dims)
     if not told or known.size(sums.dims) < _LEAST:
         return False
     _, found = known.rows(sums)
@@ -220,7 +220,7 @@ def _knows_lengths(expression: Node, dims: Dims) -> bool:
     }
     for node in nodes:
         mentioned = {*node.dims, *(dim for dim, _ in placed(node.attrs, ""))}
-        bases = {base for dim in mentioned for base in (dim, *dim.bases)}
+        bases = {base for dim in mentioned for base in (dim, *dim._bases)}
         if any(dim in bases and dim.length is None and dim not in told for dim in dims):
             return False
     return True

@@ -73,7 +73,7 @@ def _before(node: Node) -> _Lookup | None:
         base, *places = node.inputs
         by = {item.dim: places[item.payload] for item in items if item.kind == "tensor"}
         along = {dim for where in by.values() for dim in where.dims}
-        apart = not any(dim in along or dim.namespace in _names(along) for dim in base.dims)
+        apart = not any(dim in along or dim._namespace in _names(along) for dim in base.dims)
         return _Lookup(base, by) if len(by) == len(items) and apart else None
     if node.kind != "elemwise":
         return None
@@ -86,17 +86,17 @@ def _before(node: Node) -> _Lookup | None:
         return None
     gone = {*by, *(dim for where in by.values() for dim in where.dims)}
     others = [x for x, looked in zip(node.inputs, found, strict=True) if looked is None]
-    if any(dim in gone or dim.namespace in _names(gone) for x in others for dim in x.dims):
+    if any(dim in gone or dim._namespace in _names(gone) for x in others for dim in x.dims):
         return None
     inputs = [x if y is None else y.base for x, y in zip(node.inputs, found, strict=True)]
     return _Lookup(make("elemwise", tuple(inputs), node.attrs), by)
 
 
 def _names(dims: Sequence[Dim] | set[Dim]) -> set[object]:
-    return {dim.namespace for dim in dims}
+    return {dim._namespace for dim in dims}
 
 
 def _looked_up(one: _Lookup) -> Node:
-    dims = sorted(one.by, key=lambda dim: dim.sort_key)
+    dims = sorted(one.by, key=lambda dim: dim._sort_key)
     items = tuple(IndexItem(dim, "tensor", at) for at, dim in enumerate(dims))
     return make("index", (one.base, *(one.by[dim] for dim in dims)), IndexAttrs(items))

@@ -64,14 +64,14 @@ def joint(m: Matching, lookups: Iterable[Lookup]) -> dict[Dim, int] | None:
     for one in lookups:
         if any(dim in together and dim not in one.by for dim in m.graph.node(one.base).dims):
             return None
-    if len({dim.namespace for dim in together}) < len(together):
+    if len({dim._namespace for dim in together}) < len(together):
         return None
     return together
 
 
 def indexed(m: Matching, base: Node, by: Mapping[Dim, int]) -> Node:
     """A look-up."""
-    dims = sorted((dim for dim in by if dim in base.dims), key=lambda dim: dim.sort_key)
+    dims = sorted((dim for dim in by if dim in base.dims), key=lambda dim: dim._sort_key)
     items = tuple(IndexItem(dim, "tensor", at) for at, dim in enumerate(dims))
     indexers = tuple(m.graph.node(by[dim]) for dim in dims)
     return make("index", (base, *indexers), IndexAttrs(items)) if items else base
@@ -284,7 +284,7 @@ def scatter(m: Matching, value: Node, by: Mapping[Dim, int]) -> Node:
     target = sort_dims((*without(value.dims, places), *by))
     fixed = all(map(m.graph.is_fixed, (m.graph.add(value), *by.values())))
     zeros = _zeros(target, value.dtype, fixed)
-    dims = sorted(by, key=lambda dim: dim.sort_key)
+    dims = sorted(by, key=lambda dim: dim._sort_key)
     items = tuple(IndexItem(dim, "tensor", at) for at, dim in enumerate(dims))
     indexers = tuple(m.graph.node(by[dim]) for dim in dims)
     return make("update", (zeros, value, *indexers), UpdateAttrs("inc", items))

@@ -388,7 +388,7 @@ def _free_name(dim: Dim, *others: Dim) -> Dim:
     if dim.name is None:
         return dim
     new = RenamedDim(dim, dim.name + "'")
-    while any(new.namespace == other.namespace for other in others):
+    while any(new._namespace == other._namespace for other in others):
         assert new.name is not None
         new = RenamedDim(dim, new.name + "'")
     return new

@@ -131,14 +131,14 @@ def merge(m: Matching, one: ENode) -> Iterator[Node]:
         if len(parts.powers) + len(product.powers) > _MOST_FACTORS:
             continue
         rest = Product(product.number, tuple(p for p in product.powers if p[0] != at))
-        taken = {d.namespace for d in (*m.views.dims(rest), *dims, *one.sample.dims)}
+        taken = {d._namespace for d in (*m.views.dims(rest), *dims, *one.sample.dims)}
         together = list(dims)
         for _ in range(power):
             new, pairs = _renamed(below, taken)
             if new is None:
                 break
             together += new
-            taken |= {d.namespace for d in new}
+            taken |= {d._namespace for d in new}
             rest = rest.times(_relabelled(m, parts, pairs))
         else:
             if len(together) <= _MOST_DIMS:
@@ -161,7 +161,7 @@ def _renamed(
     new: list[Dim] = []
     for dim in dims:
         changed = dim
-        while changed.namespace in taken or changed in new:
+        while changed._namespace in taken or changed in new:
             if changed.name is None or any(True for _ in mask_keys(dim)):
                 return None, ()
             changed = RenamedDim(dim, changed.name + "'")

@@ -63,7 +63,7 @@ def binned(
     kept = np.flatnonzero(~np.isnan(codes))
     part = SelDim(along, positions=kept)
     members = make("data", (), DataAttrs(None, (part,), codes[kept].astype(np.int64), groups))
-    return GroupBy.of(x.isel({along: kept}), wrap(members), None)
+    return GroupBy._from(x.isel({along: kept}), wrap(members), None)
 
 
 def _intervals(

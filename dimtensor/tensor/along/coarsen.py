@@ -104,7 +104,7 @@ class Coarsen:
         return elemwise("where", self._inside, wrap(require_float(self._elements.node)), np.nan)
 
     @classmethod
-    def of(
+    def _from(
         cls, x: DimTensor, given: Mapping[Any, Any], boundary: Any, side: Any, coord_func: Any
     ) -> Coarsen:
         """Find the dims, and check the lengths of the blocks and the options."""

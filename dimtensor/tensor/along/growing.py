@@ -44,7 +44,7 @@ class RollingExp:
         self._written = written
 
     @classmethod
-    def of(cls, x: DimTensor, given: Mapping[Any, Any], window_type: str) -> RollingExp:
+    def _from(cls, x: DimTensor, given: Mapping[Any, Any], window_type: str) -> RollingExp:
         """Find the dim, and what the window says about the weights."""
         if len(given) != 1:
             raise DimError(f"rolling_exp takes one dim, {len(given)} are given")

@@ -66,7 +66,7 @@ class WindowMixin(TensorHandle):
         [3.0, 7.0, 14.0, 12.0]
         """
         given = gathered(dim, by_name, self.dims, "rolling", "lengths of windows")
-        return Rolling.of(wrap(self.node), given, min_periods, center)
+        return Rolling._from(wrap(self.node), given, min_periods, center)
 
     def rolling_exp(
         self,
@@ -105,7 +105,7 @@ class WindowMixin(TensorHandle):
         [1.0, 1.5, 4.75]
         """
         given = gathered(window, by_name, self.dims, "rolling_exp", "windows")
-        return RollingExp.of(wrap(self.node), given, window_type)
+        return RollingExp._from(wrap(self.node), given, window_type)
 
     def cumulative(self, dim: DimKey = None, min_periods: int = 1) -> Cumulative:
         """Windows that grow: reductions of all elements up to each position, as in xarray.
@@ -183,7 +183,7 @@ class WindowMixin(TensorHandle):
         ([2.0, 6.0], [1.5, 3.5])
         """
         given = gathered(dim, by_name, self.dims, "coarsen", "lengths of blocks")
-        return Coarsen.of(wrap(self.node), given, boundary, side, coord_func)
+        return Coarsen._from(wrap(self.node), given, boundary, side, coord_func)
 
     def resample(
         self,

@@ -84,7 +84,7 @@ class Rolling:
         self._real = wrap(require_float(x.node))
 
     @classmethod
-    def of(
+    def _from(
         cls,
         x: DimTensor,
         given: Mapping[Any, Any],

@@ -405,12 +405,12 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
         return RenamedDim(dim, new)
     if not isinstance(new, Dim):
         raise DimError(f"{dim.title} is renamed to a name or a Dim, not to {new!r}")
-    if new.unrenamed is dim.unrenamed:
+    if new._unrenamed is dim._unrenamed:
         return new
     mine, theirs = dim_labels(dim), dim_labels(new)
     if mine is not None and theirs is not None and mine.same_labels(theirs):
         return new
-    kin = set(dim.bases) & set(new.bases)  # other positions of one dim: their labels may come yet
+    kin = set(dim._bases) & set(new._bases)  # other positions of one dim: their labels may come yet
     both = mine is None and theirs is None and not kin
     if both and dim.length is not None and dim.length == new.length:
         return new

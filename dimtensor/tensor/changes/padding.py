@@ -187,7 +187,7 @@ def _padded(
             raise InputError(f"pad: stat_length is at least 1, not {most!r}")
         outer = slice(None, most) if where == "before" else slice(-(most or 0) or None, None)
         chosen = x.isel({dim: outer})
-        (over,) = [d for d in chosen.dims if d.namespace == dim.namespace]
+        (over,) = [d for d in chosen.dims if d._namespace == dim._namespace]
         found = getattr(chosen, _STATISTICS[mode])(over)
         if is_integer(x.dtype):  # as NumPy has it
             found = elemwise("round", found).astype(x.dtype)

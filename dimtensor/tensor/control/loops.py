@@ -251,7 +251,7 @@ def along_dim(
 
 
 def _lacking(name: str, place: str, node: Node, dim: Dim) -> DimError:
-    namesakes: Dims = tuple(d for d in node.dims if d.namespace == dim.namespace)
+    namesakes: Dims = tuple(d for d in node.dims if d._namespace == dim._namespace)
     details = [("sequence", describe(node)), ("its dims", dim_set(node.dims)), ("dim", repr(dim))]
     details += [("another dim of that name", repr(each)) for each in namesakes]
     return DimError(

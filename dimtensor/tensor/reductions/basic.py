@@ -57,7 +57,7 @@ class ReductionMixin(TensorHandle):
         return elemwise("where", elemwise("isnan", self), fill, self).node
 
     def _dims(self, dim: DimKey, what: str) -> Dims:
-        return tuple(sorted(find_dims(self.dims, dim, what), key=lambda d: d.sort_key))
+        return tuple(sorted(find_dims(self.dims, dim, what), key=lambda d: d._sort_key))
 
     def sum(
         self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None

@@ -72,7 +72,7 @@ class GroupBy(GroupArithmetic):
     """
 
     @classmethod
-    def of(
+    def _from(
         cls, x: DimTensor, labels: Any, categories: Dim | Sequence[Dim | None] | None
     ) -> GroupBy:
         """Check the labels and find the dims.
@@ -109,7 +109,7 @@ class GroupBy(GroupArithmetic):
         by = {node.categories: wrap(node) for node in nodes}
         groups = ProductDim([node.categories for node in nodes])  # type: ignore[misc]
         if not isinstance(groups, ProductDim):
-            return cls.of(x, labels[0], dims[0])
+            return cls._from(x, labels[0], dims[0])
         check_combinations(groups.factors, "groupby", _by_combinations(x, nodes))
         several = [by[dim] for dim in groups.factors]
         codes: Any = 0

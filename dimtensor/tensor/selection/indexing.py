@@ -414,7 +414,7 @@ class IndexingMixin(TensorHandle):
         """
         from dimtensor.tensor.selection.groupby import GroupBy
 
-        return GroupBy.of(wrap(self.node), labels, categories)
+        return GroupBy._from(wrap(self.node), labels, categories)
 
     @property
     def dt(self) -> DateParts:

@@ -74,7 +74,7 @@ class Items:
         twice = [dim for dim in dims if dims.count(dim) > 1]
         if twice:
             raise DimError(f"{twice[0].title} is selected from twice, by its name and as a Dim")
-        order = sorted(self.items, key=lambda item: item.dim.sort_key)
+        order = sorted(self.items, key=lambda item: item.dim._sort_key)
         renumbered, indexers = [], []
         for item in order:
             if item.kind in ("tensor", "mask"):
@@ -370,7 +370,7 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
     """Labels of one dim looked up in another that has all of them."""
     mine, theirs = dim_labels(own), dim_labels(dim)
     if mine is None or theirs is None:
-        if own.unrenamed is dim.unrenamed:
+        if own._unrenamed is dim._unrenamed:
             return make("codes", (indexer,), dim)
         raise LabelError(
             build_message(
@@ -432,8 +432,8 @@ def select_levels(x: Any, dim: Dim, given: Mapping[Any, Any], **how: Any) -> Dim
     if isinstance(dim, ProductDim):
         beside = [one for one in x.dims if one is not dim]
         taken = x.unravel(dim).sel(by_factor, **how)
-        names = {factor.namespace for factor in dim.factors}
-        left = [one for one in taken.dims if one.namespace in names and one not in beside]
+        names = {factor._namespace for factor in dim.factors}
+        left = [one for one in taken.dims if one._namespace in names and one not in beside]
         own_name = dim.name != "_".join(factor.short for factor in dim.factors)
         if len(left) > 1:
             taken = taken.ravel(left, dim.name if own_name else None)

@@ -159,13 +159,13 @@ class Renaming:
         attrs = kind_of(node).map_dims(node.attrs, self.dim)
         if node.kind == "input":
             categories = None if attrs.categories is None else self.dim(attrs.categories)
-            dims = tuple(sorted(map(self.dim, attrs.dims), key=lambda dim: dim.sort_key))
+            dims = tuple(sorted(map(self.dim, attrs.dims), key=lambda dim: dim._sort_key))
             attrs = attrs._replace(name=f"other {attrs.name}", dims=dims, categories=categories)
         elif node.kind == "data":
             return self._data(node)
         elif node.kind in ("reduce", "expand", "dot"):
             dims = attrs.dims if node.kind == "reduce" else attrs
-            dims = tuple(sorted(dims, key=lambda dim: dim.sort_key))
+            dims = tuple(sorted(dims, key=lambda dim: dim._sort_key))
             attrs = attrs._replace(dims=dims) if node.kind == "reduce" else dims
         return make(node.kind, tuple(self._nodes[i] for i in node.inputs), attrs)
 
@@ -176,7 +176,7 @@ class Renaming:
         values = attrs.values
         if self._values:
             values = values[::-1] if values.ndim else ~values if values.dtype == bool else -values
-        order = sorted(range(len(dims)), key=lambda at: dims[at].sort_key)
+        order = sorted(range(len(dims)), key=lambda at: dims[at]._sort_key)
         labels = tuple((self.dim(dim), labels) for dim, labels in attrs.labels)
         new = type(attrs)(
             None, tuple(dims[at] for at in order), values.transpose(order), categories, labels
@@ -196,7 +196,7 @@ class Renaming:
             selection = dim.selection
             if isinstance(selection, Mask):
                 selection = Mask(self._nodes[selection.key])
-            return dt.SelDim.of(self.dim(dim.parent), selection)
+            return dt.SelDim._from(self.dim(dim.parent), selection)
         if isinstance(dim, dt.RenamedDim):
             return dt.RenamedDim(self.dim(dim.parent), name)
         if isinstance(dim, dt.ProductDim):
