@@ -268,3 +268,42 @@ def test_pages_with_control_characters_are_read(faults):
             except ElementTree.ParseError:
                 held = False
             faults.count(what, held)
+
+
+_NAMES = """
+import json, os, warnings
+import numpy as np, xarray as xr
+import dimtensor as dt
+from dimtensor import dist
+warnings.simplefilter("ignore")
+ended = []
+for name in json.load(open("names.json")):
+    k, t = dt.Dim(name, coords=[name + "a", "b"]), dt.Dim(name + "t", length=3)
+    x, d = dt.tensor(name + "x", dims=[k, t]), dt.data([1.0, 2.0], dims=k, name=name + "d")
+    values = xr.DataArray(np.ones((2, 3)), {name: [name + "a", "b"]}, (name, name + "t"))
+    found = []
+    for backend in ("numba", "jax", "python"):
+        f = dt.function([x], [(dt.exp(x) * d).sum(t), x.sel({k: name + "a"})], backend=backend)
+        found.append(float(f(values)[0].sum()))
+    m = dt.rv(name + "m", dist.Normal(0, 1), dims=k)
+    y = dt.rv(name + "y", dist.Normal(m, 1.0))
+    found.append(float(dt.Model(y).observe({y: [1.0, 2.0]}).log_density().logp(np.zeros(2))))
+    right = np.allclose(found, [9 * np.e] * 3 + [-2 * np.log(2 * np.pi) - 2.5])
+    ended.append([name, "code ran" if os.path.exists("ran") else "right" if right else str(found)])
+    if os.path.exists("ran"):
+        os.remove("ran")
+print(json.dumps(ended))
+"""
+
+
+def test_names_are_no_code(faults, tmp_path):
+    names = [
+        "x\nopen('ran', 'w')", "open('ran', 'w')", "x'+str(open('ran', 'w'))+'",
+        'x"""+str(open("ran", "w"))+"""', "{open('ran', 'w')}", "x)\nopen('ran', 'w')\n(",
+        "$(touch ran)", "`touch ran`", "%s%n", "x\x00y", "}\n@evil", "lambda", "\\",
+    ]  # fmt: skip
+    (tmp_path / "names.json").write_text(json.dumps(names))
+    ended = json.loads(run(_NAMES, timeout=300, cwd=tmp_path).ok().splitlines()[-1])
+    assert len(ended) == len(names)
+    for name, how in ended:
+        faults.count(repr(name), how == "right", how)
