@@ -249,9 +249,18 @@ def plain_repr(item: object) -> str:
     >>> plain_repr((np.str_("IBM"), np.int64(3)))
     "('IBM', 3)"
     """
+    try:
+        return _plain_repr(item)
+    except Exception:  # of a class whose methods are broken
+        return f"<{type(item).__name__}>"
+
+
+def _plain_repr(item: object) -> str:
     if type(item) is tuple:
         parts = ", ".join(map(plain_repr, item))
         return f"({parts},)" if len(item) == 1 else f"({parts})"
+    if type(item).__name__ == "MaskedConstant":
+        return "masked"
     kind = getattr(getattr(item, "dtype", None), "kind", None)
     if kind is not None and getattr(item, "ndim", None) == 0:
         if kind == "m":

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from dimtensor.arrays import array_of
 from dimtensor.backends import Executable
 from dimtensor.compile.binding_values import Settled, located
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, no_memory
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.values.admission import in_dtype
 
-_DTYPE, _SHAPE = attrgetter("dtype"), attrgetter("shape")
+_DTYPE, _SHAPE, _NDIM = attrgetter("dtype"), attrgetter("shape"), attrgetter("ndim")
 
 
 class PositionalFunction:
@@ -83,6 +84,7 @@ class PositionalFunction:
         self._first_check = self._n_outputs + len(program.masks)
         self._extra = bool(program.masks or program.checks)
         self._dtypes = tuple(np.dtype("int64" if isinstance(x, Dim) else x.dtype) for x in inputs)
+        self._ndims = tuple(map(len, self.input_dims))
         self._trusting = not executable.checks
         self._call: Callable[..., Sequence[Any]]
         if specialise is not None and executable.native is None:
@@ -112,13 +114,8 @@ class PositionalFunction:
         return range(self._first_check, self._first_check + len(self.program.checks))
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
-        if self._trusting:
-            try:
-                known = tuple(map(_DTYPE, arrays)) == self._dtypes
-            except AttributeError:
-                known = False
-            if not known:
-                arrays = tuple(self._admitted(arrays))
+        if self._trusting and not self._are_taken(arrays):
+            arrays = tuple(self._admitted(arrays))
         try:
             results = self._call(*arrays)
         except TypeError as error:
@@ -145,6 +142,28 @@ class PositionalFunction:
                     binding.add_length(dim, length, "an array")
         return binding
 
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(
+            build_message(
+                "a positional function is code of this process, which is not pickled",
+                hint="pickle the function itself, and take .positional of it where it is loaded",
+            )
+        )
+
+    def __copy__(self) -> PositionalFunction:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> PositionalFunction:
+        return self
+
+    def _are_taken(self, arrays: Sequence[Any]) -> bool:
+        """Whether these are arrays of NumPy's own class, with the dtypes and axes of the inputs."""
+        return (
+            all(type(array) is np.ndarray for array in arrays)
+            and tuple(map(_DTYPE, arrays)) == self._dtypes
+            and tuple(map(_NDIM, arrays)) == self._ndims
+        )
+
     def _admitted(self, arrays: Sequence[Any], error: TypeError | None = None) -> list[np.ndarray]:
         """The arrays as the code takes them: it takes contiguous ones of its dtypes only.
 
@@ -161,7 +180,7 @@ class PositionalFunction:
         for at, (array, dtype, dims) in enumerate(
             zip(arrays, self._dtypes, self.input_dims, strict=True)
         ):
-            array = np.asarray(array)
+            array = array_of(array, f"array {at}", gaps=False)
             known = [dim.length for dim in dims]
             fits = array.ndim == len(dims) and all(
                 length in (None, given) for length, given in zip(known, array.shape, strict=True)
@@ -199,14 +218,18 @@ class _Specialised:
         self._held = held
         self._settle = settle
         self._calls: dict[tuple, Callable[..., Sequence[Any]]] = {}
+        self._ndims = tuple(len(each) for each in dims[: len(dims) - len(held)])
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[Any]:
-        try:
-            shapes = tuple(map(_SHAPE, arrays))
-        except AttributeError:
-            shapes = tuple(map(np.shape, arrays))
+        for array in arrays:
+            kind = type(array)
+            if kind is not np.ndarray and not kind.__module__.startswith("jax"):
+                raise TypeError("these are not all arrays of NumPy's own class or of JAX")
+        shapes = tuple(map(_SHAPE, arrays))
         found = self._calls.get(shapes)
         if found is None:
+            if tuple(map(len, shapes)) != self._ndims:
+                raise TypeError("these are not arrays with the axes that are taken")
             executable = self._specialise(self.lengths([*shapes, *map(np.shape, self._held)]))
             found = executable.bind(self._settle(executable, self._held))
             self._calls[shapes] = found

@@ -18,12 +18,12 @@ from dimtensor.dims.labels import (
     in_unit,
     label_array,
     places_in_span,
-    places_of_texts,
     python_label,
     stand_ins,
     tagged,
 )
 from dimtensor.dims.texts.dates import as_period, dates_in, iso_dates
+from dimtensor.dims.texts.places import places_of_texts
 from dimtensor.dims.texts.zones import check_on_clocks, read_in_zone
 from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr, printable
 
@@ -344,7 +344,7 @@ class Coords:
             if found is None and kind == "number":
                 found = self._table.get(self._rounded(stand_in))
             return found
-        except TypeError:  # what cannot be hashed is no label
+        except Exception:  # what cannot be hashed is no label, whatever it raises
             return None
 
     def _rounded(self, number: Any) -> Any:
@@ -370,7 +370,8 @@ class Coords:
             lost = np.flatnonzero(found < 0)
         if lost.size:
             given = wanted.to_list()
-            raise self._missing(list(dict.fromkeys(given[at] for at in lost)), dim)
+            unlike = {tagged(given[at]): given[at] for at in reversed(lost)}
+            raise self._missing([*reversed(unlike.values())], dim)
         if not self.is_unique:
             twice = np.flatnonzero(np.isin(found, sorted(self._doubled)))
             if twice.size:

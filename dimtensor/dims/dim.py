@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from dimtensor.arrays import meant_integer
 from dimtensor.dims.calendar import CalendarParts, extended_dim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
@@ -469,13 +470,7 @@ def dim_labels(dim: Dim) -> Coords | None:
 
 
 def _valid_coords(coords: Any, name: str | None) -> Coords:
-    """Labels of a new dim; those of a derived dim may occur more than once, as in a resample.
-
-    Raises
-    ------
-    LabelError
-        If they are no labels, or one occurs more than once.
-    """
+    """Labels of a new dim, each once; in derived dims they may repeat, as in a resample."""
     try:
         labels = coords if isinstance(coords, Coords) else Coords(coords)
     except LabelError as error:
@@ -493,7 +488,8 @@ def _valid_coords(coords: Any, name: str | None) -> Coords:
 
 def _valid_length(length: Any, name: str | None) -> int:
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
-        raise DimError(f"the length of dim {name!r} is an integer of at least 0, not {length!r}")
+        text = f"the length of dim {name!r} is an integer of at least 0, not {plain_repr(length)}"
+        raise DimError(build_message(text, hint=meant_integer("length", length)))
     if length > MOST_POSITIONS:
         text = "at most 2**62 positions, which are 64-bit integers"
         raise DimError(f"dim {name!r} has {text}, not {length:,}")

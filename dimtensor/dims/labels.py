@@ -10,8 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import (
+    array_of,
+    has,
+    is_array_like,
+    is_masked,
+    is_na,
+    items_of,
+    with_gaps,
+)
 from dimtensor.dims.calendars.cftimes import are_cftimes, identity, is_cftime
-from dimtensor.errors import LabelError, build_message, listing, plain_repr
+from dimtensor.errors import (
+    LabelError,
+    build_message,
+    clipped,
+    listing,
+    plain_repr,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +92,9 @@ def tagged(label: Any) -> Any:
     kind = family(label)
     if kind in ("number", "complex"):
         number = python_label(label)
+        if type(number) not in _NUMBERS:  # of a subclass, whose equality may be its own
+            exact = [base for base in _NUMBERS if isinstance(number, base)]
+            number = (exact[0] if exact else float if kind == "number" else complex)(number)
         return NAN if number != number else number
     if kind == "bool":
         return ("bool", bool(label))
@@ -85,12 +103,42 @@ def tagged(label: Any) -> Any:
         return NAT if count is None else (kind, count)
     if kind == "cftime":
         return identity(label)
-    return NA if is_na(label) else label
+    if is_na(label):
+        return NA
+    if isinstance(label, str):
+        return str.__str__(label)
+    return label if type(label) in _TRUSTED else Opaque(label)
 
 
-def is_na(label: object) -> bool:
-    """Whether a label is ``pandas.NA``, without importing pandas."""
-    return type(label).__name__ == "NAType"
+_NUMBERS = (int, float, complex)
+_TRUSTED = frozenset({str, bytes, type(None)})
+
+
+class Opaque:
+    """Stand-in for a label of a class of its own, whose equality and hash nothing is known of.
+
+    The hash is asked for once. Labels of two classes differ, and so do those whose comparison
+    raises an error: dims with other labels of the same hash are found all the same.
+    """
+
+    __slots__ = ("_hash", "label")
+
+    def __init__(self, label: Any):
+        self.label = label
+        self._hash = hash(label)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Opaque) or type(self.label) is not type(other.label):
+            return False
+        if self.label is other.label:
+            return True
+        try:
+            return bool(self.label == other.label)
+        except Exception:
+            return False
 
 
 def index_of_tuples(levels: pd.MultiIndex, tuples: Iterable[tuple], name: str | None) -> pd.Index:
@@ -225,37 +273,6 @@ def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
     return values
 
 
-_WIDEST = 64  # letters of a text of which a number is made
-_FACTOR = np.uint64(0x100000001B3)
-
-
-def places_of_texts(own: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
-    """Positions of texts among others that are distinct, -1 where one is not there.
-
-    Texts are joined by numbers made of their letters (the hash of Fowler, Noll and Vo), and what is
-    found is compared; None where two texts have one number.
-    """
-    import pandas as pd
-
-    width = max(own.dtype.itemsize, wanted.dtype.itemsize) // 4
-    if not 0 < width <= _WIDEST or not (own.dtype.isnative and wanted.dtype.isnative):
-        return None
-    table = pd.Index(_number_of_letters(own, width))
-    if not table.is_unique:
-        return None
-    at = table.get_indexer(pd.Index(_number_of_letters(wanted, width))).astype(np.int64)
-    hit = at >= 0
-    return at if bool((own[at[hit]] == wanted[hit]).all()) else None
-
-
-def _number_of_letters(texts: np.ndarray, width: int) -> np.ndarray:
-    letters = np.ascontiguousarray(texts.astype(f"U{width}", copy=False)).view("u4")
-    numbers = np.zeros(len(texts), "u8")
-    for column in letters.reshape(len(texts), width).T:
-        numbers = (numbers ^ column) * _FACTOR
-    return numbers.view("i8")
-
-
 _SPREAD = 8  # places of a table for each label
 
 
@@ -306,36 +323,53 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
         import pandas as pd
 
         return None, pd.Index(labels, copy=True)
-    if hasattr(labels, "columns"):
+    if has(labels, "columns") and has(labels, "to_numpy"):
         columns = list(labels.columns)
         text = "labels of a dim are one for each position, not a table"
         hint = f"those of one column: coords=df[{columns[0]!r}]" if columns else None
         raise LabelError(build_message(text, [("columns", listing(columns))], hint))
-    if hasattr(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
+    if has(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
         labels = labels.to_numpy() if (listed := with_gaps(labels)) is None else listed
+    elif is_array_like(labels):
+        labels = array_of(labels, "an array of labels", gaps=False)
     if not isinstance(labels, np.ndarray):
         return _of_items(_items(labels))
     if labels.ndim != 1:
         raise LabelError(f"labels of a dim are one-dimensional, these have shape {labels.shape}")
     if labels.dtype.kind == "V":
         raise LabelError(f"labels of a dim are single values, not records of {labels.dtype}")
+    if labels.dtype.kind in "mM" and np.datetime_data(labels.dtype)[0] == "generic":
+        raise LabelError(
+            build_message(
+                "dates and spans of time need a unit to be labels",
+                [("dtype", labels.dtype)],
+                'labels.astype("datetime64[ns]"), or another unit, says what is counted',
+            )
+        )
+    if labels.dtype.itemsize > {"f": 8, "c": 16}.get(labels.dtype.kind, np.inf):
+        labels = _of_usual_length(labels)
     if labels.dtype.kind in ("O", "T"):
         return _of_items(labels.tolist())
     return np.array(labels, dtype=labels.dtype.newbyteorder("=")), None
 
 
-def with_gaps(column: Any) -> list | None:
-    """Elements of a column that lacks some: its array may have floats for integers, beside NaN.
+def _of_usual_length(labels: np.ndarray) -> np.ndarray:
+    """Extended floats as floats of 64 bits, which pandas and xarray look up.
 
-    None where nothing is missing, or NaN says so.
+    Raises
+    ------
+    LabelError
+        If that changes one.
     """
-    if hasattr(column, "to_pylist"):  # of pyarrow, which makes arrays of few types
-        return column.to_pylist()
-    if hasattr(column, "null_count"):  # of polars
-        return column.to_list() if column.null_count() else None
-    if hasattr(column, "isna") and is_na(getattr(column.dtype, "na_value", None)):  # of pandas
-        return column.to_numpy(dtype=object).tolist() if column.isna().any() else None
-    return None
+    found = labels.astype("f8" if labels.dtype.kind == "f" else "c16")
+    if not np.array_equal(found, labels, equal_nan=True):
+        raise LabelError(
+            build_message(
+                f"labels of {labels.dtype} are not all numbers of {found.dtype}, which labels are",
+                hint=f'labels.astype("{found.dtype}") rounds them',
+            )
+        )
+    return found
 
 
 def _items(labels: Any) -> list:
@@ -353,15 +387,21 @@ def _items(labels: Any) -> list:
         raise LabelError(
             build_message(
                 f"coords are one label for each position, {plain_repr(labels)} is {what}",
-                hint=way or f"coords=[{labels!r}]",
+                hint=way or f"coords=[{plain_repr(labels)}]",
             )
         )
-    return list(labels)
+    return items_of(labels, "a sequence of labels")
 
 
 def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
     """The array of labels that are Python objects, chosen so that none of them changes."""
     types = set(map(type, items))
+    if any(issubclass(kind, (np.ndarray, np.void)) for kind in types):
+        items = list(map(python_label, items))
+        types = set(map(type, items))
+    if any(issubclass(kind, (np.ndarray, np.void)) for kind in types):
+        items = list(map(python_label, items))
+        types = set(map(type, items))
     kinds = {_FAMILY_OF[one] for one in types} if types <= _FAMILY_OF.keys() else set()
     kinds = kinds or set(map(family, items))
     kind = kinds.pop() if len(kinds) == 1 else "object"
@@ -393,19 +433,49 @@ def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
         return array, None
     array = np.empty(len(items), dtype=object)
     for at, item in enumerate(items):
-        array[at] = _hashable(python_label(item))
+        array[at] = checked_label(python_label(item))
     return array, None
 
 
-def _hashable(label: Any) -> Any:
+def checked_label(label: Any) -> Any:
+    """The label, checked: it has a hash, which is the same each time, and equals itself.
+
+    Raises
+    ------
+    LabelError
+        If it does not.
+    """
     try:
-        hash(label)
-    except TypeError:
+        if is_masked(label):
+            raise LabelError("a label is masked, and each position needs one")
+        stand_in = tagged(label)
+        fine = hash(stand_in) == hash(tagged(label)) and _equals_itself(stand_in)
+        why = "its hash changes, or it does not equal itself"
+    except LabelError:
+        raise
+    except Exception as error:
+        if isinstance(error, TypeError) and getattr(type(label), "__hash__", None) is None:
+            raise LabelError(
+                f"a label is a value that does not change, {plain_repr(label)} is a "
+                f"{type(label).__name__}"
+            ) from None
+        fine, why = False, f"its hash or comparison raises {type(error).__name__}"
+    if not fine:
         raise LabelError(
-            f"a label is a value that does not change, {plain_repr(label)} is a "
-            f"{type(label).__name__}"
-        ) from None
+            build_message(
+                f"{clipped(plain_repr(label))} cannot be a label: {why}",
+                hint="use texts, numbers, dates or tuples of them as labels",
+            )
+        )
     return label
+
+
+def _equals_itself(stand_in: Any) -> bool:
+    if isinstance(stand_in, Opaque):
+        return bool(stand_in.label == stand_in.label)
+    if type(stand_in) is tuple:
+        return all(map(_equals_itself, stand_in))
+    return True
 
 
 def _of_times(items: list, kind: str) -> np.ndarray | None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.arrays import array_of
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
-from dimtensor.dims.labels import Labels
+from dimtensor.dims.labels import Labels, checked_label
 from dimtensor.dims.slices import slice_positions
 from dimtensor.errors import (
     DimError,
@@ -286,7 +287,7 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
         return selection
     if isinstance(selection, slice):
         return _normalise_slice(parent, selection, length)
-    array = np.asarray(selection)
+    array = array_of(selection, f"the positions along {parent.title}", gaps=False)
     if isinstance(selection, (list, tuple)) and array.dtype.kind in "iu":
         if any(isinstance(one, (bool, np.bool_)) for one in selection):
             raise DtypeError(
@@ -388,10 +389,11 @@ def resolve_labels(parent: Dim, labels: Any) -> Selection:
     """
     known = parent._labels()
     if isinstance(labels, slice):
-        if labels == slice(None):
+        if labels.start is labels.stop is labels.step is None:
             return Slice(None, None, 1)
         if known is None:
-            return LateSlice(*Labels((labels.start, labels.stop, labels.step)))
+            ends = map(checked_label, Labels((labels.start, labels.stop, labels.step)))
+            return LateSlice(*ends)
         return normalise_selection(parent, slice_positions(known, labels, parent.title))
     if isinstance(labels, str):
         raise LabelError(f"several labels of {parent.title} are a list, not the string {labels!r}")

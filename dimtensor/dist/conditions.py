@@ -73,6 +73,13 @@ def with_known_parameters(d: Distribution, x: DimTensor) -> list[Condition]:
     return of_density(d.logp(x)) if is_known(*d.parameters.values()) else []
 
 
+def either(one: Any, other: Any) -> Any:
+    """Whether one of two conditions holds; None is one that never does."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one | other
+
+
 def beside(exceptions: Any, conditions: Sequence[Condition]) -> list[Condition]:
     """Conditions that hold for values which are no exceptions."""
     return [Condition(exceptions | one.holds, one.otherwise) for one in conditions]

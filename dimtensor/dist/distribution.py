@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims
-from dimtensor.dist.conditions import Condition, at_ends, in_support, with_known_parameters
+from dimtensor.dist.conditions import Condition, at_ends, either, in_support, with_known_parameters
 from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.parameters import (
     Values,
@@ -84,6 +84,11 @@ class Distribution(Spelled, ABC):
         super().__init_subclass__(**options)
         for what in {"logcdf", "logsf"} & vars(cls).keys():
             setattr(cls, what, at_most_zero(vars(cls)[what]))
+
+    def __reduce__(self) -> tuple:
+        from dimtensor.dist.laws import reduced
+
+        return reduced(self)
 
     @property
     @abstractmethod
@@ -368,7 +373,7 @@ class TableDistribution(Distribution):
     def logp(self, x: Any) -> DimTensor:
         x, p = self._with(x, "logp")
         below, above = self._outside(x, p, self.row.ends)
-        outside = _either(below, above)
+        outside = either(below, above)
         if self.discrete and self._may_be_broken(x):
             broken = logical_not(equal(x, floor(x)))
             outside = broken if outside is None else outside | broken
@@ -400,7 +405,7 @@ class TableDistribution(Distribution):
             x = floor(x)
         # the probability of everything is 1 from the upper end on
         below, above = self._outside(x, p, self.row.ends[0] + ")")
-        value = self._within(formula, x, p, _either(below, above))
+        value = self._within(formula, x, p, either(below, above))
         first, last = (-math.inf, 0.0) if what == "logcdf" else (0.0, -math.inf)
         if below is not None:
             value = where(below, first, value)
@@ -489,12 +494,6 @@ class TableDistribution(Distribution):
         if low is None:
             return 0.0 if high is None else high - 1.0
         return low + 1.0 if high is None else 0.5 * (low + high)
-
-
-def _either(one: Any, other: Any) -> Any:
-    if one is None or other is None:
-        return other if one is None else one
-    return one | other
 
 
 named_after(TableDistribution, "Distribution")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, without
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.supports import Support
+from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import DimMap
 from dimtensor.tensor.handle import TensorHandle, wrap
@@ -45,7 +49,7 @@ class Law:
     __repr__ = __str__
 
     def __reduce__(self) -> tuple:
-        return (Law, (self.parts, self.hidden, self.text))
+        return (Law, (_sealed(self.parts), self.hidden, self.text))
 
     def map_dims(self, f: DimMap) -> Law:
         """The law with all dims in it exchanged."""
@@ -92,6 +96,12 @@ def law_of(d: Distribution) -> tuple[Law, tuple[Node, ...]]:
     nodes: dict[Node, int] = {}
     parts = _emptied(d, nodes)
     return Law(parts, _hidden(d), repr(d)), tuple(nodes)
+
+
+def reduced(d: Distribution) -> tuple:
+    """What pickle keeps of a distribution: formulas of the table are found by its name."""
+    law, inputs = law_of(d)
+    return (law.of, (inputs,))
 
 
 def _hidden(d: Distribution) -> Dims:
@@ -147,6 +157,39 @@ def _filled(parts: Any, inputs: Sequence[Node]) -> Any:
     if type(parts) in (list, tuple):
         return type(parts)(_filled(x, inputs) for x in parts)
     return parts
+
+
+class _Sealed:
+    """A function that is pickled by value, since nothing imports it by its name."""
+
+    def __init__(self, function: Any):
+        self.function = function
+
+    def __reduce__(self) -> tuple:
+        by_value = sys.modules.get("cloudpickle")
+        if by_value is None:
+            name = getattr(self.function, "__qualname__", repr(self.function))
+            raise GraphError(
+                build_message(
+                    f"a distribution is made of the function {name}, which pickle cannot find by "
+                    "its name",
+                    hint="define the function at the top of a module, or pickle with cloudpickle, "
+                    "which keeps functions by value",
+                )
+            )
+        return (by_value.loads, (by_value.dumps(self.function),))
+
+
+def _sealed(parts: Any) -> Any:
+    if type(parts) in (tuple, list, Fields, Pairs):
+        return type(parts)(map(_sealed, parts))
+    function = parts.func if isinstance(parts, partial) else parts
+    if not isinstance(function, FunctionType):
+        return parts
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return parts if found is function else _Sealed(parts)
 
 
 def _exchanged(parts: Any, f: Callable[[Dim], Dim]) -> Any:

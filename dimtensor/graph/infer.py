@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import DtypeError, build_message
+from dimtensor.arrays import array_of
+from dimtensor.errors import DtypeError, build_message, clipped, plain_repr
 from dimtensor.graph import attrs as at
 from dimtensor.graph.dtypes import require_castable
 from dimtensor.graph.node import KINDS, Node
@@ -54,9 +55,19 @@ def require_no_labels(x: Node, what: str) -> None:
         )
 
 
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+
+
 def constant_attrs(value: Any, dtype: str) -> at.ConstantAttrs:
     """Attributes of a number."""
-    array = np.asarray(value)
+    array = np.asarray(value) if isinstance(value, _NUMBERS) else array_of(value, "the value")
+    if array.ndim or array.dtype.kind not in "biufc":
+        raise DtypeError(
+            build_message(
+                f"{clipped(plain_repr(value))} is no number of {dtype}",
+                hint="dt.data(values, dims=...) takes arrays",
+            )
+        )
     if array.dtype.kind == "c":
         require_castable(array.dtype.name, dtype, lambda: str(value))
     return at.ConstantAttrs(dtype, array.astype(dtype).tobytes())

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from dimtensor.arrays import has_elements
 from dimtensor.backends import check_backend
 from dimtensor.errors import DimError, InputError, build_message, named_after, printable
 from dimtensor.graph import Node, make
@@ -24,11 +25,12 @@ from dimtensor.model.observations import Observations
 from dimtensor.model.parts.by_name import ByName
 from dimtensor.model.parts.parametrising import Parametrising
 from dimtensor.model.predictive.drawing import output_of
-from dimtensor.model.predictive.generation import held
+from dimtensor.model.predictive.generation import admitted, held
 from dimtensor.model.variables import Variable, find
 from dimtensor.spellings import spelled, spelled_methods
 from dimtensor.tensor.constructors import full
-from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.inputs import data as make_data
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
@@ -274,7 +276,7 @@ class Model(Parametrising, ByName):
 
         Parameters
         ----------
-        values : dict of DimTensor (or its name) to number or DimTensor
+        values : dict of DimTensor (or its name) to number, array or DimTensor
             Of random variables and of named expressions. Values have dims of what they replace.
         **by_name
             Values by name.
@@ -306,6 +308,8 @@ class Model(Parametrising, ByName):
         for key, value in {**as_mapping(values, "interventions"), **by_name}.items():
             name = self._name(key, known, "variable")
             node = known[name]
+            if node.dims and has_elements(value) and not isinstance(value, TensorHandle):
+                value = make_data(admitted(node, value).rename(None), node.dims)
             set_to = full(node.dims, value, node.dtype)
             more = [dim.short for dim in set_to.dims if dim not in node.dims]
             if more:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dims
-from dimtensor.errors import DimError, GraphError, InputError, build_message, plain_repr
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    GraphError,
+    InputError,
+    build_message,
+    clipped,
+    plain_repr,
+)
+from dimtensor.values.admission import real_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,14 +56,16 @@ def as_numbers(x: Any, requirements: Any = None) -> np.ndarray:
     Raises
     ------
     InputError
-        If it holds something else than numbers.
+        If it is no array, some elements are masked, or it holds something else than real numbers.
     """
-    try:
-        return np.require(x, dtype="float64", requirements=requirements)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"a vector is an array of real numbers, not {type(x).__name__}: {x!r}"
-        ) from error
+    if not (type(x) is np.ndarray and x.dtype == "float64"):
+        try:
+            x = real_numbers(x, "a vector")
+        except DtypeError as error:
+            kind, shown = type(x).__name__, clipped(plain_repr(x))
+            text = f"a vector is an array of real numbers, not {kind}: {shown}"
+            raise InputError(text) from error
+    return np.require(x, requirements=requirements)
 
 
 def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:

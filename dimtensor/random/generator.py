@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.random.arrangements import Arrangements
 from dimtensor.random.discrete import Discrete
+from dimtensor.random.seeds import required_seed
 from dimtensor.random.standard import Standard
 from dimtensor.spellings import spelled_methods
 from dimtensor.tensor.core import DimTensor
@@ -141,14 +141,11 @@ def generator(seed: int | DimTensor) -> Generator:
             return Generator(wrap(node))
         if not is_integer(node.dtype) or node.categories is not None:
             raise InputError(f"a seed is a tensor of integers: {describe(node)}")
-    elif isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        if not 0 <= seed < 2**63:
-            raise InputError(f"a seed is a number from 0 to 2**63 - 1, not {seed}")
-        node = data(np.int64(seed), dims=()).node
+    elif seed is None:
+        raise InputError(
+            "a seed is an integer or a tensor of integers, not None; name one, so that draws can "
+            "be repeated"
+        )
     else:
-        raise InputError(f"a seed is an integer or a tensor of integers, not {_shown(seed)}")
+        node = data(np.int64(required_seed(seed, "generator")), dims=()).node
     return Generator(wrap(make("seed", (node,), WORD)))
-
-
-def _shown(seed: Any) -> str:
-    return "None; name one, so that draws can be repeated" if seed is None else repr(seed)

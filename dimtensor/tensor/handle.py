@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 
+from dimtensor.arrays import array_of, has, is_array_like, ndim_of
 from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
@@ -167,20 +168,20 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     categories = next((x.categories for x in beside if x.categories is not None), None)
     if categories is not None and _is_one(value):
         return _label(value, categories)
-    if isinstance(value, (bool, int, float, complex, np.generic)) or (
-        isinstance(value, np.ndarray) and value.ndim == 0
-    ):
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = array_of(value, what)[()]
+    if isinstance(value, (bool, int, float, complex, np.generic)):
         return constant(value, scalar_dtype(value, tuple(x.dtype for x in beside)))
     if is_dataarray(value) or is_pandas(value):
         from dimtensor.tensor.inputs import data_beside
 
         return data_beside(value, list(beside), what=what).node
-    if hasattr(value, "owner") and hasattr(value, "type"):
+    if has(value, "owner", "type"):
         return _positional(value, what)
     if isinstance(value, str):
         raise DtypeError(f"{what}: {value!r} is a string; only labels compare with strings")
     kind = type(value).__name__
-    if hasattr(value, "event_dims"):
+    if has(value, "event_dims"):
         text = f"{what}: a distribution has no value; a random variable of it has"
         raise DtypeError(build_message(text, hint=f"dt.rv('x', dist.{value!r})"))
     if isinstance(value, (list, tuple)) and any(isinstance(x, TensorHandle) for x in value):
@@ -190,12 +191,12 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
                 hint="dt.stack(tensors, dim) makes one of them, along a new dim",
             )
         )
-    if not hasattr(value, "__array__") and not isinstance(value, (list, tuple)):
+    if not is_array_like(value) and not isinstance(value, (list, tuple)):
         raise DtypeError(f"{what}: {kind} is neither a tensor nor a number")
     raise InputError(
         build_message(
             f"{what}: nothing says which dims the axes of this {kind} are",
-            [("shape", np.shape(value))] if isinstance(value, (np.ndarray, list)) else [],
+            [("shape", array_of(value, what).shape)],
             f"wrap it with dt.data(array, dims={_dims_meant(value, beside)}); of an xarray object "
             "and a tensor the tensor comes first: tensor + object",
         )
@@ -205,12 +206,14 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
 def _dims_meant(value: Any, beside: Sequence[Node]) -> str:
     """The dims of the one tensor that an array may be along, as they are written."""
     same = [x for x in beside if x.name and x.name.isidentifier() and len(x.dims) == 1]
-    return f"{same[0].name}.dims" if np.ndim(value) == len(same) == len(beside) == 1 else "..."
+    return f"{same[0].name}.dims" if ndim_of(value) == len(same) == len(beside) == 1 else "..."
 
 
 def _is_one(value: Any) -> bool:
     """Whether a value is one label; of a product that is a tuple."""
-    return isinstance(value, tuple) or (np.ndim(value) == 0 and not hasattr(value, "owner"))
+    if isinstance(value, (tuple, list)) or is_array_like(value):
+        return isinstance(value, tuple) or (has(value, "ndim") and value.ndim == 0)
+    return not has(value, "owner")
 
 
 def _positional(variable: Any, what: str) -> Node:

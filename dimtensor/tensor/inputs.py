@@ -229,7 +229,7 @@ def data(
     if categories is not None:
         array = _label_positions(array, categories, what)
     elif dtype is not None:
-        array, target = numbers_of(array, what), valid_dtype(dtype)
+        array, target = _as_numbers(array, what), valid_dtype(dtype)
         require_castable(array.dtype.name, target, lambda: what)
         array = array.astype(target)
     else:
@@ -269,8 +269,6 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
         return in_axis_order(labelled, given, binding, what), given
     array = as_array(value, what)
     require_elements(array, given, what)
-    if array.dtype.kind == "O" or (array.dtype.kind == "U" and not isinstance(value, np.ndarray)):
-        array = np.asarray(value, dtype=object)
     if array.ndim != len(given):
         raise DimError(
             build_message(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.arrays import is_na, no_floats
 from dimtensor.caches import bounded
 from dimtensor.dims import (
     Binding,
@@ -18,7 +19,6 @@ from dimtensor.dims import (
     dim_labels,
     product_below,
 )
-from dimtensor.dims.labels import is_na
 from dimtensor.errors import (
     DtypeError,
     InputError,
@@ -27,7 +27,6 @@ from dimtensor.errors import (
     build_message,
     listing,
 )
-from dimtensor.values.columns import no_floats
 from dimtensor.values.labelled import Labelled, as_array, axis_names, names_of, own_names
 
 
@@ -280,10 +279,13 @@ def what_is_in(array: np.ndarray) -> str:
 def in_dtype(array: np.ndarray, dtype: Any) -> np.ndarray:
     """An array of a dtype equal to this one as one of this very dtype.
 
-    NumPy has two integer types of 8 bytes, ``long`` and ``longlong``: compiled code knows one.
+    NumPy has two integer types of 8 bytes, ``long`` and ``longlong``: compiled code knows one. The
+    dtype of a buffer may name its byte order, where compiled code knows that of the processor.
     """
-    exact = np.dtype(dtype)
-    return array if array.dtype.num == exact.num else array.view(exact)
+    exact, own = np.dtype(dtype), array.dtype
+    if own.num == exact.num and own.byteorder == exact.byteorder:
+        return array
+    return array.view(exact)
 
 
 def numbers_of(array: np.ndarray, source: str) -> np.ndarray:
@@ -325,6 +327,13 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         return array.astype(dtype)
     array = numbers_of(array, source)
     kind, target = array.dtype.kind, np.dtype(dtype)
+    if kind == "O" and all(isinstance(item, int) for item in array.flat):
+        if target.kind not in "fc":
+            raise _no_room(array, dtype, source)
+        try:
+            return array.astype(target)
+        except OverflowError:
+            raise _no_room(array, dtype, source) from None
     if kind not in "biufc":
         raise DtypeError(
             build_message(
@@ -336,12 +345,7 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         info = np.iinfo(target)
         outside = array[(array < info.min) | (array > info.max)]
         if outside.size:
-            raise DtypeError(
-                build_message(
-                    f"{source} has values that do not fit into {dtype}: {listing(outside, 4)}",
-                    hint="declare the tensor with a wider dtype",
-                )
-            )
+            raise _no_room(outside, dtype, source)
         return array.astype(target)
     fits = kind == "b" or "biufc".index(kind) <= "biufc".index(target.kind)
     if target.kind == "b":
@@ -350,7 +354,45 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         raise DtypeError(
             build_message(
                 f"{source} has values of {array.dtype}, the tensor takes {dtype}",
-                hint="convert the values with astype, or declare the tensor with the wider dtype",
+                hint=_conversion(array, target),
             )
         )
     return array.astype(target)
+
+
+def _no_room(values: np.ndarray, dtype: str, source: str) -> DtypeError:
+    """Return the error for integers beyond a dtype."""
+    return DtypeError(
+        build_message(
+            f"{source} has values that do not fit into {dtype}: {listing(values.ravel(), 4)}",
+            hint="declare the tensor with a wider dtype",
+        )
+    )
+
+
+def _conversion(array: np.ndarray, target: np.dtype) -> str:
+    """Say how values get a narrower dtype."""
+    if array.dtype.kind == "f" and target.kind in "iu" and (array == np.floor(array)).all():
+        return (
+            f'all of them are whole: np.asarray(values).astype("{target}") says that integers '
+            f"are meant; or declare the tensor with dtype={array.dtype}"
+        )
+    return "convert the values with astype, or declare the tensor with the wider dtype"
+
+
+def real_numbers(value: Any, source: str) -> np.ndarray:
+    """An array of float64 of whatever holds real numbers, none of them masked.
+
+    Raises
+    ------
+    InputError
+        If it is no array, or an element is masked.
+    DtypeError
+        If it holds something else than real numbers.
+
+    Examples
+    --------
+    >>> real_numbers([1, 2], "the edges").tolist()
+    [1.0, 2.0]
+    """
+    return as_dtype(as_array(value, source, gaps=False), "float64", source)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import no_floats, raised_by
 from dimtensor.caches import bounded
 from dimtensor.dims import Coords, Dim
-from dimtensor.errors import InputError, LabelError, build_message, listing
+from dimtensor.errors import DimtensorError, InputError, LabelError, build_message, listing
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -87,17 +88,6 @@ def _check_floats(series: nw.Series, source: str) -> None:
         raise no_floats(changed, source)
 
 
-def no_floats(integers: list, source: str) -> InputError:
-    """The error for integers beside gaps that floats do not hold."""
-    return InputError(
-        build_message(
-            f"{source} has gaps, and integers that are no floats: NaN is one",
-            [("integers", listing(integers))],
-            "leave out the rows with gaps, or give the integers as labels: strings",
-        )
-    )
-
-
 def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | None]:
     """A column of polars or pyarrow as an array of NumPy, and the dim that its categories are.
 
@@ -114,16 +104,22 @@ def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | Non
         if name is None:
             return value, None
         return value, Dim(name, coords=Coords(categories))
-    if kind not in ("arrow", "array"):
+    if kind not in ("arrow", "array", "capsule"):
         return value, None
     import narwhals.stable.v2 as nw
 
-    if kind == "array":
-        value = sys.modules["pyarrow"].chunked_array([value])  # whose array it is
     try:
+        if kind == "capsule":
+            value = _from_capsule(value, source)
+        if kind != "arrow":
+            value = sys.modules["pyarrow"].chunked_array([value])  # whose array it is
         series = nw.from_native(value, series_only=True)
     except TypeError:
         return value, None
+    except (DimtensorError, MemoryError):
+        raise
+    except Exception as error:
+        raise raised_by(value, error, source) from error
     values, found = read_column(series, name or "values", source)
     declared = series.dtype == nw.Categorical or series.dtype == nw.Enum
     return values, found if declared and name is not None else None
@@ -138,7 +134,31 @@ def _kind(kind: type) -> str:
         return ""
     if kind.__module__.startswith("pyarrow") and hasattr(kind, "type"):
         return "arrow" if hasattr(kind, "chunks") else "array"
-    return "arrow" if hasattr(kind, "__arrow_c_stream__") else ""
+    if hasattr(kind, "__arrow_c_stream__"):
+        return "arrow"
+    foreign = hasattr(kind, "__arrow_c_array__") and not hasattr(kind, "__array__")
+    return "capsule" if foreign else ""
+
+
+def _from_capsule(value: Any, source: str) -> Any:
+    """An array of another Arrow library as one of pyarrow, by Arrow's PyCapsule interface.
+
+    Raises
+    ------
+    InputError
+        If pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError(
+            build_message(
+                f"{source}: a {type(value).__name__} of Arrow is read by pyarrow, which is not "
+                "installed",
+                hint="install pyarrow, or pass an array of NumPy",
+            )
+        ) from None
+    return pyarrow.array(value)
 
 
 def _sorted_labels(index: Any, name: str) -> tuple[np.ndarray, Dim]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.arrays import array_of
 from dimtensor.dims import dim_labels, dim_set
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node
@@ -42,7 +43,7 @@ def exchanged(
     exact: set[Node] = set()
     for key, value in {**as_mapping(given, "new data"), **by_name}.items():
         chosen = _named(nodes, key, owner) if isinstance(key, str) else _same(nodes, key, owner)
-        own = copy.deepcopy(value)
+        own = _copied(value, title_of(chosen[0]))
         for node in chosen:
             if node is getattr(key, "node", key):
                 exact.add(node)
@@ -50,6 +51,13 @@ def exchanged(
                 continue
             found[node] = own
     return found
+
+
+def _copied(value: Any, source: str) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # of an object that is not to be copied: its array is
+        return np.array(array_of(value, source))
 
 
 def _named(nodes: Sequence[Node], name: str, owner: str) -> list[Node]:

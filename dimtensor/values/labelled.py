@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.arrays import array_of, has, with_gaps
 from dimtensor.caches import WeakIds, bounded, clears
 from dimtensor.dims import Coords, Dim, Dims, RowNumbers, in_order, sort_dims
-from dimtensor.dims.labels import with_gaps
 from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
 from dimtensor.values.columns import as_column
@@ -128,7 +128,7 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         indexes = indexes_of(value)
         labels = {name: labels_of(index) for name, index in indexes.items()}
         levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
-        return Labelled(_exact(value.data), tuple(value.dims), labels, levels)
+        return Labelled(_exact(value.data, source), tuple(value.dims), labels, levels)
     if is_pandas(value):
         return _from_pandas(value, dims, source)
     if isinstance(value, tuple) and len(value) == 2:
@@ -184,7 +184,7 @@ def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | No
 def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
     if value.ndim == 2:
         return _from_frame(value, dims, source)
-    array = _exact(value)
+    array = _exact(value, source)
     index = getattr(value, "index", None)
     if index is None:  # an Index: labels without an index of their own
         return Labelled(array, (_only_name(dims, source),), {})
@@ -221,10 +221,10 @@ def labels_of_rows(index: Any, dim: Dim) -> Coords:
     return labels_of(index)
 
 
-def _exact(value: Any) -> np.ndarray:
+def _exact(value: Any, source: str) -> np.ndarray:
     """The array of a value of one dtype, NA among its elements: numbers are made of them later."""
-    if not hasattr(value, "to_numpy"):
-        return np.asarray(value)
+    if not has(value, "to_numpy", "dtype"):
+        return array_of(value, source)
     items = None if value.dtype.kind == "f" else with_gaps(value)
     return value.to_numpy() if items is None else np.array(items, dtype=object)
 
@@ -325,7 +325,7 @@ def _from_table(value: Any, dims: Dims, source: str) -> Labelled:
         )
     names = axis_names(dims)
     (down,) = (dim for dim in dims if dim is not across[0])
-    values = np.stack([np.asarray(value[name]) for name in columns], axis=1)
+    values = np.stack([as_array(value[name], source) for name in columns], axis=1)
     column = names[across[0]]
     return Labelled(values, (names[down], column), {column: Coords(columns)})
 
@@ -358,16 +358,23 @@ def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[
     return own
 
 
-def as_array(value: Any, source: str) -> np.ndarray:
+def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
     """A value as an array; a column that lacks numbers has NaN for them.
+
+    Parameters
+    ----------
+    value : object
+    source : str
+    gaps : bool
+        Whether elements may be masked.
 
     Raises
     ------
     InputError
         If it is a symbolic tensor or variable, or nested lists of different lengths.
     """
-    symbolic = hasattr(value, "owner") and hasattr(value, "type")
-    if hasattr(value, "node") or symbolic:
+    symbolic = has(value, "owner", "type")
+    if symbolic or has(value, "node"):
         what = str(value) if symbolic else describe(value.node)
         raise InputError(
             build_message(
@@ -377,10 +384,7 @@ def as_array(value: Any, source: str) -> np.ndarray:
             )
         )
     value, _ = as_column(value, None, source)
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise InputError(f"{source}: the nested sequences do not make an array") from None
+    return array_of(value, source, gaps)
 
 
 def dims_of(value: Any) -> Dims:
@@ -395,13 +399,14 @@ def dims_of(value: Any) -> Dims:
         )
     if is_pandas(value) and hasattr(value, "index"):
         return _dims_of_pandas(value)
-    if np.ndim(value) == 0:
+    array = as_array(value, "the value")
+    if array.ndim == 0:
         return ()
     raise InputError(
         build_message(
-            f"nothing says which dims the {np.ndim(value)} axes of the value are",
-            [("shape", np.shape(value))],
-            f"name them: {_dims_argument(np.ndim(value))}",
+            f"nothing says which dims the {array.ndim} axes of the value are",
+            [("shape", array.shape)],
+            f"name them: {_dims_argument(array.ndim)}",
         )
     )
 

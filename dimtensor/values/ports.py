@@ -7,8 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.arrays import has_elements
 from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, dim_set
-from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
+from dimtensor.errors import (
+    DimError,
+    InputError,
+    LabelError,
+    build_message,
+    listing,
+    plain_repr,
+)
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit, in_axis_order, label_positions
 from dimtensor.values.data import title_of
@@ -199,7 +207,7 @@ class LengthPort:
         if isinstance(value, Dim):
             labels = dim_labels(value)
             value = len(value) if labels is None else labels
-        if isinstance(value, Coords) or (np.ndim(value) == 1 and not isinstance(value, str)):
+        if isinstance(value, Coords) or has_elements(value):
             labels = value if isinstance(value, Coords) else Coords(value)
             return Reading(np.asarray(len(labels)), (len(labels),), (labels,))
         number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
@@ -208,7 +216,7 @@ class LengthPort:
         if not number or value < 0:
             raise InputError(
                 f"{self.title} is a dim: it takes a length (an integer of at least 0) or a "
-                f"sequence of labels, not {value!r}"
+                f"sequence of labels, not {plain_repr(value)}"
             )
         return Reading(np.asarray(int(value), dtype=np.int64), (int(value),))
 

@@ -11,6 +11,7 @@ from tests.architecture.sources import tree
 
 LAYERS = (
     "errors",
+    "arrays",
     "spellings",
     "settings",
     "files",
@@ -41,6 +42,7 @@ OUTSIDE = ("interop", "display", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
 WITHOUT_PYTENSOR = (
     "errors",
+    "arrays",
     "spellings",
     "settings",
     "files",

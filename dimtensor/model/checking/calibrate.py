@@ -23,6 +23,7 @@ from dimtensor.errors import (
 )
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.records import as_dataset
+from dimtensor.random.seeds import later_seed, required_seed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -235,6 +236,7 @@ def calibrate(
     import xarray as xr
 
     check_numbers("calibrate", n=n, ranks=ranks, thin=thin)
+    seed = required_seed(seed, "calibrate")
     sampling = options_without(options, _OWN, "calibrate")
     outcomes = _outcomes(model)
     names = _ranked(model, outcomes, variables)
@@ -248,7 +250,7 @@ def calibrate(
             {name: x.isel(chain=0, draw=at, drop=True) for name, x in group.items()}
             for group in (data, truth)
         ]
-        arguments.append((*one, seed + 1 + at))
+        arguments.append((*one, later_seed(seed, at)))
     results, compiled = run_all(_one, shared, arguments, processes, "calibrate", "calibrating")
     found, diverged = zip(*results, strict=True)
     along = xr.DataArray(np.arange(n), dims="simulation", name="simulation")

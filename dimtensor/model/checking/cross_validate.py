@@ -30,6 +30,7 @@ from dimtensor.model.checking.given_others import given_others
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.density import Placed, Which
 from dimtensor.model.summed import summed_terms
+from dimtensor.random.seeds import later_seed, required_seed
 from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import TensorHandle
 
@@ -247,6 +248,7 @@ def cross_validate(
     import xarray as xr
 
     sampling = options_without(options, _OWN, "cross_validate")
+    seed = required_seed(seed, "cross_validate")
     along, groups, names = _left_out(fit, dim)
     _check(fit, names)
     length = {fit.observed[name].sizes[along] for name in names}.pop()
@@ -254,7 +256,7 @@ def cross_validate(
     parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
     which = _which(fit, along, dim, groups, names)
     shared = (fit, along, names, which, draws, sampling)
-    arguments = [(part, seed + 1 + at) for at, part in enumerate(parts)]
+    arguments = [(part, later_seed(seed, at)) for at, part in enumerate(parts)]
     results, compiled = run_all(
         _one, shared, arguments, processes, "cross_validate", "cross-validating"
     )

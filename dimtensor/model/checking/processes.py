@@ -20,10 +20,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
+from dimtensor.arrays import meant_integer
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.compile.code import compilations
-from dimtensor.errors import DimtensorError, InputError, build_message
+from dimtensor.errors import DimtensorError, InputError, build_message, clipped, plain_repr
 from dimtensor.settings import inherited, settings
 
 Task = Callable[[Any, Any], Any]
@@ -339,5 +342,7 @@ def check_numbers(what: str, **numbers: Any) -> None:
         If one is not.
     """
     for name, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise InputError(f"{what}: {name} is a whole number above 0, not {number!r}")
+        integer = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        if not integer or number < 1:
+            text = f"{what}: {name} is a whole number above 0, not {clipped(plain_repr(number))}"
+            raise InputError(build_message(text, hint=meant_integer(name, number)))

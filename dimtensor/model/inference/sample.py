@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import meant_integer
 from dimtensor.errors import (
     InputError,
     SamplingWarning,
     build_message,
+    clipped,
     did_you_mean,
     listing,
+    plain_repr,
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
@@ -24,7 +27,9 @@ from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
 from dimtensor.model.terms import check_terms
+from dimtensor.random.seeds import checked_seed
 from dimtensor.spellings import spelled
+from dimtensor.values.admission import real_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -160,7 +165,7 @@ def sample(
     kept = save_warmup or sampler == "nutpie"
     check_draws("sample", model.size, draws, chains, tune or 0, kept)
     check_data(model, start)
-    seed = any_seed() if seed is None else seed
+    seed = any_seed() if seed is None else int(seed)
     try:
         run: Run = run_it(
             model, start, **numbers, seed=seed, progress_bar=progress_bar, save_warmup=save_warmup
@@ -266,12 +271,14 @@ def check_whole(
     for name, number in {**numbers, **others}.items():
         if number is None and name not in _NEEDED:
             continue
+        if name == "seed":
+            checked_seed(number, what)
+            continue
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise InputError(f"{what}: {name} is an integer, not {number!r}")
+            text = f"{what}: {name} is an integer, not {clipped(plain_repr(number))}"
+            raise InputError(build_message(text, hint=meant_integer(name, number)))
         if name in numbers and number < 1:
             raise InputError(f"{what}: {name}={number} is below 1")
-        if name == "seed" and not 0 <= number < 2**63:
-            raise InputError(f"{what}: seed={number} is not between 0 and 2**63 - 1")
 
 
 def check_unknowns(model: LogDensity) -> None:
@@ -298,7 +305,7 @@ def start_of(model: LogDensity, initial: Any) -> np.ndarray:
     if initial is None:
         return model.initial_point
     start = model.unconstrain(initial) if isinstance(initial, Mapping) else initial
-    start = np.asarray(start, dtype="float64")
+    start = real_numbers(start, "the start of the chains")
     if start.shape != (model.size,):
         raise InputError(
             f"the chains start at one vector of shape ({model.size},), not {start.shape}"

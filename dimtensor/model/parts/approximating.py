@@ -334,4 +334,4 @@ def _scipy_version() -> str:
 def _some(seed: int | None) -> int:
     from dimtensor.model.inference.sample import any_seed
 
-    return any_seed() if seed is None else seed
+    return any_seed() if seed is None else int(seed)

@@ -14,6 +14,7 @@ from dimtensor.model.predictive.drawing import Drawing
 from dimtensor.model.predictive.generation import CHAIN, DRAW
 from dimtensor.model.records import beside
 from dimtensor.model.summed import HOW, recovered, summed_terms, unknowns_of
+from dimtensor.random.seeds import checked_seed, required_seed
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
@@ -165,8 +166,7 @@ class Summing(Drawing):
         names = [self._name(x, self._marginal, "summed-out variable") for x in variables]
         if how not in HOW:
             raise InputError(f"recover: how is {listing(HOW)}, not {how!r}")
-        if how == "draws" and seed is None:
-            raise InputError("draws need a seed, so that they can be repeated: seed=1")
+        seed = required_seed(seed, "recover") if how == "draws" else checked_seed(seed, "recover")
         draws = posterior_of(post)
         placed = _placed(self)
         found = recovered(placed, names or list(self._marginal), how, seed, draws)

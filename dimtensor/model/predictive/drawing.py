@@ -19,10 +19,11 @@ from dimtensor.model.predictive.generation import CHAIN, DRAW, Draws, as_input
 from dimtensor.model.predictive.new_labels import known_positions, padded, widened
 from dimtensor.model.records import beside
 from dimtensor.model.variables import Found, Variable
-from dimtensor.random.seeds import seed_for
+from dimtensor.random.seeds import checked_seed, required_seed, seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import as_mapping
 from dimtensor.values.labelled import labels_of, with_row_numbers
+from dimtensor.values.ports import LengthPort
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,6 +140,7 @@ class Drawing(ABC):
         (['mu'], {'chain': 1, 'draw': 20})
         """
         predictive = {*self.observed, *(x.node.name for x in self.outputs if x.node.kind == "rv")}
+        seed = required_seed(seed, "draw")
         targets = {**{name: v.node for name, v in self.variables.items()}, **self._found.named}
         _check_told(dims or {}, targets)
         told = {CHAIN: 1, DRAW: n, **(dims or {})}
@@ -214,6 +216,7 @@ class Drawing(ABC):
         >>> dict(new["predictions"]["y"].sizes)
         {'chain': 1, 'draw': 20, 'obs': 3}
         """
+        seed = checked_seed(seed, "predict")
         known = as_mapping(dims, "dims")
         wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
         told = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
@@ -448,7 +451,7 @@ def spoken(x: Any) -> str:
 def _check_told(told: Mapping[Dim, Any], targets: Mapping[str, Node]) -> None:
     """Raise where a length is asked for that a dim has not."""
     for dim, value in told.items():
-        length = value if isinstance(value, int) else len(value)
+        length = LengthPort(dim).read(value).lengths[0]
         if dim.length is not None and dim.length != length:
             raise DimError(
                 build_message(
@@ -464,7 +467,7 @@ def _numbers(targets: Iterable[Node], values: Mapping[Any, Any], draws: Any) -> 
     known: dict[str, int] = dict(getattr(draws, "sizes", {}))
     for key, value in values.items():
         if isinstance(key, Dim):
-            known[key.short] = value if isinstance(value, int) else len(value)
+            known[key.short] = LengthPort(key).read(value).lengths[0]
         else:
             known |= {str(dim): n for dim, n in value.sizes.items()}
     each = known.get("chain", 1) * known.get("draw", 1)

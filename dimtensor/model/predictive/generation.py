@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from dimtensor.arrays import array_of, ndim_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, without
@@ -17,10 +16,12 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.model.variables import put
 from dimtensor.random import generator
+from dimtensor.random.seeds import required_seed
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
+from dimtensor.values.data import title_of
 from dimtensor.values.outputs import Held
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class Draws:
                     hint="data={...} of the model, or of this call; dims={dim: length or labels}",
                 )
             )
-        if given[SEED.name] is None and SEED.node in self.inputs:
-            raise InputError("draws need a seed, so that they can be repeated: seed=1")
+        if SEED.node in self.inputs:
+            given[SEED.name] = required_seed(seed, "draws")
         sources: list[Any] = [given[x.name] for x in self.inputs]
         return self.compiled(*sources, *(given[dim] for dim in self.late))
 
@@ -150,7 +151,7 @@ def admitted(node: Node, value: Any) -> xr.DataArray:
 def held(node: Node, value: Any) -> Held:
     """A value for an input, checked; it is labelled later or never."""
     x = tensor(node.name, node.dims, node.dtype, node.categories)
-    named = isinstance(value, tuple) and len(value) == 2 and np.ndim(value[1])  # dims and values
+    named = isinstance(value, tuple) and len(value) == 2 and ndim_of(value[1])  # dims and values
     if isinstance(value, (list, tuple)) and len(node.dims) == 1 and not named:
-        value = np.asarray(value)
+        value = array_of(value, title_of(node))
     return compile_function([x], x, "python").held(value)[0]

@@ -13,6 +13,7 @@ from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.selection.groupby import GroupBy
+from dimtensor.values.admission import real_numbers
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -52,8 +53,9 @@ def binned(
         )
     if duplicates not in ("raise", "drop"):
         raise InputError(f"groupby_bins: duplicates are 'raise' or 'drop', not {duplicates!r}")
-    if duplicates == "drop" and np.ndim(bins):
-        bins = np.unique(np.asarray(bins, dtype=float))
+    if not isinstance(bins, (int, np.integer)):
+        bins = real_numbers(bins, "groupby_bins: the edges")
+        bins = np.unique(bins) if duplicates == "drop" else bins
     (along,) = node.dims
     values = node.attrs.values
     edges, groups = _intervals(
@@ -78,11 +80,10 @@ def _intervals(
     """Edges, and a dim with an interval or a label for each pair of neighbours."""
     import pandas as pd
 
-    if np.ndim(bins) == 0:
+    edges = bins
+    if not isinstance(bins, np.ndarray):
         _, edges = pd.cut(values, bins, right=right, retbins=True)
-    else:
-        edges = np.asarray(bins, dtype=float)
-    if len(edges) < 2 or not (np.diff(edges) > 0).all():
+    if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise InputError(f"groupby_bins: edges ascend, and are two at least, not {bins!r}")
     if labels is None:  # as pandas shows them, with few digits
         shown = pd.cut(

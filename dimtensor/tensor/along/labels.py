@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import items_of, ndim_of
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
 from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
 from dimtensor.graph.printing.words import say
@@ -15,7 +16,7 @@ from dimtensor.tensor.along.interpolation.methods import Method
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
-from dimtensor.tensor.selection.lookup import is_mask, remaining
+from dimtensor.tensor.selection.lookup import as_plain, is_mask, remaining
 from dimtensor.values.labelled import is_dataarray
 
 if TYPE_CHECKING:
@@ -208,13 +209,15 @@ class LabelMixin(TensorHandle):
         result = wrap(self.node)
         for key, given in gathered(labels, by_name, self.dims, "drop_sel", "labels").items():
             along = find_dim(result.dims, key, "drop_sel")
+            given = as_plain(given)
             if is_mask(given):
                 result = result.drop_isel({along: given})
                 continue
             known = dim_labels(along)
             if known is None:
                 raise LabelError(f"drop_sel: the labels of {along.title} are not known")
-            several = [given] if isinstance(given, (str, bytes)) or np.ndim(given) == 0 else given
+            listed = isinstance(given, (list, tuple, range)) or ndim_of(given)
+            several = given if listed else [given]
             if errors == "ignore":
                 several = [label for label in several if _is_there(known, label)]
             gone = known.positions(several, along.title)
@@ -320,11 +323,14 @@ def _flat(values: Any) -> Any:
         if known is None:
             raise InputError("isin: the values are known when the expression is built")
         values = known
-    if is_dataarray(values) or isinstance(values, np.ndarray):
+    if is_dataarray(values):
         return np.asarray(values).ravel()
-    if isinstance(values, (set, frozenset, range)):
-        return list(values)
-    if isinstance(values, str) or np.ndim(values) == 0:
+    values = as_plain(values)
+    if isinstance(values, np.ndarray):
+        return values.ravel()
+    if isinstance(values, (Set, range, Iterator)):
+        return items_of(values, "isin")
+    if not isinstance(values, (list, tuple)):
         return [values]
     nested = isinstance(values, list) and any(isinstance(each, list) for each in values)
     return np.ravel(values) if nested else values

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytensor.tensor as pt
 from pytensor.tensor.type import integer_dtypes
 
+from dimtensor.arrays import array_of, is_masked
 from dimtensor.backends.linkers import teach_linkers
 from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
 from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
@@ -167,14 +168,16 @@ def _positional(value: Any) -> Any:
     """
     if isinstance(value, TensorHandle):
         raise InputError("from_shaped takes a positional variable; this is a dims-tensor already")
-    cause = None
+    cause: Exception | None = None
     # PyMC teaches PyTensor to take pandas objects, without their labels
     if not (is_dataarray(value) or is_pandas(value) or is_dataset(value)):
         try:
+            if is_masked(value) or isinstance(value, (list, tuple)):
+                value = array_of(value, "from_shaped")
             return pt.as_tensor_variable(value)
         except TypeError as error:
             raise DtypeError(f"from_shaped takes numbers: {error}") from None
-        except (NotImplementedError, ValueError) as error:  # no array, such as rows of two lengths
+        except Exception as error:  # no array, such as rows of two lengths
             cause = error
     raise InputError(
         build_message(

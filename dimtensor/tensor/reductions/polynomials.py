@@ -17,6 +17,7 @@ from dimtensor.tensor.handle import TensorHandle, TensorLike, elemwise, require_
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.linalg.equations import solve
 from dimtensor.tensor.reductions.weighted import as_weights
+from dimtensor.values.admission import real_numbers
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -244,7 +245,7 @@ def _weights(w: Any, x: DimTensor, along: Dim) -> tuple[DimTensor | None, np.nda
     if w is None:
         return None, np.ones(len(along))
     if isinstance(w, (list, tuple, np.ndarray)):
-        w = data(np.asarray(w, dtype=float), dims=along)
+        w = data(real_numbers(w, "polyfit: the weights"), dims=along)
     weights = as_weights(w, x, "polyfit")
     if weights.node.kind == "data" and weights.dims == (along,):
         return None, np.asarray(weights.node.attrs.values, dtype=float)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from dimtensor.dims import Dim, ProductDim, SortedDim
-from dimtensor.errors import DtypeError, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    DimtensorError,
+    DtypeError,
+    InputError,
+    build_message,
+    did_you_mean,
+    listing,
+    plain_repr,
+)
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
@@ -16,6 +24,7 @@ from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 from dimtensor.tensor.reductions.order_statistics import with_an_element
+from dimtensor.values.admission import real_numbers
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -152,9 +161,10 @@ def levels_of(q: Any) -> float | DimTensor:
         level = wrap(require_float(q.node))
         return check((level >= 0) & (level <= 1), "a quantile is between 0 and 1", level)
     try:
-        levels = np.asarray(q, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"a quantile is a number between 0 and 1, not {q!r}") from None
+        levels = real_numbers(q, "quantile")
+    except DimtensorError as error:
+        text = f"a quantile is a number between 0 and 1, not {plain_repr(q)}"
+        raise InputError(text) from error
     if levels.ndim > 1:
         raise InputError(
             "quantile: several levels are a list, or a tensor with dims of its own, not an array "
@@ -174,7 +184,7 @@ def shown_levels(q: Any) -> Any:
     """Levels as words say them."""
     if isinstance(q, TensorHandle):
         return q
-    return np.asarray(q, dtype=float).tolist()
+    return real_numbers(q, "quantile").tolist()
 
 
 def check_method(method: str) -> None:

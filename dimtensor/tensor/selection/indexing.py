@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import ndim_of, whole
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
 from dimtensor.dims.labels import python_label
 from dimtensor.dims.selection import is_position, normalise_selection
-from dimtensor.errors import DimError, DtypeError, InputError, build_message, clipped
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    InputError,
+    build_message,
+    clipped,
+    plain_repr,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
@@ -110,7 +118,7 @@ class IndexingMixin(TensorHandle):
                 found.tensor(dim, selection.node)
             elif is_position(python_label(selection)):
                 found.position(dim, selection)
-            elif isinstance(selection, (str, list, tuple)) or np.ndim(selection):
+            elif isinstance(selection, (str, list, tuple)) or ndim_of(selection):
                 refuse_labels(self.node, dim, selection)
                 if key in by_name:
                     refuse_repeats(self.node, dim, selection)
@@ -118,9 +126,13 @@ class IndexingMixin(TensorHandle):
             elif isinstance(selection, (slice, range)):
                 found.select(dim, normalise_selection(dim, selection))
             else:
-                raise DtypeError(
-                    f"isel: {selection!r} is no position along {dim.title}; labels go to sel"
+                text = (
+                    f"isel: {plain_repr(selection)} is no position along {dim.title}; labels go "
+                    "to sel"
                 )
+                at = whole(selection)
+                hint = None if at is None else f"a position is an integer: isel({dim.short}={at})"
+                raise DtypeError(build_message(text, hint=hint))
         return found.apply(self.node)
 
     def sel(

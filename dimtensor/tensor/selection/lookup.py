@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import array_of, has, is_array_like, ndim_of
 from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, dim_labels, dim_set
-from dimtensor.dims.labels import Labels
+from dimtensor.dims.labels import Labels, checked_label, python_label, tagged
 from dimtensor.dims.selection import (
     LateLabels,
     Positions,
@@ -32,7 +33,7 @@ from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data, data_beside, with_recipe
-from dimtensor.values.labelled import is_dataarray, is_pandas
+from dimtensor.values.labelled import as_array, is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -91,7 +92,7 @@ def _mask_selection(dim: Dim, mask: Node) -> Any:
 
 def select_labels(found: Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
     labels = dim_labels(dim)
-    if labels is None and not (isinstance(key, slice) and key == slice(None)):
+    if labels is None and not _takes_all(key):
         _refuse_masked(dim)
     if is_mask(key) and not isinstance(key, tuple):
         found.select(dim, normalise_selection(dim, key))
@@ -108,9 +109,9 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         return
     if isinstance(key, range):
         key = list(key)
-    if isinstance(key, (list, np.ndarray)) and np.ndim(key) != 0:
+    if isinstance(key, list) or (isinstance(key, np.ndarray) and key.ndim):
         if labels is None:
-            late = resolve_labels(dim, list(key))
+            late = resolve_labels(dim, key)
             assert isinstance(late, LateLabels)
             found.tensor(dim, make("label_position", (), LabelPosition(dim, late.labels, "many")))
         else:
@@ -132,7 +133,7 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         else:  # a part of a date stands for several labels, and the dim stays
             found.select(dim, normalise_selection(dim, at))
     else:
-        _require_hashable(key, dim)
+        _check_label(key, dim)
         found.tensor(dim, make("label_position", (), LabelPosition(dim, Labels([key]), "one")))
 
 
@@ -167,18 +168,22 @@ def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -
     return wrap(make("codes", (positions.node,), dim))
 
 
-def _require_hashable(label: Any, dim: Dim) -> None:
+def _check_label(label: Any, dim: Dim) -> None:
     try:
-        hash(label)
-    except TypeError:
+        checked_label(label)
+    except LabelError:
         raise LabelError(f"sel: {plain_repr(label)} is no label of {dim.title}") from None
+
+
+def _takes_all(key: Any) -> bool:
+    return isinstance(key, slice) and key.start is key.stop is key.step is None
 
 
 def is_mask(key: Any) -> bool:
     """Return True if an indexer is a boolean mask, in any form."""
     if isinstance(key, (list, tuple)):
         return bool(key) and all(isinstance(one, (bool, np.bool_)) for one in key)
-    return np.ndim(key) > 0 and str(getattr(key, "dtype", "")) in ("bool", "boolean")
+    return has(key, "dtype", "ndim") and key.ndim and str(key.dtype) in ("bool", "boolean")
 
 
 def remaining(x: Node, dim: Dim, gone: Any) -> Any:
@@ -202,20 +207,33 @@ def remaining(x: Node, dim: Dim, gone: Any) -> Any:
                 "known; give a mask of the dim"
             )
         gone = np.asarray(known).ravel()
-    if np.ndim(gone) == 0 and not isinstance(gone, slice):
-        if isinstance(gone, (bool, np.bool_)) or np.asarray(gone).dtype.kind not in "iu":
-            raise DtypeError(f"drop_isel: {gone!r} is no position along {dim.title}")
+    gone = as_plain(gone)
+    if not isinstance(gone, (slice, range, list, tuple)) and not ndim_of(gone):
+        if not is_position(python_label(gone)):
+            raise DtypeError(f"drop_isel: {plain_repr(gone)} is no position along {dim.title}")
         gone = [int(gone)]
     everything = np.arange(len(dim))
-    taken = normalise_selection(dim, as_plain(gone))
+    taken = normalise_selection(dim, gone)
     assert isinstance(taken, (Positions, Slice))
     return np.delete(everything, taken.to_array(len(dim)))
 
 
 def as_plain(key: Any) -> Any:
-    """Arrays out of pandas objects, of bools where objects are; of a Timestamp NumPy's scalar."""
+    """Arrays out of whatever has elements, of bools where objects are; of a Timestamp NumPy's.
+
+    Raises
+    ------
+    InputError
+        If an element is masked, or a method of the object raises.
+    """
+    if isinstance(key, (TensorHandle, str)):
+        return key
     if is_pandas(key):
         key = np.asarray(key)[()]
+    elif type(key) is not np.ndarray and is_array_like(key):
+        key = as_array(key, "the selection", gaps=False)[()]
+    elif isinstance(key, list) and any(isinstance(one, (list, np.ndarray)) for one in key):
+        array_of(key, "the selection", gaps=False)  # which checks it
     if isinstance(key, np.ndarray) and key.dtype == object and key.ndim and is_mask(key.tolist()):
         return key.astype(bool)
     return key
@@ -294,7 +312,7 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
         integers = node.categories is None and is_integer(node.dtype)
         given = called(node, "positions")
     else:
-        integers = getattr(key, "dtype", np.dtype(object)).kind in "iu" and np.ndim(key) == 1
+        integers = isinstance(key, np.ndarray) and key.dtype.kind in "iu" and key.ndim == 1
         items = key.tolist() if integers else key
         listed = isinstance(items, list) and len(items) > 0
         integers = integers or (listed and all(map(is_position, items)))
@@ -322,7 +340,11 @@ def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
     if not isinstance(key, np.ndarray) or key.ndim != 1 or key.dtype.kind not in kinds:
         return
     items = key.tolist()
-    if len(set(items)) == len(items):
+    try:
+        unlike = set(map(tagged, items)) if key.dtype.kind == "O" else set(items)
+    except TypeError:  # these are no labels, which is said where they are looked up
+        return
+    if len(unlike) == len(items):
         return
     noun = "positions" if positions else "labels"
     given = repr(items) if len(items) <= 8 and key.dtype.kind != "M" else noun

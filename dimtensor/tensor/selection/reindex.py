@@ -23,7 +23,7 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
-from dimtensor.tensor.selection.lookup import is_mask
+from dimtensor.tensor.selection.lookup import as_plain, is_mask
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -162,6 +162,7 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
         if dim_labels(new) is None:
             raise LabelError(f"reindex: {new!r} has no labels")
         return new
+    new = as_plain(new)
     if is_mask(new) and labels_along(x, old).family not in ("bool", "object"):
         raise LabelError(
             f"reindex: booleans are no labels of {old.title}; x.isel({old.short}=mask) selects"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import has, ndim_of
 from dimtensor.dims import Coords, Dim, dim_labels
 from dimtensor.errors import DtypeError, LabelError, listing
 from dimtensor.tensor.along.interpolation.coordinates import coordinate, numbers_of
@@ -15,7 +16,7 @@ from dimtensor.tensor.along.interpolation.slopes import slopes_at
 from dimtensor.tensor.along.statistics import searchsorted
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
 from dimtensor.tensor.inputs import data
-from dimtensor.tensor.selection.lookup import is_mask
+from dimtensor.tensor.selection.lookup import as_plain, is_mask
 from dimtensor.tensor.selection.reindex import moved_to
 from dimtensor.values.labelled import is_dataarray
 
@@ -43,7 +44,7 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
         numbers = numbers_of(Coords(new.values.ravel()), labels)
         new = new.copy(data=numbers.reshape(new.shape))
         return _value(x, along, places, _Computed(wrap(as_node(new, [x.node], "interp"))), method)
-    if is_mask(new) or str(getattr(new, "dtype", "")) == "bool":
+    if is_mask(new) or (has(new, "dtype") and str(new.dtype) == "bool"):
         raise DtypeError(f"interp: booleans are no labels of {along.title}; isel takes a mask")
     if isinstance(new, TensorHandle) or is_dataarray(new):
         if labels.family in _DATES:
@@ -52,7 +53,8 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
                 "give them as labels: x.interp({dim: dates})"
             )
         return _value(x, along, places, _Computed(wrap(as_node(new, [], "interp"))), method)
-    one = not isinstance(new, Dim) and np.ndim(new) == 0
+    new = as_plain(new)
+    one = not isinstance(new, (Dim, list, tuple, range)) and not ndim_of(new)
     if isinstance(new, Dim):
         target = new
     else:

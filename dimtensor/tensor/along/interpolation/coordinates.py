@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.errors import InputError, LabelError, build_message, did_you_mean
+from dimtensor.errors import InputError, LabelError, build_message, did_you_mean, listing
 
 _UNITS = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
@@ -47,5 +47,12 @@ def numbers_of(labels: Coords, like: Coords, unit: str = "s") -> np.ndarray:
     """Dates as numbers in a unit from the first of others, NaN of NaT."""
     if not len(labels) or not len(like):
         return np.zeros(len(labels))
+    if labels.family != like.family:
+        raise LabelError(
+            build_message(
+                "dates and other labels are not compared",
+                [("labels", listing(like.values)), ("given", listing(labels.values))],
+            )
+        )
     since = labels.index - like.index[0]
     return np.asarray(since / np.timedelta64(1, unit), dtype=float)  # type: ignore[call-overload]
