@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.caches import bounded
+from dimtensor.caches import Recent
 from dimtensor.compile.binding_values import located
 from dimtensor.compile.code import Code
 from dimtensor.compile.program import Program
@@ -15,6 +15,7 @@ from dimtensor.dims import Binding, Dim, Dims, sort_dims
 from dimtensor.errors import CheckError, build_message, plain_repr
 from dimtensor.graph import Node, leaves
 from dimtensor.graph.checking.checks import Check, is_check, without_checks
+from dimtensor.graph.walk import held_bytes
 from dimtensor.ops.positions import NOTHING_TO_READ
 from dimtensor.values.outputs import positions_to_labels
 
@@ -126,7 +127,7 @@ def _evaluated(
     binding: Binding,
 ) -> tuple[Dims, Any, Binding]:
     """A condition as the interpreter computes it: its axes, its values, and what masks keep."""
-    code = _interpreted(inputs, condition)
+    code = _interpret(inputs, condition)
     program, executable = code.compiled({})
     arrays = [
         _in_order(*values[slot.source], slot.dims)
@@ -139,10 +140,17 @@ def _evaluated(
     return program.output_dims[0], found, binding
 
 
-@bounded(16)
-def _interpreted(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:
-    """The condition as a function of the inputs; a sampler may come upon a failure often."""
-    return Code(inputs, without_checks([condition]), "python")
+# a sampler may come upon a failure often
+_interpreted: Recent[tuple, Code] = Recent(count=16, nbytes=1 << 25)
+
+
+def _interpret(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:
+    """The condition as a function of the inputs."""
+    code = _interpreted.get((inputs, condition))
+    if code is None:
+        code = Code(inputs, without_checks([condition]), "python")
+        code = _interpreted.put((inputs, condition), code, held_bytes([condition]))
+    return code
 
 
 def _in_order(axes: Dims, array: Any, dims: Dims) -> Any:

@@ -33,7 +33,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimtensor.caches import bounded
 from dimtensor.cost.polynomial import ONE, ZERO, Count, Lengths, Number, Polynomial
 from dimtensor.cost.weights import (
     CALL,
@@ -46,6 +45,7 @@ from dimtensor.cost.weights import (
     weight,
 )
 from dimtensor.dims import Dim, Dims, without
+from dimtensor.graph.beside import Beside
 from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.kind import kind_of
 from dimtensor.graph.node import Node
@@ -101,13 +101,22 @@ def node_cost(node: Node, fused: bool = True) -> Cost:
     >>> print(product.flops, "|", product.read, "|", product.written)
     2·i·j·k | 8·i·k + 8·j·k | 8·i·j
     """
-    return _cost(node, fused)
+    costs = _costs.get(node)
+    if costs is None:
+        costs = _costs.add(node, {})
+    found = costs.get(fused)
+    if found is None:
+        found = costs[fused] = _cost(node, fused)
+    return found
+
+
+_costs: Beside[dict[bool, Cost]] = Beside()
 
 
 def graph_cost(outputs: Iterable[Node], fused: bool = True) -> Cost:
     """What all nodes below some cost, what is used twice counted once."""
     computations = {computation(node): node for node in toposort(outputs)}
-    return sum((_cost(node, fused) for node in computations.values()), Cost())
+    return sum((node_cost(node, fused) for node in computations.values()), Cost())
 
 
 def computation(node: Node) -> Hashable:
@@ -118,7 +127,6 @@ def computation(node: Node) -> Hashable:
     return node
 
 
-@bounded(4096)
 def _cost(node: Node, fused: bool) -> Cost:
     flops = FLOPS[node.kind](node)
     if node.kind in _LEAVES:

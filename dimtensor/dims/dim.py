@@ -89,14 +89,7 @@ class Dim:
         return NamedDim(name, coords, length)
 
     @classmethod
-    def _intern(
-        cls,
-        key: tuple,
-        name: str | None,
-        length: int | None = None,
-        coords: Coords | None = None,
-        **fields: Any,
-    ) -> Any:
+    def _intern(cls, key: tuple, name: str | None, length: int | None = None, **fields: Any) -> Any:
         """The dim of a key: the one there is, else a new one with these fields."""
         key = (cls, *key)
         dim = _interned.get(key)
@@ -105,7 +98,7 @@ class Dim:
             dim.name = name
             dim._length = length
             dim._serial = next(_creation_number)
-            dim._cached_coords = coords
+            dim._cached_coords = None
             for field, value in fields.items():
                 setattr(dim, field, value)
             dim._settle()
@@ -440,7 +433,7 @@ class NamedDim(Dim):
 
     def __new__(cls, name: str, coords: Coords | None, length: int | None) -> Any:
         key = (name, coords.key) if coords is not None else (name, length)
-        return cls._intern(key, name, length, coords)
+        return cls._intern(key, name, length, _cached_coords=coords)
 
     def __reduce__(self) -> tuple:
         return (NamedDim, (self.name, self._cached_coords, self._length))
@@ -454,7 +447,7 @@ class AnonymousDim(Dim):
     token: str
 
     def __new__(cls, token: str, coords: Coords | None, length: int | None) -> Any:
-        return cls._intern((token,), None, length, coords, token=token)
+        return cls._intern((token,), None, length, _cached_coords=coords, token=token)
 
     def __reduce__(self) -> tuple:
         return (AnonymousDim, (self.token, self._cached_coords, self._length))

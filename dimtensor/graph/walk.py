@@ -47,6 +47,11 @@ def leaves(outputs: Iterable[Node]) -> list[Node]:
     return [node for node in toposort(outputs) if node.kind in LEAF_KINDS]
 
 
+def held_bytes(outputs: Iterable[Node]) -> int:
+    """Bytes of the data that the outputs keep in memory."""
+    return sum(x.attrs.values.nbytes for x in toposort(outputs) if x.kind == "data")
+
+
 def with_regions(nodes: Iterable[Node]) -> list[Node]:
     """Nodes, and before each those of the bodies that it has."""
     found: dict[Node, None] = {}

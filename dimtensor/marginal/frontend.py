@@ -126,17 +126,20 @@ class Marginal:
     ) -> tuple[list[Factor], list[Unknown]]:
         """Factors of discrete unknowns, which are taken apart along short dims if need be."""
         first: GraphError | None = None
-        while True:
-            reader = Reader(unknowns, states)
-            try:
-                return reader.factors(named), unknowns
-            except GraphError as error:
-                first = first or error
-                found = one_apart(reader, named, unknowns)
-                if found is None:
-                    raise first from None
-                named, unknowns, vector = found
-                self.vectors.append(vector)
+        try:
+            while True:
+                reader = Reader(unknowns, states)
+                try:
+                    return reader.factors(named), unknowns
+                except GraphError as error:
+                    first = first or error
+                    found = one_apart(reader, named, unknowns)
+                    if found is None:
+                        raise first from None
+                    named, unknowns, vector = found
+                    self.vectors.append(vector)
+        finally:
+            first = None  # an error refers to this frame, which would be a cycle
 
     @property
     def parts(self) -> list[Factor]:

@@ -93,23 +93,22 @@ def probabilities(
         made = []
         apart = {vector.unknown: vector for vector in vectors}
 
-        def add(unknown: Unknown, node: Node, own: Dim) -> None:
-            """A factor of an unknown, or of those that it was taken apart into."""
-            if unknown in apart:
-                _, dim, parts = apart[unknown]
-                for at, part in enumerate(parts):
-                    add(part, wrap(node).isel({dim: at}).node, own)
-                return
-            slot = own_slot(unknown)
-            dim = states[slot]
-            node = relabel_node(node, (own, dim))
-            made.append(Factor(node, unknown.dims, ((dim, slot),), frozenset(), node))
-
-        for unknown in discrete:
-            own = unknown.named_states(0)
-            added = tensor(f"weights of {unknown.name}", (*unknown.dims, own))
-            weights[unknown.name] = (added, own)
-            add(unknown, added.node, own)
+        for whole in discrete:
+            own = whole.named_states(0)
+            added = tensor(f"weights of {whole.name}", (*whole.dims, own))
+            weights[whole.name] = (added, own)
+            todo = [(whole, added.node)]
+            while todo:  # a factor of an unknown, or of those that it was taken apart into
+                unknown, node = todo.pop()
+                if unknown in apart:
+                    _, dim, parts = apart[unknown]
+                    pieces = [(p, wrap(node).isel({dim: at}).node) for at, p in enumerate(parts)]
+                    todo += reversed(pieces)
+                    continue
+                slot = own_slot(unknown)
+                dim = states[slot]
+                node = relabel_node(node, (own, dim))
+                made.append(Factor(node, unknown.dims, ((dim, slot),), frozenset(), node))
         return made
 
     logp = Marginal(terms, unknowns, more=more).logp

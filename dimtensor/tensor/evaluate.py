@@ -14,7 +14,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.graph.walk import LEAF_KINDS
+from dimtensor.graph.walk import LEAF_KINDS, held_bytes
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.inputs import tensor
 from dimtensor.values.data import as_mapping, title_of
@@ -263,8 +263,7 @@ def evaluate(
     compiled = _explored.get(key)
     if compiled is None:
         compiled = _function([*map(wrap, known), *dims], outputs, backend)
-        held = sum(x.attrs.values.nbytes for x in toposort(nodes) if x.kind == "data")
-        compiled = _explored.put(key, compiled, held)
+        compiled = _explored.put(key, compiled, held_bytes(nodes))
     return compiled(*[given[source] for source in (*known, *dims)])
 
 

@@ -162,7 +162,26 @@ def modelled():
     return dt.Model(dt.rv("y", dt.dist.Normal(mu, 1.0), dims=K))
 
 
-@pytest.mark.parametrize("make", [wide, looped, masked, differentiated, modelled])
+def marginalized():
+    cause = dt.Dim("cause", length=3)
+    z = dt.rv("z", dt.dist.Bernoulli(0.3), dims=cause)
+    mean = z.sum(cause) * dt.rv("mu", dt.dist.Normal(0.0, 1.0))
+    fit = dt.Model(dt.rv("y", dt.dist.Normal(mean, 1.0)), backend="python").observe(y=0.5)
+    return fit.marginalize(z).log_density()
+
+
+def rewritten():
+    known = dt.tensor("known", dims=K)
+    return dt.rewrite(2.0 * dt.tensor("x", dims=K), lambda t: known if t.name == "x" else None)
+
+
+def costed():
+    return dt.explain((dt.tensor("x", dims=K) * 2.0).sum())
+
+
+@pytest.mark.parametrize(
+    "make", [wide, looped, masked, differentiated, modelled, marginalized, rewritten, costed]
+)
 def test_graphs_are_freed_without_the_collector(make, collector_off):
     before = set(alive())
     made = make()

@@ -81,17 +81,23 @@ def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown |
 def unmatched[T: Hashable](places: Mapping[Unknown, Sequence[T]]) -> Unknown | None:
     """An unknown that gets no place if each is given one of its own; None if all get one."""
     owner: dict[T, Unknown] = {}
+    return next((one for one in places if not _settle(one, places, owner, set())), None)
 
-    def settle(unknown: Unknown, tried: set[T]) -> bool:
-        for place in places[unknown]:
-            if place not in tried:
-                tried.add(place)
-                if place not in owner or settle(owner[place], tried):
-                    owner[place] = unknown
-                    return True
-        return False
 
-    return next((unknown for unknown in places if not settle(unknown, set())), None)
+def _settle[T: Hashable](
+    unknown: Unknown,
+    places: Mapping[Unknown, Sequence[T]],
+    owner: dict[T, Unknown],
+    tried: set[T],
+) -> bool:
+    """Give an unknown a place, if need be that of another one which gets a place in turn."""
+    for place in places[unknown]:
+        if place not in tried:
+            tried.add(place)
+            if place not in owner or _settle(owner[place], places, owner, tried):
+                owner[place] = unknown
+                return True
+    return False
 
 
 class _Apart:

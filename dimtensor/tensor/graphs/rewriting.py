@@ -71,22 +71,32 @@ def rewrite(outputs: Any, f: Rewrite) -> Any:
     >>> dt.rewrite(2 * dt.log(1.0 + x), stable) is 2 * dt.log1p(x)
     True
     """
-
-    def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        kind = KINDS[node.kind]
-        if kind.has_regions:
-            made = kind.rebuilt(node, inputs, {}, replace)[node.attrs.output]
-        else:
-            made = node if inputs == node.inputs else kind.with_inputs(node, inputs, {})
-        instead = f(wrap(made))
-        return made if instead is None else _fitting(instead, made)
-
     many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
     many = list(many) if isinstance(many, (list, tuple)) else [many]
-    results = [wrap(node) for node in rebuild([as_node(x) for x in many], {}, replace)]
+    replacing = _Replacing(f)
+    results = [wrap(node) for node in rebuild([as_node(x) for x in many], {}, replacing)]
     if isinstance(outputs, Mapping):
         return dict(zip(outputs, results, strict=True))
     return results if isinstance(outputs, (list, tuple)) else results[0]
+
+
+class _Replacing:
+    """Replaces nodes by what a function of their tensors returns, in bodies of loops too.
+
+    A function within another one that calls itself would be a cycle, which keeps what it reads.
+    """
+
+    def __init__(self, f: Callable[[DimTensor], Any]):
+        self._f = f
+
+    def __call__(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+        kind = KINDS[node.kind]
+        if kind.has_regions:
+            made = kind.rebuilt(node, inputs, {}, self)[node.attrs.output]
+        else:
+            made = node if inputs == node.inputs else kind.with_inputs(node, inputs, {})
+        instead = self._f(wrap(made))
+        return made if instead is None else _fitting(instead, made)
 
 
 def _fitting(instead: Any, node: Node) -> Node:
