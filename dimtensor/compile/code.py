@@ -22,6 +22,7 @@ from dimtensor.compile.memory import check_intermediates
 from dimtensor.compile.program import Program, check_inputs, masks_for_labels, program_for
 from dimtensor.dims import Binding, Dim, union
 from dimtensor.errors import GraphError
+from dimtensor.forks import taken_at_forks
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.substitute import substitute
@@ -35,7 +36,7 @@ compilations: Counter[str] = Counter()
 _YOUNG = 100_000
 
 
-_lock = threading.RLock()
+_lock = taken_at_forks(threading.RLock(), 0)
 _is_compiling = False
 
 

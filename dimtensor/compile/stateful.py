@@ -31,6 +31,7 @@ from dimtensor.errors import (
     listing,
     printable,
 )
+from dimtensor.forks import freed_in_children
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
 from dimtensor.values.labelled import as_labelled, axis_names, is_dataarray
@@ -252,7 +253,7 @@ class StateHolder:
         self.function = function
         # arrays in it are never written to, so copies of the holder may share them
         self._state = dict(state)
-        self._lock = threading.Lock()
+        self._lock = freed_in_children(threading.Lock())
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         with self._lock:

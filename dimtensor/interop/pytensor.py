@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -495,6 +495,5 @@ def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
         mode.optimizer.rewrite(graph)
     insert_deepcopy(graph, [In(v) for v in graph.inputs], [Out(v) for v in graph.outputs])
     linker = NumbaLinker()
-    with upstream.kept_as_asked():
-        function: Callable[..., Any] = linker.jit_compile(linker.fgraph_convert(graph))
-    return function
+    made = upstream.kept_as_asked(lambda: linker.jit_compile(linker.fgraph_convert(graph)))
+    return cast("Callable[..., Any]", made)

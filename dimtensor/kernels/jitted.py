@@ -28,10 +28,11 @@ def jitted(source: str, names: Mapping[str, Any]) -> Any:
     import numba
 
     namespace: dict[str, Any] = {"__name__": __name__, "np": np, "math": math}
-    with nothing_kept():
-        namespace |= {
+    namespace |= nothing_kept(
+        lambda: {
             name: value if isinstance(value, type) else value.make()
             for name, value in sorted(names.items())
         }
+    )
     kernel = function_of_source(source, "kernel", namespace)
     return numba.njit(kernel, error_model="numpy", nogil=True)

@@ -12,8 +12,10 @@ from pytensor.graph.basic import Apply, Constant, FrozenApply, NominalVariable, 
 from pytensor.graph.fg import FrozenFunctionGraph, Output
 from pytensor.tensor.variable import TensorConstant
 
+from dimtensor.forks import taken_at_forks
+
 # PyTensor's tables of frozen nodes and nominal variables are not made for several threads
-_freezing = threading.RLock()
+_freezing = taken_at_forks(threading.RLock(), 2)
 
 # bytes up to which data are compared themselves, and not what they are digested to
 _SMALL = 256

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pytensor import config
@@ -16,6 +16,7 @@ from pytensor.graph.replace import _vectorize_node as vectorize_node
 from pytensor.tensor.subtensor import _sum_grad_over_bcasted_dims as sum_over_broadcast_dims
 from pytensor.tensor.utils import _parse_gufunc_signature as parse_gufunc_signature
 
+from dimtensor.forks import taken_at_forks
 from dimtensor.settings import settings
 
 __all__ = [
@@ -86,16 +87,21 @@ def compiled_in(graph: FunctionGraph, mode: Any) -> Iterator[None]:
         del graph._compile_mode
 
 
-_changing = threading.RLock()  # else the setting of one thread would be restored by another one
+# else the setting of one thread would be restored by another one
+_changing = taken_at_forks(threading.RLock(), 1)
 
 
-@contextmanager
-def nothing_kept() -> Iterator[None]:
-    """Functions of numba that PyTensor makes within are not kept on disk."""
-    with _changing, config.change_flags(numba__cache=False):
-        yield
+def nothing_kept[T](make: Callable[[], T]) -> T:
+    """Call a function; what PyTensor makes of numba's functions meanwhile is not kept on disk."""
+    with _changing:
+        parameter, before = vars(type(config))["numba__cache"], config.numba__cache
+        try:
+            parameter.val = False
+            return make()
+        finally:
+            parameter.val = before  # an assignment is not interrupted
 
 
-def kept_as_asked() -> AbstractContextManager[None]:
-    """Functions of numba that PyTensor makes within are kept unless ``DIMTENSOR_CACHE`` is 0."""
-    return nullcontext() if settings().cache else nothing_kept()
+def kept_as_asked[T](make: Callable[[], T]) -> T:
+    """Call a function; what PyTensor makes of numba's is kept unless ``DIMTENSOR_CACHE`` is 0."""
+    return make() if settings().cache else nothing_kept(make)

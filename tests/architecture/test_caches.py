@@ -100,6 +100,28 @@ def test_no_code_of_python_runs_when_objects_die():
     assert not finalizers("m", "weakref.ref(x)()")
 
 
+def unforked(text):
+    """Locks that a child of a fork would find held."""
+    calls = [node for node in ast.walk(tree(text)) if isinstance(node, ast.Call)]
+    known = {
+        id(argument)
+        for node in calls
+        if ast.unparse(node.func) in {"taken_at_forks", "freed_in_children"}
+        for argument in node.args
+    }
+    kinds = {f"threading.{kind}" for kind in ("Lock", "RLock", "Condition", "Semaphore")}
+    locks = [node for node in calls if ast.unparse(node.func) in kinds]
+    return [ast.unparse(node) for node in locks if id(node) not in known]
+
+
+def test_forks_leave_no_lock_behind():
+    paths = modules_of(PACKAGE)
+    found = {name: unforked(path.read_text()) for name, path in paths.items()}
+    assert not {name: locks for name, locks in found.items() if locks}, "see dimtensor.forks"
+    assert unforked("lock = threading.Lock()") == ["threading.Lock()"]
+    assert not unforked("lock = taken_at_forks(threading.Lock(), 1)")
+
+
 @pytest.mark.parametrize("look", [unbounded, unregistered])
 def test_caches_are_bounded_and_can_be_emptied(look):
     found = [

@@ -22,7 +22,7 @@ import numpy as np
 
 _TOOL = 4
 _FLAGS = (
-    *("cast_policy", "exception_verbosity", "floatX", "linker", "mode"),
+    *("cast_policy", "exception_verbosity", "floatX", "linker", "mode", "numba__cache"),
     *("on_opt_error", "optimizer", "traceback__limit", "traceback__compile_limit", "warn_float64"),
 )
 _E = sys.monitoring.events

@@ -264,3 +264,68 @@ print("right", float(f(1.0)) == 1.0)
     for at in range(20):
         faults.count(f"an exception of another thread, {at}", out.count("stopped") > at, out)
     faults.count("the next call", "right True" in out, out)
+
+
+_FORKS = """
+import os, signal, sys, threading, time, traceback
+over = False
+check(*compiled(BACKEND))
+
+def work():
+    while not over:
+        check(*compiled(BACKEND))
+
+def build():
+    while not over:
+        built()
+
+threads = [threading.Thread(target=each) for each in (work, work, build)]
+for thread in threads:
+    thread.start()
+for attempt in range(COUNT):
+    time.sleep(0.03)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        try:
+            check(*compiled(BACKEND))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print(attempt, status, flush=True)
+over = True
+for thread in threads:
+    thread.join()
+check(*compiled(BACKEND))
+"""
+
+
+@pytest.mark.parametrize(("backend", "count"), [("python", 30), ("numba", 10)])
+def test_children_of_forks_build_and_compile(faults, backend, count):
+    text = _START + _FORKS.replace("BACKEND", repr(backend)).replace("COUNT", str(count))
+    ended = run(text, timeout=300.0, env={"PYTHONWARNINGS": "ignore::DeprecationWarning"})
+    for attempt, line in enumerate(ended.ok().splitlines()):
+        faults.count(f"{backend}: fork {attempt}", line == f"{attempt} 0", line)
+
+
+def test_locks_of_objects_are_free_in_children(faults):
+    text = """
+import os, signal, threading, time
+import dimtensor as dt
+total, x = dt.scalar("total"), dt.scalar("x")
+grown = dt.while_loop(lambda s: s < x, lambda s: s + 1.0, total)
+holder = dt.function([x], grown, updates={total: grown}, backend="numba").start(total=0.0)
+assert holder(1.0) == 1.0
+threading.Thread(target=lambda: holder(1e18), daemon=True).start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(0 if holder(5.0) == 5.0 else 1)
+print(os.waitpid(child, 0)[1], flush=True)
+os._exit(0)
+"""
+    found = run(text, env={"PYTHONWARNINGS": "ignore::DeprecationWarning"}).ok()
+    faults.count("a step in another thread", found == "0", found)

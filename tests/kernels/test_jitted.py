@@ -62,15 +62,22 @@ def test_functions_of_pytensor_are_kept_as_the_user_chose(monkeypatch):
 
     seen, inside, go = [], threading.Event(), threading.Event()
 
+    def look():
+        seen.append(pytensor.config.numba__cache)
+
+    def wait():
+        inside.set()
+        go.wait(10)
+        look()
+
+    def fail():
+        raise KeyError("raised within")
+
     def first():
-        with nothing_kept():
-            inside.set()
-            go.wait(10)
-            seen.append(pytensor.config.numba__cache)
+        nothing_kept(wait)
 
     def second():
-        with nothing_kept(), nothing_kept():
-            seen.append(pytensor.config.numba__cache)
+        nothing_kept(lambda: nothing_kept(look))
 
     for chosen in (True, False):
         with pytensor.config.change_flags(numba__cache=chosen):
@@ -81,7 +88,7 @@ def test_functions_of_pytensor_are_kept_as_the_user_chose(monkeypatch):
             go.set()
             for thread in threads:
                 thread.join()
-            with pytest.raises(KeyError, match="raised within"), nothing_kept():
-                raise KeyError("raised within")
+            with pytest.raises(KeyError, match="raised within"):
+                nothing_kept(fail)
             assert pytensor.config.numba__cache is chosen
     assert seen == [False] * 4

@@ -11,6 +11,7 @@ import numpy as np
 
 from dimtensor.backends.jax.xla_cache import persistent_cache
 from dimtensor.caches import WeakIds, clears
+from dimtensor.forks import freed_in_children
 from dimtensor.kernels.generated import function_of_source
 
 # Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many
@@ -61,7 +62,7 @@ class HostCall:
         self._stats = stats
         self._dtypes = tuple(map(np.dtype, dtypes))
         self._in_64_bits = jax.enable_x64
-        self._compiling = threading.Lock()
+        self._compiling = freed_in_children(threading.Lock())
         self._jitted = jax.jit(pure) if static else pure
         # by how many arrays come with the call, before those that stay
         self._packings: dict[int, _Packing] = {}

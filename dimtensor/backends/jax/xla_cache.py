@@ -14,13 +14,14 @@ from contextlib import ExitStack, contextmanager
 
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.store import Entry, Store
+from dimtensor.forks import taken_at_forks
 from dimtensor.kernels.native.linking.processor import processor
 from dimtensor.settings import settings
 
 # for each byte of other code that may be kept
 _MORE = 4
 
-_swapping = threading.RLock()
+_swapping = taken_at_forks(threading.RLock(), 3)
 
 
 def xla_store() -> Store | None:

@@ -24,13 +24,14 @@ from dimtensor.caches import clears
 from dimtensor.compile.caching.description import Recipe, lower_description, recipe_of
 from dimtensor.compile.caching.fingerprint import Description
 from dimtensor.compile.caching.versions import environment
+from dimtensor.forks import taken_at_forks
 from dimtensor.settings import settings
 
 # functions that are kept in memory; one is some ten kilobytes
 _KEPT = 256
 
 _kept: OrderedDict[str, Kept] = OrderedDict()
-_lock = threading.Lock()
+_lock = taken_at_forks(threading.Lock(), 4)
 
 
 class Kept(NamedTuple):

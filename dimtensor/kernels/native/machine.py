@@ -13,11 +13,12 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from dimtensor.forks import taken_at_forks
 from dimtensor.kernels.native.linking import loaded, symbols
 from dimtensor.kernels.native.values import BrokenCode, NotLoadable
 from dimtensor.upstream.llvmlite import run_and_dispose
 
-_lock = threading.RLock()
+_lock = taken_at_forks(threading.RLock(), 5)
 # lines of a module from which on statements that follow each other are not vectorised: each of them
 # is compared with many others, for little. Written out, a filter of four states with its gradient
 # has 11,000, which vectorised take a third less time

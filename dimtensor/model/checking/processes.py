@@ -27,6 +27,7 @@ from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.compile.code import compilations
 from dimtensor.errors import DimtensorError, InputError, build_message, clipped, plain_repr
+from dimtensor.forks import freed_in_children
 from dimtensor.settings import inherited, settings
 
 Task = Callable[[Any, Any], Any]
@@ -141,7 +142,7 @@ class _Pool:
         self.errors: list[BaseException] = []
         self.compilations = 0
         self.workers: list[subprocess.Popen[bytes]] = []
-        self._lock = threading.Lock()
+        self._lock = freed_in_children(threading.Lock())
 
     def run(self, arguments: Sequence[Any]) -> tuple[list[Any], int]:
         for pair in enumerate(arguments):
