@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -76,5 +78,22 @@ def _megabytes(size: float) -> str:
     return f"{size / 2**20:.1f} MB"
 
 
+def _command() -> int:
+    """Run the command in a process of its own: what cannot be written is one line, no traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of folders are bytes of any kind
+        by_bytes = sys.stdout.encoding.lower() in ("utf-8", "utf8")
+        sys.stdout.reconfigure(errors="surrogateescape" if by_bytes else "backslashreplace")
+    try:
+        status = main()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # of `| head`
+            print(f"python -m dimtensor: {error.strerror or error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes the rest at its exit
+        return 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_command())

@@ -213,7 +213,7 @@ class LengthPort:
         number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
             number = True
-        if not number or value < 0:
+        if not number or not 0 <= value < 1 << 63:
             raise InputError(
                 f"{self.title} is a dim: it takes a length (an integer of at least 0) or a "
                 f"sequence of labels, not {plain_repr(value)}"

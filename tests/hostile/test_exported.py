@@ -282,3 +282,46 @@ def test_files_of_draws_that_are_damaged(tmp_path, faults):
     for line in run(program, cwd=tmp_path).ok().splitlines():
         faults.count(line, line.endswith("True"))
     assert faults.tried > 40
+
+
+def test_the_command_line_ends_with_a_line(tmp_path, faults):
+    """Arguments and folders of any bytes, and outputs that are closed, full or gone."""
+    code = """
+        import os, subprocess, sys
+        def tried(name, *arguments, status=(0, 1, 2), **options):
+            options = {"stdout": subprocess.PIPE, **options}
+            environment = {**os.environ, "DIMTENSOR_CACHE_DIR": "here", **options.pop("also", {})}
+            done = subprocess.run([sys.executable, "-m", "dimtensor", *arguments], timeout=60,
+                                  stderr=subprocess.PIPE, env=environment, **options)
+            print(name, done.returncode in status and b"Traceback" not in done.stderr)
+            return done.stdout
+        from dimtensor.__main__ import main
+        for at, arguments in enumerate([
+            [], ["cache", "nothing"], ["cache\\udcff"], ["cache", "\\udcff"],
+            ["cache", "list", "list"],
+            ["-c"], ["--", "cache", "clear", ".."], ["cache", "x" * 100_000], ["cache", "$(id)"],
+        ]):
+            try:
+                print("arguments", main(arguments))
+            except SystemExit as ended:
+                print("arguments", at, ended.code == 2)
+        folder = b"other\\xff\\n\\x1b[31m"
+        found = tried("a folder of bytes", "cache", "path", also={"DIMTENSOR_CACHE_DIR": folder})
+        print("its name", found.rstrip(b"\\n").endswith(folder))
+        narrow = {"DIMTENSOR_CACHE_DIR": "\u65e5\u672c", "PYTHONIOENCODING": "ascii"}
+        tried("letters that the terminal has not", "cache", "list", status=[0], also=narrow)
+        for place in ("/dev/null", "/proc/x", "a/file/x"):
+            tried(place, "cache", "show", status=[1], also={"DIMTENSOR_CACHE_DIR": place})
+        with open("/dev/full", "w") as full:
+            tried("a full disk", "cache", "list", status=[1], stdout=full)
+        reading, writing = os.pipe()
+        os.close(reading)
+        tried("a reader that is gone", "cache", "list", status=[1], stdout=writing)
+        tried("no output", "cache", "list", stdout=None, preexec_fn=lambda: os.close(1))
+    """
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").touch()
+    program = _program("", code.replace("\\\\", "\\"))
+    for line in run(program, cwd=tmp_path, env={"DIMTENSOR_CACHE": "1"}).ok().splitlines():
+        faults.count(line, line.endswith("True"))
+    assert faults.tried == 18

@@ -578,6 +578,38 @@ def test_places_that_cannot_be_written_to_are_errors_of_ours(tmp_path):
     assert (tmp_path / "deep" / "er" / "f" / "load.py").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"platforms": "cuba"}, r"'tpu', not 'cuba' \(did you mean 'cuda'"),
+        ({"platforms": []}, r"'tpu', not \[\]"),
+        ({"platforms": ["cpu", 3]}, r"'tpu', not \['cpu', 3\]"),
+        ({"lengths": 3}, "lengths are a mapping of dims to integers, not int"),
+        ({"lengths": {"t": -1}}, "the length of dim 't' is an integer from 0 on, not -1"),
+        ({"lengths": {"t": 2.5}}, "the length of dim 't' is an integer from 0 on, not 2.5"),
+        ({"lengths": {"t": True}}, "the length of dim 't' is an integer from 0 on, not True"),
+        ({"lengths": {"t": 2**70}}, "the length of dim 't' is an integer from 0 on, not 1180"),
+    ],
+    ids=str,
+)
+def test_options_that_are_none_are_errors_before_anything_is_computed(options, text, tmp_path):
+    with pytest.raises(dt.InputError, match=text):
+        dt.function([S], S * 2, "python").export(tmp_path / "f", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_lengths_that_a_module_does_not_take(tmp_path):
+    f = dt.function([T, A], A * dt.arange(T), "python")
+    folder = f.export(tmp_path, gradient=False, platforms=["cpu", "cpu"])
+    g = dt.load_exported(folder)
+    with pytest.raises(dt.InputError, match=r"no positions along dim 't': .* lengths from 1 on"):
+        g(0, 1.0)
+    with pytest.raises((dt.ExportError, dt.MemoryLimitError), match=r"t \{'t': 1000000000000000\}"):
+        g(10**15, 1.0)
+    with pytest.raises(dt.InputError, match="takes a length"):
+        g(10**30, 1.0)
+
+
 def test_labels_of_categories_may_come_with_another_input(tmp_path):
     city = dt.Dim("city")
     of, level = dt.tensor("of", dims=HOUSE, categories=city), dt.tensor("level", dims=city)

@@ -13,6 +13,7 @@ from dimtensor.errors import (
     CheckError,
     ExportError,
     InputError,
+    MemoryLimitError,
     build_message,
     did_you_mean,
     listing,
@@ -106,7 +107,9 @@ class ExportedFunction:
                 )
             port.tell(reading, binding)
             by_length = isinstance(port, LengthPort)
-            arrays.append(np.zeros(reading.lengths, bool) if by_length else reading.array)
+            # of a dim only the length counts: no memory is taken for it here
+            empty = np.broadcast_to(np.False_, reading.lengths) if by_length else reading.array
+            arrays.append(empty)
         for at, port in enumerate(self._ports):
             if port.late_categories is not None and values[at] is not None:
                 arrays[at] = port.look_up(arrays[at], binding)
@@ -120,13 +123,25 @@ class ExportedFunction:
             with jax.enable_x64(True):
                 return [np.asarray(result) for result in self._call(*arrays)]
         except Exception as error:  # the classes are those of JAX and of its compiler
-            shapes = ", ".join(str(array.shape) for array in arrays)
+            if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+                raise MemoryLimitError(
+                    build_message(
+                        "there is not enough memory for this call of an exported function",
+                        [("inputs", ", ".join(self._shapes(arrays)))],
+                    )
+                ) from error
             raise ExportError(
                 build_message(
                     "JAX cannot run the exported function",
-                    [("shapes of inputs", shapes), ("JAX", reason_of(error))],
+                    [("inputs", ", ".join(self._shapes(arrays))), ("JAX", reason_of(error))],
                 )
             ) from error
+
+    def _shapes(self, arrays: Sequence[np.ndarray]) -> list[str]:
+        return [
+            f"{entry['name']} {dict(zip(entry['dims'], array.shape, strict=True))}"
+            for entry, array in zip(self._entries, arrays, strict=True)
+        ]
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         known = [("inputs", ", ".join(map(str, self._names)))]
@@ -152,6 +167,12 @@ class ExportedFunction:
 
     def _check(self, arrays: Sequence[np.ndarray], binding: Binding) -> None:
         for entry, port, array in zip(self._entries, self._ports, arrays, strict=True):
+            for key, said, length in zip(entry["dims"], entry["shape"], array.shape, strict=True):
+                if length == 0 and isinstance(said, str):
+                    raise InputError(
+                        f"{port.title} has no positions along {self._dims[key].title}: an exported "
+                        "function takes lengths from 1 on"
+                    )
             along = entry.get("positions_along")
             if along is not None:
                 dim = self._dims[along]

@@ -24,6 +24,7 @@ from dimtensor.errors import (
     InputError,
     LabelError,
     build_message,
+    did_you_mean,
 )
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import InputAttrs
@@ -48,6 +49,7 @@ from dimtensor.interop.export.locations import located_trace, require_no_callbac
 from dimtensor.interop.export.manifest import describe_export, manifest_text
 from dimtensor.interop.export.modules import require_allowed
 from dimtensor.interop.export.parts import Parts
+from dimtensor.interop.export.schema import LENGTH
 from dimtensor.interop.export.symbols import Lengths
 from dimtensor.values.data import title_of
 
@@ -72,6 +74,7 @@ def load(folder=pathlib.Path(__file__).parent):
 '''
 
 
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _LETTERS = 60  # of the names of parameters in the text of a module
 
 
@@ -88,12 +91,13 @@ def export_function(
         raise InputError(f'export: data are "inside" or "inputs", not {data!r}')
     folder = as_path(path, "export")
     require_place(folder)
+    platforms = _known_platforms(platforms)
     parts = _parts(function, gradient, data == "inputs")
     _require_lengths(parts)
     values = dict(zip(function._data_nodes, function._data, strict=True))
     values = {node: value for node, value in values.items() if node not in parts.data}
     binding = _binding(function, parts, values)
-    fixed = _fixed(parts, lengths or {})
+    fixed = _fixed(parts, {} if lengths is None else lengths)
     bound = {d: n for d in _dims(parts) if (n := d._bound_length(binding)) is not None}
     known = {**bound, **fixed}
     carriers = _carriers(parts.inputs)
@@ -213,7 +217,7 @@ def _wrt(inputs: Sequence[Node | Dim], outputs: Sequence[Node], gradient: Any) -
                     [("inputs", ", ".join(map(title_of, tensors)))],
                 )
             )
-    return tuple(one for one in found if one is not None)
+    return tuple(dict.fromkeys(one for one in found if one is not None))
 
 
 def _require_lengths(parts: Parts) -> None:
@@ -250,9 +254,46 @@ def _dims(parts: Parts) -> list[Dim]:
 
 
 def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
-    """The lengths that are asked for, by dim."""
+    """The lengths that are asked for, by dim.
+
+    Raises
+    ------
+    InputError
+        If they are no lengths.
+    """
+    if not isinstance(lengths, Mapping):
+        raise InputError(
+            f"export: lengths are a mapping of dims to integers, not {type(lengths).__name__}"
+        )
     dims = tuple(dict.fromkeys(d._unrenamed for d in _dims(parts)))
-    return {find_dim(dims, key, "export"): int(n) for key, n in lengths.items()}
+    found = {find_dim(dims, key, "export"): n for key, n in lengths.items()}
+    for dim, n in found.items():
+        whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+        if not whole or not 0 <= n <= LENGTH:
+            raise InputError(
+                f"export: the length of {dim.title} is an integer from 0 on, not {n!r}"
+            )
+    return {dim: int(n) for dim, n in found.items()}
+
+
+def _known_platforms(platforms: Any) -> list[str] | None:
+    """Platforms that are asked for, each once.
+
+    Raises
+    ------
+    InputError
+        If JAX has none of a name: it would write a module that nothing runs.
+    """
+    if platforms is None:
+        return None
+    asked = [platforms] if isinstance(platforms, str) else platforms
+    names = list(dict.fromkeys(asked)) if isinstance(asked, (list, tuple)) else []
+    wrong = [name for name in names if name not in _PLATFORMS]
+    if wrong or not names:
+        guess = did_you_mean(wrong[0], _PLATFORMS) if wrong else ""
+        known = ", ".join(map(repr, _PLATFORMS))
+        raise InputError(f"export: platforms are some of {known}, not {platforms!r}{guess}")
+    return names
 
 
 def _binding(function: CompiledFunction, parts: Parts, values: Mapping[Node, Any]) -> Binding:
