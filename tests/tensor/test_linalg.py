@@ -815,3 +815,17 @@ def test_columns_get_matrices_of_their_own(lower):
         found = dt.substitute(x, {a: several}).eval().transpose("draw", ...)
         expected = [np.linalg.solve(of(each[i]), right[i]) for i in range(3)]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_hints_say_how_rows_are_told_from_columns():
+    a, b = dt.Dim("a", length=2), dt.Dim("b", length=2)
+    two = dt.data(np.eye(2) + 0.5, dims=[a, b])
+    with pytest.raises(dt.DimError, match=r"hint: pass dims=\(a, b\), rows first, or dims=\(b, a"):
+        dt.linalg.cholesky(two)
+    with pytest.raises(
+        dt.DimError, match=r"hint: .*dt\.data\(values, dims=\[a, a\.rename\(\)\]\)$"
+    ):
+        dt.dist.MvNormal(0.0, two)
+    assert dt.linalg.cholesky(two, dims=(a, b)).sizes == {"a": 2, "b": 2}
+    values = np.eye(2) + 0.5
+    assert dt.dist.MvNormal(0.0, dt.data(values, dims=[a, a.rename()])).event_dims == (a,)

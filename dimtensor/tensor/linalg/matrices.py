@@ -62,10 +62,23 @@ def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
             build_message(
                 f"{operation}: which dims are rows and columns is not known: {what}",
                 [("dims", ", ".join(map(repr, dims)) or "none (a scalar)")],
-                "pass dims=(row, column)",
+                _pair_hint(dims, operation),
             )
         )
     return pairs[0]
+
+
+def _pair_hint(dims: Dims, operation: str) -> str:
+    """Suggest how to tell rows from columns: with `dims=`, which distributions do not have."""
+    names = [dim.short for dim in dims if dim.short.isidentifier()]
+    if operation[0].islower() and len(dims) > 1:
+        row, column = names[:2] if len(names) > 1 else ("row", "column")
+        return f"pass dims=({row}, {column}), rows first, or dims=({column}, {row})"
+    row = names[0] if names else "k"
+    return (
+        f"columns are along the dim of the rows, renamed: dt.data(values, dims=[{row}, "
+        f"{row}.rename()])"
+    )
 
 
 def square(
