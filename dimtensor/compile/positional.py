@@ -119,7 +119,7 @@ class PositionalFunction:
         try:
             results = self._call(*arrays)
         except TypeError as error:
-            results = self._call(*self._admitted(arrays, error))
+            return self(*self._admitted(arrays, error))
         except IndexError as error:
             values = [*arrays, *self._held]
             raise unread(error, self.program, self._inputs, values, self.binding) from None

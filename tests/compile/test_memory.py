@@ -59,6 +59,8 @@ def test_the_lengths_of_the_dims_are_named(backend):
         f(LONG, LONG, LONG)
     with pytest.raises(dt.MemoryLimitError, match="lengths: a=1,200,000, b=1,200,000, c=1,200,000"):
         f.positional(LONG, LONG, LONG)
+    with pytest.raises(dt.MemoryLimitError, match="lengths: a=1,200,000, b=1,200,000, c=1,200,000"):
+        f.positional(LONG.astype("int32"), LONG, LONG)  # which is converted first
 
 
 @pytest.mark.parametrize("backend", LONG_JAX)
