@@ -15,10 +15,13 @@ from dimtensor.kernels.native.linking.processor import processor
 # the layers whose sources decide what code is made of a graph
 LAYERS = (
     "errors.py",
+    "arrays.py",
     "spellings",
     "settings.py",
     "files.py",
     "caches.py",
+    "interning.py",
+    "scopes.py",
     "traversal.py",
     "dims",
     "graph",
