@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import textwrap
 
+import numpy as np
 import pytest
 
 from tests.hostile.children import run
@@ -258,3 +259,69 @@ def test_no_end_of_sampling_is_the_end_of_the_process(faults):
         known = {-99: "it hung", 3: "it did not end as it should", 4: "the child of a fork failed"}
         how = signal.Signals(-code).name if -64 < code < 0 else known.get(code, f"status {code}")
         faults.count(name, code == 0, how)
+
+
+# draws of a Gaussian process with a few and with many observations, as hashes of their bits
+_PROCESS = """
+import hashlib, warnings
+import numpy as np
+import dimtensor as dt
+warnings.simplefilter("ignore")
+
+def density(length):
+    place = dt.Dim("place", length=length)
+    other = dt.Dim("other", length=length)
+    at = np.linspace(0.0, 6.0, length)
+    apart = dt.data(np.abs(at[:, None] - at), dims=(place, other))
+    same = dt.data(np.eye(length), dims=(place, other))
+    y = dt.data(np.sin(at), dims=place)
+    size, reach = dt.scalar("size"), dt.scalar("reach")
+    covariance = dt.exp(size) * dt.exp(-apart * dt.exp(-reach)) + 0.1 * same
+    factor = dt.linalg.cholesky(covariance, dims=(place, other))
+    whitened = dt.linalg.solve_triangular(factor, y, dims=(place, other))
+    logp = -0.5 * (whitened**2).sum()
+    logp -= dt.log(dt.linalg.diagonal(factor, dims=(place, other))).sum()
+    return dt.LogDensity(logp - size**2 - reach**2, {size: dt.real, reach: dt.real})
+
+def bits(model, **options):
+    post = dt.sample(
+        model, 5, tune=10, chains=2, seed=7, progress_bar=False, report=False, **options
+    )
+    arrays = [post["posterior"][name].values for name in ("size", "reach")]
+    return hashlib.sha256(b"".join(x.tobytes() for x in arrays)).hexdigest()[:12]
+
+few, many = density(40), density(150)
+print("few", *{bits(few, cores=1), bits(few, cores=2)})
+print("many", *{bits(many, cores=1), bits(many, cores=2)})
+value, slope = many.logp_and_grad(np.array([0.3, -0.2]))
+print("density", value.hex(), *(x.hex() for x in slope))
+"""
+
+
+def test_a_seed_gives_the_same_draws(faults, tmp_path):
+    """Whatever cores, hashes, threads of BLAS (where they are not used) and the cache are."""
+    pytest.importorskip("nutpie")
+    folder = str(tmp_path)
+    environments = {
+        "one thread": {"OPENBLAS_NUM_THREADS": "1", "DIMTENSOR_CACHE": "0"},
+        "two threads, a new cache": {"OPENBLAS_NUM_THREADS": "2", "DIMTENSOR_CACHE": "1"},
+        "two threads, from the cache": {"OPENBLAS_NUM_THREADS": "2", "DIMTENSOR_CACHE": "1"},
+    }
+    found: dict[str, dict[str, list[str]]] = {}
+    for seed, (name, env) in enumerate(environments.items()):
+        env = {**env, "DIMTENSOR_CACHE_DIR": folder, "PYTHONHASHSEED": str(seed)}
+        lines = run(_PROCESS, env=env).ok().splitlines()
+        found[name] = {line.split()[0]: line.split()[1:] for line in lines}
+    first, *others = found.items()
+    two_threads, *more = (values for _, values in others)
+    for name, values in found.items():
+        faults.count(f"cores, few, {name}", len(values["few"]) == 1, values)
+        faults.count(f"cores, many, {name}", len(values["many"]) == 1, values)
+        faults.count(f"small matrices, {name}", values["few"] == first[1]["few"], found)
+    for values in more:
+        faults.count("large matrices, as many threads", values == two_threads, found)
+    one, two = (
+        np.array([float.fromhex(x) for x in values["density"]])
+        for values in (first[1], two_threads)
+    )
+    faults.count("large matrices, other threads", np.allclose(one, two, rtol=1e-12, atol=0), found)
