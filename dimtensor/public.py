@@ -62,6 +62,7 @@ from dimtensor.tensor.constructors import full as full
 from dimtensor.tensor.constructors import full_like as full_like
 from dimtensor.tensor.constructors import index as index
 from dimtensor.tensor.constructors import length as length
+from dimtensor.tensor.constructors import linspace as linspace
 from dimtensor.tensor.constructors import ones as ones
 from dimtensor.tensor.constructors import ones_like as ones_like
 from dimtensor.tensor.constructors import zeros as zeros
@@ -124,6 +125,12 @@ from dimtensor.tensor.positional.apply import apply as apply
 from dimtensor.tensor.positional.border import from_shaped as from_shaped
 from dimtensor.tensor.reductions.covariances import corr as corr
 from dimtensor.tensor.reductions.covariances import cov as cov
+from dimtensor.tensor.reductions.functions import argmax as argmax
+from dimtensor.tensor.reductions.functions import argmin as argmin
+from dimtensor.tensor.reductions.functions import argsort as argsort
+from dimtensor.tensor.reductions.functions import count as count
+from dimtensor.tensor.reductions.functions import diff as diff
+from dimtensor.tensor.reductions.functions import sort as sort
 from dimtensor.tensor.reductions.polynomials import polyval as polyval
 from dimtensor.tensor.simplify import Simplified as Simplified
 from dimtensor.tensor.simplify import simplify as simplify

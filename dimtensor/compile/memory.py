@@ -20,7 +20,6 @@ from dimtensor.graph.walk import with_regions
 
 # no address has more bits on today's processors: an array of so many bytes is in no memory
 _ADDRESSES = 2**57
-_WIDEST = 16  # bytes of a complex number
 # of errors of XLA
 _FULL = ("RESOURCE_EXHAUSTED", "Out of memory")
 # as which it comes: NumPy, XLA and LLVM's code each have their own
@@ -49,7 +48,7 @@ def check_lengths(dims: Iterable[Dim], binding: Binding) -> None:
             check_positions_of(dim, length, parents)
 
 
-def check_sizes(nodes: Sequence[Node], binding: Binding) -> None:
+def check_sizes(nodes: Iterable[Node], binding: Binding) -> None:
     """Check that some memory could hold the arrays of nodes.
 
     Raises
@@ -57,22 +56,9 @@ def check_sizes(nodes: Sequence[Node], binding: Binding) -> None:
     MemoryLimitError
         If none could hold one of them.
     """
-    if all(_is_small(node, binding) for node in nodes):
-        return
     largest = _largest(nodes, binding)
     if largest is not None and largest.bytes > _ADDRESSES:
         raise _error(largest)
-
-
-def _is_small(node: Node, binding: Binding) -> bool:
-    """Whether an array fits into some memory, whatever its dtype: found sooner than its bytes."""
-    most = _WIDEST
-    for dim in node.dims:
-        length = dim.length or binding.length(dim)
-        if length is None:
-            return False
-        most *= length or 1
-    return most <= _ADDRESSES
 
 
 def check_intermediates(outputs: Sequence[Node], lengths: Mapping[Dim, int]) -> None:

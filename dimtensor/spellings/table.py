@@ -100,7 +100,9 @@ TABLE = (
     Spelling("page", "", "alpha[county_idx]", "`alpha.sel(county=county_of)`"),
     Spelling("page", "", "x[:, None] + y[None, :]", "`x + y`"),
     Spelling("dt", "math", "pm.math.exp(x)", "functions are in the package itself: `dt.exp(x)`"),
-    Spelling("dt", "matmul tensordot", "pm.math.dot(x, beta)", "`dt.dot(x, beta, dim=predictor)`"),
+    Spelling(
+        "dt", "matmul tensordot einsum", "pm.math.dot(x, beta)", "`dt.dot(x, beta, dim=predictor)`"
+    ),
     Spelling("dt", "switch", "pm.math.switch(c, a, b)", "`dt.where(c, a, b)`"),
     Spelling("dt", "invlogit inv_logit", "pm.math.invlogit(x)", "`dt.sigmoid(x)`"),
     Spelling("dt", "concatenate", "pm.math.concatenate([x, y])", "`dt.concat([x, y], dim)`"),

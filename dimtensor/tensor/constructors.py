@@ -13,7 +13,7 @@ from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import as_node, constant, wrap
+from dimtensor.tensor.handle import as_node, constant, elemwise, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -243,6 +243,36 @@ def length(dim: Dim) -> DimTensor:
     """
     (dim,) = canonical_dims(dim, "the dim of length")
     return wrap(make("length", (), dim))
+
+
+def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
+    """Evenly spaced numbers along a dim.
+
+    Parameters
+    ----------
+    start, stop : DimTensor or number
+        The first number and the last one.
+    dim : Dim
+
+    Returns
+    -------
+    DimTensor of float64
+        With the dims of `start` and `stop` beside it.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.linspace(0.0, 1.0, dt.Dim("k", length=5)).eval().values.tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    at, steps = arange(dim), length(dim) - 1
+    first, last = (
+        wrap(as_node(x, what=f"{name} of linspace")).astype("float64")
+        for name, x in (("start", start), ("stop", stop))
+    )
+    between = first + at * ((last - first) / elemwise("maximum", steps, 1))
+    ends = elemwise("where", elemwise("equal", at, 0), first, last)
+    return elemwise("where", (at > 0) & (at < steps), between, ends)
 
 
 def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor:

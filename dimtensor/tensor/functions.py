@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 __all__ = [
-    "all", "angle", "any", "clip", "concat", "cumprod", "cumsum", "full_like", "imag",
-    "log_softmax", "logsumexp", "max", "mean", "median", "min", "ones_like", "prod", "quantile",
-    "real", "round", "softmax", "stack", "std", "sum", "var", "where", "zeros_like",
+    "all", "angle", "any", "clip", "concat", "cumprod",
+    "cumsum", "full_like", "imag", "log_softmax", "logsumexp", "max", "mean", "median",
+    "min", "ones_like", "prod", "quantile", "real", "round", "softmax", "stack", "std",
+    "sum", "var", "where", "zeros_like",
 ]  # fmt: skip
 
 

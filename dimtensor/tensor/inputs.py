@@ -19,7 +19,7 @@ from dimtensor.dims import (
     in_order,
     sort_dims,
 )
-from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing
+from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
@@ -81,7 +81,12 @@ def tensor(
     """
     wake_soon()
     if name is not None and not (isinstance(name, str) and name):
-        raise InputError(f"the name of a tensor is a non-empty string, not {name!r}")
+        hint = None if isinstance(name, str) else "values are dt.data(values, dims=...)"
+        raise InputError(
+            build_message(
+                f"the name of a tensor is a non-empty string, not {plain_repr(name)}", hint=hint
+            )
+        )
     require_dim(categories)
     dtype = "int64" if categories is not None else valid_dtype(dtype)
     token = uuid.uuid4().hex if name is None else None
