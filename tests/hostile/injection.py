@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -126,32 +126,29 @@ def state() -> dict[str, Any]:
     found |= {f"pytensor.{name}": getattr(config, name) for name in _FLAGS}
     jax = sys.modules.get("jax")
     if jax is not None:
-        found["jax"] = (jax.config.jax_enable_x64, jax.config.jax_debug_nans)
-    found["locks"] = dict(_locks())
+        from dimtensor.upstream.jax import current_cache
+
+        found["jax"] = (jax.config.jax_enable_x64, jax.config.jax_debug_nans, current_cache())
+    found["locks"] = _free_locks()
     return found
 
 
-def _locks() -> Iterator[tuple[str, bool]]:
+def _free_locks() -> list[bool]:
     """Whether another thread can take each lock of a module of dimtensor."""
-    kinds = (type(threading.Lock()), type(threading.RLock()))
-    found: list[tuple[str, bool]] = []
+    from dimtensor.forks import _taken
+
+    found: list[bool] = []
 
     def look() -> None:
-        for name, module in list(sys.modules.items()):
-            if not name.startswith("dimtensor"):
-                continue
-            for key, x in list(vars(module).items()):
-                lock = x if isinstance(x, kinds) else getattr(x, "_lock", None)
-                if isinstance(lock, kinds):
-                    free = lock.acquire(timeout=0.01)
-                    if free:
-                        lock.release()
-                    found.append((f"{name}.{key}", free))
+        for _, lock in _taken:
+            found.append(lock.acquire(timeout=0.01))
+            if found[-1]:
+                lock.release()
 
     thread = threading.Thread(target=look)
     thread.start()
     thread.join()
-    yield from found
+    return found
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -50,8 +50,8 @@ def check(f, x):
 """
 
 
-def _campaign(faults, text, timeout=300.0):
-    ended = run(_START + textwrap.dedent(text), timeout=timeout).ok()
+def _campaign(faults, text, **environment):
+    ended = run(_START + textwrap.dedent(text), timeout=300.0, env=environment).ok()
     for line in ended.splitlines():
         if line.startswith('["'):
             faults.count(*json.loads(line))
@@ -88,8 +88,45 @@ def test_calls_are_interrupted(faults, backend):
     )
 
 
-def test_compiling_on_jax_is_interrupted(faults):
-    _campaign(faults, "campaign(lambda: check(*compiled('jax')), 25)")
+def test_compiling_on_jax_is_interrupted(faults, tmp_path):
+    _campaign(
+        faults,
+        """
+        program = lambda: check(*compiled('jax'))
+        campaign(program, 20)
+        campaign(program, 15, "")
+        """,
+        DIMTENSOR_CACHE="1",
+        DIMTENSOR_CACHE_DIR=str(tmp_path),
+    )
+
+
+_SIGNALS = """
+import os, signal, threading, time
+check(*compiled("numba"))
+
+def interrupt(wait):
+    time.sleep(wait)
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+
+for attempt in range(30):
+    sent = []
+    wait = 0.01 + 0.1 * np.random.default_rng(attempt).random()
+    threading.Thread(target=interrupt, args=(wait,), daemon=True).start()
+    try:
+        while not sent or time.monotonic() - sent[0] < 3.0:
+            check(*compiled("numba"))
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    check(*compiled("numba"))
+"""
+
+
+def test_no_signal_is_lost_while_functions_are_compiled(faults):
+    lines = run(_START + _SIGNALS, timeout=300.0).ok().splitlines()
+    for attempt in range(30):
+        faults.count(f"signal {attempt}", lines.count("interrupted") > attempt)
 
 
 _MODEL = """
@@ -178,7 +215,7 @@ def program():
     found = dt.load_exported(folder)(x, W)
     near(found[0], VALUE)
 
-campaign(program, 20)
+campaign(program, 12)
 """,
     )
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends.jax.xla_cache import persistent_cache
+from dimtensor.backends.jax.xla_cache import persistently
 from dimtensor.caches import WeakIds, clears
 from dimtensor.forks import freed_in_children
 from dimtensor.kernels.generated import function_of_source
+from dimtensor.scopes import heard
 
 # Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many
 # elements travel in one.
@@ -123,13 +124,15 @@ class HostCall:
             if packing is None:
                 started = time.perf_counter()
                 packing = _Packing(self._pure, arrays, placed)
-                with self._in_64_bits(True):
-                    lowered = packing.jitted.lower(*packing.pack(arrays), *placed)
-                    with persistent_cache():
-                        lowered.compile()
+                heard(lambda: self._compile(packing, arrays, placed))
                 self._stats["jit"] = time.perf_counter() - started
                 self._packings[len(arrays)] = packing
             return packing
+
+    def _compile(self, packing: _Packing, arrays: tuple[Any, ...], placed: tuple[Any, ...]) -> None:
+        with self._in_64_bits(True):
+            lowered = packing.jitted.lower(*packing.pack(arrays), *placed)
+            persistently(lowered.compile)
 
 
 def _are(arrays: Sequence[Any], dtypes: tuple[np.dtype, ...]) -> bool:

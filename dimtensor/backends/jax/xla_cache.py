@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.store import Entry, Store
@@ -56,43 +55,37 @@ def _of_this_processor(key: str) -> str:
     return f"{key}-{hashlib.sha256(processor().encode()).hexdigest()[:12]}"
 
 
-@contextmanager
-def persistent_cache() -> Iterator[None]:
-    """Let this thread's XLA compilations use the disk cache."""
-    with ExitStack() as stack:
-        try:
-            _enter(stack)
-        except (ImportError, AttributeError):  # a JAX that keeps its cache otherwise
-            stack.close()
-        yield
-
-
-def _enter(stack: ExitStack) -> None:
-    from dimtensor.upstream import jax as upstream
-
-    if upstream.users_cache_folder() is not None or not upstream.caching_is_on():
-        return
-    store = xla_store()
-    if store is None:
-        return
-    stack.enter_context(_swapping)
-    stack.enter_context(_in_place(XlaCache(store)))
-    for setting in upstream.kept_at_once():
-        stack.enter_context(setting)
-
-
-@contextmanager
-def _in_place(cache: XlaCache) -> Iterator[None]:
-    """A cache in the place of JAX's, which another thread may have made meanwhile."""
-    from dimtensor.upstream import jax as upstream
-
-    mutex = upstream.cache_mutex()
-    with mutex:
-        before = upstream.current_cache()
-        upstream.set_cache(cache, True)
+def persistently[T](compiled: Callable[[], T]) -> T:
+    """Call a function; what XLA compiles in this thread meanwhile uses the disk cache."""
     try:
-        yield
-    finally:
+        from dimtensor.upstream import jax as upstream
+
+        off = upstream.users_cache_folder() is not None or not upstream.caching_is_on()
+        mutex, (often, small) = upstream.cache_mutex(), upstream.kept_at_once()
+        before = upstream.current_cache()
+    except (ImportError, AttributeError):  # a JAX that keeps its cache otherwise
+        return compiled()
+    store = None if off else xla_store()
+    if store is None:
+        return compiled()
+    cache = XlaCache(store)
+
+    def restore() -> None:
         with mutex:
-            if upstream.current_cache()[0] is cache:
+            if upstream.current_cache()[0] is cache:  # another thread may have made one meanwhile
                 upstream.set_cache(*before)
+
+    with _swapping:
+        with mutex:
+            before = upstream.current_cache()
+        try:
+            with mutex:
+                upstream.set_cache(cache, True)
+            with often, small:
+                return compiled()
+        finally:
+            try:
+                restore()
+            except BaseException:  # it was interrupted
+                restore()
+                raise
