@@ -74,7 +74,7 @@ limited(deep, 3, 300)
 LOOPS = """
 def loops():
     x = dt.data(megabytes(10), dims=obs, name="x")
-    last = dt.scan(lambda s, each: (s * 0.5 + each, s), dt.scalar("s"), x, over=obs)[0]
+    last = dt.scan(lambda s, each: (s * 0.5 + each, s), dt.scalar("s"), x, dim=obs)[0]
     some = x.isel(obs=x > 1.0)
     gradient = dt.grad((x * dt.scalar("s")).sum() + last + some.sum(), dt.scalar("s"))
     dt.simplify((x * dt.scalar("s")).sum())
