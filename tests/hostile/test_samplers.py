@@ -290,7 +290,7 @@ def bits(model, **options):
     arrays = [post["posterior"][name].values for name in ("size", "reach")]
     return hashlib.sha256(b"".join(x.tobytes() for x in arrays)).hexdigest()[:12]
 
-few, many = density(40), density(150)
+few, many = density(100), density(150)
 print("few", *{bits(few, cores=1), bits(few, cores=2)})
 print("many", *{bits(many, cores=1), bits(many, cores=2)})
 value, slope = many.logp_and_grad(np.array([0.3, -0.2]))

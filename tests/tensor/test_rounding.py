@@ -19,9 +19,20 @@ def test_floats_are_rounded_as_by_numpy(dtype, backend):
     found = dt.evaluate([dt.round(dt.data(values, dims=K), d) for d in places], backend=backend)
     for d, result in zip(places, found, strict=True):
         assert result.dtype == dtype
-        # XLA multiplies by the reciprocal of a constant divisor
-        rtol = np.finfo(dtype).eps if backend == "jax" else 0.0
-        np.testing.assert_allclose(result.values, np.round(values, d), rtol, err_msg=str(d))
+        np.testing.assert_array_equal(result.values, np.round(values, d), str(d))
+
+
+@pytest.mark.parametrize("backend", LONG_JAX)
+def test_inputs_are_rounded_as_by_numpy(backend):
+    x = dt.tensor("x", dims=dt.Dim("n"))
+    values = np.random.default_rng(1).normal(0.0, 100.0, 1000)
+    values[:4] = [0.125, np.nan, -np.inf, -0.0]
+    places = (2, 5, -1)
+    f = dt.function([x], [dt.round(x, d) for d in places], backend=backend)
+    for d, result in zip(places, f(values), strict=True):
+        expected = np.round(values, d)
+        np.testing.assert_array_equal(result.values, expected, str(d))
+        np.testing.assert_array_equal(np.signbit(result.values), np.signbit(expected), str(d))
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "uint64", "bool"])

@@ -12,7 +12,7 @@ import numpy as np
 from pytensor.graph.basic import Constant
 from pytensor.tensor.type import TensorType
 
-from dimtensor.backends.jax.multiples import apart, confused
+from dimtensor.backends.jax.multiples import guards
 from dimtensor.backends.jax.symbolic import Lengths, is_symbol
 from dimtensor.ops.interpret import prepare
 
@@ -45,9 +45,9 @@ def graph_function(
     import jax.numpy as jnp
 
     nodes = graph.toposort()
-    kept_apart = confused(nodes)
+    guard = guards(nodes)
     steps = [
-        (node, _runner(node, translate, host, node in kept_apart), list(map(_dtype, node.outputs)))
+        (node, _runner(node, translate, host, guard.get(node)), list(map(_dtype, node.outputs)))
         for node in nodes
     ]
     # in the order of their use: the code must not differ between processes, which cache it
@@ -124,7 +124,10 @@ def _constant(constant: Constant) -> Callable[[], Any]:
 
 
 def _runner(
-    node: Any, translate: Callable[[Any], Callable[..., Any]], host: bool, kept_apart: bool
+    node: Any,
+    translate: Callable[[Any], Callable[..., Any]],
+    host: bool,
+    guard: Callable[[Callable[..., Any]], Callable[..., Any]] | None,
 ) -> Callable[..., Sequence[Any]]:
     from pytensor.link.jax.dispatch.shape import JAXShapeTuple
     from pytensor.tensor.shape import Shape
@@ -135,8 +138,8 @@ def _runner(
         if not host:
             raise
         return _on_host(node)
-    if kept_apart:
-        function = apart(function)
+    if guard is not None:
+        function = guard(function)
     if isinstance(node.op, (JAXShapeTuple, Shape)):  # the one result is a tuple
         return lambda *lengths: (function(*lengths),)
     if len(node.outputs) == 1:

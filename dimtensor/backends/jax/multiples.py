@@ -1,8 +1,11 @@
-"""Logarithms of multiples of one variable, which XLA takes for one another in sums on processors.
+"""Numbers that XLA must not see through: factors of logarithms, and divisors of rounded numbers.
 
-From 4096 elements on, XLA hands sums with what is computed inside of them to the library YNNPACK.
-There two `log` (`log1p`, `expm1`) of one variable times different constants become one. A factor
-that XLA cannot see through keeps them apart, and the sum in the library.
+XLA multiplies by the reciprocal of a divisor that is one number, which may differ from the quotient
+in the last bit: numbers rounded to two places would not be those that are written with two places.
+Logarithms of multiples of one variable it takes for one another in sums on processors: from 4096
+elements on, it hands sums with what is computed inside of them to the library YNNPACK. There two
+`log` (`log1p`, `expm1`) of one variable times different constants become one. A factor that XLA
+cannot see through keeps them apart, and the sum in the library.
 """
 
 from __future__ import annotations
@@ -14,15 +17,20 @@ from typing import Any
 from dimtensor.backends.jax.symbolic import is_symbol
 
 
+def guards(nodes: Sequence[Any]) -> dict[Any, Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """What to wrap around the functions of nodes that XLA would compute otherwise."""
+    return {
+        **dict.fromkeys(confused(nodes), apart),
+        **dict.fromkeys(quotients_of_rounding(nodes), divided),
+    }
+
+
 def confused(nodes: Sequence[Any]) -> set[Any]:
     """The nodes that apply a logarithm or `expm1` to a multiple of another one's operand."""
-    from pytensor.tensor.elemwise import Elemwise
-
     groups: dict[Any, list[Any]] = defaultdict(list)
     functions = _functions()
     for node in nodes:
-        scalar_op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
-        for name in functions.get(type(scalar_op), ()):
+        for name in functions.get(type(_scalar_op(node)), ()):
             factors = sorted(_factors(node.inputs[0]), key=id)
             groups[name, tuple(factors)].append(node)
     return {node for group in groups.values() if len(group) > 1 for node in group}
@@ -41,6 +49,46 @@ def apart(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(operand * jax.lax.optimization_barrier(one))
 
     return of_opaque
+
+
+def quotients_of_rounding(nodes: Sequence[Any]) -> set[Any]:
+    """The nodes that divide by a constant what has been rounded, or is rounded then."""
+    from pytensor.graph.basic import Constant
+    from pytensor.scalar import basic
+
+    rounding = [node for node in nodes if isinstance(_scalar_op(node), basic.RoundHalfToEven)]
+    rounded = {node.outputs[0] for node in rounding}
+    operands = {node.inputs[0] for node in rounding}
+    return {
+        node
+        for node in (nodes if rounding else ())
+        if isinstance(_scalar_op(node), basic.TrueDiv)
+        and isinstance(node.inputs[1], Constant)
+        and (node.inputs[0] in rounded or node.outputs[0] in operands)
+    }
+
+
+def divided(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The quotient with a divisor that XLA does not know, since it follows from the operand.
+
+    A barrier around the constant would not do: XLA takes the reciprocal of every divisor that is
+    one number.
+    """
+    import jax.numpy as jnp
+
+    def by_opaque(operand: Any, divisor: Any) -> Any:
+        if is_symbol(operand) or is_symbol(divisor):
+            return function(operand, divisor)
+        operand = jnp.asarray(operand, jnp.result_type(operand, divisor, float))
+        return function(operand, jnp.where(operand == operand, divisor, operand))
+
+    return by_opaque
+
+
+def _scalar_op(node: Any) -> Any:
+    from pytensor.tensor.elemwise import Elemwise
+
+    return node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
 
 
 def _functions() -> dict[type, tuple[str, ...]]:
