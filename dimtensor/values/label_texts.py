@@ -103,6 +103,22 @@ def _interval(dtype: pd.IntervalDtype, text: str) -> pd.Interval | float:
     return pd.Interval(ends[0], ends[1], closed=dtype.closed)
 
 
+def is_text(label: object) -> bool:
+    r"""Return True for a text that files of every format hold: no NUL, no halves of letters.
+
+    Examples
+    --------
+    >>> is_text("a"), is_text("\ud800"), is_text(1)
+    (True, False, False)
+    """
+    if type(label) is not str:
+        return False
+    try:
+        return "\0" not in label and (label.isascii() or bool(label.encode()))
+    except UnicodeEncodeError:
+        return False
+
+
 def encode_label(label: Any) -> Any:
     """Return a label as JSON: tuples are lists, and types that JSON lacks are objects with a type.
 
@@ -119,7 +135,11 @@ def encode_label(label: Any) -> Any:
         if label.dtype.kind in "mM":
             return {str(label.dtype): str(label.astype("int64"))}
         label = label.item()
-    if label is None or isinstance(label, (bool, str)):
+    if isinstance(label, str):
+        # halves of letters, which JSON puts together where two are beside each other
+        code = None if is_text(label) else label.encode("utf-8", "surrogatepass")
+        return label if code is None else {"utf-8": base64.b64encode(code).decode()}
+    if label is None or isinstance(label, bool):
         return label
     if isinstance(label, tuple):
         return [encode_label(part) for part in label]
@@ -166,8 +186,9 @@ def decode_label(value: Any) -> Any:
     ((kind, text),) = value.items()
     if kind in _NUMBERS:
         return _NUMBERS[kind](text)
-    if kind == "bytes":
-        return base64.b64decode(text, validate=True)
+    if kind in ("bytes", "utf-8"):
+        code = base64.b64decode(text, validate=True)
+        return code if kind == "bytes" else code.decode("utf-8", "surrogatepass")
     if kind in ("NaT", "NA"):
         return pd.NaT if kind == "NaT" else pd.NA
     if kind == "enum":

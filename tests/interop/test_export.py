@@ -362,14 +362,14 @@ def test_labels_survive_json(labels):
 
 
 def test_labels_that_are_half_a_letter_survive_json():
-    dim = dt.Dim("k", coords=["\ud800", "\ude00a"])
+    dim = dt.Dim("k", coords=["\ud800", "\ude00a", "\ud83d\ude00", "\U0001f600"])
     text = json.dumps(labels_to_json(dim_labels(dim), dim), allow_nan=False)
-    assert labels_from_json(json.loads(text)).tolist() == ["\ud800", "\ude00a"]
+    assert labels_from_json(json.loads(text)).tolist() == list(dim.coords.tolist())
 
 
 @pytest.mark.parametrize(
     "label",
-    [frozenset([1]), Decimal("1.5"), Fraction(1, 3), int, "\ud83d\ude00", datetime.time(1)],
+    [frozenset([1]), Decimal("1.5"), Fraction(1, 3), int, datetime.time(1)],
     ids=ascii,
 )
 def test_labels_that_json_has_not_are_refused_by_name(label):

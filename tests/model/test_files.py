@@ -57,6 +57,8 @@ LABELS = {
     "complex": [1 + 2j, 3j],
     "bool": [True, False],
     "texts": ["a/b", "ü", ""],
+    "ends of texts": ["a\0b", "a", "\0"],
+    "halves of letters": ["\ud800", "\ud83d\ude00", "\U0001f600"],
     "large": [2**60, 1],
 }
 MANY_BITS = {"nanoseconds", "large"}  # NetCDF 3 has no integers of 64 bits

@@ -117,7 +117,7 @@ def _encoded(labels: Coords) -> dict[str, Any]:
         return {"dtype": str(values.dtype), "values": values.astype("int64").tolist()}
     name = {"U": "str", "S": "bytes", "O": "object"}.get(values.dtype.kind)
     dtype = str(values.dtype.newbyteorder("=")) if name is None else name
-    plain = values.dtype.kind in "Ubiu"
+    plain = values.dtype.kind in "biu"
     return {
         "dtype": dtype,
         "values": values.tolist() if plain else [encode_label(x) for x in labels.to_list()],
@@ -135,13 +135,15 @@ def labels_from_json(found: Mapping[str, Any]) -> Any:
     from dimtensor.values.label_texts import decode_label, labels_of_kind, object_array
 
     dtype, values = found["dtype"], found["values"]
-    if dtype in _PLAIN or dtype == "str":
-        return np.array(_all(values, _PLAIN.get(dtype, str)), dtype=dtype)
+    if dtype in _PLAIN:
+        return np.array(_all(values, _PLAIN[dtype]), dtype=dtype)
     if dtype in _FLOATS:
         return np.array(_all(list(map(decode_label, values)), int, float, complex), dtype=dtype)
-    if dtype in ("object", "bytes"):
+    if dtype in ("object", "bytes", "str"):
         labels = list(map(decode_label, values))
-        return object_array(labels) if dtype == "object" else np.array(_all(labels, bytes))
+        if dtype == "object":
+            return object_array(labels)
+        return np.array(_all(labels, bytes if dtype == "bytes" else str), dtype=dtype)
     if _SPAN.fullmatch(dtype):
         return np.array(_all(values, int), dtype="int64").view(dtype)
     if dtype == "json":  # of texts of labels, which a manifest has no need of

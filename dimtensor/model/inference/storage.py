@@ -24,6 +24,7 @@ from dimtensor.errors import (
 )
 from dimtensor.values.label_texts import (
     encode_label,
+    is_text,
     labels_of_kind,
     object_array,
     text_of,
@@ -311,7 +312,7 @@ def _texts(index: pd.Index) -> tuple[str, np.ndarray] | None:
         return str(dtype), object_array([str(x) for x in told])
     if type(index).__name__ == "CFTimeIndex":  # xarray writes them, with their calendar
         return None
-    if dtype.kind == "c" or (dtype.kind == "O" and not all(type(x) is str for x in index)):
+    if dtype.kind == "c" or (dtype.kind == "O" and not all(map(is_text, index))):
         return "json", object_array([json.dumps(encode_label(label)) for label in index])
     return None
 
