@@ -196,7 +196,8 @@ def build_message(
     lines += [f"  {name}: {value}" for name, value in details]
     if hint:
         lines.append(f"hint: {hint}")
-    return "\n".join(lines)
+    # what goes on in another line, a name with an end of a line too, begins none of the message
+    return "\n".join(line.replace("\n", "\n    ") for line in lines)
 
 
 LISTED = 8  # items of a list that a message shows

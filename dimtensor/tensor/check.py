@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import InputError
+from dimtensor.errors import InputError, build_message
 from dimtensor.graph import make
 from dimtensor.tensor.handle import as_node, wrap
 
@@ -68,7 +68,8 @@ def check(condition: Any, message: str, value: Any = None) -> DimTensor:
       at: country='Kenya'; country='USA'
     """
     if not isinstance(message, str) or not message.strip():
-        raise InputError(f"the message of a check is a text that is not empty, not {message!r}")
+        text = f"the message of a check is a text that is not empty, not {message!r}"
+        raise InputError(build_message(text))
     given = None if value is None else as_node(value, what="the value of a check")
     # a labelled array takes the dims of the value, a number never its dtype
     beside = [] if given is None or isinstance(condition, (bool, np.bool_)) else [given]

@@ -167,3 +167,14 @@ def test_errors_of_python_have_the_names_of_public_classes():
     for twice in ("dt.Dim('a', name='a')", "dist.Normal(0, mu=1)"):
         with pytest.raises(dt.ArgumentError, match="twice, by its place and by its name"):
             eval(twice, {"dt": dt, "dist": dist})
+
+
+def test_names_write_no_line_of_a_message():
+    k = dt.Dim("k\nhint: forged \x1b[31m", length=2)
+    with pytest.raises(dt.InputError, match="cannot be told apart") as e:
+        dt.function([dt.tensor("x", dims=[k, K])], dt.tensor("x", dims=[k, K]), backend="python")(
+            np.ones((2, 2))
+        )
+    lines = str(e.value).splitlines()
+    assert sum(line.startswith("hint:") for line in lines) == 1
+    assert "\x1b" not in str(e.value)

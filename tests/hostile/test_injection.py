@@ -184,6 +184,12 @@ def test_texts_have_no_control_characters(faults, sequence):
         faults.count(f"{sequence!r} in {what}", found is None, ascii(text)[:200])
 
 
+def test_names_forge_no_line_of_an_error(faults):
+    for what, text in texts("\nhint: forged"):
+        if what.startswith("error") and "\n  " in text:
+            faults.count(what, "\nhint: forged" not in text, text[:300])
+
+
 def test_texts_keep_letters(faults):
     """Names are written as they are, and so in nearly all texts."""
     end = "é漢字🎉مرحبا"

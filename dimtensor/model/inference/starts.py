@@ -53,7 +53,7 @@ def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
         try:
             value, gradient = model.logp_and_grad(point)
         except CheckError as error:
-            failed.append(str(error).replace("\n", "\n  "))
+            failed.append(str(error))
             continue
         if not (failed or are_finite(value, gradient)):
             return CheckError(_message(model, point, around, value, gradient))
