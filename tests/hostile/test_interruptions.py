@@ -64,7 +64,7 @@ def test_building_is_interrupted(faults):
 @pytest.mark.parametrize("backend", ["python", "numba"])
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "MemoryError"])
 def test_compiling_is_interrupted(faults, backend, error):
-    count = 120 if backend == "python" else 20
+    count = 100 if backend == "python" else 12
     _campaign(
         faults,
         f"""
@@ -110,7 +110,7 @@ def interrupt(wait):
     sent.append(time.monotonic())
     os.kill(os.getpid(), signal.SIGINT)
 
-for attempt in range(30):
+for attempt in range(20):
     sent = []
     wait = 0.01 + 0.1 * np.random.default_rng(attempt).random()
     threading.Thread(target=interrupt, args=(wait,), daemon=True).start()
@@ -125,7 +125,7 @@ for attempt in range(30):
 
 def test_no_signal_is_lost_while_functions_are_compiled(faults):
     lines = run(_START + _SIGNALS, timeout=300.0).ok().splitlines()
-    for attempt in range(30):
+    for attempt in range(20):
         faults.count(f"signal {attempt}", lines.count("interrupted") > attempt)
 
 
@@ -175,7 +175,7 @@ def program():
         DRAWN.append(values)
     assert values.shape == (2, 30) and (values == DRAWN[0]).all()
 
-campaign(program, 60)
+campaign(program, 40)
 """,
     )
 
@@ -215,7 +215,7 @@ def program():
     found = dt.load_exported(folder)(x, W)
     near(found[0], VALUE)
 
-campaign(program, 12)
+campaign(program, 8)
 """,
     )
 
@@ -316,7 +316,7 @@ def build():
     while not over:
         built()
 
-threads = [threading.Thread(target=each) for each in (work, work, build)]
+threads = [threading.Thread(target=each) for each in (work, build)]
 for thread in threads:
     thread.start()
 for attempt in range(COUNT):
@@ -339,7 +339,7 @@ check(*compiled(BACKEND))
 """
 
 
-@pytest.mark.parametrize(("backend", "count"), [("python", 30), ("numba", 10)])
+@pytest.mark.parametrize(("backend", "count"), [("python", 20), ("numba", 4)])
 def test_children_of_forks_build_and_compile(faults, backend, count):
     text = _START + _FORKS.replace("BACKEND", repr(backend)).replace("COUNT", str(count))
     ended = run(text, timeout=300.0, env={"PYTHONWARNINGS": "ignore::DeprecationWarning"})
