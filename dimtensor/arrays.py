@@ -208,7 +208,8 @@ def _read(value: Any, source: str) -> np.ndarray:
 def _of_sequence(value: Sequence[Any], source: str, gaps: bool) -> np.ndarray:
     kinds = set(map(type, value))
     if kinds - _PLAIN:
-        value = [_without_mask(item, source, gaps) for item in value]
+        missing = next((kind("NaT", "D") for kind in _DATES if kind in kinds), math.nan)
+        value = [_without_mask(item, missing, source, gaps) for item in value]
     found = _read(value, source)
     if found.dtype.kind in "US" and found.size:
         items = _as_objects(value, found.shape)
@@ -222,12 +223,16 @@ def _of_sequence(value: Sequence[Any], source: str, gaps: bool) -> np.ndarray:
 _PLAIN: set[type] = {bool, int, float, complex, str, bytes, np.float64, np.int64, np.str_}
 
 
-def _without_mask(item: Any, source: str, gaps: bool, depth: int = 0) -> Any:
-    """An element of a sequence, with NaN where it is masked."""
+_DATES = (np.datetime64, np.timedelta64)
+
+
+def _without_mask(item: Any, missing: Any, source: str, gaps: bool, depth: int = 0) -> Any:
+    """An element of a sequence, or what stands for a missing one where it is masked."""
     if is_masked(item):
-        return _unmasked(item, source, gaps)[()]
+        found = _unmasked(item, source, gaps)[()]
+        return missing if item is np.ma.masked else found
     if isinstance(item, (list, tuple)) and depth < _DEEPEST:
-        return [_without_mask(each, source, gaps, depth + 1) for each in item]
+        return [_without_mask(each, missing, source, gaps, depth + 1) for each in item]
     return item
 
 

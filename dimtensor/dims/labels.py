@@ -354,13 +354,7 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
 
 
 def _of_usual_length(labels: np.ndarray) -> np.ndarray:
-    """Extended floats as floats of 64 bits, which pandas and xarray look up.
-
-    Raises
-    ------
-    LabelError
-        If that changes one.
-    """
+    """Extended floats as floats of 64 bits, which pandas and xarray look up, if none changes."""
     found = labels.astype("f8" if labels.dtype.kind == "f" else "c16")
     if not np.array_equal(found, labels, equal_nan=True):
         raise LabelError(
@@ -433,8 +427,21 @@ def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
         return array, None
     array = np.empty(len(items), dtype=object)
     for at, item in enumerate(items):
-        array[at] = checked_label(python_label(item))
+        label = python_label(item)
+        array[at] = label if _is_plain(label) else checked_label(label)
     return array, None
+
+
+_PLAIN = frozenset({str, bytes, int, float, bool, type(None), np.datetime64, np.timedelta64})
+_SOUND = ("pandas", "datetime", "cftime", "uuid", "pathlib")
+
+
+def _is_plain(label: Any) -> bool:
+    """Whether a label, or each part of a tuple, is of a class that is known to keep its hash."""
+    kind = type(label)
+    if kind is tuple:
+        return _PLAIN.issuperset(map(type, label))
+    return kind in _PLAIN or kind.__module__.partition(".")[0] in _SOUND
 
 
 def checked_label(label: Any) -> Any:

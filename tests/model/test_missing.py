@@ -179,3 +179,23 @@ def test_a_variable_along_what_a_mask_of_data_leaves(seen):
     assert fit.log_density().logp(np.array([0.5])) == pytest.approx(by_hand)
     with pytest.raises(dt.DimError, match=r"length 4 along SelDim.*3 follows"):
         dt.Model(y, backend="python").observe({y: np.ones(4)})
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.ma.array(["a", "b", "a"], mask=[False, True, False]),
+        ["a", np.ma.masked, "a"],
+        ["a", pd.NA, "a"],
+        pd.array(["a", None, "a"], dtype="string"),
+        np.array(["a", None, "a"], dtype=object),
+    ],
+    ids=["masked", "list", "NA", "pandas", "objects"],
+)
+def test_labels_that_are_missing_in_every_way(labels):
+    kind = dt.Dim("kind", coords=["a", "b"])
+    y = dt.rv("y", dist.Categorical(dt.data([0.2, 0.8], kind), dim=kind), dims=dt.Dim("o"))
+    with pytest.raises(InputError, match="observations of 'y' are missing: 1 of 3"):
+        dt.Model(y, backend="python").observe(y=labels)
+    fit = dt.Model(y, backend="python").observe(y=labels, missing="drop")
+    assert fit.log_density().logp(np.zeros(0)) == pytest.approx(2.0 * np.log(0.2), rel=1e-12)

@@ -394,7 +394,7 @@ def test_parameters_out_of_range():
 def test_misuse_of_seeds_and_dims():
     with pytest.raises(dt.InputError, match="not None; name one"):
         dt.random.generator(None)
-    with pytest.raises(dt.InputError, match="from 0 to 2\\*\\*63 - 1, not -1"):
+    with pytest.raises(dt.InputError, match=r"seed=-1 is not between 0 and 2\*\*63 - 1"):
         dt.random.generator(-1)
     with pytest.raises(dt.InputError, match="a seed is a tensor of integers"):
         dt.random.generator(dt.scalar("s"))
