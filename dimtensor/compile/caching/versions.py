@@ -22,6 +22,7 @@ LAYERS = (
     "caches.py",
     "interning.py",
     "scopes.py",
+    "forks.py",
     "traversal.py",
     "dims",
     "graph",
