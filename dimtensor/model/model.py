@@ -215,9 +215,9 @@ class Model(Parametrising, ByName):
         ----------
         values : dict of DimTensor (or its name) to value
         missing : {"drop", "infer"}, optional
-            What happens to values that are NaN: dropped ones are left out of the density, inferred
-            ones are a parameter, ``y_missing`` for a variable y, over their labels. Without it they
-            are an error.
+            What happens to values that are NaN or masked (or NA or None, of labels): dropped ones
+            are left out of the density, inferred ones are a parameter, ``y_missing`` for a variable
+            y, over their labels. Without it they are an error.
         **by_name
             Values by name.
 

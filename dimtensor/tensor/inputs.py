@@ -167,7 +167,8 @@ def data(
     ----------
     value : DataArray, Series, DataFrame, Index, ndarray, list or number
         Columns and tables of polars and Arrow, too; of a table, one dim has the names of the
-        columns as labels. Numbers and bools that a column lacks (NA, null) are NaN.
+        columns as labels. Numbers and bools that a column lacks (NA, null) or that a mask of NumPy
+        hides are NaN.
     dims : Dim or sequence of Dim, optional
         The dims of the value. For a DataArray or a named Series they may be left out: dims with
         the names and labels of the value are made. For an ndarray they are in the order of its
@@ -196,7 +197,8 @@ def data(
         If the values are no numbers and `categories` is not given, or they are complex and `dtype`
         is not.
     InputError
-        If a column lacks numbers and has integers above 2**53, which are not all floats.
+        If a column lacks numbers and has integers above 2**53, which are not all floats; if the
+        value is no array, such as a generator, or one of its methods raises.
 
     Examples
     --------
