@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -153,14 +154,27 @@ def sample(
 
 
 def _started(nutpie: Any, compiled: Any, **options: Any) -> Any:
-    """A sampler that runs; nutpie wraps an interruption in an error of its own here."""
-    try:
+    """A sampler that runs, started where no signal handler runs: nutpie loses what one raises."""
+    if threading.current_thread() is not threading.main_thread():
         return nutpie.sample(compiled, **options)
-    except RuntimeError as error:
-        for kind in (KeyboardInterrupt, SystemExit):
-            if f"{kind.__name__}(" in str(error) or f"{kind.__name__}:" in str(error):
-                raise kind from error
-        raise
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            found.append(nutpie.sample(compiled, **options))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=start, name="dimtensor-starts-nutpie", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        thread.join()  # it does not take long; what it starts is stopped if this was interrupted
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable[[Any], None]:

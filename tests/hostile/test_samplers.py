@@ -325,3 +325,25 @@ def test_a_seed_gives_the_same_draws(faults, tmp_path):
         for values in (first[1], two_threads)
     )
     faults.count("large matrices, other threads", np.allclose(one, two, rtol=1e-12, atol=0), found)
+
+
+@pytest.mark.parametrize("sampler", ["numpyro"])
+def test_the_exit_stops_programs_of_jax(sampler):
+    """Their callbacks would call Python while the interpreter is finalized."""
+    pytest.importorskip(sampler)
+    code = f"""
+        import threading, time, warnings
+        import dimtensor as dt
+        from dimtensor.interop import watching
+        warnings.simplefilter("ignore")
+        x = dt.scalar("x")
+        model = dt.LogDensity(-x**2, {{x: dt.real}}, backend="jax")
+        options = {{"progress_bar": False, "report": False, "seed": 1, "chains": 2}}
+        many = {{"draws": 300_000, "sampler": {sampler!r}, **options}}
+        threading.Thread(target=dt.sample, args=(model,), kwargs=many, daemon=True).start()
+        while not watching._watched:
+            time.sleep(0.01)
+        """
+    ended = run(code, timeout=300)
+    assert ended.code == 0, ended.err
+    assert "Exception in thread" in ended.err
