@@ -32,8 +32,7 @@ def no_attribute(
     hint = told(where, name) or (_renamed(name) if where == "dt" else None) or hint
     guess = "" if hint else did_you_mean(name, [each for each in known if each[0] != "_"])
     message = build_message(f"{text} has no {name!r}{guess}", hint=hint)
-    # without a name, Python adds no guess of its own to the hint
-    return NoAttributeError(message, **({} if hint else {"name": name, "obj": x}))
+    return NoAttributeError(message, name=name, obj=x)
 
 
 def _renamed(name: str) -> str | None:
@@ -57,7 +56,7 @@ def no_attribute_of_dim(dim: Any, name: str) -> AttributeError:
     own = dim.name if (dim.name or "").isidentifier() else "dim"
     headline = f"a dim has no {name!r}"
     message = build_message(headline, [("dim", repr(dim))], f"{own}.{new}")
-    return NoAttributeError(message)
+    return NoAttributeError(message, name=name, obj=dim)
 
 
 def as_variable(name: str, constructor: Any) -> str:

@@ -41,7 +41,7 @@ def test_bytes_are_written_with_their_unit():
         2 * 10**9, 3 * 2**20, 500, 7, 12,
     ]  # fmt: skip
     assert [bytes_text(x) for x in (0, 999, 1000, 24.348e9, 5e18)] == [
-        "0 B", "999 B", "1 kB", "24.3 GB", "5e+03 PB",
+        "0 B", "999 B", "1 kB", "24.3 GB", "5 EB",
     ]  # fmt: skip
     assert count_text(2.5e6) == "2.5 M"
 

@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_refused():
 
 def test_nodes_say_what_they_are():
     y = (2.0 * X).sum()
-    assert (y.node.operation, y.node.options) == ("sum", {"over": "{k}"})
+    assert (y.node.operation, y.node.options) == ("sum", {"dim": "{k}"})
     assert dt.from_node(y.node.inputs[0]) is 2.0 * X
     assert X.node.value is None
     assert {one.value for one in dt.walk(y) if one.operation == "constant"} == {2.0}

@@ -252,7 +252,7 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
     """Read a function that was exported to a folder.
 
     Nothing is traced: JAX compiles the module when it is called, once for each set of lengths.
-    An exported function is code: read only what you would run (see :doc:`export`).
+    An exported function is code: read only what you would run (see ``docs/export.md``).
 
     Parameters
     ----------
