@@ -62,8 +62,9 @@ def test_numba_compiles_where_machine_code_is_not_loaded(platform):
 def test_no_machine_code_is_made_either(platform):
     with pytest.raises(NotLoadable, match="machine code"):
         machine.check_platform()
+    load = machine.Engine if platform == "no target" else Loaded  # Linux links without LLVM
     with pytest.raises(NotLoadable, match="machine code"):
-        Loaded(b"")
+        load(b"")
 
 
 @pytest.mark.parametrize(("setting", "calls"), [("0", 0), ("", 0), ("1", 1)])
