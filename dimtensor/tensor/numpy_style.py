@@ -10,6 +10,7 @@ from typing import Any
 
 from dimtensor.dims import Dims, dim_set
 from dimtensor.errors import DimError, InputError, NoAttributeError, build_message
+from dimtensor.spellings.renamed import FUNCTIONS
 
 _AXES = ("axis", "axes")
 _DIMS = ("dim", "dims")
@@ -112,9 +113,9 @@ def no_attribute(x: Any, name: str) -> AttributeError:
     """The error of an attribute that tensors lack; what NumPy calls so may be there otherwise."""
     from dimtensor.tensor import elementwise
 
-    hint = _INSTEAD.get(name)
-    if hint is None and name in elementwise.__all__:
-        hint = f"dt.{name}(x)"
+    hint, function = _INSTEAD.get(name), FUNCTIONS.get(name, name)
+    if hint is None and function in elementwise.__all__:
+        hint = f"dt.{function}(x)"
     if hint is None and any(dim.name == name for dim in x.dims):
         hint = f"the dim is x.dims[{name!r}], its labels x.dims[{name!r}].coords"
     if hint is None:
