@@ -90,13 +90,13 @@ for one in (slow, bad, worse):
 
 _ENDINGS = {
     "no start": (
-        20,
+        14,
         """
         runs(NAME, N, lambda k: ends(dt.CheckError, sample, bad, chains=4, cores=1 + k % 4))
         """,
     ),
     "no start, interpreted": (
-        8,
+        6,
         """
         runs(NAME, N, lambda k: ends(dt.CheckError, sample, worse, chains=4, cores=1 + k % 4))
         """,
@@ -128,7 +128,7 @@ _ENDINGS = {
         """,
     ),
     "Ctrl-C": (
-        12,
+        8,
         """
         def job(k):
             soon(lambda: os.kill(os.getpid(), signal.SIGINT), k)
@@ -186,7 +186,7 @@ _ENDINGS = {
         """,
     ),
     "exit beside a daemon thread": (
-        12,
+        8,
         """
         def job(k):
             threading.Thread(target=sample, args=(good,), daemon=True).start()
@@ -195,7 +195,7 @@ _ENDINGS = {
         """,
     ),
     "exit beside a daemon thread, interpreted": (
-        12,
+        8,
         """
         def job(k):
             threading.Thread(target=sample, args=(slow,), daemon=True).start()
@@ -215,7 +215,7 @@ _ENDINGS = {
         """,
     ),
     "exit beside nutpie in the background": (
-        8,
+        6,
         """
         import nutpie
         def job(k):
