@@ -128,7 +128,7 @@ class CheckError(DimtensorError, ValueError):
 
 
 class ComputationError(DimtensorError, RuntimeError):
-    """An operation raised an error of its own, which is the ``__cause__`` of this one."""
+    """Error raised inside an operation; the original is its ``__cause__``."""
 
 
 class MemoryLimitError(DimtensorError, MemoryError):

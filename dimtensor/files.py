@@ -159,7 +159,7 @@ class OwnFolder:
 
     @contextlib.contextmanager
     def _held(self, make: bool = False) -> Iterator[int]:
-        """Hold the folder open for what is done in it."""
+        """Hold the folder open while files in it are read and written."""
         folder = self._opened(make)
         try:
             yield folder

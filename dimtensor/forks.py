@@ -36,7 +36,7 @@ def taken_at_forks[L](lock: L, order: int) -> L:
 
 
 def freed_in_children(lock: threading.Lock) -> threading.Lock:
-    """Let the child of a fork find a lock free; what it guards is never half changed."""
+    """Release a lock in the child of a fork; the state that it guards is consistent there."""
     _freed.put(lock, None)
     return lock
 

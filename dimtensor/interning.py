@@ -35,7 +35,7 @@ class _Ref(ref):
 
 
 class Interned[T]:
-    """The objects of a kind by what they are made of, as long as something else holds them.
+    """Table of interned objects by their keys, held weakly.
 
     Examples
     --------

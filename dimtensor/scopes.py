@@ -1,4 +1,4 @@
-"""What holds for as long as a call lasts, whatever ends the call.
+"""Settings for the duration of a call, restored however the call ends.
 
 An interruption is raised where a function of Python starts or after one of C was called. So what
 is to be undone is undone in a ``finally`` by functions of C: in the ``__exit__`` of a context
@@ -103,7 +103,7 @@ class Calls:
 
 
 class _Lost:
-    """What is told of exceptions that nobody can catch."""
+    """Hook for uncatchable exceptions that raises lost interruptions again."""
 
     before: Callable[[Any], object] = sys.unraisablehook
 

@@ -115,7 +115,7 @@ _TRUSTED = frozenset({str, bytes, type(None)})
 
 
 class Opaque:
-    """Stand-in for a label of a class of its own, whose equality and hash nothing is known of.
+    """Stand-in for a label of an unknown class, compared by identity alone.
 
     The hash is asked for once. Labels of two classes differ, and so do those whose comparison
     raises an error: dims with other labels of the same hash are found all the same.

@@ -74,7 +74,7 @@ def with_known_parameters(d: Distribution, x: DimTensor) -> list[Condition]:
 
 
 def either(one: Any, other: Any) -> Any:
-    """Whether one of two conditions holds; None is one that never does."""
+    """Return the disjunction of two conditions; None is one that never holds."""
     if one is None or other is None:
         return other if one is None else one
     return one | other

@@ -99,7 +99,7 @@ def law_of(d: Distribution) -> tuple[Law, tuple[Node, ...]]:
 
 
 def reduced(d: Distribution) -> tuple:
-    """What pickle keeps of a distribution: formulas of the table are found by its name."""
+    """Pickled form of a distribution: formulas of the table are found by its name."""
     law, inputs = law_of(d)
     return (law.of, (inputs,))
 

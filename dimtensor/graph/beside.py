@@ -41,7 +41,7 @@ class Beside[V]:
         return node.beside.get(self)
 
     def set(self, node: Node, value: V) -> None:
-        """Give a node a value, in place of the one that it has."""
+        """Set the value of a node."""
         node.beside[self] = value
 
     def add(self, node: Node, value: V) -> V:

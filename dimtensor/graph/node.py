@@ -187,7 +187,7 @@ def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
 
 
 def recorded[T](call: Callable[[], T]) -> tuple[T, set[Node]]:
-    """Call a function; return what it gives and all nodes that it asks for, new or not."""
+    """Call a function; return its result and all nodes that it requests, new or not."""
     nodes: set[Node] = set()
     return within(_recorded, (*_recorded.get(), nodes), call), nodes
 

@@ -114,7 +114,7 @@ class NutpieThreads:
 
 
 class _Sign:
-    """An object that is there as long as somebody holds it."""
+    """Token whose lifetime tells how long its owner lives."""
 
 
 class Record:
@@ -205,12 +205,12 @@ def _python_code(model: LogDensity, starting_points: Callable, record: Record, g
 
 
 def _normal(x: np.ndarray) -> tuple[float, np.ndarray]:
-    """A density to go on with until a chain notices that its draws are not wanted any more."""
+    """Placeholder density for a chain that has been told to stop."""
     return -0.5 * float(x @ x), -x
 
 
 def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Value and gradient; a point where a check fails is refused, and the chain goes on."""
+    """Return the density as a function; it rejects points where a check fails, and goes on."""
 
     def logp(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:

@@ -35,7 +35,7 @@ class Threads(Protocol):
         """Ask them to end."""
 
     def are_over(self) -> bool:
-        """Whether none of them will call Python again."""
+        """Return whether no sampler thread will call Python again."""
 
 
 class Closed(Exception):

@@ -29,7 +29,7 @@ def after_import(name: str, then: Callable[[], object]) -> None:
 
 
 def around_import(name: str, context: Callable[[], AbstractContextManager[object]]) -> None:
-    """Import a module in a context, whoever imports it; nothing is done if it is there already.
+    """Let the first import of a module, whoever does it, run inside of a context manager.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class _Waiting(MetaPathFinder):
 
 
 class _Followed(Loader):
-    """A module's own loader, and what is done around and after it."""
+    """Loader of a module with actions around and after it."""
 
     def __init__(self, loader: Loader, waiting: _Waiting):
         self.loader, self.waiting = loader, waiting

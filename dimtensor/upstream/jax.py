@@ -91,7 +91,7 @@ def stablehlo_versions() -> dict[str, str]:
 
 @contextmanager
 def opened_module(exported: Any) -> Iterator[Any]:
-    """The module of an exported function as MLIR's object, in a context of its own."""
+    """Parse the module of an exported function in a new MLIR context."""
     from jax._src.interpreters import mlir
 
     with mlir.make_ir_context():

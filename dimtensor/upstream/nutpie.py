@@ -28,7 +28,7 @@ def settings_text(running: Any) -> str | None:
 
 
 def is_not_yet(error: TimeoutError) -> bool:
-    """Whether the error says that a sampler still runs, and is not a signal handler's."""
+    """Return whether the error says that a sampler still runs, and is not a signal handler's."""
     return str(error).startswith(_NOT_YET)
 
 

@@ -16,7 +16,7 @@ _THREADS = 16
 
 
 class _Thread(threading.local):
-    """What tells a thread from all others, those that have ended too."""
+    """Identity of a thread, unique among all threads, ended ones too."""
 
     def __init__(self) -> None:
         self.token = object()

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 
 
 def require_libraries() -> None:
-    """Check that JAX and what it serializes with are installed.
+    """Check that JAX and its serialization library are installed.
 
     Raises
     ------

@@ -74,7 +74,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def _parents(target: Path) -> Iterator[None]:
-    """The parents of a folder, made if need be; those that were made go after an error."""
+    """Make the parents of a folder if need be, and remove the new ones after an error."""
     made = []
     try:
         for parent in reversed(target.parents):

@@ -1,4 +1,4 @@
-"""What an exported module may consist of: operations that compute, and no calls of other code.
+"""Checks of an exported module: operations that compute, and no calls of other code.
 
 It is checked when it is written and when it is read. It is no sandbox: a module computes what its
 author wrote, for as long as that takes, and calls the routines of linear algebra listed here.
@@ -61,7 +61,7 @@ def require_allowed(exported: Any) -> None:
 
 
 def _of_header(exported: Any) -> Iterator[str]:
-    """What is wrong with a module, by what JAX keeps beside it."""
+    """Return the faults of a module that JAX's metadata show."""
     import jax
     import jax.export
 
@@ -88,7 +88,7 @@ def _of_header(exported: Any) -> Iterator[str]:
 
 
 def _of_module(exported: Any) -> Iterator[str]:
-    """What is wrong with a module, by its operations and the types of its entry."""
+    """Return the faults of a module's operations and of the types of its entry."""
     from dimtensor.upstream.jax import opened_module, types_of_main
 
     with opened_module(exported) as module:
@@ -120,7 +120,7 @@ def _of_module(exported: Any) -> Iterator[str]:
 
 
 def _circular(calls: dict[str, set[str]]) -> bool:
-    """Whether a function calls itself, through others or directly: XLA would not end."""
+    """Return whether a function is recursive, with which XLA would not end."""
     left = {caller: set(called) for caller, called in calls.items()}
     while ends := {name for called in left.values() for name in called} - left.keys():
         left = {caller: called - ends for caller, called in left.items()}
@@ -133,7 +133,7 @@ def _agree(types: Sequence[Any], avals: Sequence[Any]) -> bool:
 
 
 def _agrees(tensor: Any, aval: Any) -> bool:
-    """Whether a type of MLIR is that of an array."""
+    """Return whether a type of MLIR is that of an array."""
     if not hasattr(tensor, "shape") or len(tensor.shape) != len(aval.shape):
         return False
     lengths = (length if isinstance(length, int) else None for length in aval.shape)

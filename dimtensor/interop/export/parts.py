@@ -1,4 +1,4 @@
-"""What of a function is exported."""
+"""Parts of a function that are exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a manifest holds: one description, against which every manifest is checked.
+"""Schema of a manifest, against which every manifest is checked.
 
 A manifest that was exported is checked as one that is read, so that what is exported can be read.
 """
@@ -22,7 +22,7 @@ LENGTH = 1 << 48
 
 
 class WrongManifestError(ValueError):
-    """A part of a manifest is not what it should be."""
+    """Error of a part of a manifest that does not match the schema."""
 
 
 class Kind:
@@ -253,7 +253,7 @@ def check_manifest(manifest: Any) -> None:
 
 
 def _relations(manifest: dict[str, Any]) -> list[tuple[str, bool]]:
-    """What holds between parts of a manifest, each with the text for where it does not."""
+    """Relations between parts of a manifest, each with the text of its error."""
     inputs, outputs, dims = manifest["inputs"], manifest["outputs"], manifest["dims"]
     names = [entry["name"] for entry in inputs]
     slopes = [entry["gradient_of"] for entry in outputs if "gradient_of" in entry]
@@ -298,7 +298,7 @@ def _relations(manifest: dict[str, Any]) -> list[tuple[str, bool]]:
 
 
 def _ends(name: str, dims: Mapping[str, Any]) -> bool:
-    """Whether the parents of a dim are dims, up to one that has none."""
+    """Return whether the parents of a dim are dims, up to a root."""
     for _ in range(CHAIN):
         if name not in dims:
             return False

@@ -160,7 +160,7 @@ def _all(values: list[Any], *types: type) -> list[Any]:
 
 
 def survives(label: Any) -> bool:
-    """Whether a label, or a key of results, is the same after it was written and read."""
+    """Return whether a label or a key of results survives writing and reading."""
     from dimtensor.values.label_texts import decode_label, encode_label
 
     try:

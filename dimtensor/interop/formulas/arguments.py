@@ -51,7 +51,7 @@ _COLUMNS = {"cr": 10, "cc": 10, "tp": 10, "poly": 1, "bs": 1}
 
 
 class Value(NamedTuple):
-    """What an expression in a function is.
+    """Value of an expression inside of a function: its kind and size.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Arguments:
         )
 
     def _bound(self, name: str, node: Any, depth: int) -> dict[str, tuple[str, Value]]:
-        """Arguments by parameter: their text, and what they are."""
+        """Return arguments by parameter: their text and value."""
         parameters = list(PARAMETERS[name])
         found: dict[str, tuple[str, Value]] = {}
         for at, argument in enumerate(node.args):
@@ -277,7 +277,7 @@ def _is_number(value: object) -> bool:
 
 
 def _columns_of(name: str, given: Mapping[str, tuple[str, Value]], first: Value) -> int:
-    """How many columns a function gives."""
+    """Return the number of columns of a function's result."""
     if name not in _COLUMNS:
         return first.columns
     number = given.get("degree" if name == "poly" else "df", ("", None))[1]

@@ -40,7 +40,7 @@ class Terms(NamedTuple):
 
 
 class Expansion:
-    """Walk over the syntax tree of a formula: what it may not say, and how large it is.
+    """Walk over the syntax tree of a formula that refuses unsupported and oversized terms.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class Expansion:
 
 
 def _has_bars(node: Any) -> bool:
-    """Whether there are group-specific terms in an expression, functions aside."""
+    """Return whether an expression has group-specific terms, functions aside."""
     while kind_of(node) in ("Grouping", "Unary"):
         node = node.expression if kind_of(node) == "Grouping" else node.right
     first, operators = spine(node)

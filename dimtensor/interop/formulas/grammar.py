@@ -119,7 +119,7 @@ def _check_names(formula: str, terms: Any) -> None:
 
 @cache
 def _resolver() -> Any:
-    """Resolve a syntax tree to terms, with parentheses in the names of what is computed."""
+    """Resolve a syntax tree to terms whose names keep their parentheses."""
     from formulae.resolver import Resolver
     from formulae.terms import Call, Response, Term
     from formulae.terms.call_resolver import CallResolver, LazyOperator

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """What the columns of a table of any library are, before they are read."""
+    """Kinds of the columns of a table of any library, before they are read."""
 
     def __init__(self, table: Any):
         self._frame = _frame(table)
@@ -31,7 +31,7 @@ class Columns:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
+        """Number of rows of the table."""
         return len(self._frame)
 
     def __contains__(self, name: object) -> bool:
@@ -56,7 +56,7 @@ class Columns:
         return self._levels[name]
 
     def has_level(self, name: str, level: str) -> bool:
-        """Whether a value of a column is a text."""
+        """Return whether a value of a column is a text."""
         return any(value == level for value in self._frame[name].to_list())
 
     def lacks(self, name: str) -> NoReturn:
@@ -97,7 +97,7 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
 
 
 def _inferred(column: Any) -> str:
-    """What the objects of a column are."""
+    """Return the kind of the objects of a column."""
     import pandas as pd
 
     return str(pd.api.types.infer_dtype(column.to_list(), skipna=True))

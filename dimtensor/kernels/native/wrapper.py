@@ -389,7 +389,7 @@ def _or_lost(t: _Text, made: str, lost: str = "lost") -> None:
 
 
 def _new_array(t: _Text, result: ResultType, place: str, owner: str) -> str:
-    """An array; what is at `owner` is freed where it cannot be made."""
+    """Make an array; free the memory at `owner` if that fails."""
     dtype = scalar_of(result.dtype)
     data = t.load("ptr", place)
     if result.boxed:
@@ -427,7 +427,7 @@ def _new_number(t: _Text, result: ResultType, place: str) -> str:
 def _fail(
     t: _Text, code: str, results: Sequence[ResultType], errors: Sequence[tuple[str, str]]
 ) -> None:
-    """Raise, and free what was made."""
+    """Raise the error, and free the objects made so far."""
     t.label("failed")
     t.do("store ptr null, ptr %tuple")
     told = t.let(f"icmp eq i32 {code}, {INTERRUPTED}")

@@ -90,7 +90,7 @@ def _settle[T: Hashable](
     owner: dict[T, Unknown],
     tried: set[T],
 ) -> bool:
-    """Give an unknown a place, if need be that of another one which gets a place in turn."""
+    """Match an unknown to a place, moving other unknowns if need be (augmenting path)."""
     for place in places[unknown]:
         if place not in tried:
             tried.add(place)

@@ -245,7 +245,7 @@ class _Pool:
 
 
 def _options() -> list[str]:
-    """Options of the interpreter: it adds no folder to those that modules are imported from."""
+    """Options of the interpreter that keep `sys.path` as it is given."""
     unsafe = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
     return ["-P", *(option for option, chosen in unsafe.items() if chosen)]
 

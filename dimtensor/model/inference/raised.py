@@ -112,7 +112,7 @@ def _raising(model: LogDensity, point: np.ndarray) -> Node | None:
 
 
 def _raises(model: LogDensity, point: np.ndarray, nodes: Sequence[Node]) -> bool:
-    """Whether the interpreter raises an error where it computes nodes."""
+    """Return whether the error comes from the computation of nodes by the interpreter."""
     functions = model.functions
     used = set(toposort(nodes))
     tensors = {p.name: p.tensor.node for p in model.parameters}
