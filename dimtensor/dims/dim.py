@@ -231,7 +231,7 @@ class Dim:
         >>> from dimtensor.dims.binding import Binding
         >>> known, obs = Binding(), Dim("obs")
         >>> known.add_length(obs, 7, "x")
-        >>> obs.bound_length(known)
+        >>> obs._bound_length(known)
         7
         """
         known = binding.length(self)
@@ -252,7 +252,7 @@ class Dim:
         Examples
         --------
         >>> from dimtensor.dims.binding import Binding
-        >>> Dim("country", coords=["Italy", "Kenya"]).bound_labels(Binding()).to_list()
+        >>> Dim("country", coords=["Italy", "Kenya"])._bound_labels(Binding()).to_list()
         ['Italy', 'Kenya']
         """
         labels = self._labels()

@@ -50,7 +50,7 @@ def _sigmoid(lib: Any, x: Any) -> Any:
     return 1 / (1 + lib.xp.exp(-x))
 
 
-def _log1pexp(lib: Any, x: Any) -> Any:
+def _softplus(lib: Any, x: Any) -> Any:
     return lib.xp.log1p(lib.xp.exp(x))
 
 
@@ -114,11 +114,11 @@ unary("square", lambda lib, x: x * x)
 unary("reciprocal", lambda lib, x: 1 / x)
 unary("erfc", lambda lib, x: 1 - lib.erf(x))
 unary("sigmoid", _sigmoid)
-unary("log1pexp", _log1pexp)
+unary("softplus", _softplus)
 unary("log1mexp", lambda lib, x: lib.xp.log(-lib.xp.expm1(x)))
 unary("logit", lambda lib, x: lib.xp.log(x / (1 - x)))
 # a number of its own keeps what an operation hides from being the value of another step
-unary("log of sigmoid", lambda lib, x: -_log1pexp(lib, -1.02 * x), "dt.log(dt.sigmoid(1.02 * {0}))")
+unary("log of sigmoid", lambda lib, x: -_softplus(lib, -1.02 * x), "dt.log(dt.sigmoid(1.02 * {0}))")
 unary("abs", _abs, family="kinked")
 unary("sign times", lambda lib, x: _abs(lib, x) * x / x, "dt.sign({0}) * {0}", family="kinked")
 unary(

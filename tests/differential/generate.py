@@ -174,7 +174,7 @@ PLAIN = frozenset((
     "sin", "cos", "tanh", "exp", "negative", "square", "abs", "add", "subtract", "multiply",
     "divide", "affine", "where", "mask", "clip", "maximum", "minimum", "sum", "mean", "max", "min",
     "cumsum", "cumprod", "prod", "reverse", "shift", "roll", "shift by several",
-    "lag or lead", "roll by several", "take", "slice", "gather", "pointwise", "diff", "update",
+    "roll by several", "take", "slice", "gather", "pointwise", "diff", "update",
     "scatter", "group", "expand", "relabel", "ravel", "concat", "stack", "pad", "sum by group",
     "max by group", "scan", "cumulate", "reduce", "map", "fori_loop", "if_else",
     "if_else by element",

@@ -76,17 +76,11 @@ def _draw_move(choose: Any, scope: Any) -> Any:
     return drawn and (drawn[0], {**drawn[1], "by": choose.one([2, -1, 5, -3])})
 
 
-for _name, _code in (
-    ("shift by several", "(1.014 * {x}).shift({d}={n}, fill_value=0.3)"),
-    ("lag or lead", "dt.{how}(1.014 * {x}, {d}, {m}, fill_value=0.3)"),
-):
-    OPS[_name] = Op(
-        _name, "along",
-        lambda x, dim, by, code=_code: code.format(
-            x=x, d=dim, n=by, m=abs(by), how="lag" if by > 0 else "lead"
-        ),
-        _moved, _draw_move,
-    )  # fmt: skip
+OPS["shift by several"] = Op(
+    "shift by several", "along",
+    lambda x, dim, by: f"(1.014 * {x}).shift({dim}={by}, fill_value=0.3)",
+    _moved, _draw_move,
+)  # fmt: skip
 
 
 def _rolled(lib: Any, x: Named, dim: str, by: int) -> Named:
