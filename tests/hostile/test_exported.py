@@ -78,7 +78,8 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(tmp_path, faults):
         old.export("f")
         before = {name: os.path.getsize(f"f/{name}") for name in os.listdir("f")}
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        for most in range(0, max(before.values()) - 1, 397):
+        largest = max(before.values()) - 1
+        for most in range(0, largest, largest // 12):
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
             held = [refused(new, path) for path in ("f", "new", "deep/er/new", "empty")]
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
