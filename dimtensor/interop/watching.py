@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -103,8 +103,7 @@ def watch(
     """
     import jax
 
-    number = next(_numbers)
-    state = _watched[number] = _Watch()
+    number, state = next(_numbers), _Watch()
     found: list[Any] = []
     failed: list[BaseException] = []
 
@@ -114,12 +113,15 @@ def watch(
                 found.append(jax.block_until_ready(program(number, *arguments)))
         except BaseException as error:
             failed.append(error)
+            with suppress(Exception):  # callbacks that have been sent still call Python
+                jax.effects_barrier()
         finally:
             del _watched[number]
 
     thread = threading.Thread(target=work, name="dimtensor-samples", daemon=True)
     state.thread = thread
     enlist(state)
+    _watched[number] = state
     thread.start()
     try:
         with Progress(f"sampling {label}", total, wanted=wanted) as progress:

@@ -341,7 +341,7 @@ def test_the_exit_stops_programs_of_jax(sampler):
         options = {{"progress_bar": False, "report": False, "seed": 1, "chains": 2}}
         many = {{"draws": 300_000, "sampler": {sampler!r}, **options}}
         threading.Thread(target=dt.sample, args=(model,), kwargs=many, daemon=True).start()
-        while not watching._watched:
+        while not any(watch.steps for watch in list(watching._watched.values())):
             time.sleep(0.01)
         """
     ended = run(code, timeout=300)
