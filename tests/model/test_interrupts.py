@@ -89,7 +89,7 @@ def run(code: str, backend: str, afters: Sequence[float]) -> None:
 def test_sampling_and_predicting():
     code = """
 import xarray as xr
-interrupted(lambda: fit.sample(10**7, tune=10**6, chains=2, seed=1, **quiet))
+interrupted(lambda: fit.sample(10**6, tune=10**6, chains=2, seed=1, **quiet))
 draws = xr.Dataset({"x": (("chain", "draw", "k"), np.zeros((1, 5_000, 200)))})
 interrupted(lambda: [fit.predict(draws, seed=at) for at in range(10**6)])
 few = fit.predict(draws.isel(draw=slice(3)), seed=1)
@@ -136,7 +136,7 @@ for _ in range(3):
 found = f(np.ones(200)).values
 expected = dt.function([z], gradient, "python")(np.ones(200)).values
 np.testing.assert_allclose(found, expected, rtol=1e-6)
-interrupted(lambda: fit.sample(10**7, tune=10**6, chains=2, seed=1, **quiet))
+interrupted(lambda: fit.sample(300_000, tune=100_000, chains=2, seed=1, **quiet))
 finishes()
 """
     run(code, "numba", [0.2, 0.5, 1.0, 3.0])
