@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,16 +87,19 @@ def run(
 
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
     try:
-        ended = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            cwd=cwd,
-            env={**os.environ, "PYTHONPATH": path, **(env or {})},
-            preexec_fn=prepare,
-        )
+        with warnings.catch_warnings():
+            # JAX warns of forks where a test before has used it; this child starts another program
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+            ended = subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(code)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+                cwd=cwd,
+                env={**os.environ, "PYTHONPATH": path, **(env or {})},
+                preexec_fn=prepare,
+            )
     except subprocess.TimeoutExpired as error:
         message = f"not done in {timeout:g} s\n{error.stdout!r}\n{error.stderr!r}"
         raise TimeoutError(message) from None
