@@ -87,9 +87,7 @@ def _edits(tree: ast.AST, known: str | None, dims: Collection[str]) -> Iterator[
                     yield node.lineno, node.col_offset, node.end_col_offset or 0, call
             case ast.Call(func=function):
                 called = [function, *node.args[:1]]  # the latter of functools.partial
-                renamed = {
-                    old: new for each in called for old, new in _arguments(each, packages).items()
-                }
+                renamed = {old: new for each in called for old, new in _arguments(each).items()}
                 for keyword in node.keywords:
                     if keyword.arg and (new := renamed.get(keyword.arg)):
                         start = keyword.col_offset
@@ -130,7 +128,7 @@ def _dims_of_texts(sources: Iterable[str]) -> set[str]:
     return found
 
 
-def _arguments(function: ast.expr, packages: set[str]) -> dict[str, str]:
+def _arguments(function: ast.expr) -> dict[str, str]:
     """Return the arguments that have another name in a call of `function`."""
     match function:
         case ast.Attribute(attr=name) | ast.Name(id=name):

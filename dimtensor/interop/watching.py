@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -113,8 +113,6 @@ def watch(
                 found.append(jax.block_until_ready(program(number, *arguments)))
         except BaseException as error:
             failed.append(error)
-            with suppress(Exception):  # callbacks that have been sent still call Python
-                jax.effects_barrier()
         finally:
             del _watched[number]
 
