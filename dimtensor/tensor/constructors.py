@@ -270,7 +270,7 @@ def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
         wrap(as_node(x, what=f"{name} of linspace")).astype("float64")
         for name, x in (("start", start), ("stop", stop))
     )
-    between = first + at * ((last - first) / elemwise("maximum", steps, 1))
+    between = first + at * ((last - first) / steps)
     ends = elemwise("where", elemwise("equal", at, 0), first, last)
     return elemwise("where", (at > 0) & (at < steps), between, ends)
 

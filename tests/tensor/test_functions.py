@@ -54,6 +54,9 @@ def test_numbers_are_spaced_between_tensors_and_have_slopes():
     np.testing.assert_array_equal(slope.eval({start: np.zeros(2)}), [1.5, 1.5])
     alone = dt.grad(dt.linspace(start, 10, dt.Dim("k", length=1)).sum(), start)
     np.testing.assert_array_equal(alone.eval({start: np.zeros(2)}), [1.0, 1.0])
+    late, s = dt.tensor("late", dims=dt.Dim("late")), dt.scalar("s")
+    slope = dt.grad((dt.linspace(s, 10, late.dims[0]) * late).sum(), s)
+    assert float(slope.eval({s: 2.0, late: np.ones(1)})) == 1.0
 
 
 @pytest.mark.parametrize("values", [np.arange(4.0), [1.0, 2.0], 3.0])
