@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stores() -> list[tuple[str, str, Store]]:
-    """List what is kept: a short name, a description and the store of each part."""
+    """Return the parts of the cache: short name, description and store of each."""
     found = [(part, what, opened()) for part, (what, opened) in _PARTS.items()]
     return [(part, what, store) for part, what, store in found if store is not None]
 

@@ -69,7 +69,7 @@ def is_masked(value: Any) -> bool:
 
 
 def is_na(label: object) -> bool:
-    """Whether a label is ``pandas.NA``, without importing pandas, or a masked element."""
+    """Return whether a label is ``pandas.NA`` or masked, without importing pandas."""
     return type(label).__name__ == "NAType" or is_masked(label)
 
 
@@ -227,7 +227,7 @@ _DATES = (np.datetime64, np.timedelta64)
 
 
 def _without_mask(item: Any, missing: Any, source: str, gaps: bool, depth: int = 0) -> Any:
-    """An element of a sequence, or what stands for a missing one where it is masked."""
+    """Return an element of a sequence, or the missing value where it is masked."""
     if is_masked(item):
         found = _unmasked(item, source, gaps)[()]
         return missing if item is np.ma.masked else found

@@ -157,7 +157,7 @@ class PositionalFunction:
         return self
 
     def _are_taken(self, arrays: Sequence[Any]) -> bool:
-        """Whether these are arrays of NumPy's own class, with the dtypes and axes of the inputs."""
+        """Return whether these are plain NumPy arrays with the dtypes and axes of the inputs."""
         return (
             all(type(array) is np.ndarray for array in arrays)
             and tuple(map(_DTYPE, arrays)) == self._dtypes

@@ -437,7 +437,7 @@ _SOUND = ("pandas", "datetime", "cftime", "uuid", "pathlib")
 
 
 def _is_plain(label: Any) -> bool:
-    """Whether a label, or each part of a tuple, is of a class that is known to keep its hash."""
+    """Return whether the class of a label, or of each part of a tuple, has a stable hash."""
     kind = type(label)
     if kind is tuple:
         return _PLAIN.issuperset(map(type, label))

@@ -31,7 +31,7 @@ VECTOR = "vector"
 _LABEL_KINDS = ("string", "integer", "floating", "boolean")
 # seconds between two looks at whether threads have ended, while they are stopped and after it
 _PERIOD, _SHORT = 0.1, 0.002
-# seconds after which a draw that takes so long is left to the exit of the interpreter
+# seconds to wait for a draw before it is left to the exit of the interpreter
 _PATIENCE = 60.0
 
 
@@ -251,7 +251,7 @@ def _machine_code(model: LogDensity, starting_points: Callable, record: Record, 
         compiled_logp_func=gradient_callback(),
         compiled_expand_func=expand_callback(),
         initial_point_func=starting_points,
-        # nutpie keeps what is here as long as it samples
+        # nutpie holds references to these objects while it samples
         shared_data={"functions": (gradient, expanded)},
         shared_var_keys={},
         user_data=table,

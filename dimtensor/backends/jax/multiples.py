@@ -18,7 +18,7 @@ from dimtensor.backends.jax.symbolic import is_symbol
 
 
 def guards(nodes: Sequence[Any]) -> dict[Any, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """What to wrap around the functions of nodes that XLA would compute otherwise."""
+    """Return wrappers for the functions of nodes whose results XLA would change."""
     return {
         **dict.fromkeys(confused(nodes), apart),
         **dict.fromkeys(quotients_of_rounding(nodes), divided),
@@ -52,7 +52,7 @@ def apart(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def quotients_of_rounding(nodes: Sequence[Any]) -> set[Any]:
-    """The nodes that divide by a constant what has been rounded, or is rounded then."""
+    """Return divisions by a constant whose operand or result is rounded."""
     from pytensor.graph.basic import Constant
     from pytensor.scalar import basic
 

@@ -19,7 +19,7 @@ VALUES = "a list of the namespace"
 CONTRAST = "Treatment or Sum"
 TRIALS = "a column or a whole number"
 
-# Functions of one column that are there without being imported, as in Bambi.
+# Functions of one column that need no prefix, as in Bambi.
 FUNCTIONS = {
     "log": np.log,
     "log2": np.log2,
