@@ -183,14 +183,16 @@ def test_an_error_of_a_callback_on_jax_names_its_expression(sampler):
         left[0] -= 1
         if left[0] < 0:
             raise KeyError("the trap")
-        return np.asarray(x, "float64")  # JAX calls back from threads that know no float64
+        return np.asarray(x, "float32")
 
     @jax_funcify.register(type(operation))
     def translate(op, **_):
         @jax.custom_jvp
         def call(x):
-            shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
-            return jax.pure_callback(on_host, shape, x, vmap_method="sequential")
+            # JAX may call back from a thread of its own, whose 64-bit mode is off
+            shape = jax.ShapeDtypeStruct(x.shape, "float32")
+            found = jax.pure_callback(on_host, shape, x, vmap_method="sequential")
+            return found.astype(x.dtype)
 
         call.defjvp(lambda primals, tangents: (call(*primals), tangents[0]))
         return call
