@@ -228,7 +228,7 @@ def test_a_table_shows_what_is_in_it():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda t: dt.frame(t), "nothing says which dim the rows are"),
+        (lambda t: dt.frame(t), "the dim of the rows is not given"),
         (lambda t: dt.frame(3), "frame takes a table, not int"),
         (lambda t: dt.frame(t, dims=dt.Dim("obs", length=3)), "has length 3, the table has 4 rows"),
         (lambda t: dt.frame(t, dims=[OBS, dt.Dim("k")]), "the rows of a table are one dim"),
@@ -239,7 +239,7 @@ def test_a_table_shows_what_is_in_it():
          "column 'county' lacks 1 label\n  rows: 1"),
         (lambda t: dt.frame(t.assign(price=[1j] * 3 + [[2]]), dims=OBS)["price"],
          "column 'price' holds"),
-        (lambda t: dt.frame(t.set_axis([*"abcda"], axis=1), dims=OBS), "another one has: 'a'"),
+        (lambda t: dt.frame(t.set_axis([*"abcda"], axis=1), dims=OBS), "occur more than once: 'a'"),
         (lambda t: dt.frame(t.set_axis(range(5), axis=1), dims=OBS), "name of a column is a"),
     ],
 )  # fmt: skip

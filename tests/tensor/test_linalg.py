@@ -710,11 +710,11 @@ OTHER = dt.Dim("other", coords=["Kenya", "Italy", "USA"])
         ),
         (
             lambda: dt.linalg.det(dt.ones([COUNTRY, LONG])),
-            "no dim is there together with its renamed",
+            "no dim occurs together with a renamed copy",
         ),
         (
             lambda: dt.linalg.det(dt.ones([COUNTRY, ACROSS, LONG, LONG.rename()])),
-            "several dims are there together",
+            "several dims occur together",
         ),
         (lambda: dt.linalg.inv(x, ["country", "contry'"]), r"did you mean \"country'\"\?"),
         (lambda: dt.linalg.inv(x, ["country", "country"]), "inv: a dim is named twice"),

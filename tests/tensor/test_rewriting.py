@@ -138,7 +138,7 @@ def test_parts_are_substituted_by_name():
     y = dt.data([1.0, 2.0, 3.0], dims=K, name="seen")
     loss = ((X - y) ** 2).sum()
     assert dt.substitute(loss, {"x": Y, "seen": X}) is ((Y - X) ** 2).sum()
-    with pytest.raises(dt.InputError, match=r"nothing is named 'xx' \(did you mean 'x'\?\)"):
+    with pytest.raises(dt.InputError, match=r"no tensor is named 'xx' \(did you mean 'x'\?\)"):
         dt.substitute(loss, {"xx": Y})
     other = dt.data([4.0, 2.0, 3.0], dims=K, name="seen")
     with pytest.raises(dt.InputError, match="2 tensors are named 'seen'"):
@@ -151,7 +151,7 @@ def test_dims_are_exchanged_beside_tensors():
     assert found.sizes == {"k": 5}
     assert found is dt.substitute(X * A, {A: 2.0 * A, K: wide})
     assert found is dt.substitute(X * A, {"a": 2.0 * A}, dims={"k": wide})
-    with pytest.raises(dt.InputError, match="a dim takes the place"):
+    with pytest.raises(dt.InputError, match="is a dim, not DimTensor"):
         dt.substitute(X, dims={K: X})
 
 
@@ -162,7 +162,9 @@ def test_dims_are_exchanged_by_name():
     with pytest.raises(dt.InputError, match=r"no dim 'kk' \(did you mean 'k'\?\)\n  dims: 'k'"):
         dt.substitute(X, dims={"kk": wide})
     both = dt.tensor("x", dims=wide).sum() + X.sum()
-    with pytest.raises(dt.InputError, match="2 dims are named 'k'; give the dim that is meant"):
+    with pytest.raises(
+        dt.InputError, match="2 dims are named 'k'; pass the Dim instead of its name"
+    ):
         dt.substitute(both, dims={"k": wide})
 
 

@@ -30,7 +30,7 @@ class _Ordered(VectorDistribution):
 
     def __init__(self, name: str, eta: Any, cutpoints: Any, dim: Dim, sigma: Any = None):
         if not isinstance(dim, Dim):
-            raise InputError(f"{name}: over is the Dim of the outcomes, not {dim!r}")
+            raise InputError(f"{name}: dim is the Dim of the outcomes, not {dim!r}")
         self.dim = dim
         cutpoints = wrap(as_node(cutpoints, what=f"cutpoints of {name}"))
         given = {

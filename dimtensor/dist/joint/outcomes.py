@@ -308,7 +308,7 @@ class StickBreaking(VectorDistribution):
 
     def __init__(self, alpha: Any, dim: Dim):
         if not isinstance(dim, Dim):
-            raise InputError(f"StickBreaking: over is the Dim of the shares, not {dim!r}")
+            raise InputError(f"StickBreaking: dim is the Dim of the shares, not {dim!r}")
         self.dim = dim
         given = {"alpha": (alpha, "positive")}
         super().__init__("StickBreaking", given, (dim,), simplex(dim))

@@ -84,7 +84,7 @@ class Series(Distribution):
         if not callable(step):
             raise InputError(f"Series: step is a function of a state, not {step!r}")
         if not isinstance(dim, Dim):
-            raise InputError(f"Series: over is the Dim of the series, not {dim!r}")
+            raise InputError(f"Series: dim is the Dim of the series, not {dim!r}")
         self.step, self.dim = step, dim
         self._own = {
             key: as_parameter(value, "bound", f"{key} of Series")
@@ -307,5 +307,5 @@ def ordered(d: Distribution, dim: Dim) -> InOrder:
     -2.1447
     """
     if not isinstance(dim, Dim):
-        raise InputError(f"ordered: over is a Dim, not {dim!r}")
+        raise InputError(f"ordered: dim is a Dim, not {dim!r}")
     return InOrder(d, dim)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def series_dim(dim: Any, name: str) -> Dim:
     if not isinstance(dim, Dim):
-        raise InputError(f"{name}: over is the Dim of the series, not {dim!r}")
+        raise InputError(f"{name}: dim is the Dim of the series, not {dim!r}")
     return dim
 
 

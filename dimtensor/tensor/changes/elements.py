@@ -92,7 +92,7 @@ class ElementMixin(TensorHandle):
         beside = [] if isinstance(cond, (bool, np.bool_)) else [self.node]
         condition = wrap(as_node(cond, beside, "the condition of where"))
         if condition.dtype != "bool":
-            raise DtypeError(f"where: a condition is of bool, not of {condition.dtype}")
+            raise DtypeError(f"where: a condition is boolean, not of {condition.dtype}")
         lost = [dim for dim in condition.dims if dim not in x.dims]
         if lost:
             raise DimError(

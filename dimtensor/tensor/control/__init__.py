@@ -1,1 +1,1 @@
-"""Control flow: loops along dims or until a condition holds, conditionals, ODEs."""
+"""Control flow: loops along dims, while loops, conditionals and ODE solvers."""

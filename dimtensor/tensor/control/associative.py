@@ -1,4 +1,4 @@
-"""Prefixes of an associative function: few steps, each on many positions at once."""
+"""Parallel prefix scan of an associative function: few steps, each on many positions at once."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 def associative_scan[X](
     function: Callable[[X, X], X], xs: X, dim: Dim | str | None = None, *, reverse: bool = False
 ) -> X:
-    """All prefixes ``x0``, ``f(x0, x1)``, ``f(f(x0, x1), x2)`` of an associative function.
+    """Compute the prefixes ``x0``, ``f(x0, x1)``, ``f(f(x0, x1), x2)`` of an associative function.
 
     Parameters
     ----------
     function : callable
-        ``function(earlier, later)`` of two trees like `xs`, for one position each. It is called on
-        tensors that have another dim in addition, of the positions that are combined at once, and
-        must be associative: in which order neighbours are combined is not said.
+        ``function(earlier, later)`` of two trees like `xs`, for one position each. It must be
+        associative: the order in which neighbors are combined is unspecified. It is called on
+        tensors with an additional dim, over the pairs that are combined at once.
     xs : tree of tensors
         Sequences, all with the dim.
     dim : Dim or str
     reverse : bool
-        Whether prefixes start at the last position; the function then gets the later one first.
+        Whether prefixes start at the last position; the function then gets the later element first.
 
     Returns
     -------
@@ -52,9 +52,9 @@ def associative_scan[X](
 
     Notes
     -----
-    Of a dim of known length n, neighbours are combined in about ``2 log2(n)`` steps, which take
-    part of the elements each: the prefix sum of Blelloch (1990), *Prefix sums and their
-    applications*. Where the length comes with the data, a loop goes from element to element.
+    Along a dim of known length n, neighbors are combined in about ``2 log2(n)`` steps on a part of
+    the elements each: the prefix sum of Blelloch (1990), *Prefix sums and their applications*. If
+    the length is known only at the call, a sequential loop computes the prefixes.
 
     Examples
     --------
@@ -100,11 +100,11 @@ def _checked(value: Any, like: Any, name: str) -> Any:
 def _one_by_one(
     combine: Combine, leaves: Sequence[Any], tree: Tree, dim: Dim, reverse: bool
 ) -> Any:
-    """The first step takes the element as it is, later ones combine it with what there is."""
+    """Compute prefixes by a sequential loop, whose first step passes the element through."""
 
     def step(state: Any, x: Any) -> Any:
         first, before = state
-        # where there is nothing to combine with, an element is defined, zeros may not be
+        # the function may be undefined at zeros, so the first element is combined with itself
         known = [where(first, a, b) for a, b in zip(x, before, strict=True)]
         both = combine(known, x)
         return (False, [where(first, a, b) for a, b in zip(x, both, strict=True)])
@@ -154,14 +154,14 @@ def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bo
 
 
 def _part(x: Any, dim: Dim, which: slice, new: Dim) -> Any:
-    """Part of the positions along a dim, as another dim."""
+    """Slice a tensor along a dim, and replace the dim of the result by another one."""
     taken = x.isel({dim: which})
     (cut,) = [d for d in taken.dims if d not in x.dims] or [dim]
     return wrap(relabel_node(taken.node, (cut, new)))
 
 
 def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence[int]) -> Any:
-    """Parts along dims of their own, as elements along one dim in an order."""
+    """Concatenate parts along their dims, reorder the elements, and replace the dim."""
     whole = concat(list(parts), list(dims), name=f"{dim.short}, joined")
     (along,) = [d for d in whole.dims if d not in parts[0].dims]
     taken = whole.isel({along: list(order)})

@@ -1,4 +1,4 @@
-"""Conditionals: one of two functions, or both, each where it counts."""
+"""Conditionals: one of two branches, or elementwise selection from both."""
 
 from __future__ import annotations
 
@@ -51,29 +51,28 @@ def if_else(  # type: ignore[misc]
     else_function: Callable[..., Any],
     *args: Any,
 ) -> Any:
-    """Results of one branch.
+    """Compute one of two functions, chosen by a condition.
 
     Parameters
     ----------
     condition : DimTensor of bool, or bool
-        Without dims, only the function that it selects runs. With dims, it selects for each of
-        their positions: what a function gives counts, is checked and is differentiated only where
-        it is selected, so that it may be undefined elsewhere.
+        Without dims, only the selected function runs. With dims, it selects elementwise: results
+        of a function are used, checked and differentiated only where it is selected, so it may be
+        undefined elsewhere.
     then_function, else_function : callable
-        Get `args` and give trees of tensors of one structure. What else they use is an input of the
-        conditional by itself. Under a condition without dims, what they compute is computed only if
-        they are selected.
+        Take `args` and return trees of tensors of one structure. Tensors that they capture become
+        inputs of the conditional.
     *args : trees of tensors and numbers
 
     Returns
     -------
     tree of DimTensor
-        With all dims that one of the functions gives, and those of the condition.
+        On the dims of the condition and those of both functions' results.
 
     Raises
     ------
     DtypeError
-        If the condition is not of bool.
+        If the condition is not boolean.
     InputError
         If the functions give trees of different structures.
 
@@ -91,7 +90,7 @@ def if_else(  # type: ignore[misc]
     if which.dtype != "bool":
         raise DtypeError(
             build_message(
-                f"dt.if_else: a condition is of bool, {describe(which)} is of {which.dtype}",
+                f"dt.if_else: a condition is boolean, {describe(which)} is of {which.dtype}",
                 hint="compare it with something, as in x > 0",
             )
         )
@@ -139,7 +138,7 @@ def _results(shape: Structure, value: Any) -> list[Any]:
 def _common(
     shape: Structure, then: Sequence[Any], other: Sequence[Any]
 ) -> tuple[list[Node], list[Node]]:
-    """Nodes of both branches, of the same dtypes."""
+    """Return the result nodes of both branches, cast to common dtypes."""
     results: tuple[list[Node], list[Node]] = ([], [])
     for a, b, path in zip(then, other, paths(shape, "result"), strict=True):
         beside = [x.node for x in (a, b) if isinstance(x, TensorHandle)]

@@ -1,4 +1,4 @@
-"""Functions of each position of a dim: ``map`` and ``filter``."""
+"""``map`` and ``filter`` along a dim."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 @spelled("function")
 def map[X, Y](
     function: Callable[[X], Y],
-    xs: X = None,  # type: ignore[assignment]  # where nothing is gone through but positions
+    xs: X = None,  # type: ignore[assignment]  # a function may use the position alone
     dim: Dim | str | None = None,
 ) -> Y:
-    """A function of the elements of sequences, at each position of a dim on its own.
+    """Apply a function to the elements of sequences at each position of a dim.
 
     Parameters
     ----------
     function : callable
-        Gets the elements of `xs` at one position, without the dim.
+        Takes the elements of `xs` at one position, which lack the dim.
     xs : tree of tensors
         Sequences, all with the dim.
     dim : Dim or str
@@ -35,13 +35,13 @@ def map[X, Y](
     Returns
     -------
     tree of DimTensor
-        What the function gives, with the dim.
+        Results of the function, with the dim.
 
     Notes
     -----
-    Functions of tensors need no loop: they keep the dims that they do not speak of. This one is
-    for functions that use the name of the dim for something else, and for those whose
-    intermediate results are too large to be there for all positions at once.
+    Functions of tensors are batched over other dims anyway. A map is for functions that use the
+    name of the dim for something else, and for those with intermediate results too large to be held
+    for all positions at once.
 
     Examples
     --------
@@ -60,13 +60,12 @@ def map[X, Y](
 
 @spelled("function")
 def filter[X](predicate: Callable[[X], DimTensor], xs: X, dim: Dim | str | None = None) -> X:
-    """The elements of sequences for which a predicate holds.
+    """Select the elements of sequences for which a predicate holds.
 
     Parameters
     ----------
     predicate : callable
-        Gets the elements of `xs` and returns a bool for each position of the dim. It is called
-        once, on the sequences themselves.
+        Takes the sequences, and returns one bool for each position of the dim. It is called once.
     xs : tree of tensors
         Sequences, all with the dim.
     dim : Dim or str
@@ -74,7 +73,7 @@ def filter[X](predicate: Callable[[X], DimTensor], xs: X, dim: Dim | str | None 
     Returns
     -------
     tree of DimTensor
-        Along a dim of the positions that are kept, whose length a run tells.
+        Along a dim of the selected positions, whose length is known at run time.
 
     Raises
     ------

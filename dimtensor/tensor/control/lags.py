@@ -1,4 +1,4 @@
-"""States that hold the last elements of a sequence."""
+"""Loop states that hold the last elements of a sequence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:
-    """A state of several lags after a step: the newest value first, the oldest one dropped.
+    """Add a value to a state of lags: the newest value comes first, the oldest one is dropped.
 
     Parameters
     ----------
     past : DimTensor
-        Earlier values along the dim of lags: first the last one, then the one before, and so on.
+        Earlier values along the dim of lags, the most recent one first.
     value : DimTensor or number
         The new value, without the dim of lags.
     lag : Dim or str

@@ -1,4 +1,4 @@
-"""Loops along a dim: ``scan`` and what is made of it."""
+"""Loops along a dim: ``scan``, ``cumulate`` and ``reduce``."""
 
 from __future__ import annotations
 
@@ -101,46 +101,48 @@ def scan(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
-    """Run a step along a dim, with a state that goes from step to step.
+    """Apply a step to the elements along a dim in turn, carrying a state.
 
     Parameters
     ----------
     step : callable
-        ``step(state, x)`` returns ``(state, y)``. It gets the elements of `xs` at one position of
-        the dim, without the dim. What else it uses is an input of the loop by itself.
+        ``step(state, x)`` returns ``(state, y)``. x has the elements of `xs` at one position of the
+        dim, without the dim. Tensors that the step captures become inputs of the loop.
     init : tree of tensors and numbers
-        The state before the first step: tuples, lists, dicts, named tuples, dataclasses and None
-        of tensors. A state keeps its dims. Its dtype is widened where a step gives a wider one.
+        The state before the first step: a tensor or number, or tuples, lists, dicts, named tuples,
+        dataclasses and None of them. A state keeps its dims; its dtype is widened if a step
+        requires it.
     xs : tree of tensors
-        Sequences, all with the dim. None where there is none; `dim` is then a Dim.
+        Sequences, all with the dim. None for a loop without sequences, whose `dim` is a Dim.
     dim : Dim or str
-        The dim.
+        The dim to loop over.
     reverse : bool
-        Whether the first step is that of the last position.
+        Whether to start at the last position.
     checkpoint : Checkpoints or sequence of int, optional
         Saves memory in gradients: ``dt.levels(2)``, ``dt.states(1000)``, or numbers of steps of
-        segments from the innermost. States at starts of segments are stored; the others are
-        computed again.
+        segments from the innermost. Only the states at the starts of segments are stored; the
+        others are recomputed.
     inverse : callable, optional
-        ``inverse(state, x)`` gives the state before a step from that after it. Gradients then store
-        no states.
+        ``inverse(state, x)`` returns the state before a step, given the state after it. Gradients
+        then store no states.
     truncate : int, optional
-        How many of the last steps gradients go back.
+        Number of last steps through which gradients are propagated.
 
     Returns
     -------
-    state, ys
-        The state after the last step, the initial one where the dim has length 0; and all that
-        steps gave as y, with the dim.
+    state
+        The state after the last step; the initial one if the dim has length 0.
+    ys
+        The values y of all steps, with the dim.
 
     Raises
     ------
     DimError
-        If a sequence lacks the dim, a step adds dims to a state, or what a step gives has the dim.
+        If a sequence lacks the dim, a step adds dims to a state, or a value y has the dim.
     DtypeError
         If a step narrows the dtype of a state.
     InputError
-        If a step returns no pair, or a state of another structure.
+        If a step returns something other than a pair, or a state of another structure.
 
     Examples
     --------
@@ -208,7 +210,13 @@ def checkpoint_attrs(
     inverse: Any = None,
     truncate: int | None = None,
 ) -> tuple[Any, ...] | None:
-    """The argument ``checkpoint=`` as a loop stores it, checked for the number of steps."""
+    """Convert the argument ``checkpoint=`` to a loop's attribute, checked for the number of steps.
+
+    Raises
+    ------
+    InputError
+        If it contradicts `inverse` or `truncate`, or needs a number of steps that is not known.
+    """
     found = as_checkpoints(given, name)
     if found is None:
         return None
@@ -234,7 +242,21 @@ def checkpoint_attrs(
 def along_dim(
     name: str, xs: Any, dim: Dim | str | None
 ) -> tuple[Dim, list[Node], Callable[[Sequence[Node]], Any]]:
-    """The dim of a loop, the sequences along it, and how to put elements in their place."""
+    """Resolve the dim and the sequences of a loop.
+
+    Returns
+    -------
+    dim : Dim
+    nodes : list of Node
+        The sequences.
+    fill : callable
+        Builds a tree like `xs` from nodes.
+
+    Raises
+    ------
+    InputError, DimError
+        If no dim is given, or a sequence lacks it.
+    """
     leaves, tree = flatten(xs)
     if dim is None:
         raise InputError(f"{name} runs along a dim: dim=dim")
@@ -243,7 +265,7 @@ def along_dim(
     if isinstance(dim, str):
         dim = find_dim(union([(), *(x.dims for x in nodes)], name), dim, name)
     if not isinstance(dim, Dim):
-        raise InputError(f"{name}: over is a Dim or the name of one, not {dim!r}")
+        raise InputError(f"{name}: dim is a Dim or the name of one, not {dim!r}")
     for place, node in zip(places, nodes, strict=True):
         if dim not in node.dims:
             raise _lacking(name, place, node, dim)
@@ -258,7 +280,7 @@ def _lacking(name: str, place: str, node: Node, dim: Dim) -> DimError:
         build_message(
             f"{name}: {place} lacks {dim.title}, along which the loop runs",
             details,
-            "what is the same in all steps is no sequence: the step can use it as it is",
+            "a value that is the same in all steps is not a sequence: use it in the step directly",
         )
     )
 
@@ -323,7 +345,7 @@ def cumulate(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """Every state of a loop along a dim.
+    """Run a loop along a dim and return the state after every step.
 
     Parameters
     ----------
@@ -335,7 +357,7 @@ def cumulate(
     Returns
     -------
     tree of DimTensor
-        The states after each step, with the dim. The initial state is not among them.
+        The states after each step, with the dim, without the initial state.
 
     Examples
     --------
@@ -355,7 +377,7 @@ def cumulate(
 
 
 def _widened(after: Any, state: Any) -> Any:
-    """A next state with the dims and the dtypes of the state."""
+    """Convert a next state to the dims and dtypes of the state."""
     known, tree = flatten(state)
     leaves, found = flatten(after)
     if len(leaves) != len(known):
@@ -425,7 +447,7 @@ def reduce(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """The last state of a loop along a dim.
+    """Run a loop along a dim and return the last state.
 
     Parameters
     ----------
@@ -437,7 +459,7 @@ def reduce(
     Returns
     -------
     tree of DimTensor
-        The state after the last step; the initial one where the dim has length 0.
+        The state after the last step; the initial one if the dim has length 0.
 
     Examples
     --------
@@ -456,7 +478,7 @@ def reduce(
 
 
 def written(name: str, result: Any, xs: Any, dim: Dim | str | None) -> Any:
-    """Results, which are written as what they came of: sequences and the dim."""
+    """Set how results of a loop are printed: by the function, its sequences and the dim."""
     sequences = [x for x in flatten(xs)[0] if isinstance(x, TensorHandle)]
     leaves = flatten(result)[0]
     along = dim if isinstance(dim, Dim) else None

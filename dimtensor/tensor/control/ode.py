@@ -1,4 +1,4 @@
-"""Ordinary differential equations, solved by loops and differentiated through them."""
+"""Solvers of ordinary differential equations, differentiable through their loops."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _STAGES = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
-# Hairer, Nørsett and Wanner (1993), program DOPRI5: what makes the path within a step of order 4
+# Hairer, Nørsett and Wanner (1993), program DOPRI5: weights of the dense output of order 4
 _WITHIN = (
     -12715105075 / 11282082432, 0.0, 87487479700 / 32700410799, -10690763975 / 1880347072,
     701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
@@ -140,32 +140,32 @@ def ode(
     atol: float = 1e-9,
     max_steps: int = 1000,
 ) -> Any:
-    """The solution of ``dy/dt = rhs(t, y)`` at given times.
+    """Solve the initial value problem ``dy/dt = rhs(t, y)`` at given times.
 
     Parameters
     ----------
     rhs : callable
-        ``rhs(t, y)`` gives the slope, a tree like y. What else it uses, parameters for example, is
-        an input of the loop by itself.
+        ``rhs(t, y)`` returns the slope, a tree like y. Tensors that it captures, such as
+        parameters, become inputs of the loop.
     y0 : tree of tensors and numbers
         The solution at the first of the times.
     t : DimTensor
         Times, increasing or decreasing, with one dim.
     method : {"dopri5", "rk4"}
-        Steps of chosen length by Dormand and Prince's method of order 5, or the classical method
-        of order 4 with `steps` steps of equal length between two times.
+        Dormand and Prince's method of order 5 with adaptive steps, or the classical Runge–Kutta
+        method of order 4 with `steps` equal steps between two times.
     steps : int
-        Of "rk4".
+        Number of steps of "rk4".
     rtol, atol : float
-        Of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, in the root mean
-        square over all elements of y.
+        Tolerances of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, as root
+        mean square over all elements of y.
     max_steps : int
-        Of "dopri5": how many steps are tried between two times at most.
+        Maximal number of steps that "dopri5" tries between two times.
 
     Returns
     -------
     tree of DimTensor
-        Like `y0`, with the dim of the times in addition; of no times, empty.
+        Like `y0`, with the dim of the times added.
 
     Raises
     ------
@@ -174,11 +174,11 @@ def ode(
 
     Notes
     -----
-    Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The length of steps is
-    controlled, and the first one chosen, as in section II.4 of Hairer, Nørsett and Wanner (1993),
-    *Solving Ordinary Differential Equations I*. Steps end where they end: at the times between, the
-    solution is a polynomial of order 4 (section II.6). Gradients are those of the steps that were
-    taken, their lengths held fixed.
+    Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The step size control
+    and the first step size follow section II.4 of Hairer, Nørsett and Wanner (1993), *Solving
+    Ordinary Differential Equations I*. Steps need not end at the requested times: the solution
+    there is the dense output of order 4 (section II.6). Gradients are those of the steps taken,
+    with step sizes held fixed.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def ode(
 
 
 def _end_of(times: Any, dim: Dim, last: bool) -> Any:
-    """The first or the last time; of no times, one at which few slopes are infinite."""
+    """Return the first or the last time; if there is none, 1, where few slopes are infinite."""
     if dim.length:
         return times.isel({dim: -1 if last else 0})
     with_one_more = times.pad({dim: (1, 0) if last else (0, 1)}, constant_values=1.0)
@@ -222,13 +222,13 @@ def _end_of(times: Any, dim: Dim, last: bool) -> Any:
 
 
 def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, dim: Dim) -> Any:
-    """The states at all times; at the first one nothing has passed."""
+    """Compute the states at all times by a function that advances from one time to the next."""
     before = times.shift({dim: 1}, fill_value=_end_of(times, dim, last=False))
     return cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), dim)
 
 
 def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Leaves:
-    """Runge and Kutta's method of order 4."""
+    """Advance a state by the classical Runge–Kutta method of order 4."""
     h = (end - start) / steps
 
     def step(i: Any, y: Leaves) -> Leaves:
@@ -245,12 +245,12 @@ def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Lea
 
 
 def _moved(y: Leaves, h: Any, weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
-    """The state after a step in the direction of a weighted sum of slopes."""
+    """Advance a state by a step along a weighted sum of slopes."""
     return [x + h * total for x, total in zip(y, _weighted(weights, slopes), strict=True)]
 
 
 def _weighted(weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
-    """A weighted sum of slopes."""
+    """Return a weighted sum of slopes."""
     terms = [(w, k) for w, k in zip(weights, slopes, strict=True) if w]
     return [
         functools.reduce(operator.add, (w * k[at] for w, k in terms))
@@ -259,7 +259,7 @@ def _weighted(weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
 
 
 class _Control:
-    """Steps whose length is chosen by an estimate of their error."""
+    """Adaptive step size control for Dormand and Prince's method."""
 
     def __init__(self, slope: Slope, rtol: float, atol: float, max_steps: int):
         self.slope = slope
@@ -282,16 +282,16 @@ class _Control:
         )[1]  # fmt: skip
 
     def norm(self, errors: Leaves, scales: Leaves) -> Any:
-        """Root mean square of errors relative to what is allowed."""
+        """Return the root mean square of errors in units of their tolerance."""
         return sqrt(self.mean_square(errors, scales))
 
     def mean_square(self, errors: Leaves, scales: Leaves) -> Any:
-        """Of errors relative to what is allowed; a constant to derivatives."""
+        """Return the mean square of errors in units of their tolerance, without derivatives."""
         parts = [
             (stop_gradient(e) / stop_gradient(s)) ** 2 for e, s in zip(errors, scales, strict=True)
         ]
         total = functools.reduce(operator.add, (part.sum() for part in parts))
-        # of no elements there is no error
+        # a state without elements has error 0
         return total / maximum(sum(_size(s) for s in scales), 1)
 
     def first_length(self, t: Any, end: Any, y: Leaves, slopes: Leaves) -> Any:
@@ -311,7 +311,7 @@ class _Control:
         return stop_gradient(minimum(100 * guess, better))
 
     def advance(self, state: _Reached, t: Any, end: Any, forward: Any) -> tuple[Any, Leaves]:
-        """What is reached with the first step that goes as far as a time; and the state then."""
+        """Take steps until a time is reached or passed; return the progress and the state then."""
         (*found,), finished = while_loop(
             lambda s: forward * (t - s[0]) > 0,
             lambda s: tuple(self.step(_Reached(*s), end)),
@@ -325,7 +325,7 @@ class _Control:
         return tuple(reached), reached.at(t)
 
     def step(self, state: _Reached, end: Any) -> _Reached:
-        """A step further; the same with a shorter length if the error was too large."""
+        """Try a step; if its error is too large, reject it and shorten the next one."""
         t, y, first, length = state.t, state.y, state.slopes, state.length
         rest = end - t
         last = length >= abs(rest)
@@ -340,11 +340,11 @@ class _Control:
         ]
         square = self.mean_square(errors, scales)
         fine = square <= 1
-        # the error, which is of order 5, to the power of -1/5: in single precision, which is fast
+        # the error is of order 5: to the power of -1/5, in single precision, which is fast
         power = where(square > 0, square, 1e-20).astype("float32") ** np.float32(-1 / 10)
         factor = _SAFETY * power.astype("float64")
         factor = minimum(maximum(factor, _SMALLEST), where(fine, _LARGEST, 1.0))
-        # nan or inf: the step was much too long
+        # NaN or infinity: the step was much too long
         factor = where(square < np.inf, factor, _SMALLEST)
         within = [h * total for total in _weighted(_WITHIN, slopes)]
         after = _Reached(
@@ -357,7 +357,7 @@ class _Control:
 
 
 class _Reached(NamedTuple):
-    """How far the solution is known: the last step, and the length of the next one."""
+    """Progress of the solver: the last accepted step, and the size of the next one."""
 
     t: Any
     y: Leaves
@@ -369,7 +369,7 @@ class _Reached(NamedTuple):
     length: Any
 
     def at(self, t: Any) -> Leaves:
-        """The solution at a time within the last step."""
+        """Interpolate the solution at a time within the last step."""
         h = self.t - self.before
         none = h == 0
         part = where(none, 0.0, (t - self.before) / where(none, 1.0, h))
@@ -386,7 +386,7 @@ class _Reached(NamedTuple):
 
 
 def _size(x: Any) -> Any:
-    """The number of elements."""
+    """Return the number of elements of a tensor."""
     from dimtensor.tensor.constructors import length
 
     count: Any = 1

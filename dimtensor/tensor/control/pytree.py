@@ -1,4 +1,4 @@
-"""Trees of tensors: what loops take as states, sequences and traces."""
+"""Trees of tensors: nested containers as states, sequences and traces of loops."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dimtensor.errors import InputError, build_message
 
 
 class Tree(NamedTuple):
-    """The structure of nested containers.
+    """Structure of nested containers.
 
     Attributes
     ----------
     kind : type or None
-        The container; None for what is no container, a leaf.
+        The type of the container; None for a leaf.
     keys : tuple
         Keys, fields or positions of its parts.
     parts : tuple of Tree
@@ -42,7 +42,7 @@ class Tree(NamedTuple):
         return f"{self.kind.__name__}({inner})"
 
     def described(self) -> str:
-        """The structure, for a message."""
+        """Write the structure for an error message."""
         return "one value" if self.kind is None else str(self)
 
 
@@ -50,7 +50,7 @@ _LEAF = Tree(None)
 
 
 def _split(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """Keys and parts of a container; None for a leaf."""
+    """Return the keys and the parts of a container, or None for a leaf."""
     if value is None:
         return (), ()
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -66,15 +66,15 @@ def _split(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
 
 
 def parts_of(value: Any) -> tuple[Any, ...]:
-    """The parts of a container; none of a leaf."""
+    """Return the parts of a container; a leaf has none."""
     found = _split(value)
     return () if found is None else found[1]
 
 
 def flatten(value: Any) -> tuple[list[Any], Tree]:
-    """Leaves of nested containers, and their structure.
+    """Split nested containers into their leaves and their structure.
 
-    Tuples, lists, dicts, named tuples, dataclasses and None are containers, all else is a leaf.
+    Tuples, lists, dicts, named tuples, dataclasses and None are containers, other values leaves.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
 
 
 def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
-    """Containers with other leaves.
+    """Build nested containers from a structure and leaves.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def _filled(tree: Tree, leaves: Iterator[Any]) -> Any:
 
 
 def leaves_like(tree: Tree, value: Any, what: str) -> list[Any]:
-    """Leaves of containers that must be of a structure; dicts may be in another order.
+    """Return the leaves of containers of a given structure; the order of dicts may differ.
 
     Raises
     ------
     InputError
-        If the structure is another one.
+        If the structure is different.
     """
     found = _like(tree, value)
     if found is None:
@@ -164,7 +164,7 @@ def _both_dicts(tree: Tree, value: Any) -> bool:
 
 
 def paths(tree: Tree, root: str) -> list[str]:
-    """How messages speak of the leaves.
+    """Return the path of each leaf, for error messages.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Steps of loops, traced: called on stand-ins for states until the types of states stay."""
+"""Tracing of loop steps: calls on placeholders until the types of the states are stable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Result(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A step whose states keep their types.
+    """Traced step with stable state types.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Traced(NamedTuple):
 
 
 class States:
-    """The initial states of a loop and how to speak of them.
+    """Initial states of a loop, with their paths for error messages.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class States:
     name : str
         The function that the user called.
     what : str
-        How messages call the tree.
+        The name of the tree in error messages.
     """
 
     def __init__(self, init: Any, name: str, what: str = "state"):
@@ -78,11 +78,11 @@ class States:
         ]
 
     def fill(self, nodes: Sequence[Node]) -> Any:
-        """The tree with tensors of other nodes."""
+        """Build the tree of states with the tensors of other nodes."""
         return unflatten(self.tree, [wrap(node) for node in nodes])
 
     def after(self, value: Any, states: Sequence[Node], by: str = "the step") -> list[Node]:
-        """The nodes of what a step returned as its state."""
+        """Return the nodes of the state that a step returned."""
         leaves = leaves_like(self.tree, value, f"{self.name}: what {by} returns as {self.what}")
         return [
             as_node(x, [state], f"{self.name}: {path} as {by} returns it")
@@ -96,7 +96,7 @@ def trace(
     elements: Sequence[Node] = (),
     dim: Dim | None = None,
 ) -> Traced:
-    """Call a step on stand-ins, with wider dtypes where it widens them, until they stay.
+    """Trace a step on placeholders, widening their dtypes until they are stable.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def trace(
     call : callable
         Gets placeholders.
     elements : sequence of Node
-        Placeholders of what the step gets beside its state.
+        Placeholders of the step's other arguments.
     dim : Dim, optional
         The dim of the loop.
 
@@ -115,9 +115,9 @@ def trace(
     DtypeError
         If it narrows a dtype.
     LabelError
-        If it makes labels of another dim of it.
+        If it turns a state into labels of another dim.
     InputError
-        If it draws the same numbers at every step.
+        If it draws the same random numbers at every step.
     """
     init = list(states.nodes)
     for _ in range(_MOST_TRIALS):
@@ -141,7 +141,7 @@ def trace(
 
 
 def _settled(states: States, path: str, init: Node, state: Node, after: Node, along: Dims) -> Node:
-    """An initial state of the type that the state has after a step."""
+    """Convert an initial state to the dtype and the dims that the state has after a step."""
     check_streams(states.name, path, init, along)
     added = without(after.dims, union([state.dims, along], states.name))
     if added:
@@ -167,7 +167,7 @@ def _settled(states: States, path: str, init: Node, state: Node, after: Node, al
 
 
 def _fits(after: Node, dtype: str) -> bool:
-    """Whether a number is of a dtype, whatever it was written as."""
+    """Return True for a constant that a dtype can represent without widening."""
     return after.kind == "constant" and np.result_type(after.attrs.value, dtype) == dtype
 
 
@@ -189,7 +189,7 @@ def _typed(node: Node) -> str:
 
 
 def converted(nodes: Sequence[Node], states: Sequence[Node]) -> list[Node]:
-    """Next states of the dtypes of the states, and with their dims."""
+    """Convert next states to the dtypes and dims of the states."""
     return [_as(node, state) for node, state in zip(nodes, states, strict=True)]
 
 
@@ -205,7 +205,7 @@ def _as(after: Node, state: Node) -> Node:
 
 
 def _check_lengths(states: States, own: Sequence[Node], outputs: Sequence[Node]) -> None:
-    """Refuse results whose lengths differ from step to step."""
+    """Raise DimError for results whose lengths differ between steps."""
     for output in outputs:
         for dim in output.dims:
             for key in mask_keys(dim):
@@ -221,7 +221,7 @@ def _check_lengths(states: States, own: Sequence[Node], outputs: Sequence[Node])
 
 
 def output_nodes(value: Any, name: str, what: str) -> tuple[list[Node], Tree]:
-    """Nodes and structure of a tree of results."""
+    """Return the nodes and the structure of a tree of results."""
     leaves, tree = flatten(value)
     named = zip(leaves, paths(tree, what), strict=True)
     return [as_node(x, what=f"{name}: {path}") for x, path in named], tree

@@ -1,4 +1,4 @@
-"""Generators in loops and branches: every draw has numbers of its own."""
+"""Random generators in loops and branches: checks that no stream is drawn from twice."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _AS_STATE = "make the generator a state, and return the one that the draw gives"
 
 
 class Use(NamedTuple):
-    """A use of a generator: its words, and the draw with its line."""
+    """Use of a generator: its state words, and the call with its line of code."""
 
     words: Node
     by: str
 
 
 class Body:
-    """A step or a branch while it is traced, and the generators that are used in it.
+    """Loop step or branch that is being traced, and the generators used in it.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Body:
     own : sequence of Node
         Placeholders.
     operands : sequence of Node, optional
-        What the placeholders of a branch stand for; those of a step differ from step to step.
+        Arguments of a branch, one for each placeholder; steps of a loop have none.
     dim : Dim, optional
         The dim of the loop.
     has_state : bool
@@ -65,12 +65,12 @@ _bodies: ContextVar[tuple[Body, ...]] = ContextVar("bodies", default=())
 
 
 def traced[T](body: Body, call: Callable[[], T]) -> T:
-    """Trace a step or a branch: uses of generators are recorded and checked."""
+    """Trace a step or a branch, recording and checking uses of generators."""
     return within(_bodies, (*_bodies.get(), body), call)
 
 
 def innermost_loop() -> Body | None:
-    """The loop whose step is being traced."""
+    """Return the innermost loop whose step is being traced."""
     return next((body for body in reversed(_bodies.get()) if body.repeats), None)
 
 
@@ -86,18 +86,18 @@ def _varies(words: Node) -> bool:
 
 
 class SingleUse:
-    """A generator as a value that is used once."""
+    """Base class of generators: values that may be used once."""
 
     words: DimTensor
     _used: str | None = None
 
     def _use(self, by: str) -> None:
-        """Note that the generator is used, which happens once.
+        """Record the use of the generator.
 
         Raises
         ------
         InputError
-            If it was used, or if it is the same at every step of the loop that is traced.
+            If it was used before, or if it is the same at every step of the traced loop.
         """
         frame = _user_frame()
         by = f"{by}{_place(frame)}"
@@ -135,7 +135,7 @@ def _same_at_every_step(loop: Body, name: str, by: str) -> InputError:
 
 
 def check_variable(name: str, node: Node) -> None:
-    """Check that a random variable is not made in a step, where it would be one for all steps.
+    """Check that a random variable is not created in a loop step, where all steps would share it.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def check_variable(name: str, node: Node) -> None:
 
 
 def use_generators(value: Any, by: str) -> None:
-    """Note that the generators in a tree are used up: their successors come out."""
+    """Record that the generators in a tree are used, by a loop or branch that returns new ones."""
     if isinstance(value, SingleUse):
         value._use(by)
         return
@@ -182,20 +182,20 @@ def is_words(node: Node) -> bool:
 def check_returned(
     body: Body, returned: Sequence[tuple[str, Node]], traced: Sequence[Node] = ()
 ) -> None:
-    """Check that no generator that a body returns gives numbers that were drawn already.
+    """Check that no generator that a body returns would repeat random numbers.
 
     Parameters
     ----------
     body : Body
     returned : sequence of (str, Node)
-        How messages speak of the results, and their nodes.
+        Paths of the results in error messages, and their nodes.
     traced : sequence of Node, optional
-        Elements of traces. They may be what is returned as a state, too: all states of a loop.
+        Elements of traces; a returned state may be among them.
 
     Raises
     ------
     InputError
-        If one does.
+        If a generator was used, is returned twice, or is the same after every step.
     """
     used = {use.words: use.by for use in body.uses}
     seen: dict[Node, str] = {}
@@ -234,7 +234,7 @@ def check_returned(
 
 
 def check_streams(name: str, path: str, node: Node, dims: Dims) -> None:
-    """Check that a generator has the dims along which loops or branches go apart.
+    """Check that a generator has the dims over which a loop or branch is batched.
 
     Raises
     ------
@@ -262,13 +262,13 @@ def _user_frame() -> FrameType | None:
 
 
 def _place(frame: FrameType | None) -> str:
-    """The line of the user's code that draws."""
+    """Describe the line of the user's code that draws, for error messages."""
     if frame is None:
         return ""
     return f" in line {frame.f_lineno} of {frame.f_code.co_filename.rsplit('/', 1)[-1]}"
 
 
 def _name_of(value: Any, frame: FrameType | None) -> str:
-    """The name that a value has where the user uses it."""
+    """Return the name of the user's variable that holds a value."""
     known = {} if frame is None else {**frame.f_globals, **frame.f_locals}
     return next((name for name, x in known.items() if x is value and name[0] != "_"), "rng")

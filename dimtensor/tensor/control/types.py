@@ -1,9 +1,9 @@
-"""What type checkers know of states and options of loops.
+"""Types of loop states and loop options, for type checkers.
 
-To a type checker numbers that states start from are tensors within the loop and after it: a number,
-numbers in a tuple of up to four, or in a dict. Any other tree is of tensors, and keeps its type;
-where it has numbers, ``dt.full((), number)`` says that they are tensors. A step whose state is a
-named tuple is a function that says so.
+A loop turns initial numbers into tensors. The overloads of loops express this for a number and for
+numbers in a dict or in a tuple of up to four. Any other tree must consist of tensors and keeps its
+type: write ``dt.full((), number)`` for its numbers. A step whose state is a named tuple needs type
+annotations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops that run until a condition is false, or a number of times."""
+"""``while_loop`` and ``fori_loop``."""
 
 from __future__ import annotations
 
@@ -176,40 +176,39 @@ def while_loop(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """Run a step as long as a condition on the state is true.
+    """Repeat a step while a condition on the state is true.
 
     Parameters
     ----------
     cond : callable
-        ``cond(state)`` gives a bool. Where it has dims, each of their positions stops on its own:
-        what has stopped keeps its state while others go on, and states have the dims of the
-        condition.
+        ``cond(state)`` returns a bool. If it has dims, each element terminates independently and
+        keeps its final state while others continue; states get the dims of the condition.
     body : callable
-        ``body(state)`` gives the next state. What else it uses is an input of the loop by itself.
+        ``body(state)`` returns the next state. Tensors that it captures become inputs of the loop.
     init : tree of tensors and numbers
         The state before the first step; see :func:`dimtensor.scan`.
     max_steps : int or integer tensor, optional
-        After how many steps the loop ends in any case. Gradients need it, or `inverse`.
+        Maximal number of steps. Gradients need it, or `inverse`.
     return_finished : bool
-        Whether to return, too, whether the condition has become false.
+        Whether to also return if the condition has become false.
     inverse : callable, optional
-        ``inverse(state)`` gives the state before a step from that after it.
+        ``inverse(state)`` returns the state before a step, given the state after it.
     truncate : int, optional
-        How many of the last steps gradients go back.
+        Number of last steps through which gradients are propagated.
 
     Returns
     -------
     state
         The first state for which the condition is false, or the one after `max_steps`.
     finished : DimTensor of bool
-        With the dims of the condition; where it is asked for.
+        On the dims of the condition; only with `return_finished`.
 
     Raises
     ------
     DimError
         If the body adds dims to a state.
     DtypeError
-        If the condition is not of bool, or the body narrows the dtype of a state.
+        If the condition is not boolean, or the body narrows the dtype of a state.
 
     Examples
     --------
@@ -224,7 +223,7 @@ def while_loop(
 
     def call(given: list[Node]) -> Result:
         after = states.after(body(states.fill(given)), given, "the body")
-        # the types of states are not settled yet: what comes out may be of another type
+        # while types of states are being determined, results may be of other types
         return Result(after, [], holds(converted(after, given)))
 
     traced = trace(states, call)
@@ -252,7 +251,7 @@ def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequenc
         if condition.dtype != "bool":
             raise DtypeError(
                 build_message(
-                    f"{_WHILE}: a condition is of bool, {describe(condition)} is of "
+                    f"{_WHILE}: a condition is boolean, {describe(condition)} is of "
                     f"{condition.dtype}",
                     hint="compare it with something, as in x > 0",
                 )
@@ -282,7 +281,7 @@ def _before(states: States, traced: Traced, value: Any) -> list[Node]:
 def _run(
     traced: Traced, outputs: Sequence[Node], first: tuple[Node, ...], **others: Any
 ) -> list[Node]:
-    """The final states of a loop."""
+    """Build a loop and return its final states."""
     (region,), captured = close(traced.states, outputs)
     attrs = loop_attrs(region, len(traced.states), **others)
     return loop_outputs(attrs, (*first, *traced.init, *captured))[: len(traced.states)]
@@ -380,28 +379,27 @@ def fori_loop(
     Parameters
     ----------
     start, stop : int or integer tensor
-        The first integer, and the one after the last. Where they have dims, each position has a
-        range of its own.
+        The first integer, and the one after the last. With dims, each element has its own range.
     body : callable
-        ``body(i, state)`` gives the next state.
+        ``body(i, state)`` returns the next state.
     init : tree of tensors and numbers
         The state before the first step; see :func:`dimtensor.scan`.
     inverse : callable, optional
-        ``inverse(i, state)`` gives the state before step i from that after it.
+        ``inverse(i, state)`` returns the state before step i, given the state after it.
     checkpoint, truncate
         As in :func:`dimtensor.scan`.
 
     Returns
     -------
     state
-        The state after the last step, the initial one where there is none.
+        The state after the last step; the initial one if there are no steps.
 
     Raises
     ------
     DimError
         If the body adds dims to a state.
     DtypeError
-        If a bound is no integer, or the body narrows the dtype of a state.
+        If a bound is not an integer, or the body narrows the dtype of a state.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Expressions as graphs: what they are made of, and parts of them exchanged."""
+"""Expressions as graphs: traversal, rewriting and substitution."""

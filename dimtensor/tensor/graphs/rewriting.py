@@ -1,4 +1,4 @@
-"""Rewriting by a function of the user's, and the values that expressions hold."""
+"""Rewriting of graphs by a user's function, and access to their nodes and data."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def rewrite[K, T](outputs: Mapping[K, T], f: Rewrite) -> dict[K, T]: ...
 
 
 def rewrite(outputs: Any, f: Rewrite) -> Any:
-    """Expressions with parts exchanged by a function, bottom up.
+    """Replace parts of expressions by the results of a function, bottom up.
 
     Parameters
     ----------
     outputs : DimTensor, list or dict
     f : callable
-        Gets every tensor of the graph, its operands rewritten already, inputs and numbers as well,
-        and returns what takes its place, or None to leave it. In bodies of loops and arms of
-        conditionals it gets what they compute; their states and arguments are nodes of the kind
-        ``bound``. It is asked once for each tensor, and not of what it returned.
+        Called with every tensor of the graph, inputs and constants included, after its operands
+        have been rewritten. Returns a replacement, or None to keep the tensor. It is called once
+        per tensor, and not with its own results. In loop bodies and branches of conditionals, state
+        and arguments are nodes of kind ``bound``.
 
     Returns
     -------
@@ -50,15 +50,15 @@ def rewrite(outputs: Any, f: Rewrite) -> Any:
     Raises
     ------
     DimError
-        If what takes a tensor's place lacks one of its dims.
+        If a replacement lacks a dim of the tensor that it replaces.
     DtypeError
-        If it is of another dtype.
+        If a replacement has another dtype.
     InputError
-        If it is no tensor.
+        If a replacement is not a tensor.
 
     See Also
     --------
-    substitute : Exchange parts that are known.
+    substitute : Replace given parts.
 
     Examples
     --------
@@ -81,9 +81,10 @@ def rewrite(outputs: Any, f: Rewrite) -> Any:
 
 
 class _Replacing:
-    """Replaces nodes by what a function of their tensors returns, in bodies of loops too.
+    """Callable that replaces nodes by the results of a user's function, in loop bodies too.
 
-    A function within another one that calls itself would be a cycle, which keeps what it reads.
+    It is a class because a nested function that calls itself is a reference cycle, which would keep
+    the graph alive.
     """
 
     def __init__(self, f: Callable[[DimTensor], Any]):
@@ -100,16 +101,16 @@ class _Replacing:
 
 
 def _fitting(instead: Any, node: Node) -> Node:
-    """The node that takes the place of another.
+    """Return the node of a replacement, checked against the node that it replaces.
 
     Raises
     ------
     DimError, DtypeError, InputError
-        If it does not fit there.
+        If it lacks dims, has another dtype, or is not a tensor.
     """
     if not isinstance(getattr(instead, "node", None), Node):
         raise InputError(
-            f"rewrite: a tensor or None takes the place of {describe(node)}, "
+            f"rewrite: the replacement of {describe(node)} is a tensor or None, "
             f"not {type(instead).__name__}"
         )
     new: Node = instead.node
@@ -117,7 +118,7 @@ def _fitting(instead: Any, node: Node) -> Node:
     if lost:
         raise DimError(
             build_message(
-                f"rewrite: what takes the place of {describe(node)} lacks dims",
+                f"rewrite: the replacement of {describe(node)} lacks dims",
                 [("given", dim_set(new.dims)), ("lacking", dim_set(lost))],
                 "expand it over them",
             )
@@ -125,7 +126,7 @@ def _fitting(instead: Any, node: Node) -> Node:
     if new.dtype != node.dtype:
         raise DtypeError(
             build_message(
-                f"rewrite: what takes the place of {describe(node)} has another dtype",
+                f"rewrite: the replacement of {describe(node)} has another dtype",
                 [("expected", node.dtype), ("given", new.dtype)],
                 "use astype",
             )
@@ -134,12 +135,12 @@ def _fitting(instead: Any, node: Node) -> Node:
 
 
 def from_node(node: Node) -> DimTensor:
-    """The tensor of a node.
+    """Return the tensor of a node.
 
     Parameters
     ----------
     node : Node
-        As ``dt.walk`` and ``node.inputs`` give them.
+        From ``dt.walk`` or ``node.inputs``.
 
     Returns
     -------
@@ -148,7 +149,7 @@ def from_node(node: Node) -> DimTensor:
     Raises
     ------
     InputError
-        If it is no node.
+        If it is not a node.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def from_node(node: Node) -> DimTensor:
 
 
 def data_of(x: DimTensor | Node) -> xr.DataArray:
-    """The values of data or of a number.
+    """Return the values of a data tensor or a constant.
 
     Parameters
     ----------
@@ -173,12 +174,13 @@ def data_of(x: DimTensor | Node) -> xr.DataArray:
     Returns
     -------
     DataArray
-        With the labels of its dims, and labels for values where it has categories.
+        With the labels of its dims. If the tensor has categories, its values are labels.
 
     Raises
     ------
     InputError
-        If it is no data: values of inputs come with a call, those of expressions with ``eval``.
+        If it is an input or an expression: inputs get their values in a call, expressions are
+        evaluated by ``eval``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parts of expressions exchanged for others, and dims added."""
+"""Substitution of tensors and dims in expressions, and batching by it."""
 
 from __future__ import annotations
 
@@ -45,18 +45,17 @@ def substitute(
     *,
     dims: Mapping[Dim | str, Dim] | None = None,
 ) -> Any:
-    """Outputs with parts of their graphs replaced.
+    """Replace tensors or dims in expressions.
 
     Parameters
     ----------
     outputs : DimTensor, list or dict
     replacements : mapping of DimTensor (or the name of one) to DimTensor, optional
-        Inputs or intermediates and what takes their place. A replacement may have more dims:
-        everything that depends on it is then computed for each position along them. Names are those
-        of inputs, data and what was named. Dims may be among the keys as well.
+        Maps inputs or intermediate results to their replacements. A replacement may have more dims:
+        everything that depends on it is then batched over them. Names are those of inputs, data and
+        named expressions. Keys may be dims, too.
     dims : mapping of Dim (or the name of one) to Dim, optional
-        A dim takes the place of another one in all inputs, and what is selected are the same
-        labels.
+        Replaces dims in all inputs; selections select the same labels in the new dims.
 
     Returns
     -------
@@ -66,17 +65,17 @@ def substitute(
     Raises
     ------
     DimError
-        If a replacement lacks a dim of what it replaces, or data have a dim that is exchanged and
-        are not replaced.
+        If a replacement lacks a dim of the tensor that it replaces, or data that are not replaced
+        have a replaced dim.
     LabelError
-        If a selected label is not in the dim that takes the place of its own.
+        If a selected label is not in the new dim.
     InputError
-        If nothing has a name, or several tensors have it.
+        If no tensor, or more than one, has a given name.
 
     Notes
     -----
-    The variable of a derivative is bound: in ``dt.grad(f, x)`` a replacement of x is the point at
-    which the gradient of f is taken, and what f makes of x is part of the function.
+    The variable of a derivative is bound: replacing x in ``dt.grad(f, x)`` sets the point at which
+    the gradient is taken; the function that is differentiated stays the same.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def substitute(
         if isinstance(old, Dim):
             if not isinstance(new, Dim):
                 raise InputError(
-                    f"substitute: a dim takes the place of {old.title}, not {type(new).__name__}"
+                    f"substitute: the replacement of {old.title} is a dim, not {type(new).__name__}"
                 )
             exchanged[old] = new
             continue
@@ -116,12 +115,12 @@ def substitute(
 
 
 def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
-    """The one dim of a name among those of all parts.
+    """Find the dim with a name in a graph.
 
     Raises
     ------
     InputError
-        If there is none, or there are several.
+        If there is no such dim, or more than one.
     """
     dims = dict.fromkeys(dim for node in toposort(outputs) for dim in node.dims)
     found = [dim for dim in dims if dim.name == name]
@@ -130,25 +129,25 @@ def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
     names = [dim.name for dim in dims if dim.name is not None]
     what = f"there is no dim {name!r}{did_you_mean(name, names)}"
     if found:
-        what = f"{len(found)} dims are named {name!r}; give the dim that is meant"
+        what = f"{len(found)} dims are named {name!r}; pass the Dim instead of its name"
     raise InputError(build_message(f"substitute: {what}", [("dims", listing(names))]))
 
 
 def _of_name(outputs: Sequence[Node], name: str) -> Node:
-    """The one node of a name.
+    """Find the node with a name in a graph.
 
     Raises
     ------
     InputError
-        If there is none, or there are several.
+        If there is no such node, or more than one.
     """
     found = [node for node in toposort(outputs) if node.name == name]
     if len(found) == 1:
         return found[0]
     names = list(dict.fromkeys(n.name for n in toposort(outputs) if n.name is not None))
-    what = f"nothing is named {name!r}{did_you_mean(name, names)}"
+    what = f"no tensor is named {name!r}{did_you_mean(name, names)}"
     if found:
-        what = f"{len(found)} tensors are named {name!r}; give the tensor that is meant"
+        what = f"{len(found)} tensors are named {name!r}; pass the tensor instead of its name"
     raise InputError(build_message(f"substitute: {what}", [("names", listing(names))]))
 
 
@@ -163,19 +162,19 @@ def vectorize[K, T](
 
 
 def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
-    """A finished expression batched over the dims that replacements add to its inputs.
+    """Batch an expression over dims that replacements add to its inputs.
 
     Parameters
     ----------
     outputs : DimTensor, list or dict
     replacements : mapping of DimTensor to DimTensor or Dim
-        For each input a tensor with more dims, or the dims to add to it: the new input then has
-        the name of the old one.
+        For each input a tensor with more dims, or the dims to add: this makes a new input of the
+        same name.
 
     Returns
     -------
     DimTensor, list or dict
-        Gradients, linear algebra and selections in the expression are batched like the rest.
+        As `outputs`. Gradients, linear algebra and selections are batched, too.
 
     Examples
     --------

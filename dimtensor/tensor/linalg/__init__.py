@@ -1,14 +1,13 @@
-"""Linear algebra: a matrix is a tensor with a row dim and a column dim, all others are batch dims.
+"""Linear algebra: a matrix is a tensor with a row dim and a column dim; other dims are batch dims.
 
-Every function takes ``dims=(row, column)``. Where a tensor has one dim together with its renamed
-self, as a covariance on ``country`` and ``country.rename()`` has, they may be left out: the
-original is the row dim, the renamed one the column dim. A square matrix has a row and a column
-dim that are known to have the same length, because both lengths are known or because one is the
-other renamed.
+Every function takes ``dims=(row, column)``. They are optional for a tensor that has a dim and its
+renamed copy, such as a covariance on ``country`` and ``country.rename()``: the original is the row
+dim, the renamed one the column dim. The row and column dims of a square matrix must be known to
+have the same length, because both lengths are known or because one dim is the other renamed.
 
-What does not exist is not finite, on all backends: the Cholesky factor of a matrix that is not
-positive definite, the inverse of a singular one, the decomposition of one that holds nan. Nothing
-is raised when the function runs.
+Results that do not exist are not finite, on all backends: the Cholesky factor of a matrix that is
+not positive definite, the inverse of a singular matrix, the decomposition of a matrix with NaNs.
+Compiled functions raise no error for them.
 """
 
 from dimtensor.tensor.linalg.decompositions import EighResult as EighResult
@@ -31,6 +30,6 @@ from dimtensor.tensor.linalg.kronecker import solve_kron as solve_kron
 
 
 def __dir__() -> list[str]:
-    """What is public: no modules of the inside."""
+    """List the public names, without the submodules."""
     ours = (name for name, x in globals().items() if hasattr(x, "__module__"))
     return sorted(name for name in ours if not name.startswith("_"))

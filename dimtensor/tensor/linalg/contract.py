@@ -1,4 +1,4 @@
-"""Products summed over dims."""
+"""Tensor contraction: products summed over dims."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @named_dims
 def dot(*tensors: Any, dim: DimKey = None) -> DimTensor:
-    """Product of tensors, summed over dims.
+    """Multiply tensors and sum the product over dims.
 
     Parameters
     ----------
     *tensors : DimTensor or number
-        Any number; the order in which they are contracted is found from the lengths.
+        Any number of them; the order of contractions is chosen by the lengths of dims.
     dim : Dim, str, iterable of them, or ``...``, optional
-        Dims to sum over; by default those that two or more of the tensors have. ``...`` is all.
+        Dims to sum over; by default those that two or more of the tensors share. ``...`` means all.
 
     Returns
     -------
     DimTensor
-        On the dims that are not summed over.
+        On the remaining dims.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class SVDResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """A factor with orthonormal columns and an upper triangular one.
+    """Orthonormal factor Q and upper triangular factor R.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class QRResult(NamedTuple):
 
 
 def cholesky(x: Any, dims: DimPair | None = None) -> DimTensor:
-    """Cholesky factor: the lower triangular L for which L L' is the matrix.
+    """Compute the Cholesky factor: the lower triangular L for which L L' is the matrix.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def cholesky(x: Any, dims: DimPair | None = None) -> DimTensor:
 
 
 def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighResult:
-    """Eigenvalues and eigenvectors of a symmetric matrix.
+    """Compute the eigenvalues and eigenvectors of a symmetric matrix.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighR
     -------
     EighResult
         ``eigenvalues`` on the new dim, ascending; ``eigenvectors`` on the row dim and the new dim,
-        of which the signs are arbitrary. Their gradients are not finite where eigenvalues repeat.
+        with arbitrary signs. Their gradients are not finite where eigenvalues repeat.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighR
 
 
 def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResult:
-    """Thin singular value decomposition, of which the product over the new dim is the matrix.
+    """Compute the thin singular value decomposition, whose product over the new dim is the matrix.
 
     Parameters
     ----------
@@ -176,8 +176,8 @@ def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResu
         Row and column dim.
     dim : str or Dim
         The dim that numbers the singular values, as long as the shorter of the two; or the name
-        of a new one. Where it is not known yet which is the shorter, a Dim is needed that is as
-        long as one of them; that the other is no shorter is then checked at the call.
+        of a new one. If it is not known which of the two is shorter, pass a Dim that is as long as
+        one of them; calls then check that the other is at least as long.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResu
 
 
 def qr(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> QRResult:
-    """Thin QR decomposition: orthonormal columns times an upper triangular matrix.
+    """Compute the thin QR decomposition: orthonormal columns times an upper triangular matrix.
 
     Parameters
     ----------
@@ -229,8 +229,8 @@ def qr(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> QRResult
         Row and column dim.
     dim : str or Dim
         The dim that numbers the columns of Q, as long as the shorter of the two; or the name of
-        a new one. Where it is not known yet which is the shorter, a Dim is needed that is as long
-        as one of them; that the other is no shorter is then checked at the call.
+        a new one. If it is not known which of the two is shorter, pass a Dim that is as long as
+        one of them; calls then check that the other is at least as long.
 
     Returns
     -------

@@ -39,23 +39,23 @@ class SlogdetResult(NamedTuple):
 
 
 def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") -> DimTensor:
-    """Solution x of the linear equations ``dt.dot(a, x, dim=column) = b``.
+    """Solve the linear equations ``dt.dot(a, x, dim=column) = b`` for x.
 
     Parameters
     ----------
     a : DimTensor
         Square.
     b : DimTensor
-        With the row dim. Dims that `a` has not are solved for together, with one factorisation.
+        Has the row dim. Dims that `a` lacks are solved for together, with one factorization.
     dims : pair of Dim or str, optional
         Row and column dim of `a`.
     assume_a : {"gen", "sym", "pos"}
-        What is known of `a`: nothing, symmetric, positive definite.
+        Structure of `a`: general, symmetric, or positive definite.
 
     Returns
     -------
     DimTensor
-        With the column dim in the place of b's row dim: its labels are those of the unknowns.
+        Dims of b, with the column dim in place of the row dim: its labels name the unknowns.
 
     Raises
     ------
@@ -86,26 +86,25 @@ def solve_triangular(
     lower: bool = True,
     unit_diagonal: bool = False,
 ) -> DimTensor:
-    """Solution of linear equations with a triangular matrix; see :func:`solve`.
+    """Solve linear equations with a triangular matrix; see :func:`solve`.
 
     Parameters
     ----------
     a : DimTensor
         Square; only one triangle is read.
     b : DimTensor
-        With the row dim.
+        Has the row dim.
     dims : pair of Dim or str, optional
-        Row and column dim of `a`. Given the other way round, with the other `lower`, they solve
-        with the transpose.
+        Row and column dim of `a`. Swapping them, and `lower`, solves with the transpose.
     lower : bool
         Whether the lower triangle is read.
     unit_diagonal : bool
-        Whether the diagonal is taken to be 1, without reading it.
+        Whether the diagonal is assumed to be 1 and not read.
 
     Returns
     -------
     DimTensor
-        With the column dim in the place of b's row dim.
+        Dims of b, with the column dim in place of the row dim.
 
     Raises
     ------
@@ -131,7 +130,7 @@ def solve_triangular(
 
 
 def inv(x: Any, dims: DimPair | None = None) -> DimTensor:
-    """Inverse of a square matrix; :func:`solve` is faster and more accurate where it can be used.
+    """Invert a square matrix; prefer :func:`solve`, which is faster and more accurate.
 
     Parameters
     ----------
@@ -142,9 +141,8 @@ def inv(x: Any, dims: DimPair | None = None) -> DimTensor:
     Returns
     -------
     DimTensor
-        On the same two dims, with their parts exchanged: the column dim of x is the row dim of
-        the inverse, so that ``dt.dot(dt.linalg.inv(a, dims), b, dim=row)`` is
-        ``dt.linalg.solve(a, b, dims)``.
+        On the same two dims with swapped roles: the column dim of x is the row dim of the inverse,
+        so ``dt.dot(dt.linalg.inv(a, dims), b, dim=row)`` equals ``dt.linalg.solve(a, b, dims)``.
 
     Raises
     ------
@@ -187,7 +185,7 @@ def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, A
 
 
 def det(x: Any, dims: DimPair | None = None) -> DimTensor:
-    """Determinant of a square matrix.
+    """Compute the determinant of a square matrix.
 
     Parameters
     ----------
@@ -218,7 +216,7 @@ def det(x: Any, dims: DimPair | None = None) -> DimTensor:
 
 
 def slogdet(x: Any, dims: DimPair | None = None) -> SlogdetResult:
-    """Sign and logarithm of the absolute value of the determinant, which cannot overflow.
+    """Compute the sign and the log absolute value of the determinant, which cannot overflow.
 
     Parameters
     ----------
@@ -229,7 +227,7 @@ def slogdet(x: Any, dims: DimPair | None = None) -> SlogdetResult:
     Returns
     -------
     SlogdetResult
-        ``sign`` (0 of a singular matrix) and ``logabsdet`` (then minus infinity).
+        ``sign`` and ``logabsdet``; of a singular matrix 0 and minus infinity.
 
     Raises
     ------
@@ -251,7 +249,7 @@ def slogdet(x: Any, dims: DimPair | None = None) -> SlogdetResult:
 
 
 def diagonal(x: Any, dims: DimPair | None = None) -> DimTensor:
-    """Diagonal of a square matrix whose rows and columns have the same labels.
+    """Extract the diagonal of a square matrix whose rows and columns have the same labels.
 
     Parameters
     ----------
@@ -283,7 +281,7 @@ def diagonal(x: Any, dims: DimPair | None = None) -> DimTensor:
 
 
 def trace(x: Any, dims: DimPair | None = None) -> DimTensor:
-    """Sum of the diagonal; see :func:`diagonal`.
+    """Sum the diagonal of a square matrix; see :func:`diagonal`.
 
     Parameters
     ----------

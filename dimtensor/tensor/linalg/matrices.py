@@ -1,4 +1,4 @@
-"""Matrices: which dims are rows and columns, and what is known of them."""
+"""Row and column dims of matrix arguments, and checks of their lengths and labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DimPair = Sequence[Dim | str]
 
 
 def require_numbers(node: Node, operation: str) -> None:
-    """Refuse labels."""
+    """Raise DtypeError for a tensor of labels."""
     if node.categories is not None:
         raise DtypeError(
             f"{operation} is not defined for labels of {node.categories.title}; "
@@ -30,7 +30,7 @@ def require_numbers(node: Node, operation: str) -> None:
 def matrix(
     x: Any, dims: DimPair | None, operation: str, to_float: bool = True
 ) -> tuple[Node, Dim, Dim]:
-    """The node of a matrix, its row dim and its column dim."""
+    """Return the node of a matrix argument, its row dim and its column dim."""
     node = as_node(x, (), f"the matrix of {operation}")
     require_numbers(node, operation)
     if to_float:
@@ -54,9 +54,9 @@ def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
     pairs = [(d.parent, d) for d in dims if isinstance(d, RenamedDim) and d.parent in dims]
     if len(pairs) != 1:
         what = (
-            "no dim is there together with its renamed self"
+            "no dim occurs together with a renamed copy of it"
             if not pairs
-            else ("several dims are there together with their renamed selves")
+            else "several dims occur together with renamed copies of them"
         )
         raise DimError(
             build_message(
@@ -69,7 +69,7 @@ def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
 
 
 def _pair_hint(dims: Dims, operation: str) -> str:
-    """Suggest how to tell rows from columns: with `dims=`, which distributions do not have."""
+    """Suggest a way to tell rows from columns; distributions do not take `dims=`."""
     names = [dim.short for dim in dims if dim.short.isidentifier()]
     if operation[0].islower() and len(dims) > 1:
         row, column = names[:2] if len(names) > 1 else ("row", "column")
@@ -84,7 +84,7 @@ def _pair_hint(dims: Dims, operation: str) -> str:
 def square(
     x: Any, dims: DimPair | None, operation: str, to_float: bool = True
 ) -> tuple[Node, Dim, Dim]:
-    """As `matrix`, and the dims are known to have the same length."""
+    """Return the node and the dims of a matrix that is known to be square."""
     node, row, col = matrix(x, dims, operation, to_float)
     if None not in (row.length, col.length):
         same = row.length == col.length
@@ -105,7 +105,7 @@ def square(
 def symmetric(
     x: Any, dims: DimPair | None, operation: str, to_float: bool = True
 ) -> tuple[Node, Dim, Dim]:
-    """As `square`, and the dims are not known to have different labels."""
+    """Return the node and the dims of a square matrix, unless rows and columns differ in labels."""
     node, row, col = square(x, dims, operation, to_float)
     mine, theirs = dim_labels(row), dim_labels(col)
     if mine is not None and theirs is not None and not mine.same_labels(theirs):
@@ -120,12 +120,12 @@ def symmetric(
 
 
 def original(dim: Dim) -> Dim:
-    """The dim whose length and labels a renamed one has."""
+    """Return the dim that a renamed dim was made from, or the dim itself."""
     return dim.parent if isinstance(dim, RenamedDim) else dim
 
 
 def measured(dim: Dim) -> Dim:
-    """The dim whose length another one has, renamed or in order of its labels."""
+    """Return the dim that determines the length of a renamed or sorted dim."""
     while isinstance(dim, (RenamedDim, SortedDim)):
         (dim,) = dim.parents
     return dim
@@ -140,7 +140,7 @@ def real(dtype: str) -> str:
 
 
 def numbering(x: Node, dim: Dim | str, like: Dim, operation: str) -> Dim:
-    """The dim of the positions along another one, without its labels."""
+    """Return the new dim of a decomposition: as long as another dim, without its labels."""
     if isinstance(dim, str):
         new: Dim = RenamedDim(SortedDim(original(like)), dim)
     else:
@@ -166,10 +166,16 @@ def numbering(x: Node, dim: Dim | str, like: Dim, operation: str) -> Dim:
 
 
 def shorter(x: Node, dim: Dim | str, row: Dim, col: Dim, operation: str) -> tuple[Dim, bool, bool]:
-    """The dim as long as the shorter of two; whether that is the row dim; whether it is a promise.
+    """Return the new dim of a thin decomposition, as long as the shorter of the matrix's two dims.
 
-    A promise is made by whoever passes a Dim as long as one of two whose lengths are not known, and
-    is checked when the function runs.
+    Returns
+    -------
+    dim : Dim
+    wide : bool
+        Whether the row dim is the shorter one.
+    promised : bool
+        Whether this is the user's claim, made by passing a Dim as long as one of two whose lengths
+        are unknown; it is checked when the function runs.
     """
     promised = False
     if None not in (row.length, col.length):

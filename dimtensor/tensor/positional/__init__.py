@@ -1,1 +1,1 @@
-"""Ways to and from positional PyTensor."""
+"""Conversion to and from positional PyTensor variables."""

@@ -33,33 +33,32 @@ def apply(
     Parameters
     ----------
     function : callable
-        Gets one PyTensor variable per tensor, whose axes are its core dims in the order given, and
-        returns a variable, or a list or tuple of them. It is called once, here, to learn what it
-        computes, and must not use other variables than those it gets.
+        Takes one PyTensor variable per tensor, whose axes are the core dims in the given order, and
+        returns a variable, or a list or tuple of variables. It is called once, to trace its graph,
+        which must depend on no other variables.
     *tensors : DimTensor, number or labelled array
     input_core_dims : sequence, optional
         For each tensor its core dims in order: a Dim or name, a sequence of them, or None. By
-        default there are none, and the function sees scalars.
-    output_core_dims : Dim or str, or a sequence of them; of several outputs, a sequence of such
-        The dims of the axes of the output, in order. Names are those of core dims of the inputs;
-        a dim that is new is given as a Dim. Lengths are checked, when the call is built where they
-        are known then, and when it runs where they are not. An anonymous ``Dim()`` takes its
-        length from the output.
+        default there are none, and the function gets scalars.
+    output_core_dims : Dim or str, or a sequence of them; for several outputs, a sequence of such
+        The dims of the output's axes, in order. Names refer to core dims of the inputs; new dims
+        are given as Dim objects. Lengths are checked when the expression is built, or, if they are
+        not known then, when it runs. An anonymous ``Dim()`` takes its length from the output.
 
     Returns
     -------
     DimTensor or tuple of DimTensor
-        A tuple where the function returns a list or tuple. The dims are the output's own and all
-        batch dims of the inputs, broadcast by dim.
+        A tuple if the function returns a list or tuple. The dims are the output's core dims and the
+        batch dims of all inputs.
 
     Raises
     ------
     DimError
-        If a core dim is not there, the function rejects inputs of such shapes, an output has not
-        as many axes as it is given dims or other lengths, or a core dim of one tensor is a batch
-        dim of another.
+        If a tensor lacks a core dim, the function rejects the shapes of its inputs, the axes of an
+        output do not match its dims in number or length, or a core dim of one tensor is a batch dim
+        of another.
     DtypeError
-        If an input holds labels, or an output is no tensor of numbers.
+        If an input holds labels, or an output is not a tensor of numbers.
     GraphError
         If the function uses a variable that is not among its inputs.
 
@@ -133,7 +132,14 @@ def _ordered(keys: Any, name: str) -> Any:
 def _trace(
     function: Callable[..., Any], nodes: Sequence[Node], cores: Sequence[Dims], name: str
 ) -> tuple[list[Any], list[Any], bool]:
-    """Variables of core shape, and what the function makes of them."""
+    """Call the function with variables of core shape.
+
+    Returns
+    -------
+    inputs, outputs : list of pytensor variable
+    several : bool
+        Whether the function returned a list or tuple.
+    """
     import pytensor.tensor as pt
     from pytensor.graph.basic import Constant
     from pytensor.graph.traversal import graph_inputs

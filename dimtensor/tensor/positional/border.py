@@ -1,6 +1,7 @@
-"""The border to positional PyTensor: ``to_shaped`` lowers there and then, ``from_shaped`` comes in.
+"""Conversion between dims-tensors and positional PyTensor variables.
 
-An input is the same PyTensor variable whatever expression it is lowered in.
+``to_shaped`` lowers an expression immediately; ``from_shaped`` wraps a variable. An input lowers to
+the same PyTensor variable in every expression.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from dimtensor.values.labelled import axis_names, is_dataarray, is_dataset, is_p
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# canonical order, so that an input is the same variable whatever expression it is in
+# canonical, so that an input lowers to the same variable in every expression
 _ORDER = AxisOrder.canonical()
 _variables: WeaklyBeside[Any] = WeaklyBeside()
 
 
 def input_variable(node: Node, axes: Dims) -> Any:
-    """The positional variable that stands for an input or data node."""
+    """Return the positional variable that an input or data node lowers to."""
     variable = _variables.get(node)
     if variable is None:
         if node.kind == "data":
@@ -53,16 +54,17 @@ def input_variable(node: Node, axes: Dims) -> Any:
 
 
 def to_shaped(node: Node, order: Dims) -> Any:
-    """The positional variable of a node, axes in the given order.
+    """Lower a node to a positional variable with axes in the given order.
 
     Raises
     ------
     GraphError
-        If labels would have to be looked up when data arrives, which only ``dt.function`` does.
+        If a selection depends on labels that arrive with the data; only ``dt.function`` looks them
+        up.
     """
     teach_linkers()
     lowering = Lowering([node], _ORDER, input_variable)
-    (variable,) = differentiated(lowering.run)  # by whoever takes the positional variable, maybe
+    (variable,) = differentiated(lowering.run)  # the caller may differentiate the variable
     if lowering.hidden:
         late = [f"{p.dim.short}: {p.labels}" for p in lowering.hidden]
         raise GraphError(
@@ -86,15 +88,15 @@ def from_shaped(
     dims: Dim | Sequence[Dim] | None = None,
     categories: Dim | None = None,
 ) -> DimTensor:
-    """A positional PyTensor variable as a dims-tensor.
+    """Make a dims-tensor of a positional PyTensor variable.
 
     Parameters
     ----------
     variable : pytensor variable or array
-        Or a variable of ``pytensor.xtensor``, as those of ``pymc.dims`` are, whose axes have names.
+        A variable of ``pytensor.xtensor`` (as in ``pymc.dims``), whose axes have names, works, too.
     dims : Dim or sequence of Dim
-        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis. For named
-        axes the dims of these names, in any order; by default new ones.
+        One per axis, in order. An anonymous ``Dim()`` takes its length from the axis. If axes have
+        names: the dims of these names, in any order; by default new dims.
     categories : Dim, optional
         The dim whose positions the elements are.
 
@@ -105,11 +107,11 @@ def from_shaped(
     Raises
     ------
     DimError
-        If the numbers of axes and dims differ, or a static length is not that of its dim.
+        If the numbers of axes and dims differ, or a static length differs from that of its dim.
     InputError
-        If it is something else, such as a tensor or an array with labels.
+        If `variable` is something else, such as a dims-tensor or an array with labels.
     DtypeError
-        If it holds no numbers, or there are `categories` and it holds no integers.
+        If the elements are not numbers, or not integers although `categories` is given.
 
     Examples
     --------
@@ -159,12 +161,12 @@ def from_shaped(
 
 
 def _positional(value: Any) -> Any:
-    """A value as a positional variable.
+    """Convert a variable or an array to a positional variable.
 
     Raises
     ------
     InputError, DtypeError
-        If it is none, and no array of numbers.
+        If it is neither a positional variable nor an array of numbers.
     """
     if isinstance(value, TensorHandle):
         raise InputError("from_shaped takes a positional variable; this is a dims-tensor already")
@@ -191,12 +193,12 @@ def _positional(value: Any) -> Any:
 def _of_named_axes(
     variable: Any, dims: Dim | Sequence[Dim] | None
 ) -> tuple[Any, Dim | Sequence[Dim]]:
-    """The positional variable of one with named axes, and the dims of these names.
+    """Convert a variable with named axes to a positional one and the dims of its axes.
 
     Raises
     ------
     DimError
-        If dims are given that have other names.
+        If the given dims have other names than the axes.
     """
     from pytensor.xtensor.basic import tensor_from_xtensor
 
@@ -218,7 +220,7 @@ def _of_named_axes(
 
 
 def to_xtensor(node: Node, order: Dims) -> Any:
-    """The variable of ``pytensor.xtensor`` of a node, its axes named after the dims."""
+    """Lower a node to a variable of ``pytensor.xtensor`` with axes named after the dims."""
     from pytensor.xtensor.basic import xtensor_from_tensor
 
     names = axis_names(order)
@@ -228,9 +230,9 @@ def to_xtensor(node: Node, order: Dims) -> Any:
 def _of_inputs(
     variable: Any, dims: Dims, roots: Mapping[Any, Node | None], categories: Dim | None
 ) -> DimTensor:
-    """A positional variable made of what ``to_shaped`` gave, as a function of the inputs again.
+    """Wrap a variable computed from results of ``to_shaped`` as a function of the original inputs.
 
-    What is asserted in the positional graph becomes a check again.
+    Assertions in the positional graph become checks again.
     """
     nodes = tuple(
         node or from_shaped(root, [Dim() for _ in range(root.type.ndim)]).node

@@ -1,1 +1,1 @@
-"""Tables of other libraries as tensors."""
+"""Data frames of other libraries as tensors."""

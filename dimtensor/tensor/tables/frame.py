@@ -1,4 +1,4 @@
-"""Tables: the columns of a data frame as tensors that share the dims of its rows."""
+"""Data frames: columns become tensors that share the dims of the rows."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 
 
 class Frame(Mapping[str, Any]):
-    """The columns of a table as tensors by name, made by :func:`frame`.
+    """Columns of a table as tensors by name, made by :func:`frame`.
 
-    ``table["price"]`` or ``table.price`` is a column; a column of labels has its dim in
-    ``table.county.categories``. A column that cannot be data, because a label is missing for one,
-    is an error when it is asked for, so tables may have columns that nobody uses.
+    ``table["price"]`` or ``table.price`` is a column; the dim of a column of labels is
+    ``table.county.categories``. A column that cannot be converted, for instance because a label is
+    missing, raises its error when it is accessed, so a table may have unusable columns.
 
     Attributes
     ----------
     dims : tuple of Dim
-        Those of the rows.
+        Dims of the rows.
     """
 
     def __init__(self, columns: Mapping[str, DimTensor | DimtensorError], dims: Dims):
@@ -107,7 +107,7 @@ def _read(column: DimTensor | DimtensorError) -> DimTensor:
 
 
 def _or_error(read: Callable[[], DimTensor]) -> DimTensor | DimtensorError:
-    """A column, or the error that it will be."""
+    """Read a column, or return the error to raise when it is accessed."""
     try:
         return read()
     except DimtensorError as error:
@@ -119,37 +119,38 @@ def frame(
     dims: Dim | Any = None,
     categories: Mapping[str, Dim] | None = None,
 ) -> Frame:
-    """The columns of a table as data that share the dims of its rows.
+    """Convert the columns of a table to data tensors that share the dims of its rows.
 
     Parameters
     ----------
     table : DataFrame
-        Of pandas, polars, pyarrow, any library that narwhals knows, or one whose tables have
-        Arrow's interface (``__arrow_c_stream__``).
+        Of pandas, polars, pyarrow or any library that narwhals supports, or a table with Arrow's
+        stream interface (``__arrow_c_stream__``).
     dims : Dim or sequence of Dim, optional
-        The dim of the rows. It may be left out where pandas' index has a name: then the rows have a
-        dim of that name with these labels; a MultiIndex gives a dim for each level, and
-        combinations that are not there are missing.
+        The dim of the rows. By default it is made from pandas' index, which must have a name: a dim
+        of that name with these labels. A MultiIndex gives a dim per level; combinations that do not
+        occur are missing values.
     categories : dict of str to Dim, optional
-        Columns whose values are labels of dims that there are already.
+        For columns of labels, existing dims that have these labels.
 
     Returns
     -------
     Frame
-        Numbers become data, with NaN where a value is missing. Categoricals, enums, strings,
-        dates and periods become tensors of labels of a dim that is named as the column: of all
-        categories, in their order, or of the values found, sorted. Dates keep their time zone.
+        Numbers become data, with NaN for missing values. Categoricals, enums, strings, dates and
+        periods become tensors of labels of a dim named after the column. Its labels are all
+        categories, in their order, or else the values found, sorted. Dates keep their time zone.
 
     Raises
     ------
     InputError
-        If it is no table, or a query that has not run yet, two columns have one name, or
-        `categories` name no column.
+        If `table` is not a table, or a lazy query, if two columns have the same name, or if
+        `categories` names a column that does not exist.
     DimError
-        If nothing says which dim the rows are, it has another length, or a column is named like it.
+        If the dim of the rows is not given and the index has no name, if it has another length, or
+        if a column has its name.
     LabelError
-        If a label of `categories` is no label of its dim, or missing, or one of a MultiIndex is. Of
-        other columns, when one is asked for in which a label is missing.
+        If a label in a column of `categories` is missing or is not in its dim, or if a label of a
+        MultiIndex is missing. For other columns, on access, if a label is missing.
 
     Examples
     --------
@@ -186,19 +187,19 @@ def frame(
 
 
 def _as_rows(table: Any) -> nw.DataFrame:
-    """A table of any library.
+    """Wrap a table of any library in a narwhals DataFrame.
 
     Raises
     ------
     InputError
-        If it is none, or its columns have no names of their own.
+        If it is not a table, or its column names are not unique strings.
     """
     import narwhals.stable.v2 as nw
 
     columns = list(getattr(table, "columns", ())) if hasattr(table, "index") else []
     twice = [name for at, name in enumerate(columns) if name in columns[:at]]
     if twice:
-        raise InputError(f"frame: columns have a name that another one has: {listing(twice)}")
+        raise InputError(f"frame: column names occur more than once: {listing(twice)}")
     odd = [name for name in columns if not isinstance(name, str)]
     if odd:
         raise InputError(
@@ -237,8 +238,8 @@ def _index_labels(table: Any, row: Dim) -> tuple[Coords | None, tuple | None]:
     Raises
     ------
     LabelError
-        If the dim of the rows has labels, some of them those of the index, which is in another
-        order: nothing says whether rows belong to labels by position.
+        If the dim of the rows has labels of the index in another order, so that it is ambiguous
+        whether rows match labels by position or by label.
     """
     index: Any = getattr(table, "index", None)
     if not hasattr(index, "nlevels"):
@@ -281,12 +282,12 @@ def _column(
 
 
 def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
-    """The columns on the dims that pandas' index names."""
+    """Convert columns to tensors on dims made from the levels of pandas' index."""
     names = list(getattr(getattr(table, "index", None), "names", [None]))
     if None in names:
         raise DimError(
             build_message(
-                "frame: nothing says which dim the rows are",
+                "frame: the dim of the rows is not given, and the table's index has no name",
                 [("columns", listing(list(getattr(table, "columns", []))))],
                 "dt.frame(table, dims=dt.Dim('obs')), or name pandas' index",
             )

@@ -105,7 +105,7 @@ def test_a_model_of_noisy_values():
         (lambda: dist.GP(dt.eye(OBS), OTHER), dt.DimError, "over obs and obs', not other"),
         (lambda: dist.GP(dt.eye(OBS), OBS, at=POINTS), dt.InputError, "for a kernel that is a"),
         (lambda: dist.GP(dt.eye(OBS), OBS, jitter=-1.0), dt.InputError, "jitter of GP"),
-        (lambda: dist.GP(dt.eye(OBS), "obs"), dt.InputError, "GP: over is the Dim"),
+        (lambda: dist.GP(dt.eye(OBS), "obs"), dt.InputError, "GP: dim is the Dim"),
     ],
 )
 def test_mistakes(make, error, message):

@@ -179,7 +179,7 @@ def test_a_predicted_series_is_longer_than_the_observed_one():
         (lambda: dist.Series(follow, 0.0, dim=T, rho=1.0, sigma=1.0).logp(dt.ones(K)), "lacks"),
         (lambda: dist.ordered(dist.Poisson(1.0), dim=K), "single real numbers"),
         (lambda: dist.ordered(dist.Normal(dt.ones(K), 1.0), dim=K), "single real numbers"),
-        (lambda: dist.ordered(dist.Normal(0.0, 1.0), dim="k"), "over is a Dim, not 'k'"),
+        (lambda: dist.ordered(dist.Normal(0.0, 1.0), dim="k"), "dim is a Dim, not 'k'"),
         (lambda: dist.ordered(dist.Beta(1.0, 1.0), dim=K).support, "real or positive"),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_computed_condition_leaves_out_what_it_finds(backend):
 def test_what_leaves_nothing_out():
     with pytest.raises(dt.DimError, match="positions are left out along dims of the tensor"):
         x.where(dt.data([True, False], dims=dt.Dim("other")), drop=True)
-    with pytest.raises(dt.DtypeError, match="a condition is of bool, not of float64"):
+    with pytest.raises(dt.DtypeError, match="a condition is boolean, not of float64"):
         x.where(x, drop=True)
 
 
