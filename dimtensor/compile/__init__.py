@@ -1,1 +1,1 @@
-"""From expressions to functions: programs, the call boundary, compiled functions."""
+"""Compiled functions: programs, the cache of code, and the call boundary with its labels."""

@@ -1,4 +1,4 @@
-"""Arguments of code that are neither inputs nor data: constants left out of fingerprints."""
+"""Arguments of compiled code for values that fingerprints leave out: positions, lengths, slices."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dimtensor.graph.forms import Chosen, Cut, Place
 
 
 class Length(NamedTuple):
-    """The length of a dim."""
+    """Length of a dim."""
 
     dim: Dim
 
 
 class End(NamedTuple):
-    """An end of a slice, or its length."""
+    """End of a slice, or its length."""
 
     cut: Cut
     role: str  # "start", "stop", "length"
@@ -31,14 +31,14 @@ Source = Chosen | Place | Length | End
 
 
 def source_of(argument: Node | Chosen | Place | Dim) -> LabelPosition | Source:
-    """The source that an argument's value is computed from."""
+    """Return the source from which the value of an argument is computed."""
     if isinstance(argument, Node):
         return argument.attrs
     return Length(argument) if isinstance(argument, Dim) else argument
 
 
 def end_of(cut: Cut, role: str) -> LabelPosition | End:
-    """The source that the end of a slice is computed from."""
+    """Return the source from which the end of a slice is computed."""
     selection = cut.selection
     if isinstance(selection, LateSlice):
         return LabelPosition(cut.dim, selection.ends, role)
@@ -46,7 +46,7 @@ def end_of(cut: Cut, role: str) -> LabelPosition | End:
 
 
 def value_of(source: Source, binding: Binding) -> np.ndarray:
-    """The value of an argument in a call."""
+    """Compute the value of an argument for a call."""
     if isinstance(source, Chosen):
         return source.positions.array
     if isinstance(source, Place):
@@ -65,12 +65,12 @@ def value_of(source: Source, binding: Binding) -> np.ndarray:
 
 
 def _open_end(end: End) -> np.ndarray:
-    """An end of a slice along a dim whose length only the arrays of a call tell.
+    """Compute the end of a slice along a dim whose length is known from the arrays of a call only.
 
     Raises
     ------
     PositionError
-        If it cannot be told without that length.
+        If it depends on that length.
     """
     taken = end.cut.selection
     if isinstance(taken, Slice) and taken.step > 0 and end.role in ("start", "stop"):

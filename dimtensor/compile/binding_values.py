@@ -19,12 +19,12 @@ from dimtensor.values.data import title_of
 from dimtensor.values.outputs import Labeller
 from dimtensor.values.ports import Reader
 
-# arrays of so many integers are compared
+# arrays of up to this many integers are compared by value
 _FEW = 100_000
 
 
 class Limit(NamedTuple):
-    """An input whose elements are positions along a dim: they are checked at every call."""
+    """Input whose elements are positions along a dim, to be checked at every call."""
 
     at: int
     length: int | None
@@ -33,7 +33,7 @@ class Limit(NamedTuple):
 
 
 class Frame:
-    """Everything that is the same in all calls with the same lengths and labels.
+    """State shared by all calls with the same lengths and labels.
 
     Parameters
     ----------
@@ -45,20 +45,21 @@ class Frame:
     n_inputs : int
     labellers : sequence of Labeller
     settle : callable
-        Gives what an executable takes of arrays that stay for many calls: see `Settled`.
+        Computes the data-only part of an executable: see `Settled`.
 
     Attributes
     ----------
     fixed : tuple of ndarray
-        What the executable takes after the inputs: data, then positions of labels.
+        Arguments of the executable after the inputs: data, then positions of labels.
     limits : list of Limit
     aliases : list of bool or None
-        Which results may share memory with inputs, data or earlier results; known after a call.
+        For each result, whether it may share memory with inputs, data or earlier results; None
+        before the first call.
 
     Raises
     ------
     DimError, LabelError, PositionError
-        If lengths and labels contradict each other or what the function does with them.
+        If lengths and labels contradict each other or the operations of the function.
     """
 
     __slots__ = (
@@ -87,7 +88,7 @@ class Frame:
         self.aliases: list[bool] | None = None
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Results, masks and checks; what may share memory with something else is copied."""
+        """Compute results, masks and checks; results that may share memory are copied."""
         results = [np.asarray(one) for one in self._call(*arrays)]
         if self.aliases is None:
             self.aliases = _aliases(results, [*arrays, *self._settled])
@@ -109,13 +110,13 @@ class Frame:
 
 
 class Repeated(NamedTuple):
-    """The frame of a call, for calls with values like its own."""
+    """Frame of the last call, reused for values of the same kind, lengths and labels."""
 
     frame: Frame
     readers: Sequence[Reader]
 
     def arrays(self, values: Sequence[Any]) -> list[np.ndarray] | None:
-        """The arrays of values that are all like those of the call; else None."""
+        """Read the arrays of values, or return None if one differs in kind from the last call's."""
         found = []
         for read, value in zip(self.readers, values, strict=True):
             array = read(value)
@@ -126,7 +127,7 @@ class Repeated(NamedTuple):
 
 
 class Settled:
-    """Everything that follows from data alone, computed once for all frames of a function.
+    """Results of the data-only part of a function, computed once per data set for all frames.
 
     Examples
     --------
@@ -144,7 +145,7 @@ class Settled:
     def __call__(
         self, executable: Executable, fixed: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, ...]:
-        """The hidden inputs: arguments of the executable after those of the call."""
+        """Return the arguments of an executable after the inputs: data and data-only results."""
         if executable.once is None:
             return tuple(fixed)
         for of, arrays, settled in self._known:
@@ -156,14 +157,14 @@ class Settled:
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether an array is another; what labels determine is made anew, with the same values."""
+    """Compare arrays: by identity, or, for positions of labels, which are recomputed, by value."""
     return one is other or (
         one.dtype.kind == "i" and one.size < _FEW and np.array_equal(one, other)
     )
 
 
 def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bool]:
-    """Which results may alias each other; the code decides it, not the values."""
+    """Return for each result whether it may alias another array, which depends on the code only."""
     found = []
     for result in results:
         found.append(any(np.may_share_memory(result, other) for other in others))
@@ -172,7 +173,7 @@ def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bo
 
 
 def located(program: Program, binding: Binding) -> list[np.ndarray]:
-    """Values of the hidden inputs (positions of labels, ends of slices, lengths) for a binding."""
+    """Compute the hidden inputs (positions of labels, ends of slices, lengths) for a binding."""
     return [
         locate(slot.source, binding)
         for slot in program.slots
@@ -183,12 +184,12 @@ def located(program: Program, binding: Binding) -> list[np.ndarray]:
 def check_indexers(
     program: Program, data: Sequence[np.ndarray], n_inputs: int, binding: Binding
 ) -> list[Limit]:
-    """Check data that are positions; what is left to be checked of inputs, at every call.
+    """Check data that are used as positions, and list the inputs to check at every call.
 
     Raises
     ------
     PositionError
-        If an element of data is outside of the dim that it is a position along.
+        If an element of data is out of range for its dim.
     """
     limits = []
     places = {slot.source: at for at, slot in enumerate(program.slots)}
@@ -202,12 +203,12 @@ def check_indexers(
 
 
 def complete(binding: Binding, program: Program) -> None:
-    """Check together what inputs and data say of dims, and add what follows from it.
+    """Check the lengths and labels that inputs and data imply, and derive those of other dims.
 
     Raises
     ------
     DimError, LabelError, PositionError
-        If they contradict each other, or a dim is too short for what is done along it.
+        If they contradict each other, or a dim is too short for an operation along it.
     MemoryLimitError
         If a dim has more positions than 64-bit integers count.
     """

@@ -1,4 +1,4 @@
-"""Values of inputs by their names, and those names in messages."""
+"""Values of inputs by name."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dimtensor.values.data import title_of
 
 
 def is_dataset(value: Any) -> bool:
-    """Whether a value is a Dataset or a DataTree."""
+    """Return True for a Dataset or a DataTree."""
     return hasattr(type(value), "data_vars")
 
 
 def titles(sources: Sequence[Node | Dim]) -> str:
-    """Names of inputs in messages."""
+    """List the names of inputs for an error message."""
     return ", ".join(title_of(source) for source in sources) or "none"
 
 
 def named_values(
     sources: Sequence[Node | Dim], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values by name, of a Dataset that stands for all inputs that it has.
+    """Read the values of inputs from a Dataset, and add those given by name.
 
     Raises
     ------
     InputError
-        If there are other values by position.
+        If there are more positional arguments than the Dataset.
     """
     from dimtensor.interop.datasets import values_from
 

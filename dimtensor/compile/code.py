@@ -1,4 +1,4 @@
-"""The code of a function: lowered once, compiled for each backend and set of lengths it needs."""
+"""Code of a function: lowered once, compiled per backend and, on JAX, per set of lengths."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from dimtensor.scopes import heard
 from dimtensor.upstream.pytensor import traceback_limit
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
-# how often code was compiled in this process, by backend
+# number of compilations in this process, by backend
 compilations: Counter[str] = Counter()
-# of so many new objects the garbage collector looks for cycles among them while code is made
+# new objects between two runs of the garbage collector while code is compiled
 _YOUNG = 100_000
 
 
@@ -41,17 +41,16 @@ _is_compiling = False
 
 
 def compiling[T](make: Callable[[], T]) -> T:
-    """Call what lowers and compiles, in one thread at a time.
+    """Call a function that lowers and compiles, in one thread at a time.
 
-    PyTensor's rewriting and the registration of ops are not made for several threads.
+    PyTensor's rewriting and its registration of ops are not thread-safe.
 
-    A graph is a great many objects that are all in use. Python would look through them for garbage
-    after each few thousand new ones, and through all of the process now and then, which takes half
-    of the time of finding code that is there. So it looks less often until the code is made.
+    Meanwhile the garbage collector runs less often. A graph consists of many objects that are all
+    in use; collections after every few thousand of them take half of the time of a cache hit.
 
-    PyTensor notes the lines that each variable was made on, a seventh of the time of lowering and
-    rewriting. Meanwhile these are lines of dimtensor; PyTensor leaves them out when it compiles,
-    and so does this, in the same way.
+    PyTensor records the stack where a variable is made, which takes a seventh of the time of
+    lowering and rewriting. As PyTensor does when it compiles, this limits the recording: the lines
+    would be those of dimtensor.
     """
     global _is_compiling
     with _lock:
@@ -73,7 +72,7 @@ def compiling[T](make: Callable[[], T]) -> T:
 
 
 class _Lowered(NamedTuple):
-    """The positional graph of a description that code is still to be made of."""
+    """Lowered graph of a description that is not compiled yet."""
 
     key: str | None
     recipe: Recipe
@@ -81,7 +80,7 @@ class _Lowered(NamedTuple):
 
 
 class Code:
-    """Everything of a compiled function that does not depend on the data it holds.
+    """Part of a compiled function that does not depend on its data.
 
     Parameters
     ----------
@@ -89,15 +88,15 @@ class Code:
     outputs : sequence of Node
     backend : {"numba", "jax", "python"}
     kernels : bool
-        Whether the numba backend writes loop nests; else it performs one operation after the other.
+        Whether the numba backend generates fused loop nests instead of single operations.
     allow : frozenset of str
-        Rewrites that are applied beside those that are exact.
+        Inexact rewrites that the user permits.
 
     Attributes
     ----------
     program : Program
     ports : tuple of Port
-        Where the values of a call come in.
+        Readers of the arguments of a call.
     """
 
     def __init__(
@@ -124,10 +123,10 @@ class Code:
         self._batched: dict[tuple, Code] = {}
 
     def _find_program(self) -> Program:
-        """The program: of code that is there already, else lowered.
+        """Return the program of cached code, or lower the graph.
 
-        Code of some backends is made of the description of the graph, so that equal descriptions
-        share it. Where there is none, and for the other backends, it is made of the graph.
+        Some backends compile the description of a graph, so graphs with equal descriptions share
+        code. Other backends, and graphs without a description, lower the graph itself.
         """
         started = time.perf_counter()
         if backend_of(self.backend).described and self.kernels:
@@ -158,9 +157,9 @@ class Code:
 
     @property
     def stats(self) -> dict[str, float]:
-        """Seconds that the steps of lowering and compiling took so far.
+        """Seconds spent so far on lowering and compiling, by step.
 
-        Of code that was there already, it is the time to find and load it, as ``cache``.
+        For cached code this is the time of finding and loading it, as ``cache``.
         """
         total = dict(self._stats)
         for _, executable in list(self._compiled.values()) if "cache" not in total else ():
@@ -171,11 +170,11 @@ class Code:
 
     @property
     def specialises(self) -> bool:
-        """Whether code is compiled for every set of lengths, as JAX needs them all to compile."""
+        """True if code is compiled per set of lengths, as on JAX."""
         return backend_of(self.backend).specialises and self.program.static
 
     def compiled(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
-        """The program and the code for given lengths of the open dims."""
+        """Return the program and the executable for given lengths of the open dims."""
         key = tuple(lengths.items())
         found = self._compiled.get(key)
         if found is None:
@@ -187,7 +186,7 @@ class Code:
         if found is None:
             with announced(f"a function of {len(self.inputs)} inputs for {self.backend}"):
                 found = self._compiled[key] = self._compile(lengths)
-            # only now: who interrupts before compiles again from the same graph
+            # after compilation: if it is interrupted, it can be repeated from the same graph
             self._lowered = None
         return found
 
@@ -218,13 +217,13 @@ class Code:
         return program, executable
 
     def on(self, backend: str) -> Code:
-        """The code of the same function on a backend."""
+        """Return the code of the function for another backend."""
         if self.backend == backend:
             return self
         return Code(self.inputs, self.outputs, backend, self.kernels, self.allow)
 
     def known_lengths(self, binding: Binding) -> dict[Dim, int]:
-        """The lengths on which the code for a call is specialised."""
+        """Return the lengths that the code for a call is specialized on."""
         if not self.specialises:
             return {}
         lengths = {dim: dim._bound_length(binding) for dim in self.open_dims}
@@ -250,12 +249,12 @@ class Code:
         return frozenset(dim.name for node in nodes for dim in node.dims if dim.name is not None)
 
     def batched(self, added: tuple[tuple[str, ...], ...]) -> Code:
-        """The code with more dims in its inputs.
+        """Return the code batched over additional dims of its inputs.
 
         Parameters
         ----------
         added : tuple of tuple of str
-            For each input the names of the dims that it has in addition.
+            For each input the names of its additional dims.
         """
         code = self._batched.get(added)
         if code is None:
@@ -277,12 +276,12 @@ class Code:
 
 
 def with_dims(node: Node, added: Sequence[Dim]) -> Node:
-    """The same input with more dims.
+    """Add dims to an input.
 
     Raises
     ------
     GraphError
-        If it is not an input made by ``dt.tensor``.
+        If the node was not made by ``dt.tensor``.
     """
     if node.kind != "input":
         raise GraphError(

@@ -1,4 +1,4 @@
-"""Locating failed checks: their conditions are evaluated once more."""
+"""Locating failed checks: conditions are re-evaluated by the interpreter."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def failure(
     arrays: Sequence[Any],
     binding: Binding,
 ) -> CheckError:
-    """The error of the first check that failed.
+    """Make the error of the first check that failed.
 
-    Compiled code only says whether all elements of a condition are true. Which are not is found by
-    interpreting the condition on the values of the call.
+    Compiled code reports only whether all elements of a condition are true. The elements that are
+    false are found by interpreting the condition on the values of the call.
 
     Parameters
     ----------
@@ -61,10 +61,9 @@ def unread(
     arrays: Sequence[Any],
     binding: Binding,
 ) -> Exception:
-    """The check that failed where loops stopped since there was nothing to read.
+    """Make the error of a check whose failure made a loop stop, as it had no element to read.
 
-    Any other error of an index is given back as it is. The other parameters are those of
-    :func:`failure`.
+    Any other IndexError is returned unchanged. The other parameters are those of :func:`failure`.
     """
     if str(error) != NOTHING_TO_READ:
         return error
@@ -93,7 +92,7 @@ def _holds(
     values: Mapping[Any, tuple[Dims, Any]],
     binding: Binding,
 ) -> bool:
-    """Whether the condition of a user's check is true, as far as the values of a call tell."""
+    """Evaluate the condition of a user's check; True if it depends on values that are not there."""
     condition = check.condition
     if condition is None or not values.keys() >= set(leaves([condition])):
         return True
@@ -110,7 +109,7 @@ def _message(
 ) -> str:
     axes, found, binding = _evaluated(condition, inputs, values, binding)
     false = np.argwhere(~np.asarray(_in_order(axes, found, sort_dims(axes))))
-    if not len(false):  # rounded otherwise here than in compiled code
+    if not len(false):  # compiled code rounds differently
         return check.message
     places = "; ".join(_place(sort_dims(axes), place, binding) for place in false[:_SHOWN])
     more = "; …" if len(false) > _SHOWN else ""
@@ -126,7 +125,16 @@ def _evaluated(
     values: Mapping[Any, tuple[Dims, Any]],
     binding: Binding,
 ) -> tuple[Dims, Any, Binding]:
-    """A condition as the interpreter computes it: its axes, its values, and what masks keep."""
+    """Interpret a condition.
+
+    Returns
+    -------
+    dims : tuple of Dim
+        Its axes.
+    values : ndarray
+    binding : Binding
+        With the values of masks.
+    """
     code = _interpret(inputs, condition)
     program, executable = code.compiled({})
     arrays = [
@@ -140,12 +148,12 @@ def _evaluated(
     return program.output_dims[0], found, binding
 
 
-# a sampler may come upon a failure often
+# samplers may hit failures often
 _interpreted: Recent[tuple, Code] = Recent(count=16, nbytes=1 << 25)
 
 
 def _interpret(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:
-    """The condition as a function of the inputs."""
+    """Compile the condition to a function of the inputs for the interpreter."""
     code = _interpreted.get((inputs, condition))
     if code is None:
         code = Code(inputs, without_checks([condition]), "python")
@@ -154,7 +162,7 @@ def _interpret(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:
 
 
 def _in_order(axes: Dims, array: Any, dims: Dims) -> Any:
-    """An array with its axes in another order."""
+    """Transpose an array to another order of dims."""
     if axes == dims:
         return array
     return np.asarray(array).transpose([axes.index(dim) for dim in dims])

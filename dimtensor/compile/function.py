@@ -24,19 +24,19 @@ from dimtensor.values.exchange import exchanged
 from dimtensor.values.outputs import Held, Labeller
 from dimtensor.values.ports import Reading, batch_names
 
-# frames of so many sets of lengths and labels are kept, the oldest are found anew
+# frames are cached for this many sets of lengths and labels; the oldest are dropped
 _KEPT_FRAMES = 16
 
 _MISSING = object()
 
 
 def node_of(value: Any) -> Node:
-    """The node of a dims-tensor, and of nothing else.
+    """Return the node of a dims-tensor.
 
     Raises
     ------
     InputError
-        If the value is no dims-tensor.
+        If the value is not a dims-tensor.
     """
     node = getattr(value, "node", value)
     if not isinstance(node, Node):
@@ -52,11 +52,11 @@ def node_of(value: Any) -> Node:
 
 
 class CompiledFunction[R](Levels):
-    """A function of labelled values, made by :func:`dimtensor.function`.
+    """Function of labeled values, made by :func:`dimtensor.function`.
 
-    Call it with the inputs in order, by name, or both. DataArrays come in any order of dims and of
-    labels; the results are DataArrays. An input with more dims than declared batches the call. A
-    Dataset, or a DataTree with the group ``posterior``, gives the values of all inputs that it has.
+    Call it with the inputs in order, by name, or both. The dims and labels of DataArrays may be in
+    any order; the results are DataArrays. An input with more dims than declared batches the call. A
+    Dataset, or a DataTree with a group ``posterior``, provides values of the inputs it contains.
 
     A call reads the values (:mod:`~dimtensor.values.ports`), finds the frame of their lengths and
     labels (:mod:`~dimtensor.compile.binding_values`), runs the code and labels the results. Several
@@ -102,7 +102,7 @@ class CompiledFunction[R](Levels):
 
     @property
     def stats(self) -> dict[str, float]:
-        """Seconds that the steps of compiling took so far, by step."""
+        """Seconds spent so far on compiling, by step."""
         return self._code.stats
 
     @property
@@ -112,7 +112,7 @@ class CompiledFunction[R](Levels):
 
     @property
     def output_nodes(self) -> tuple[Node, ...]:
-        """The nodes of the results, for walks and printers of graphs."""
+        """The nodes of the results."""
         return self._code.outputs
 
     # -- calls ---------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class CompiledFunction[R](Levels):
         return function._structure.rebuild([one.label(x, binding) for one, x in pairs])
 
     def held(self, /, *args: Any) -> list[Held]:
-        """Results that are labelled later or never, in the order of `output_nodes`."""
+        """Compute results that are labeled on demand, in the order of `output_nodes`."""
         function, frame, arrays = self._read(args, {})
         results, binding = function._run(frame, arrays)
         pairs = zip(frame.labellers, results, strict=False)
@@ -133,7 +133,15 @@ class CompiledFunction[R](Levels):
     def _read(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[CompiledFunction[R], Frame, list[np.ndarray]]:
-        """The values of a call, checked, their frame, and this function or that of a batch."""
+        """Read and check the arguments of a call.
+
+        Returns
+        -------
+        function : CompiledFunction
+            This function, or the one batched over additional dims of the arguments.
+        frame : Frame
+        arrays : list of ndarray
+        """
         if args and is_dataset(args[0]):
             args, kwargs = (), named_values(self._code.inputs, args, kwargs)
         ports = self._code.ports
@@ -167,7 +175,7 @@ class CompiledFunction[R](Levels):
         return self, frame, arrays
 
     def _match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Values in the order of the inputs.
+        """Match arguments to the inputs.
 
         Raises
         ------
@@ -213,7 +221,7 @@ class CompiledFunction[R](Levels):
         return titles(self._code.inputs)
 
     def _batched(self, readings: Sequence[Reading]) -> CompiledFunction[R]:
-        """The function for values with these additional dims."""
+        """Return the function batched over the additional dims of arguments."""
         code = self._code
         added = batch_names(readings, code.ports, code.dim_names)
         function = self._grown.get(added)
@@ -223,7 +231,7 @@ class CompiledFunction[R](Levels):
         return function
 
     def _frame(self, readings: Sequence[Reading]) -> Frame:
-        """The frame of a call's lengths and labels, after all checks of them."""
+        """Check the lengths and labels of a call, and make their frame."""
         code = self._code
         binding = self._data_binding.copy()
         for port, reading in zip(code.ports, readings, strict=True):
@@ -240,7 +248,7 @@ class CompiledFunction[R](Levels):
         n = len(code.inputs)
         try:
             return Frame(binding, program, executable, self._data, n, labellers, self._settled)
-        except IndexError as error:  # of what follows from data alone
+        except IndexError as error:  # raised by the data-only part
             raise unread(error, program, code.inputs, (), binding) from None
         except LACKING as error:
             raise no_memory(error, code.outputs, binding) from error.__cause__
@@ -254,7 +262,7 @@ class CompiledFunction[R](Levels):
     def _run(
         self, frame: Frame, arrays: Sequence[np.ndarray]
     ) -> tuple[Sequence[np.ndarray], Binding]:
-        """Results, with masks and checks behind them, and the lengths and labels of the call."""
+        """Run the code; return results, masks and checks, and the call's lengths and labels."""
         program, binding = frame.program, frame.binding
         try:
             results = frame.run(arrays)
@@ -268,7 +276,7 @@ class CompiledFunction[R](Levels):
             binding = binding.copy()
             masks = results[n : n + len(program.masks)]
             binding.masks.update(zip(program.masks, masks, strict=True))
-            binding.check_derived()  # labels that came along what the masks leave
+            binding.check_derived()  # labels of masked dims
             n += len(program.masks)
         if program.checks and not all(results[n:]):
             values = [*arrays, *frame.fixed]
@@ -280,7 +288,7 @@ class CompiledFunction[R](Levels):
     def with_data(
         self, data: Mapping[Any, Any] | None = None, /, **by_name: Any
     ) -> CompiledFunction[R]:
-        """The same function on other data, without compiling again.
+        """Return the function with other data, without compiling again.
 
         Parameters
         ----------
@@ -292,21 +300,21 @@ class CompiledFunction[R](Levels):
         Returns
         -------
         CompiledFunction
-            Lengths and labels of dims that are not fixed may be others than before. What was read
-            from data when the expression was written stays: the order of ``sortby``, the intervals
-            and members of ``groupby_bins``, the values of ``isin``, the labels of ``swap_dims``,
-            the weights of ``polyfit``, where a mask of data is true along a dim whose length is
-            known.
+            Lengths and labels of dims may change unless the dims fix them. Anything that was
+            computed from the data when the expression was built does not change: the order of
+            ``sortby``, the intervals and members of ``groupby_bins``, the values of ``isin``, the
+            labels of ``swap_dims``, the weights of ``polyfit``, and the positions where a mask of
+            data is true along a dim of known length.
 
         Raises
         ------
         InputError
-            If there are no such data, or the values have not their dims.
+            If there are no data of a name, or values have other dims.
         """
         replaced = exchanged(self._data_nodes, data, by_name, "function")
         return CompiledFunction(self._code, self._structure, {**self._replaced, **replaced})
 
-    # -- for those who look at it -----------------------------------------------------------------
+    # -- pickling and display ----------------------------------------------------------------------
 
     def __reduce__(self) -> tuple:
         code = self._code
@@ -351,14 +359,14 @@ def _is_data(source: Any) -> bool:
 
 
 class Structure(NamedTuple):
-    """How the outputs were given: alone, in a list, a tuple or a dict."""
+    """Container of the outputs: none, a list, a tuple or a dict."""
 
     kind: str
     keys: tuple = ()
 
     @classmethod
     def of(cls, outputs: Any) -> tuple[Structure, list[Any]]:
-        """The structure and the outputs in it, in order."""
+        """Return the structure of outputs, and the outputs in order."""
         if isinstance(outputs, Mapping):
             return cls("dict", tuple(outputs)), list(outputs.values())
         if isinstance(outputs, (list, tuple)):
@@ -366,13 +374,13 @@ class Structure(NamedTuple):
         return cls("one"), [outputs]
 
     def names(self, outputs: Sequence[Node]) -> list[str | None]:
-        """Names of the results: keys of a dict, else the names of inputs and data."""
+        """Return the names of the results: keys of a dict, else the names of inputs and data."""
         if self.kind == "dict":
             return list(self.keys)
         return [unchecked(node).name for node in outputs]
 
     def rebuild(self, values: list[Any]) -> Any:
-        """Values in the structure."""
+        """Put values into the structure."""
         if self.kind == "one":
             return values[0]
         if self.kind == "dict":
@@ -381,12 +389,12 @@ class Structure(NamedTuple):
 
 
 def allowed(names: Any) -> frozenset[str]:
-    """Rewrites that a user asks for.
+    """Check the names of inexact rewrites that a user permits.
 
     Raises
     ------
     InputError
-        If there is none of a name.
+        If there is no rewrite of a name.
     """
     given = [names] if isinstance(names, str) else list(names)
     if not given:
@@ -434,12 +442,12 @@ def function(
 
 
 def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
-    """Lengths by dim.
+    """Check a mapping of dims to lengths.
 
     Raises
     ------
     InputError
-        If they are something else.
+        If it is something else.
     """
     sound = isinstance(lengths, Mapping) and all(
         isinstance(dim, Dim) and type(length) is int and length >= 0
@@ -456,6 +464,6 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:
-    """The input nodes that outputs depend on, in the order of their creation."""
+    """Return the input nodes that outputs depend on, in the order of their creation."""
     found = [node for node in toposort(outputs) if node.kind == "input"]
     return sorted(found, key=lambda node: node.serial)

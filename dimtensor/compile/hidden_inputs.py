@@ -1,4 +1,4 @@
-"""Hidden inputs: arguments of code besides inputs and data, looked up at each call."""
+"""Hidden inputs: arguments of compiled code besides inputs and data, computed at each call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dimtensor.graph.attrs import LabelPosition
 
 
 def locate(source: LabelPosition | Source, binding: Binding) -> np.ndarray:
-    """Value of a hidden input: a position of labels that arrived, or what a fingerprint leaves out.
+    """Compute a hidden input: positions of late labels, or a value that fingerprints leave out.
 
     Raises
     ------
     LabelError
-        If a label is not among those that arrived, or none arrived and it is no integer.
+        If a label is not among the late labels, or there are none and it is not an integer.
     PositionError
-        If no labels arrived and the integer is outside of the dim.
+        If there are no labels and the integer is out of range.
     """
     if not isinstance(source, LabelPosition):
         return value_of(source, binding)

@@ -1,4 +1,4 @@
-"""Memory that a call lacks: the expression that needs it, its dims and its line."""
+"""Errors of calls that need too much memory: they name the largest array, its dims and its line."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dimtensor.graph.lines import Line
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.walk import with_regions
 
-# no address has more bits on today's processors: an array of so many bytes is in no memory
+# bytes that no address space of today's processors holds
 _ADDRESSES = 2**57
-# of errors of XLA
+# texts of XLA's errors
 _FULL = ("RESOURCE_EXHAUSTED", "Out of memory")
-# as which it comes: NumPy, XLA and LLVM's code each have their own
+# exceptions that NumPy, XLA and machine code raise when allocations fail
 LACKING = (MemoryError, ValueError, OverflowError, RuntimeError, TypeError)
 _WIDTH = 76
 
@@ -34,12 +34,12 @@ class _Size(NamedTuple):
 
 
 def check_lengths(dims: Iterable[Dim], binding: Binding) -> None:
-    """Check that positions along derived dims can be counted.
+    """Check that the lengths of derived dims fit into 64-bit integers.
 
     Raises
     ------
     MemoryLimitError
-        If a dim has more positions than there are 64-bit integers.
+        If one does not.
     """
     for dim in dims:
         length = dim._bound_length(binding)
@@ -49,12 +49,12 @@ def check_lengths(dims: Iterable[Dim], binding: Binding) -> None:
 
 
 def check_sizes(nodes: Iterable[Node], binding: Binding) -> None:
-    """Check that some memory could hold the arrays of nodes.
+    """Check that the arrays of nodes fit into an address space.
 
     Raises
     ------
     MemoryLimitError
-        If none could hold one of them.
+        If one does not.
     """
     largest = _largest(nodes, binding)
     if largest is not None and largest.bytes > _ADDRESSES:
@@ -62,14 +62,14 @@ def check_sizes(nodes: Iterable[Node], binding: Binding) -> None:
 
 
 def check_intermediates(outputs: Sequence[Node], lengths: Mapping[Dim, int]) -> None:
-    """Check that some memory could hold each array of a graph.
+    """Check that each array of a graph fits into an address space.
 
-    XLA ends the process where the sizes of its arrays add up to more than 64 bits count.
+    XLA aborts the process if the sizes of its arrays overflow 64 bits.
 
     Raises
     ------
     MemoryLimitError
-        If none could hold one of them.
+        If one does not.
     """
     binding = Binding()
     for dim, length in lengths.items():
@@ -78,10 +78,7 @@ def check_intermediates(outputs: Sequence[Node], lengths: Mapping[Dim, int]) -> 
 
 
 def no_memory(error: Exception, outputs: Sequence[Node], binding: Binding) -> Exception:
-    """The error of a call that failed for lack of memory; others are given back as they are.
-
-    Backends say it in their own ways, and only in terms of axes.
-    """
+    """Translate a backend's out-of-memory error to one that names dims; return others unchanged."""
     if isinstance(error, DimtensorError):
         return error
     largest = _largest(with_regions(toposort(shown(outputs))), binding)
@@ -92,13 +89,13 @@ def no_memory(error: Exception, outputs: Sequence[Node], binding: Binding) -> Ex
 
 
 def _largest(nodes: Iterable[Node], binding: Binding) -> _Size | None:
-    """The largest array, of several the last one."""
+    """Return the largest array; of equal ones the last."""
     found = [*_sizes(nodes, binding)]
     return max(reversed(found), key=lambda size: size.bytes, default=None)
 
 
 def _sizes(nodes: Iterable[Node], binding: Binding) -> Iterator[_Size]:
-    """The arrays of nodes whose dtypes and lengths are known."""
+    """Iterate over the sizes of nodes with known dtypes and lengths."""
     for node in nodes:
         try:
             size = np.dtype(node.dtype).itemsize
@@ -128,7 +125,7 @@ def _error(size: _Size) -> MemoryLimitError:
 
 
 def written(node: Node, line: Line | None) -> list[tuple[str, str]]:
-    """An expression, and the line that it is written on, as details of a message."""
+    """Describe an expression and its line of code as details of an error message."""
     from dimtensor.display.formula import formula
 
     found = [("expression", formula(node, _WIDTH))]

@@ -1,4 +1,4 @@
-"""Compiled code without labels: plain arrays in, plain arrays out."""
+"""Compiled functions of plain arrays, without labels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _DTYPE, _SHAPE, _NDIM = attrgetter("dtype"), attrgetter("shape"), attrgetter("nd
 
 
 class PositionalFunction:
-    """Plain arrays in, plain arrays out; nothing is aligned or labelled.
+    """Function of plain arrays, which are neither aligned nor labeled.
 
-    The arrays have the dtypes and the dims of the inputs, axes in the order that is stated. The
-    results have their axes in the order that is stated, too, and may be views. Lengths are not
-    checked by name; checks of the function (:func:`dimtensor.check`) are made.
+    Arrays have the dtypes of the inputs, and their axes in the order of `input_dims`. Results have
+    their axes in the order of `output_dims`, and may be views. Lengths are not checked by name;
+    checks of the function (:func:`dimtensor.check`) are made.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class PositionalFunction:
     outputs : sequence of Node
     data : sequence of ndarray
     binding : Binding
-        What the data tell of dims.
+        Lengths and labels of the data's dims.
     specialise : callable, optional
-        Gives the executable for lengths, where there is one for each.
+        Returns the executable for given lengths, on backends that compile per set of lengths.
     settle : Settled, optional
-        Knows what follows from the data alone.
+        Cache of the data-only results.
 
     Attributes
     ----------
     input_dims, output_dims : list of tuple of Dim
-        The order in which the arrays have their axes.
+        The axes of arrays, in order.
 
     Examples
     --------
@@ -95,22 +95,21 @@ class PositionalFunction:
 
     @cached_property
     def fixed(self) -> tuple[np.ndarray, ...]:
-        """Data, what follows from them alone, and large constants, as `raw` takes them."""
+        """Arguments of `raw` after the inputs: data, data-only results and large constants."""
         executable = self.executable
         return (*self._settle(executable, self._held), *executable.constants)
 
     @property
     def raw(self) -> Any:
-        """The backend's own object for the function.
+        """The backend's function: a numba dispatcher, a pure JAX function, or a Python function.
 
-        A numba dispatcher, a pure JAX function, a Python function. It takes the inputs and then the
-        arrays of `fixed`, and returns the outputs first.
+        It takes the inputs and then the arrays of `fixed`, and returns the outputs first.
         """
         return self.executable.raw
 
     @property
     def conditions(self) -> range:
-        """Places of the conditions of checks among the results of `raw`."""
+        """Positions of the conditions of checks among the results of `raw`."""
         return range(self._first_check, self._first_check + len(self.program.checks))
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
@@ -134,7 +133,7 @@ class PositionalFunction:
         return results
 
     def _bound(self, arrays: Sequence[np.ndarray]) -> Binding:
-        """The lengths of dims in a call."""
+        """Return the lengths of dims in a call."""
         binding = self.binding.copy()
         for dims, array in zip(self.input_dims, arrays, strict=False):
             for dim, length in zip(dims, np.shape(array), strict=False):
@@ -157,7 +156,7 @@ class PositionalFunction:
         return self
 
     def _are_taken(self, arrays: Sequence[Any]) -> bool:
-        """Return whether these are plain NumPy arrays with the dtypes and axes of the inputs."""
+        """Return True for plain NumPy arrays with the dtypes and axes of the inputs."""
         return (
             all(type(array) is np.ndarray for array in arrays)
             and tuple(map(_DTYPE, arrays)) == self._dtypes
@@ -165,12 +164,12 @@ class PositionalFunction:
         )
 
     def _admitted(self, arrays: Sequence[Any], error: TypeError | None = None) -> list[np.ndarray]:
-        """The arrays as the code takes them: it takes contiguous ones of its dtypes only.
+        """Convert arrays to contiguous ones of the inputs' dtypes.
 
         Raises
         ------
         InputError
-            If their number or the numbers of axes are not right, or a value would be changed.
+            If there are too many or too few, if one has another shape, or if a cast is not safe.
         """
         if len(arrays) != len(self._inputs):
             raise InputError(
@@ -198,13 +197,13 @@ class PositionalFunction:
             ready = np.require(array, dtype, ["C", "A"]).reshape(array.shape)
             admitted.append(in_dtype(ready, dtype))
         same = all(one is other for one, other in zip(admitted, arrays, strict=True))
-        if same and error is not None:  # nothing was wrong with them
+        if same and error is not None:  # the arrays were not the cause
             raise error
         return admitted
 
 
 class _Specialised:
-    """Runs the code for the lengths that the arrays of a call have, compiled at the first one."""
+    """Dispatcher to executables that are compiled per set of lengths, at the first call."""
 
     def __init__(
         self,
@@ -236,7 +235,7 @@ class _Specialised:
         return found(*arrays)
 
     def lengths(self, shapes: Sequence[tuple[int, ...]]) -> dict[Dim, int]:
-        """Lengths that arrays tell."""
+        """Return the lengths of open dims, given the shapes of arrays."""
         return {
             dim: length
             for dims, shape in zip(self._dims, shapes, strict=True)

@@ -1,4 +1,4 @@
-"""A program: the positional graph of some outputs, with everything the call boundary must know."""
+"""Programs: positional graphs of outputs, with the information that calls need."""
 
 from __future__ import annotations
 
@@ -32,11 +32,17 @@ from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 
 @dataclass(frozen=True)
 class Slot:
-    """One positional input.
+    """Positional input of a program.
 
-    ``source`` is the input or data node it stands for, the Dim whose length it is, or what its
-    value is worked out from when data arrives. ``dims`` are its axes, in order. There is no
-    variable where the code is there already.
+    Attributes
+    ----------
+    source : Node, Dim, LabelPosition or Source
+        The input or data node, the Dim whose length it is, or the source of a hidden input, which
+        is computed at each call.
+    dims : tuple of Dim
+        Its axes, in order.
+    variable : Variable or None
+        None for cached code.
     """
 
     source: Node | Dim | LabelPosition | Source
@@ -46,30 +52,29 @@ class Slot:
 
 @dataclass
 class Program:
-    """Positional graph of some outputs.
+    """Positional graph of outputs.
 
     Attributes
     ----------
     slots : list of Slot
-        The positional inputs: given inputs, dims given as inputs, data, label positions.
+        The positional inputs: inputs, dims given as inputs, data, hidden inputs.
     outputs : list of Variable
-        First those asked for, then masks (needed for labels), then checks. Empty where the code is
-        there already.
+        The requested outputs, then masks (needed for labels), then checks. Empty for cached code.
     output_dims : list of tuple of Dim
-        Axes of the outputs asked for, in order.
+        Axes of the requested outputs, in order.
     masks : list of Node
     checks : list of Check
-        What asks that the outputs in the last places be true.
+        Checks whose conditions are the last outputs.
     indexed : list of (Node, Dim)
         Integer leaves that are used as positions along a dim, to be checked on the host.
     requirements : list of Requirement
-        What is asked of lengths that come with the data.
+        Requirements on late lengths.
     relabelled : list of (Dim, Dim)
-        Dims of which the second takes the place of the first and must be as long.
+        Pairs of a dim and its replacement, which must have the same length.
     static : bool
-        Whether no length depends on values (a mask's does).
+        Whether all lengths are independent of values; the length of a masked dim is not.
     grown : list of Dim
-        Dims that are longer than those they are made of, by lengths that come with the data.
+        Derived dims of late length, which may be longer than their parents.
     """
 
     slots: list[Slot]
@@ -102,7 +107,7 @@ def program_for(
     order: AxisOrder | None = None,
     annotate: bool = False,
 ) -> Program:
-    """The program of :func:`build_program` with gradients of loops as they suit a backend."""
+    """Call :func:`build_program` with a backend's options for gradients of loops."""
     runs = backend_of(backend)
     return tangents_at_most(
         runs.most_tangents,
@@ -128,18 +133,18 @@ def build_program(
         Input nodes, in the order of the call; a Dim stands for its length.
     outputs : sequence of Node
     lengths : mapping of Dim to int, optional
-        Lengths to specialise on.
+        Lengths to specialize on.
     order : AxisOrder, optional
-        The layout plan; made where it is not given.
+        The layout plan; by default it is computed.
     annotate : bool
-        Whether dims and the lines of the user's code are noted on variables.
+        Whether to record dims and lines of the user's code on variables.
     segments : bool
-        Whether gradients through loops that stop in steps of others store states by segments.
+        Whether gradients through while loops nested in other loops store states by segments.
 
     Raises
     ------
     GraphError
-        If the outputs need an input that is not given, or a length that nothing tells.
+        If the outputs need an input that is not given, or a length that no input determines.
     """
     lengths = dict(lengths or {})
     check_inputs(inputs, outputs)
@@ -161,7 +166,7 @@ def build_program(
             known.setdefault(source, slots[source].variable)
     told = {dim._unrenamed for node in leaves(outputs) for dim in node.dims}
     for source in inputs:
-        if isinstance(source, Node):  # an input that no output needs may yet tell a length
+        if isinstance(source, Node):  # an input that no output uses may determine a length
             for axis, dim in enumerate(slots[source].dims):
                 if dim.length is None and dim._unrenamed not in told:
                     for name in (dim, dim._unrenamed):
@@ -193,7 +198,7 @@ def build_program(
 
 
 def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
-    """Checks of a call before code runs, and whether lengths depend on values."""
+    """Collect the fields of a program that describe checks of a call before its code runs."""
     nodes = with_regions(toposort(outputs))
     dims = dict.fromkeys(dim for node in nodes for dim in _dims_within(node))
     return {
@@ -216,12 +221,12 @@ def _slot(source: Node | Dim, order: AxisOrder, lengths: Mapping[Dim, int]) -> S
 
 
 def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
-    """Check that every leaf is given, once, and that every name stands for one input.
+    """Check that all leaves of outputs are among the inputs, and that names are unique.
 
     Raises
     ------
     GraphError
-        If not.
+        If an input is missing, is computed from others, or has the name of another one.
     """
     given = [source for source in inputs if isinstance(source, Node)]
     names: dict[str, Node] = {}
@@ -268,7 +273,7 @@ def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
 
 
 def masks_for_labels(outputs: Sequence[Node]) -> list[Node]:
-    """The masks that the labels of outputs depend on."""
+    """Return the masks that the labels of outputs depend on."""
     keys = [key for node in outputs for dim in node.dims for key in mask_keys(dim)]
     return list(dict.fromkeys(keys))
 
@@ -279,7 +284,7 @@ def _looks_up(node: Node) -> bool:
 
 
 def _asks(node: Node) -> bool:
-    """Whether a node needs lengths that come with the data."""
+    """Return True if a node has requirements on late lengths."""
     return any(True for _ in kind_of(node).requirements(node))
 
 
@@ -289,7 +294,7 @@ def _grows(dim: Dim) -> bool:
 
 
 def _dims_within(node: Node) -> Iterator[Dim]:
-    """The dims of a node, and those of its selection, which a tensor that is updated lacks."""
+    """Iterate over the dims of a node and those of its selection, which updates lack."""
     yield from node.dims
     selected = kind_of(node).selected(node)
     if selected is not None:

@@ -1,4 +1,4 @@
-"""Pure functions of plain arrays under a compiled function, for callers with loops of their own."""
+"""Access to the pure functions of plain arrays beneath a compiled function."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class Levels:
-    """The levels of a compiled function below its labels.
+    """Base class of compiled functions: their functions of plain arrays on each backend.
 
-    All of them take what the function takes, in the same order, as plain arrays with their axes in
-    the order of ``positional.input_dims``, and give what it gives, with axes in the order of
-    ``positional.output_dims``. None of them holds state.
+    All of these take the inputs in the same order, as plain arrays with axes in the order of
+    ``positional.input_dims``, and return arrays with axes in the order of
+    ``positional.output_dims``. They are stateless.
     """
 
     _code: Code
@@ -44,7 +44,7 @@ class Levels:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """The inputs by name, in the order of the call; those without one by their numbers.
+        """The inputs by name, or by number if they have none, in the order of the call.
 
         Examples
         --------
@@ -64,9 +64,9 @@ class Levels:
 
     @property
     def data(self) -> dict[str, xr.DataArray]:
-        """The data that it holds by name, with labels; those without one by their numbers.
+        """The data of the function by name, or by number if they have none, with labels.
 
-        Of new data (`with_data`) the new values.
+        After `with_data` these are the new values.
 
         Examples
         --------
@@ -86,7 +86,7 @@ class Levels:
         }
 
     def _data_for(self, code: Code) -> list[np.ndarray]:
-        """The data in the order in which some code takes them: each code has one of its own."""
+        """Return the data in the order in which a backend's code takes them."""
         held = dict(zip(self._data_nodes, self._data, strict=True))
         return [held[slot.source] for slot in code.program.slots if slot.source in held]
 
@@ -114,26 +114,26 @@ class Levels:
 
     @cached_property
     def positional(self) -> PositionalFunction:
-        """The function of plain arrays.
+        """Function of plain arrays.
 
         Raises
         ------
         PositionError, DimError, LabelError
-            If the data contradict each other, or labels that are looked up come with inputs.
+            If the data contradict each other, or the function looks up labels of inputs.
         """
         return self._positional_of(self._code)
 
     @property
     def fixed(self) -> tuple[np.ndarray, ...]:
-        """Data, what follows from them, and large constants: what `numba` takes after inputs."""
+        """Arguments of `numba` after the inputs: data, data-only results and large constants."""
         return self._positional_on("numba").fixed
 
     @cached_property
     def numba(self) -> Any:
-        """The function for other functions that numba compiles.
+        """Jitted function to be called from other functions that numba compiles.
 
-        It takes the arrays of the inputs and then those of `fixed`: data are never part of code.
-        It returns a tuple; outputs without dims are numbers. Where a check of the function fails it
+        It takes the arrays of the inputs and then those of `fixed`, as data are not part of the
+        code. It returns a tuple, in which outputs without dims are scalars. If a check fails, it
         raises ``ValueError``.
 
         Examples
@@ -151,24 +151,24 @@ class Levels:
 
     @property
     def address(self) -> int:
-        """Address of a C function: buffers in, results written into given buffers.
+        """Address of a C function that writes its results into given buffers.
 
-        ``int32_t f(void *const *arrays, void *const *results, const uint64_t *closure)``, called
-        with the addresses of the arrays of the inputs, contiguous, the addresses of buffers for the
-        outputs, which must not overlap with anything else, and with `closure`. It may run in
-        several threads, and needs no lock of Python's where `path` is machine code. It returns 0;
-        -1 where a check fails, and another number if it fails otherwise, for want of memory say.
+        ``int32_t f(void *const *arrays, void *const *results, const uint64_t *closure)`` takes the
+        addresses of the inputs' contiguous arrays, the addresses of buffers for the outputs, which
+        must not overlap with any other array, and `closure`. It is thread-safe, and does not need
+        the GIL if `path` is machine code. It returns 0 on success, -1 if a check fails, and another
+        number for other failures, such as a lack of memory.
 
         Raises
         ------
         InputError
-            If the length of a dim comes with the inputs: use `c_function`.
+            If the length of a dim depends on the inputs: use `c_function`.
         """
         return self._c_function.address
 
     @property
     def closure(self) -> int:
-        """Address of what the C function takes last; valid as long as this function lives."""
+        """Address for the C function's last argument, valid as long as this function exists."""
         return self._c_function.closure
 
     @cached_property
@@ -176,25 +176,25 @@ class Levels:
         return self.c_function()
 
     def c_function(self, *shapes: Sequence[int], held: Sequence[np.ndarray] = ()) -> CFunction:
-        """The C function for inputs of some shapes, with its own closure.
+        """Return a C function for inputs of given shapes, with its own closure.
 
         Parameters
         ----------
         *shapes : sequence of int
-            One per input, axes in the order of ``positional.input_dims``. They can be left out
-            where all lengths are known from dims and data.
+            One per input, axes in the order of ``positional.input_dims``. Optional if all lengths
+            are known from dims and data.
         held : sequence of ndarray
-            Values of the last inputs, which are then no arguments of the C function.
+            Values of the last inputs, which are then not arguments of the C function.
 
         Returns
         -------
         CFunction
-            With the attributes ``address`` and ``closure``, as of this function.
+            Has the attributes ``address`` and ``closure``.
 
         Raises
         ------
         InputError
-            If a length is not known, or not that of the dim.
+            If a length is unknown, or differs from that of its dim.
         """
         from dimtensor.backends.numba.c_function import CFunction
 
@@ -226,10 +226,10 @@ class Levels:
 
     @cached_property
     def jax(self) -> PureFunction:
-        """The function as a pure one for JAX: for ``jit``, ``grad``, ``vmap`` and ``shard_map``.
+        """Pure JAX function, for ``jit``, ``grad``, ``vmap`` and ``shard_map``.
 
-        It takes arrays of the inputs and returns a tuple of those of the outputs. It computes in 64
-        bits where JAX's 64-bit mode is on. Checks cannot raise inside of it: see
+        It takes the arrays of the inputs and returns a tuple of arrays. It computes in 64 bits if
+        JAX's 64-bit mode is on. It cannot raise errors of checks: see
         :meth:`PureFunction.conditions`.
         """
         return PureFunction(self)
@@ -243,29 +243,29 @@ class Levels:
         lengths: Mapping[Any, int] | None = None,
         platforms: Sequence[str] | None = None,
     ) -> Path:
-        """Write the function as StableHLO, for programs that have no dimtensor.
+        """Export the function as StableHLO, for programs without dimtensor.
 
-        Every dim without a length has one symbol for it in the module, so that it takes arrays of
-        all lengths from 1 on. :func:`dimtensor.load_exported` reads it with labels; the file
-        ``load.py`` beside it does with JAX alone.
+        Each dim of unknown length becomes one symbolic length of the module, which then takes
+        arrays of any length from 1 on. :func:`dimtensor.load_exported` loads it with labels; the
+        file ``load.py`` in the folder loads it with JAX alone.
 
         Parameters
         ----------
         path : path-like
-            A folder, made if need be. It gets ``function.jax`` (what JAX reads), ``module.mlir``
-            (StableHLO to be read), ``module.stablehlo`` (its portable form), ``manifest.json``
+            A folder, created if needed. Files: ``function.jax`` (for JAX), ``module.mlir``
+            (readable StableHLO), ``module.stablehlo`` (portable StableHLO), ``manifest.json``
             (dims, labels, dtypes, checks, versions) and ``load.py``.
         gradient : bool, or inputs or names of them
-            Of a function of one output without dims, the derivatives by these inputs are further
-            outputs. True: by all that are floats.
+            Inputs to differentiate a scalar output with respect to; the derivatives are additional
+            outputs. True means all floating-point inputs.
         data : {"inside", "inputs"}
-            Whether the data of the function are constants of the module, or inputs after those of
-            the function, by their names, with symbols for their lengths. Their values are then kept
-            in ``data.npz``.
+            Whether the data of the function are constants of the module, or named inputs after
+            those of the function, with symbolic lengths; their values are then saved in
+            ``data.npz``.
         lengths : mapping of Dim or str to int, optional
-            Lengths that are fixed in the module. Where all are, it has no symbols.
+            Lengths to fix in the module.
         platforms : sequence of str, optional
-            For what the module is made, ``("cpu", "cuda")`` say. Default: where this runs.
+            Target platforms, such as ``("cpu", "cuda")``. Default: the current one.
 
         Returns
         -------
@@ -275,10 +275,10 @@ class Levels:
         Raises
         ------
         GraphError
-            If a length follows from values, if an operation has no form for lengths that are
-            symbols or runs on the host, or if a gradient is asked for that there is none of.
+            If a length depends on values, if an operation does not support symbolic lengths or runs
+            on the host, or if there is no such gradient.
         LabelError
-            If labels are looked up that come with a call.
+            If the function looks up labels of inputs.
         MissingExtraError
             If JAX or flatbuffers is not installed.
 
@@ -298,25 +298,25 @@ class Levels:
 
     @property
     def source(self) -> str:
-        """The source of the loop nests, to be read.
+        """Readable source of the loop nests.
 
         Raises
         ------
         GraphError
-            If the backend has none.
+            If the backend does not generate loop nests.
         """
         return self._kernel("source").source
 
     @property
     def once_source(self) -> str:
-        """The source of what is computed once for the data, to be read; empty if nothing is.
+        """Readable source of the data-only part, which runs once per data set; may be empty.
 
-        A call takes the results after the data. New data (`with_data`) have their own.
+        Its results are arguments of the main function, after the data.
 
         Raises
         ------
         GraphError
-            If the backend has none.
+            If the backend does not generate loop nests.
 
         Examples
         --------
@@ -332,18 +332,18 @@ class Levels:
 
     @property
     def assembly(self) -> str:
-        """The machine code of the loop nests for this processor, to be read.
+        """Assembly of the loop nests for this processor.
 
         Raises
         ------
         GraphError
-            If the backend has none.
+            If the backend does not generate machine code.
         """
         return self._kernel("assembly").assembly
 
     @property
     def path(self) -> str:
-        """Which code runs: machine code, or the fallback and its reason.
+        """Kind of code that runs: machine code, or the fallback and its reason.
 
         Examples
         --------
@@ -364,7 +364,7 @@ class Levels:
         return kernel
 
     def _positional_on(self, backend: str) -> PositionalFunction:
-        """The function of plain arrays on a backend, whatever the backend of this one."""
+        """Return the function of plain arrays for a given backend."""
         if self._code.backend == backend:
             return self.positional
         known = self.__dict__.setdefault("_elsewhere", {})
@@ -374,7 +374,7 @@ class Levels:
 
 
 class PureFunction:
-    """A function of arrays that JAX can transform; lengths are those of the arrays."""
+    """Function of arrays that JAX can transform, specialized on their lengths."""
 
     def __init__(self, function: Levels):
         code = function._code  # not the function, which keeps this one
@@ -387,7 +387,7 @@ class PureFunction:
         return self._results(arrays)[: len(self._code.outputs)]
 
     def conditions(self, *arrays: Any) -> tuple[Any, ...]:
-        """Truth values of the checks of the function."""
+        """Evaluate the conditions of the function's checks."""
         first = len(self._code.outputs) + len(self._code.program.masks)
         return self._results(arrays)[first:]
 
@@ -433,7 +433,7 @@ def _length(dim: Dim, binding: Binding) -> int:
 
 
 def _checked(positional: PositionalFunction) -> Any:
-    """A function of numba around another: it raises where a check fails, and gives the outputs."""
+    """Wrap a jitted function in one that raises an error if a check fails."""
     import numba
 
     n = len(positional.input_dims) + len(positional.fixed)

@@ -1,7 +1,6 @@
-"""Functions with state: pure steps from state and inputs to state and outputs, and what holds one.
+"""Functions with state: pure steps ``(state, inputs) -> (state, outputs)``, and holders of states.
 
-A step changes nothing: the state goes in and the next one comes out. Who wants to keep it somewhere
-asks for a :class:`StateHolder`.
+A step does not modify its state but returns the next one; a :class:`StateHolder` stores it.
 """
 
 from __future__ import annotations
@@ -40,18 +39,17 @@ State = dict[str, Any]
 
 
 class StatefulFunction:
-    """A pure function ``(state, inputs) -> (state, outputs)``, made by :func:`dimtensor.function`.
+    """Pure function ``(state, inputs) -> (state, outputs)``, made by :func:`dimtensor.function`.
 
-    A state is a dict of DataArrays by the names of the state tensors, or a Dataset. It has their
-    dims and dtypes, and so has the next one. Additional dims batch the steps, as those of inputs
-    do. A Dataset, or a DataTree with the group ``posterior``, gives the values of all inputs, or of
-    all states, that it has; what it has beside them is passed over.
+    A state is a dict of DataArrays by the names of the state tensors, or a Dataset. Its values have
+    the dims and dtypes of the state tensors, as does the next state. Additional dims batch the
+    steps, as those of inputs do. A Dataset, or a DataTree with a group ``posterior``, provides the
+    values of the inputs, or states, it contains; its other variables are ignored.
 
     Attributes
     ----------
     function : CompiledFunction
-        Takes the states and then the inputs; returns the next states and then the outputs, in a
-        list.
+        Takes the states and then the inputs; returns a list of the next states and the outputs.
 
     Examples
     --------
@@ -86,21 +84,21 @@ class StatefulFunction:
 
     @property
     def stats(self) -> dict[str, float]:
-        """Seconds that the steps of compiling took so far, by step."""
+        """Seconds spent so far on compiling, by step."""
         return self.function.stats
 
     @property
     def positional(self) -> PositionalFunction:
-        """The step on plain arrays: states and inputs in, next states and outputs out."""
+        """Step function of plain arrays: states and inputs to next states and outputs."""
         return self.function.positional
 
     def step(self, state: Mapping[Any, Any], /, *args: Any, **kwargs: Any) -> tuple[State, Any]:
-        """The next state and the outputs; nothing is kept, and the state that is given not changed.
+        """Compute the next state and the outputs, without modifying the given state.
 
         Parameters
         ----------
         state : mapping of str (or DimTensor) to value, Dataset or DataTree
-            Values as for any input. What a step returns is one.
+            The state, for instance one that a step returned. Values as for any input.
         *args, **kwargs
             The inputs, as in a call of a function without state.
 
@@ -113,8 +111,7 @@ class StatefulFunction:
         InputError
             If states or inputs are missing, unknown or malformed.
         DimError
-            If a state would get other dims than it has, because another state or an input has
-            additional dims.
+            If a state would change its dims, because another state or an input has additional dims.
         CheckError
             If a check fails.
         """
@@ -135,7 +132,7 @@ class StatefulFunction:
         return following, self._structure.rebuild(outputs)
 
     def start(self, state: Mapping[Any, Any] | None = None, /, **by_name: Any) -> StateHolder:
-        """An object that holds a state and steps from it when it is called.
+        """Return a callable that holds a state and advances it with every call.
 
         Parameters
         ----------
@@ -147,7 +144,7 @@ class StatefulFunction:
         Raises
         ------
         InputError, DimError, LabelError, DtypeError
-            If a state is missing, unknown, or no value of its tensor.
+            If a state is missing or unknown, or a value does not fit its tensor.
         """
         given = {**self._named({} if state is None else state), **self._named(by_name)}
         values = dict(zip(self._states, self._ordered(given), strict=True))
@@ -156,7 +153,7 @@ class StatefulFunction:
     def with_data(
         self, data: Mapping[Any, Any] | None = None, /, **by_name: Any
     ) -> StatefulFunction:
-        """The same function on other data, without compiling again.
+        """Return the function with other data, without compiling again.
 
         See :class:`~dimtensor.compile.function.CompiledFunction`.
         """
@@ -164,7 +161,7 @@ class StatefulFunction:
         return StatefulFunction(changed, [*self._states.values()], self._structure)
 
     def _named(self, state: Mapping[Any, Any]) -> State:
-        """Values by names of states.
+        """Map values to the names of states.
 
         Raises
         ------
@@ -195,7 +192,7 @@ class StatefulFunction:
         return named
 
     def _ordered(self, named: State) -> list[Any]:
-        """Values of all states in order.
+        """Return the values of all states, in order.
 
         Raises
         ------
@@ -216,7 +213,7 @@ class StatefulFunction:
         return ", ".join(f"{name} {dim_set(node.dims)}" for name, node in self._states.items())
 
     def _read(self, values: State) -> State:
-        """Values as a step returns them: DataArrays of their own, with dims and labels in order."""
+        """Convert values to new DataArrays with dims and labels in order, as steps return them."""
         read = {}
         for name, value in values.items():
             node = self._states[name]
@@ -238,11 +235,11 @@ class StatefulFunction:
 
 
 class StateHolder:
-    """A stateful function and the state from which it goes on.
+    """Stateful function together with its current state.
 
-    A call steps from the state that is held and holds the next one; it returns the outputs. Where a
-    step fails the state stays what it was. Calls from several threads run one after another. A copy
-    goes its own way from the same state.
+    A call advances the state by a step and returns the outputs. If a step fails, the state is
+    unchanged. Calls from several threads run one after another. A copy starts from the same state
+    and is independent.
 
     Attributes
     ----------
@@ -251,7 +248,7 @@ class StateHolder:
 
     def __init__(self, function: StatefulFunction, state: State):
         self.function = function
-        # arrays in it are never written to, so copies of the holder may share them
+        # its arrays are never modified, so copies of the holder may share them
         self._state = dict(state)
         self._lock = freed_in_children(threading.Lock())
 
@@ -262,14 +259,14 @@ class StateHolder:
 
     @property
     def state(self) -> State:
-        """A copy of the state: a dict of DataArrays by name."""
+        """Copy of the state: a dict of DataArrays by name."""
         return {
             name: value.copy() if is_dataarray(value) else copy.deepcopy(value)
             for name, value in self._state.items()
         }
 
     def set_state(self, state: Mapping[Any, Any] | None = None, /, **by_name: Any) -> None:
-        """Go on from other values of all or some of the states.
+        """Replace the values of some or all states.
 
         Parameters
         ----------
@@ -280,7 +277,7 @@ class StateHolder:
         Raises
         ------
         InputError, DimError, LabelError, DtypeError
-            If there is no such state, or something is no value of it; then nothing is set.
+            If there is no such state, or a value does not fit it; then no state is replaced.
         """
         function = self.function
         given = function._named({} if state is None else state)
@@ -318,7 +315,7 @@ def stateful(
     Parameters
     ----------
     updates : mapping of Node to Node
-        What takes the place of each state.
+        The next value of each state.
     """
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     given = [source for source in sources if not isinstance(source, Dim)]
@@ -380,7 +377,7 @@ def _check_update(state: Node, following: Node) -> None:
 
 
 def _require_same_dims(state: Node, value: Any, result: Any) -> None:
-    """Check that a state comes out with the dims with which it went in."""
+    """Check that a step does not change the dims of a state."""
     if is_dataarray(value):
         before = value.dims
     else:

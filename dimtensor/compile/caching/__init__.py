@@ -1,1 +1,1 @@
-"""Code that is kept: fingerprints, descriptions, graphs made of them, and where entries lie."""
+"""The cache of compiled code: fingerprints of graphs, their descriptions, and storage."""

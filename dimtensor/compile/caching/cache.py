@@ -1,8 +1,7 @@
 """The cache of compiled code: in memory for this process, in a folder for others.
 
-Code is found by the fingerprint of a graph, the backend and the environment. What is found is used
-without lowering, rewriting or generating anything. Values of data are neither in the key nor in
-the entry.
+The key consists of the fingerprint of a graph, the backend and the environment. A hit skips
+lowering, rewriting and code generation. Values of data are neither in the key nor in the entry.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from dimtensor.compile.caching.versions import environment
 from dimtensor.forks import taken_at_forks
 from dimtensor.settings import settings
 
-# functions that are kept in memory; one is some ten kilobytes
+# functions held in memory; each takes some ten kilobytes
 _KEPT = 256
 
 _kept: OrderedDict[str, Kept] = OrderedDict()
@@ -35,19 +34,19 @@ _lock = taken_at_forks(threading.Lock(), 4)
 
 
 class Kept(NamedTuple):
-    """Code, and how to use it for a graph of its fingerprint."""
+    """Cached code, and how to use it for a graph with its fingerprint."""
 
     recipe: Recipe
     executable: Executable
 
 
 def is_on() -> bool:
-    """Whether anything is kept: the environment variable ``DIMTENSOR_CACHE`` is not 0."""
+    """Return False if the environment variable ``DIMTENSOR_CACHE`` turns the cache off."""
     return settings().cache
 
 
 def key_of(description: Description, backend: str, allow: Collection[str] = ()) -> str:
-    """The key of the code that a backend makes for a graph."""
+    """Return the cache key of a graph's code for a backend."""
     text = (
         f"{backend} {settings().native} {environment()} {description.fingerprint} {sorted(allow)}"
     )
@@ -55,7 +54,7 @@ def key_of(description: Description, backend: str, allow: Collection[str] = ()) 
 
 
 def code_store() -> Store | None:
-    """The store of code on disk; None where there is no folder to write to."""
+    """Return the store of code on disk, or None if there is no writable folder."""
     folder = cache_folder()
     return None if folder is None else Store(folder / "code", settings().cache_limit)
 
@@ -63,7 +62,7 @@ def code_store() -> Store | None:
 def find(
     key: str, description: Description, backend: str, allow: Collection[str] = ()
 ) -> Kept | None:
-    """The code of a key, from memory or from disk."""
+    """Look up code by its key, in memory and then on disk."""
     with _lock:
         kept = _kept.get(key)
         if kept is not None:
@@ -82,7 +81,7 @@ def find(
 
 
 def keep(key: str, kept: Kept) -> None:
-    """Keep code, on disk where it can be stored."""
+    """Add code to the cache, and to the store on disk if it can be serialized."""
     _remember(key, kept)
     executables = [one for one in (kept.executable, kept.executable.once) if one is not None]
     stored = [stored_form(one) for one in executables]
@@ -104,7 +103,7 @@ def keep(key: str, kept: Kept) -> None:
 
 @clears
 def forget() -> None:
-    """Forget what is in memory."""
+    """Empty the cache in memory."""
     with _lock:
         _kept.clear()
 
@@ -120,7 +119,7 @@ def _remember(key: str, kept: Kept) -> None:
 def _loaded(
     entry: Entry, description: Description, backend: str, allow: frozenset[str]
 ) -> Kept | None:
-    """The code of an entry; None where the entry is whole, but is not what is expected of it."""
+    """Load the code of an entry, or return None if it is malformed or does not fit the graph."""
 
     def make() -> Executable:
         program, _ = lower_description(description)
@@ -148,7 +147,7 @@ def _loaded(
             executable = replace(executable, once=once[0])
         recipe = recipe_of(entry.about["recipe"])
         return Kept(recipe, executable) if recipe.fits(description) else None
-    except Exception:  # whatever is wrong with an entry, it can be made again
+    except Exception:  # a bad entry is replaced by a new one, whatever is wrong with it
         return None
 
 

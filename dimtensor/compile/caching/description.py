@@ -1,8 +1,8 @@
-"""Descriptions of cached code: how inputs and outputs of an equal graph map to its arguments.
+"""Recipes of cached code: how a graph with the same fingerprint maps to its arguments and results.
 
-Lowering finds out which ends of slices code takes as arguments, and which masks and checks it
-gives beside the outputs. A recipe has this by number; with the graph at hand it becomes a
-:class:`~dimtensor.compile.program.Program`, without lowering.
+Lowering determines which ends of slices are arguments of the code, and which masks and checks are
+results besides the outputs. A recipe stores their numbers in the description of the graph. With the
+recipe a graph becomes a :class:`~dimtensor.compile.program.Program` without lowering.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _ROLES = ("start", "stop", "length")
 
 
 class Recipe(NamedTuple):
-    """How the arguments and results of code follow from a description.
+    """Arguments and results of code, by numbers in the description of its graph.
 
     Attributes
     ----------
     ends : tuple of (int, str)
-        The last arguments: of which cut, and which end.
+        The last arguments: the number of a slice, and which end.
     masks : tuple of int
-        Numbers of the nodes that are computed after the outputs.
+        The nodes that are computed after the outputs.
     checks : tuple of (int, int or None)
-        Numbers of the nodes and dims of the checks.
+        The nodes and dims of the checks.
     """
 
     ends: tuple[tuple[int, str], ...]
@@ -44,7 +44,7 @@ class Recipe(NamedTuple):
     checks: tuple[tuple[int, int | None], ...]
 
     def fits(self, description: Description) -> bool:
-        """Whether all numbers stand for something."""
+        """Check that all numbers are in range."""
         nodes, dims = len(description.nodes), len(description.dims)
         return (
             all(0 <= cut < len(description.cuts) and role in _ROLES for cut, role in self.ends)
@@ -54,12 +54,12 @@ class Recipe(NamedTuple):
 
 
 def recipe_of(found: Any) -> Recipe:
-    """A recipe read from a file.
+    """Convert the contents of a file to a recipe.
 
     Raises
     ------
     TypeError, ValueError
-        If it is none.
+        If they are malformed.
     """
     ends, masks, checks = found
     return Recipe(
@@ -70,12 +70,18 @@ def recipe_of(found: Any) -> Recipe:
 
 
 def lower_description(description: Description) -> tuple[Program, Recipe]:
-    """The positional graph of a description, and how to use what is made of it.
+    """Lower the graph of a description.
+
+    Returns
+    -------
+    program : Program
+    recipe : Recipe
+        How to use the program's code for graphs with this description.
 
     Raises
     ------
     FormlessError
-        If the graph can be lowered only with what the description leaves out.
+        If lowering needs something that the description leaves out.
     """
     graph = rebuild_graph(description)
     try:
@@ -97,15 +103,15 @@ def lower_description(description: Description) -> tuple[Program, Recipe]:
 
 
 def _number_of(node: Node, numbers: Mapping[Any, int]) -> int:
-    """The number of what asks for a check.
+    """Return the number of the node that a check belongs to.
 
-    A loop that stops by dims makes other checks of those in its body; their messages, which come
-    from the description, have the numbers of these.
+    A loop that is batched over dims replaces the checks in its body by new ones; the messages of
+    these contain the numbers of the old ones.
 
     Raises
     ------
     FormlessError
-        If there is none.
+        If the node is not in the description.
     """
     number = numbers.get(node)
     if number is None and is_check(node):
@@ -121,7 +127,7 @@ def program_of(
     inputs: Sequence[Node | Dim],
     outputs: Sequence[Node],
 ) -> Program:
-    """The program of the graph that was described, without its positional graph."""
+    """Build the program of a described graph, without its positional graph."""
     dims = description.dims
     order = AxisOrder({dims[n]: (0, at) for at, n in enumerate(description.form["order"])})
     slots = [Slot(s, order.sort(s.dims) if isinstance(s, Node) else ()) for s in inputs]

@@ -1,12 +1,14 @@
-"""Fingerprints: equal for graphs whose code is the same, whatever they are named.
+"""Fingerprints of graphs: equal for graphs with the same code, independent of names.
 
-The description of a graph is its dims and nodes by number, each in the form of
-:mod:`~dimtensor.graph.forms`. Code is made from the description alone
-(:mod:`~dimtensor.compile.caching.rebuild`), so what the description lacks cannot be in the code,
-and equal descriptions have the same code. The numbers do not depend on names, nor on what was made
-first: nodes and dims are coloured by their forms and by how they are used, and numbered by colour.
-Where colours do not tell two things apart, exchanging them gives the same graph, nearly always;
-where not, equal graphs get two descriptions, and nothing is lost but time.
+The description of a graph lists its numbered dims and nodes in canonical form
+(:mod:`~dimtensor.graph.forms`). Code is generated from the description alone
+(:mod:`~dimtensor.compile.caching.rebuild`), so equal descriptions have the same code.
+
+The numbering must not depend on names or on the order of construction. As in tests for graph
+isomorphism, nodes and dims are colored by their forms, colors are refined by those of neighbors,
+and numbers follow the order of colors. Two nodes of the same color can nearly always be exchanged
+without changing the graph; if not, equal graphs may get different descriptions and are compiled
+twice.
 """
 
 from __future__ import annotations
@@ -39,29 +41,30 @@ from dimtensor.graph.kind import kind_of
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import AxisOrder, plan_axes
 
-# how often colours are told to neighbours
+# rounds of color refinement
 _ROUNDS = 2
-# Steps of loops with products of matrices of up to so many rows take half of the time where the
-# code knows how many there are.
+# Loop steps with products of matrices of up to this many rows are twice as fast if the number of
+# rows is a constant of the code.
 _MOST_ROWS = 16
 
 
 @dataclass(frozen=True)
 class Description:
-    """A graph by numbers, and what of this graph the numbers stand for.
+    """Canonical form of a graph, and the dims and nodes that its numbers refer to.
 
     Attributes
     ----------
     form : dict
-        All that code depends on; numbers, texts, tuples and dicts only.
+        Everything that the code depends on, as numbers, strings, tuples and dicts.
     dims : list of Dim
     nodes : list of Node
         Every node after its inputs.
     data : list of Node
-        In the order in which code takes their values, after the inputs.
+        In the order of the code's arguments, which follow the inputs.
     arguments : list of Node, Chosen, Place or Dim
-        What code takes after the data: positions of labels, positions, lengths.
+        Arguments of the code after the data: positions of labels, positions, lengths.
     cuts : list of Cut
+        Slices whose ends are not part of the form.
     """
 
     form: dict[str, Any]
@@ -81,7 +84,7 @@ class Description:
 def describe_graph(
     inputs: Sequence[Node | Dim], outputs: Sequence[Node], masks: Sequence[Node] = ()
 ) -> Description:
-    """The description of a graph.
+    """Describe a graph in canonical form.
 
     Parameters
     ----------
@@ -89,12 +92,12 @@ def describe_graph(
         The inputs of a function, in order.
     outputs : sequence of Node
     masks : sequence of Node
-        What is computed beside the outputs.
+        Masks that are computed besides the outputs.
 
     Raises
     ------
     FormlessError
-        If the graph has something that only this process knows.
+        If the graph contains an object that is meaningful in this process only.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def describe_graph(
 
 
 class _DimForms(dict[Dim, tuple]):
-    """The forms of dims, each worked out once."""
+    """Cache of the canonical forms of dims."""
 
     def __init__(self, masks: set[Node]):
         super().__init__()
@@ -127,7 +130,7 @@ class _DimForms(dict[Dim, tuple]):
         return form
 
     def parents(self, dim: Dim) -> Dims:
-        """The dims that the form of a dim refers to."""
+        """Return the dims that the form of a dim refers to."""
         return () if self[dim][0] == "plain" else dim.parents
 
     def with_parents(self, dim: Dim) -> Iterator[Dim]:
@@ -136,14 +139,14 @@ class _DimForms(dict[Dim, tuple]):
         yield dim
 
     def has_mask(self, dim: Dim) -> bool:
-        """Whether the form of a dim refers to a mask."""
+        """Return True if the form of a dim refers to a mask."""
         known = self._masked.get(dim)
         if known is None:
             known = self._masked[dim] = any(True for _ in self.masks(dim))
         return known
 
     def masks(self, dim: Dim) -> Iterator[Node]:
-        """The masks that the form of a dim refers to."""
+        """Iterate over the masks that the form of a dim refers to."""
         form = self[dim]
         if form[0] == "mask":
             yield form[2]
@@ -151,14 +154,14 @@ class _DimForms(dict[Dim, tuple]):
             yield from self.masks(parent)
 
     def named_by(self, dim: Dim) -> Dim:
-        """The dim by whose number a dim is named when the graph is rebuilt."""
+        """Return the dim whose number determines the name of a dim in the rebuilt graph."""
         while self[dim][0] != "plain" and isinstance(dim, DerivedDim) and dim.named_as_parent:
             (dim,) = dim.parents
         return dim
 
 
 def _rows_in_loops(nodes: Iterable[Node]) -> dict[Dim, int]:
-    """Lengths of dims of matrices that steps of loops multiply, where these are small."""
+    """Return the small lengths of dims of matrix products in loop bodies."""
     steps = [node.attrs.region.outputs for node in nodes if node.kind == "loop"]
     products = (one for outputs in steps for one in toposort(outputs) if one.kind == "dot")
     dims = {dim for product in products for x in product.inputs for dim in x.dims}
@@ -170,7 +173,7 @@ _Uses = tuple[list[tuple[Node, int, Node]], list[tuple[Node, int, Dim]]]
 
 
 class _Colours:
-    """Numbers that tell nodes and dims apart by what they are and by how they are used."""
+    """Colors of nodes and dims: hashes of their forms, refined by the colors of their neighbors."""
 
     def __init__(
         self,
@@ -215,7 +218,7 @@ class _Colours:
         return known
 
     def of(self, form: Any) -> int:
-        """The colour of a form: equal in every process."""
+        """Return the color of a form, which is the same in every process."""
         kind = type(form)
         if kind is str:
             return _text(form)
@@ -268,13 +271,13 @@ class _Colours:
 
 @bounded(4096)
 def _text(text: str) -> int:
-    """A number for a text; Python's own hash of it is another one in every process."""
+    """Hash a string to a number that is the same in every process, unlike Python's hash."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
 
 
 @dataclass
 class _Writer:
-    """Numbers a graph."""
+    """Writer of the description of a graph: assigns numbers, then writes forms."""
 
     inputs: Sequence[Node | Dim]
     outputs: Sequence[Node]
@@ -327,7 +330,7 @@ class _Writer:
     # -- numbers ---------------------------------------------------------------------------------
 
     def _number_from(self, root: Node) -> None:
-        """Number the nodes below one, every node after its inputs and the masks of its dims."""
+        """Assign numbers to a node and its ancestors, each after its inputs and its dims' masks."""
         stack: list[tuple[Node, bool]] = [(root, False)]
         open_: set[Node] = set()
         while stack:
@@ -372,7 +375,7 @@ class _Writer:
         return (self.colours.dim(dim), dim._sort_key)
 
     def _number_dims(self) -> list[Dim]:
-        """Dims in the order in which they occur, those that a dim is made of before it."""
+        """Assign numbers to dims in the order of occurrence, parents before derived dims."""
         found: dict[Dim, None] = {}
         sources = [(source,) for source in self.inputs if isinstance(source, Dim)]
         for dims in (*sources, *(self.dims_of[node] for node in self.nodes)):
@@ -386,10 +389,10 @@ class _Writer:
         return order
 
     def _names(self) -> list[int]:
-        """Places of the dims in an order by name in which the factors of products are in theirs.
+        """Order dims so that the names of a rebuilt graph sort the factors of product dims alike.
 
-        What is computed of a product depends on that order. It may be another one than that of the
-        numbers: a factor may be another one renamed, with a name that is before it.
+        The elements of a product dim are ordered by the names of its factors. This order may differ
+        from that of the numbers: a renamed dim follows its parent, but its name may sort before it.
         """
         pairs: list[tuple[Dim, Dim]] = []
         for dim in self.dims:
@@ -428,7 +431,7 @@ class _Writer:
         return {"dim" if isinstance(one, Dim) else "node": self.numbers[one]}
 
     def _lengths(self, arguments: Iterable[Argument]) -> list[Dim]:
-        """Dims whose lengths are known, but not to the code, and that no array tells."""
+        """Return dims with known lengths that are neither in the form nor axes of an argument."""
         told: set[Dim] = {dim for argument in arguments for dim in argument.dims}
         told |= {d for node in self.nodes if self.forms[node] == LEAF for d in node.dims}
         told |= {dim._unrenamed for dim in told}
@@ -440,9 +443,10 @@ class _Writer:
         ]
 
     def _axis_order(self) -> list[int]:
-        """The layout plan: a total order, but only of dims that are axes of one variable.
+        """Return the layout plan as an order of dims.
 
-        It depends on how lengths compare; those of other dims need not compare in the same way.
+        The plan depends on comparisons of lengths. Only dims that are axes of one variable are
+        ordered by it, so graphs may share code if the lengths of other dims compare differently.
         """
         met: dict[Dims, None] = {}
         for node in self.nodes:
@@ -454,7 +458,7 @@ class _Writer:
 
 
 def _dims_beside(node: Node, of_form: Iterable[tuple[int, Any]]) -> Iterator[Iterable[Dim]]:
-    """Dims that are axes of one variable where a node is lowered."""
+    """Iterate over sets of dims that are axes of one variable when a node is lowered."""
     yield node.dims
     for one in node.inputs:
         yield one.dims
@@ -475,7 +479,7 @@ def _dims_of(node: Node, of_form: Iterable[tuple[int, Any]]) -> set[Dim]:
 
 
 def _first_that_fits(dims: Sequence[Dim], pairs: Iterable[tuple[Dim, Dim]]) -> list[Dim]:
-    """Dims in their order, but the first of every pair before the second."""
+    """Sort dims topologically by pairs (earlier, later), close to their given order."""
     place = {dim: at for at, dim in enumerate(dims)}
     before: dict[Dim, set[Dim]] = {dim: set() for dim in dims}
     after: dict[Dim, list[Dim]] = {dim: [] for dim in dims}

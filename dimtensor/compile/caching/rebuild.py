@@ -1,4 +1,4 @@
-"""Graphs made from descriptions: the numbers are names, and nothing else is known."""
+"""Reconstruction of graphs from descriptions, with numbers for names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dimtensor.lower.layout.order import AxisOrder
 
 
 class Rebuilt(NamedTuple):
-    """The graph of a description.
+    """Graph rebuilt from a description.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Rebuilt(NamedTuple):
     outputs, masks : list of Node
     order : AxisOrder
     numbers : dict of Node or Dim to int
-        What nodes and dims stand for.
+        Their numbers in the description.
     """
 
     inputs: list[Node | Dim]
@@ -39,15 +39,15 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild_graph(description: Description) -> Rebuilt:
-    """The graph that a description describes.
+    """Rebuild the graph of a description.
 
-    Its nodes are inferred anew; dims that inference gives where the description has others (a slice
-    of a slice is one slice only of a dim of known length) are exchanged for these.
+    The dims of nodes are inferred anew. They can differ from those of the description: a slice of a
+    slice is a single slice only if the length of the dim is known. They are replaced by the latter.
 
     Raises
     ------
     FormlessError
-        If it is not the graph that was described.
+        If the rebuilt graph differs from the description.
     """
     try:
         return _Reader(description.form).graph()
@@ -56,7 +56,7 @@ def rebuild_graph(description: Description) -> Rebuilt:
 
 
 class _Reader:
-    """Dims and nodes by number."""
+    """Reader of descriptions: makes dims and nodes by number."""
 
     def __init__(self, form: dict[str, Any]):
         self._form = form
@@ -90,7 +90,7 @@ class _Reader:
         )
 
     def value(self, form: Any) -> Any:
-        """The value of an expression of the description, with references resolved."""
+        """Resolve the references in an expression of the description."""
         if isinstance(form, dict):
             ((kind, number),) = form.items()
             if kind == "dim":
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def _with_dims(node: Node, expected: Dims, pairs: Mapping[Dim, Dim]) -> Node:
-    """A node with dims that inference found exchanged for those that are expected."""
+    """Replace inferred dims of a node by those of the description."""
     foreign = [dim for dim in node.dims if dim not in expected]
     if not foreign:
         return node

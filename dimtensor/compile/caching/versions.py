@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dimtensor.kernels.native.linking.processor import processor
 
-# the layers whose sources decide what code is made of a graph
+# the layers whose sources determine the code of a graph
 LAYERS = (
     "errors.py",
     "arrays.py",
@@ -41,7 +41,7 @@ _PACKAGES = ("numpy", "pytensor", "llvmlite", "numba")
 
 @cache
 def environment() -> str:
-    """The digest of what is installed and of the processor."""
+    """Return a digest of the installed versions and the processor."""
     import pytensor
 
     parts = [
@@ -58,10 +58,9 @@ def environment() -> str:
 
 
 def _version(package: str) -> str:
-    """The file of a package that says what version it is, of one that is imported too.
+    """Identify the version of a package by its main file's path, size and time, without importing.
 
-    Else who imports one first would find nothing of what others have compiled. What the metadata of
-    a package say takes longer to find out than to load code.
+    Reading the version from the package's metadata takes longer than loading code.
     """
     spec = find_spec(package)
     if spec is None or spec.origin is None:
@@ -71,9 +70,7 @@ def _version(package: str) -> str:
 
 
 def sources(package: Path) -> str:
-    """The digest of the names, sizes and times of the sources, so that edited ones never meet code
-    that they would not make.
-    """
+    """Return a digest of the sources' names, sizes and times, so that edits miss the cache."""
     lines = []
     for layer in LAYERS:
         top = package / layer
