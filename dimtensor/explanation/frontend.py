@@ -1,4 +1,4 @@
-"""``dt.explain``: what to read, at which lengths, and whether it stays below a limit."""
+"""``dt.explain``: cost of an expression, a model or a function before it runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Asked(NamedTuple):
-    """What is to be explained: the value and, if there is one, value and gradient together."""
+    """Object to be explained: outputs of a value, and of value and gradient together if any."""
 
     what: str
     inputs: Sequence[Any]
@@ -44,39 +44,39 @@ def explain(
     *,
     backend: str | None = None,
 ) -> Explanation:
-    """What a computation costs, before it runs.
+    """Report the operations and the memory of a computation, before it runs.
 
-    Nothing is compiled by LLVM and nothing is allocated: the loops of the kernels are written as
-    they are for a call, and read.
+    The loop nests of the kernels are generated as for a call and analyzed; nothing is compiled by
+    LLVM or allocated.
 
     Parameters
     ----------
     x : DimTensor, Model, LogDensity, CompiledFunction, or sequence of DimTensor
-        Of a scalar of floats, a model and its log density the gradient is explained as well.
+        For a floating-point scalar, a model or its log density, the gradient is explained, too.
     lengths : mapping of Dim (or its name) to int, optional
-        Lengths of dims that get them with the data, and, by their names, integer inputs that say
-        how often a loop runs; ``"rounds"`` is how often a loop runs that a condition ends.
-        What lacks a length stays a polynomial without a number beside it.
+        Lengths of dims whose length is not known, and values of integer inputs that are numbers of
+        steps of loops, by their names; ``"rounds"`` is the number of steps of while loops. Costs
+        that depend on missing lengths are polynomials without a number.
     limit : int or str, optional
         Bytes, as an integer or as in ``"2 GB"`` (kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB,
         TiB of 1024). Exceeding it is an error.
     backend : {"numba", "jax", "python"}, optional
-        By default that of `x`. On JAX what XLA says of its own code stands beside.
+        By default that of `x`. For JAX the report includes XLA's analysis of its own code.
 
     Returns
     -------
     Explanation
-        Shown as text, as HTML in notebooks, and drawn by its ``draw``.
+        Displayed as text, or as HTML in notebooks, and drawn by its ``draw``.
 
     Raises
     ------
     MemoryLimitError
-        If the memory of a call exceeds the limit. The message names the largest array, the
-        expression and the line that it is made for.
+        If the memory of a call exceeds the limit. The message names the largest array, its
+        expression and its line of code.
     DimError
         If there is a limit, and a length is missing.
     InputError
-        If `x` is something else, a length is that of no dim, or the limit is no number of bytes.
+        If `x` is something else, a length belongs to no dim, or the limit is not a number of bytes.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def explain(
     >>> print(found.value.peak, "=", found.peak)
     8·i·j + 8·i·k + 8·j·k = 16720000
     """
-    from dimtensor.explanation.steps import schedule  # the kernels load when they are needed
+    from dimtensor.explanation.steps import schedule  # loads the kernel compiler
 
     wanted = None if limit is None else bytes_of(limit)
     asked = _asked(x, None if backend is None else check_backend(backend), bool(lengths))
@@ -106,7 +106,7 @@ def explain(
     return found
 
 
-# -- what is asked ---------------------------------------------------------------------------------
+# -- the object to explain -------------------------------------------------------------------------
 
 
 def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
@@ -143,14 +143,14 @@ def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
 
 
 def _told(nodes: Sequence[Node]) -> Binding:
-    """Lengths that data tell."""
+    """Return the lengths of the data's dims."""
     data = [leaf for leaf in leaves(nodes) if leaf.kind == "data"]
     return bind_data(data, [leaf.dims for leaf in data], {})[0]
 
 
 def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -> _Asked:
     functions = density.functions
-    # how many rows of other data are distinct nobody knows: all are counted
+    # the number of distinct rows of other data is unknown: all rows are counted
     rows = None if other_lengths else functions.rows
     parts = functions.assembly if rows is None else functions.computed
     late = functions._late_of("logp_and_grad")
@@ -174,7 +174,7 @@ def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -
 
 
 def _lengths(asked: _Asked, given: Mapping[Any, int]) -> Lengths:
-    """Lengths of all dims, by dims, with what is given by name."""
+    """Return the known lengths of all dims, with those that the user gives."""
     roots = [*asked.value, *(asked.gradient or ())]
     nodes = with_regions(toposort(roots))
     dims = dict.fromkeys(base for node in nodes for dim in node.dims for base in (dim, *dim._bases))

@@ -1,15 +1,14 @@
-"""What the loops of a kernel cost, read from their statements.
+"""Costs of a kernel's loop nests, computed from their statements.
 
-Of every loop the rounds are a polynomial in the lengths of the arguments' axes, and so are the
-operations in it, the elements that it reads and writes, and the arrays that it makes:
+The trip count of a loop is a polynomial in the lengths of the arguments' axes, and so are its
+operations, the bytes it reads and writes, and the arrays it allocates:
 
-- operations on floats count as :mod:`dimtensor.ops.facts` says, those on positions do not count;
-- an element counts as read once in a nest of loops, however often it is used there: what loops do
-  not vary with stays in registers or caches. Rounds that depend on each other (a scan) read anew;
-- arrays of so few elements that they stay in a cache are not counted;
-- of a branch that may be taken or not, the larger one counts; what only fills an array with a
-  number where something failed does not;
-- a loop that a condition ends runs ``rounds`` times.
+- operations on floats cost what :mod:`dimtensor.ops.facts` says, operations on positions nothing;
+- an element is read once per loop nest, as loop-invariant loads stay in registers or caches. The
+  iterations of a sequential loop (a scan) read it again;
+- reads and writes of arrays that fit into the cache are free;
+- of two branches the larger cost counts; code that only fills arrays after a failure is free;
+- a while loop takes ``rounds`` iterations.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ Shape = tuple[Polynomial, ...]
 Sizes = dict[ir.Expression, Polynomial]
 
 ROUNDS = Polynomial.of(Count("rounds"))
-# arrays of known lengths of up to so many bytes stay in a cache
+# arrays of static size up to this many bytes stay in the cache
 _CACHED = 2**15
-# and of up to so many live in the frame of the kernel
+# and up to this many are allocated on the stack
 _FRAME = 2048
 _NO_FLOPS = frozenset({"and", "or", "not", "choice"})
 _COSTS = {"/": DIVISION, "sqrt": DIVISION, "//": DIVISION}
@@ -43,7 +42,7 @@ _OPERATORS = frozenset({"+", "-", "*", "neg", "<", ">", "<=", ">=", "==", "!=", 
 
 
 class Made(NamedTuple):
-    """An array that a kernel makes, and the bytes of it."""
+    """Array that a kernel allocates, and its size in bytes."""
 
     name: str
     size: Polynomial
@@ -51,7 +50,7 @@ class Made(NamedTuple):
 
 @dataclass
 class Totals:
-    """What statements cost; reads and writes in bytes, by what is read or written."""
+    """Costs of statements; reads and writes in bytes, by expression."""
 
     flops: Polynomial = ZERO
     reads: Sizes = field(default_factory=dict)
@@ -59,7 +58,7 @@ class Totals:
     made: list[Made] = field(default_factory=list)
 
     def add(self, other: Totals) -> None:
-        """Count what comes after."""
+        """Add the costs of subsequent statements."""
         self.flops = self.flops + other.flops
         for own, more in ((self.reads, other.reads), (self.writes, other.writes)):
             for key, size in more.items():
@@ -80,16 +79,16 @@ class Totals:
 
 
 class Reader:
-    """Reads the statements of a kernel, in their order.
+    """Reader of a kernel's statements, in order.
 
     Parameters
     ----------
     shapes : mapping of str to tuple of Polynomial
-        Lengths of the arguments, by their names.
+        Lengths of the arguments, by name.
     numbers : mapping of str to Polynomial, optional
-        The values of arguments without axes, by their names.
+        Values of scalar arguments, by name.
     length : callable, optional
-        Gives the length of an axis of an array that does not follow from lengths of arguments.
+        Returns the length of an array's axis that does not follow from the arguments' lengths.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Reader:
     # -- integers --------------------------------------------------------------------------------
 
     def integer(self, e: ir.Expression) -> Polynomial | None:
-        """The integer that an expression is, if it follows from lengths and counters."""
+        """Evaluate an integer expression of lengths and loop counters; None for others."""
         match e:
             case ir.Const():
                 return Polynomial.constant(e.value) if type(e.value) is int else None
@@ -153,7 +152,7 @@ class Reader:
         return None
 
     def _extreme(self, name: str, operands: list[Polynomial]) -> Polynomial:
-        """Of a strip its whole length; of a length and 0 or 1 the length."""
+        """Evaluate a minimum or maximum: that of a strip's end and a length is the strip's end."""
         numbers = [each.number for each in operands]
         others = [each for each in operands if each.number is None]
         if not others:
@@ -172,7 +171,7 @@ class Reader:
         return any(isinstance(v, Count) and v.name in self._varies for v in one.variables)
 
     def _ends_a_strip(self, one: Polynomial) -> bool:
-        """Whether it is a counter and a number: where a strip ends that starts at the counter."""
+        """Return True for a counter plus a constant: the end of a strip that starts there."""
         variables = [key for key in one.terms if key]
         plain = len(variables) == 1 and one.terms[variables[0]] == 1
         return plain and self._counted(one) and one.terms.get((), 0) > 0
@@ -180,7 +179,7 @@ class Reader:
     # -- statements ------------------------------------------------------------------------------
 
     def read(self, statements: Iterable[ir.Statement]) -> Totals:
-        """What statements cost together."""
+        """Sum the costs of statements."""
         total = Totals()
         for each in statements:
             total.add(self._statement(each))
@@ -259,7 +258,7 @@ class Reader:
         return self._repeated(inside, name, over, each.is_scan, counter, stop)
 
     def _rounds(self, body: ir.Body, name: str, test: Totals) -> Totals:
-        """A loop that nobody knows the rounds of."""
+        """Compute the costs of a loop with an unknown trip count."""
         before = self._enter(name, body)
         inside = self.read(body)
         inside.add(test)
@@ -271,7 +270,7 @@ class Reader:
         return self._repeated(inside, name, over, True, Count(name), ROUNDS)
 
     def _enter(self, name: str, body: ir.Body) -> list[str]:
-        """Begin a loop; what it carries on varies with it."""
+        """Enter a loop: its loop-carried variables vary with its counter."""
         before = list(self._loops)
         self._loops.append(name)
         self._varies[name] = frozenset({name})
@@ -366,7 +365,7 @@ class Reader:
         return Totals()
 
     def shape(self, e: ir.Expression) -> Shape:
-        """The lengths of an array."""
+        """Return the lengths of an array."""
         match e:
             case ir.Array():
                 return self.shapes.get(e.name, ())
@@ -379,7 +378,7 @@ class Reader:
         return ()
 
     def _whole(self, e: ir.Expression, found: Sizes) -> None:
-        """Count all elements of an array."""
+        """Record an access to all elements of an array."""
         if e.uses.isdisjoint(self._scratch):
             found[e] = _bytes(self.shape(e), e.dtype)
 
@@ -401,7 +400,7 @@ class Reader:
     # -- expressions -----------------------------------------------------------------------------
 
     def _expression(self, e: ir.Expression) -> Totals:
-        """Operations of an expression, and the elements that it reads."""
+        """Count the operations of an expression and the elements that it reads."""
         flops: Polynomial = ZERO
         reads: Sizes = {}
         writes: Sizes = {}
@@ -422,7 +421,7 @@ class Reader:
         return Totals(flops, reads, writes)
 
     def _routine(self, call: ir.Call, reads: Sizes, writes: Sizes) -> Polynomial:
-        """Operations of a subroutine; what it reads and writes is added."""
+        """Count the operations of a subroutine, and record its reads and writes."""
         name = call.op[1:]
         arrays = [each for each in call.operands if each.rank]
         read, written = ACCESS.get(name, IN_PLACE)
@@ -439,7 +438,7 @@ class Reader:
 
 
 def _flops(e: ir.Op | ir.Call) -> int:
-    """What an operation on numbers costs; one on positions costs nothing."""
+    """Return the cost of an operation on numbers; integer operations are free."""
     if not any(each.dtype.startswith(("float", "complex")) for each in (e, *e.operands)):
         return 0
     if isinstance(e, ir.Call):
@@ -472,7 +471,7 @@ def _least_number(known: Sequence[Polynomial]) -> Polynomial | None:
 
 
 def _only_fills(body: ir.Body) -> bool:
-    """Whether statements only fill arrays with a number, or raise: something has failed."""
+    """Return True if statements only fill arrays with a constant or raise, after a failure."""
     return all(
         isinstance(each, (ir.For, ir.Raise))
         or (isinstance(each, (ir.Store, ir.Fill)) and isinstance(each.value, ir.Const))

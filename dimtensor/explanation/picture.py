@@ -1,4 +1,4 @@
-"""A picture of the steps: bars of operations and bytes, and how memory grows."""
+"""Bar charts of steps: operations, bytes, and memory in use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORMATS = ("svg", "png", "pdf")
 
 
 class Bars:
-    """A bar for each step; notebooks show it as it is."""
+    """Bar chart of the steps of an explanation, displayed by notebooks."""
 
     def __init__(self, explanation: Explanation):
         from dimtensor.interop.extras import check_installed
@@ -33,12 +33,12 @@ class Bars:
         self._explanation = explanation
 
     def save(self, path: str | PathLike[str], dpi: int = 150) -> Path:
-        """Write the picture to a file; the ending says the format: svg, png or pdf.
+        """Write the picture to a file; the suffix determines the format: svg, png or pdf.
 
         Raises
         ------
         InputError
-            If the ending is another one.
+            If the suffix is another one.
         """
         path = Path(path)
         kind = path.suffix.lstrip(".").lower()

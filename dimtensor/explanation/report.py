@@ -1,4 +1,4 @@
-"""An explanation, as numbers, text and HTML."""
+"""Explanations as numbers, text and HTML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 12  # steps of a text
 
 
 class XlaCost(NamedTuple):
-    """What XLA says: operations, bytes that they access, and bytes of memory."""
+    """XLA's analysis of its code: operations, bytes accessed, and bytes of memory."""
 
     flops: float | None
     accessed: float | None
@@ -30,37 +30,37 @@ class XlaCost(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """Bytes in all."""
+        """Total bytes of memory."""
         return self.arguments + self.results + self.temporaries
 
 
 class Explanation:
-    """What a computation costs; made by :func:`dimtensor.explain`.
+    """Operations and memory of a computation; made by :func:`dimtensor.explain`.
 
     Parameters
     ----------
     what : str
-        What is explained, in words.
+        The kind of object that is explained.
     value, gradient, lengths, backend
         See the attributes.
 
     Attributes
     ----------
     value : Schedule
-        The steps that give the value: of each its flops, bytes read and written, and the arrays
-        that it makes, as polynomials.
+        The steps that compute the value, with flops, bytes read and written, and arrays allocated
+        by each, as polynomials in the lengths of dims.
     gradient : Schedule or None
-        The steps that give value and gradient together.
+        The steps that compute value and gradient together.
     lengths : Lengths
-        What is known of lengths.
+        Known lengths.
     backend : str
     xla : dict of str to XlaCost
-        On JAX: what XLA says of ``value`` and ``gradient``.
+        On JAX: XLA's analysis of ``value`` and ``gradient``.
 
     Notes
     -----
-    The steps are those of the kernels of the backend ``numba``. JAX makes others of the same graph,
-    which `xla` is about.
+    The steps are those of the ``numba`` backend's kernels. XLA compiles the same graph to other
+    steps, which `xla` describes.
 
     Examples
     --------
@@ -96,17 +96,17 @@ class Explanation:
 
     @property
     def schedules(self) -> dict[str, Schedule]:
-        """Value, and gradient if there is one, by these names."""
+        """Schedules by name: ``"value"`` and, if there is one, ``"gradient"``."""
         found = {"value": self.value}
         return found if self.gradient is None else {**found, "gradient": self.gradient}
 
     @property
     def polynomials(self) -> list[Polynomial]:
-        """Peaks and operations."""
+        """Peak memory and flops of all schedules."""
         return [p for each in self.schedules.values() for p in (each.peak, each.total("flops"))]
 
     def number(self, polynomial: Polynomial) -> float | None:
-        """A polynomial at the lengths.
+        """Evaluate a polynomial at the known lengths.
 
         Parameters
         ----------
@@ -124,26 +124,26 @@ class Explanation:
 
     @property
     def flops(self) -> float | None:
-        """Operations of a value; None if lengths are missing."""
+        """Floating-point operations of a value; None if lengths are missing."""
         return self.number(self.value.total("flops"))
 
     @property
     def peak(self) -> float | None:
-        """Most bytes at one time for a value; None if lengths are missing."""
+        """Peak memory of a value in bytes; None if lengths are missing."""
         return self.number(self.value.peak)
 
     @property
     def gradient_peak(self) -> float | None:
-        """Most bytes at one time for value and gradient; None without one, or without lengths."""
+        """Peak memory of value and gradient in bytes; None if either, or a length, is missing."""
         return None if self.gradient is None else self.number(self.gradient.peak)
 
     @property
     def largest(self) -> Array | None:
-        """The largest array that is made, for the gradient if there is one."""
+        """The largest array that is allocated, for the gradient if there is one."""
         return self.largest_of(self.value if self.gradient is None else self.gradient)
 
     def largest_of(self, each: Schedule) -> Array | None:
-        """The largest array of a schedule.
+        """Find the largest array of a schedule.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Explanation:
         Returns
         -------
         Array or None
-            Where lengths are missing each is taken for 1000. None if nothing is made.
+            Missing lengths are assumed to be 1000. None if no array is allocated.
         """
         arrays = each.arrays
         if not arrays:
@@ -164,7 +164,7 @@ class Explanation:
         return max(arrays, key=lambda one: one.size.at(known))
 
     def draw(self, path: str | PathLike[str] | None = None) -> Any:
-        """Draw the steps: operations and bytes of each, and the memory that they take together.
+        """Draw the operations and bytes of each step, and the memory in use after it.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Explanation:
             yield f"  …  {len(numbered) - _SHOWN} more steps"
 
     def _known_lengths(self) -> str:
-        """The lengths that polynomials are asked for, with their numbers."""
+        """List the lengths that occur in polynomials, with their values."""
         variables = dict.fromkeys(v for p in self.polynomials for v in p.variables)
         return ", ".join(
             f"{v.short}={number:,}" if (number := self.lengths.get(v)) is not None
@@ -239,7 +239,7 @@ class Explanation:
         )  # fmt: skip
 
     def _costs(self, step: Step) -> list[tuple[str, str]]:
-        """What a step costs, in words."""
+        """Return the costs of a step as titles and texts."""
         rows = [
             ("flops", step.flops, count_text),
             ("read", step.read, bytes_text),
@@ -249,7 +249,7 @@ class Explanation:
         return [(name, self._text(p, unit)) for name, p, unit in rows if p]
 
     def _memory(self, each: Schedule) -> list[tuple[str, str]]:
-        """The memory of a call, in words."""
+        """Return the memory of a call as titles and texts."""
         rows = [
             ("inputs", each.given),
             ("data", each.held),
@@ -260,7 +260,7 @@ class Explanation:
         return [(name, self._text(p, bytes_text)) for name, p in rows if p]
 
     def _text(self, polynomial: Polynomial, unit: Any) -> str:
-        """A polynomial, and the number that it is."""
+        """Write a polynomial and its value."""
         number = self.number(polynomial)
         if polynomial.number is not None:
             return unit(polynomial.number)
@@ -295,7 +295,7 @@ class Explanation:
 
 
 def title_of(step: Step) -> str:
-    """What a step computes, in one line."""
+    """Describe what a step computes, in one line."""
     from dimtensor.display.formula import formula
 
     shown = [node for node in step.nodes if node.kind != "bound"]
@@ -311,12 +311,12 @@ def _place(step: Step) -> str:
 
 
 def made_at(array: Array) -> list[tuple[str, str]]:
-    """The expression that an array is made for, and where it is written."""
+    """Describe the expression of an array and its line of code."""
     return [] if array.node is None else written(array.node, array.line)
 
 
 def xla_rows(cost: XlaCost) -> list[tuple[str, str]]:
-    """What XLA says, in words."""
+    """Return XLA's analysis as titles and texts."""
     rows = [("XLA peak", bytes_text(cost.peak)), ("XLA temps", bytes_text(cost.temporaries))]
     if cost.flops is not None:
         rows.append(("XLA flops", count_text(cost.flops)))

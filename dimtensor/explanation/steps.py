@@ -1,6 +1,6 @@
-"""The steps of a plan: what the kernel of some outputs does, and what that costs.
+"""Schedules: the steps of the kernel that computes outputs, with their costs.
 
-The graph is lowered and its loops are written as they are for a call; nothing is compiled.
+The graph is lowered and its loop nests are generated as for a call; nothing is compiled.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from dimtensor.kernels.plan.plan import Group, Plan, Task
 from dimtensor.lower.border import made_for, remembering
 from dimtensor.scopes import within
 
-# operations between a variable and one that a node of the graph is known for
+# variables that are searched for one whose node is known
 _NEAR = 200
 _LEAVES = frozenset({"input", "data", "shaped", "bound", "constant"})
 
 
 class Array(NamedTuple):
-    """An array that a call makes.
+    """Array that a call allocates.
 
     Attributes
     ----------
     size : Polynomial
-        Its bytes.
+        In bytes.
     node : Node or None
-        The expression that it is the value of, or that it is made for.
+        The expression whose value it is, or for which it is an intermediate result.
     is_result : bool
     """
 
@@ -56,23 +56,23 @@ class Array(NamedTuple):
 
     @property
     def line(self) -> Line | None:
-        """The line of the user's code with the expression."""
+        """The expression's line in the user's code."""
         return None if self.node is None else self.node.line
 
 
 class Step(NamedTuple):
-    """A loop nest, or a call.
+    """Step of a kernel: a loop nest, or a call of an operation.
 
     Attributes
     ----------
     what : str
-        What it is: ``loops``, or the name of an operation.
+        ``loops``, or the name of the operation.
     nodes : tuple of Node
-        What it computes.
+        The expressions that it computes.
     flops, read, written : Polynomial
         Operations, and bytes.
     arrays : tuple of Array
-        What it makes.
+        The arrays that it allocates.
     """
 
     what: str
@@ -84,23 +84,24 @@ class Step(NamedTuple):
 
     @property
     def temporaries(self) -> Polynomial:
-        """Bytes of what it makes and does not return."""
+        """Bytes of the arrays that are not results."""
         return sum((each.size for each in self.arrays if not each.is_result), ZERO)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """All steps of a function, and its memory in bytes.
+    """Steps of a function, and its memory in bytes.
 
     Attributes
     ----------
     steps : tuple of Step
+        The steps of each call.
     once : tuple of Step
-        What is computed once for the data, and not at every call.
+        The steps of the data-only part, which runs once per data set.
     given : Polynomial
-        Values that come with a call.
+        Size of the inputs.
     held : Polynomial
-        Data and constants, and what follows from data alone.
+        Size of data, constants and data-only results.
     temporaries, results : Polynomial
     """
 
@@ -113,21 +114,21 @@ class Schedule:
 
     @property
     def peak(self) -> Polynomial:
-        """Bytes at the end of a call, when there are most: nothing is freed before."""
+        """Peak memory: that at the end of a call, as nothing is freed before."""
         return self.given + self.held + self.temporaries + self.results
 
     @property
     def arrays(self) -> list[Array]:
-        """Everything that a call makes."""
+        """All arrays that are allocated."""
         return [each for step in (*self.once, *self.steps) for each in step.arrays]
 
     def total(self, what: str) -> Polynomial:
-        """The sum of ``flops``, ``read`` or ``written`` over the steps of a call."""
+        """Sum ``flops``, ``read`` or ``written`` over the steps of a call."""
         return sum((getattr(step, what) for step in self.steps), ZERO)
 
 
 class _Marked(Emitter):
-    """Notes which statements belong to which group, and what arrays are made for."""
+    """Emitter that records the statements of each group, and the variables of arrays."""
 
     marks: list[tuple[Group, int, int]]
 
@@ -153,12 +154,12 @@ class _Marked(Emitter):
 
     @property
     def variables(self) -> dict[str, Variable]:
-        """Variables by the names of arrays, of the whole function."""
+        """Variables of the function by the names of their arrays."""
         return self.shared.__dict__.setdefault("variables", {})
 
 
 class _Read(NamedTuple):
-    """A kernel that was read."""
+    """Costs of a kernel."""
 
     steps: tuple[Step, ...]
     temporaries: Polynomial
@@ -169,7 +170,7 @@ class _Read(NamedTuple):
 def schedule(
     inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any = frozenset()
 ) -> Schedule:
-    """The steps that kernels take for some outputs.
+    """Compute the schedule of outputs.
 
     Raises
     ------
@@ -207,7 +208,7 @@ def _schedule(inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any)
 
 
 def _outside(outputs: Sequence[Node]) -> Callable[[Step], Step]:
-    """Exchanges expressions inside of derivatives for those that they are the derivatives of."""
+    """Return a function that replaces expressions within derivatives by those outside of them."""
     owners: dict[Node, Node] = {}
     for node in toposort(outputs):
         if node.kind in DERIVATIVES:
@@ -247,7 +248,7 @@ def _size(shape: Iterable[Polynomial], dtype: str) -> Polynomial:
 
 
 def _numbers(program: Program) -> list[Polynomial | None]:
-    """Values of inputs without axes that may be lengths or numbers of rounds."""
+    """Return the values of scalar inputs that may be lengths or numbers of loop steps."""
     found: list[Polynomial | None] = []
     for slot in program.slots:
         if slot.variable is None:
@@ -267,7 +268,7 @@ def _read(
     numbers: Sequence[Polynomial | None],
     program: Program,
 ) -> _Read:
-    """Write the loops of a plan, and read what they cost."""
+    """Generate the loop nests of a plan and compute their costs."""
     emitter = _Marked(plan)
     function = emitter.function()
     sources = _Sources(plan.graph, emitter.variables)
@@ -311,7 +312,7 @@ def _shape_of_data(data: np.ndarray) -> tuple[Polynomial, ...]:
 
 
 def _result_names(function: ir.Function) -> set[str]:
-    """Arrays that are handed to the caller."""
+    """Return the names of arrays that are results."""
     names = {each.name for each in function.results if isinstance(each, ir.Array)}
     for each in reversed(function.body):
         if isinstance(each, ir.Bind) and isinstance(each.value, ir.Array):
@@ -348,7 +349,7 @@ def _targets(task: Task) -> list[Variable]:
 
 
 class _Sources:
-    """Finds the nodes that variables are the values of, as far as rewrites left these.
+    """Mapping of variables to the nodes they were lowered from, as far as rewrites kept them.
 
     Parameters
     ----------
@@ -363,7 +364,7 @@ class _Sources:
         self._sized = Lengths(assumed=997)
 
     def of(self, variable: Variable | None, size: Polynomial | None = None) -> Node | None:
-        """The node of a variable, or of one nearby: preferably as large, and an operation."""
+        """Return the node of a variable, or of one nearby: preferably an operation of its size."""
         if variable is None:
             return None
         own = made_for(variable)
@@ -380,7 +381,7 @@ class _Sources:
         return min(found, key=lambda pair: pair[0])[1] if found else own
 
     def masked(self, variable: Variable | None) -> Dim | None:
-        """The dim of the positions that a mask leaves, of something computed with these."""
+        """Return a masked dim of a result that is computed from a variable."""
         for node in () if variable is None else self._near(variable, self._read_by):
             for dim in node.dims:
                 if depends_on_mask(dim):
@@ -395,7 +396,7 @@ class _Sources:
         return [out for node, _ in clients if isinstance(node, Apply) for out in node.outputs]
 
     def _near(self, variable: Variable, below: Callable[[Variable], list[Variable]]) -> list[Node]:
-        """The first nodes on all ways from a variable in one direction."""
+        """Return the closest nodes on all paths from a variable in one direction."""
         pending, seen, found = [variable], set[Variable](), []
         while pending and len(seen) < _NEAR:
             one = pending.pop(0)

@@ -1,4 +1,4 @@
-"""Subroutines of LAPACK and BLAS: their operations, and the arrays that they read and write."""
+"""Costs of LAPACK and BLAS subroutines, and the arrays that they read and write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dimtensor.cost.polynomial import Polynomial
 
-# operations of a subroutine, of the integers that it is given (Golub and Van Loan 2013)
+# operations, as functions of a subroutine's integer arguments (Golub and Van Loan 2013)
 OPERATIONS: dict[str, Callable[..., Polynomial]] = {
     "potrf": lambda _, n, *rest: n**3 * Fraction(1, 3),
     "getrf": lambda m, n, *rest: m * n**2 - n**3 * Fraction(1, 3),

@@ -1,4 +1,4 @@
-"""What XLA says of its own code: compiled for given lengths, and not run."""
+"""XLA's cost analysis: code is compiled for given lengths, but not run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dimtensor.graph import Node
 def xla_cost(
     inputs: Sequence[Any], outputs: Sequence[Node], lengths: Lengths, allow: Any = frozenset()
 ) -> XlaCost:
-    """Operations and memory of outputs on JAX.
+    """Compute the operations and the memory of outputs on JAX.
 
     Parameters
     ----------
     inputs : sequence of Node or Dim
     outputs : sequence of Node
     lengths : Lengths
-        All of them are known.
+        Lengths of all dims.
     """
     import jax
 
@@ -34,7 +34,7 @@ def xla_cost(
 
     def make() -> tuple[Program, Executable]:
         program = program_for("jax", inputs, outputs)
-        # as a call does: what is best for XLA depends on lengths
+        # as in a call: the best graph for XLA depends on lengths
         dims = {dim for slot in program.slots for dim in slot.dims}
         known = {dim: lengths.required(dim) for dim in dims}
         program = program_for("jax", inputs, outputs, known, program.order)
@@ -46,7 +46,7 @@ def xla_cost(
         for slot in program.slots
         if slot.variable is not None
     ]
-    # lengths that are inputs are known when XLA compiles, or nothing could be allocated
+    # lengths that are inputs are constants for XLA, which allocates static shapes
     with jax.enable_x64(True):
         fixed = {
             at: lengths.required(slot.source)
@@ -70,7 +70,7 @@ def xla_cost(
 
 
 def _with(function: Any, fixed: dict[int, int]) -> Any:
-    """The function of the arguments that are not fixed."""
+    """Return a function with some of its arguments fixed."""
 
     def call(*rest: Any) -> Any:
         others = iter(rest)

@@ -4,11 +4,9 @@ The description of a graph lists its numbered dims and nodes in canonical form
 (:mod:`~dimtensor.graph.forms`). Code is generated from the description alone
 (:mod:`~dimtensor.compile.caching.rebuild`), so equal descriptions have the same code.
 
-The numbering must not depend on names or on the order of construction. As in tests for graph
-isomorphism, nodes and dims are colored by their forms, colors are refined by those of neighbors,
-and numbers follow the order of colors. Two nodes of the same color can nearly always be exchanged
-without changing the graph; if not, equal graphs may get different descriptions and are compiled
-twice.
+Numbers must not depend on names or on the order of construction. As in tests for graph isomorphism,
+nodes and dims are colored by their forms and their neighbors' colors, and numbered by color. If two
+nodes of one color cannot be exchanged, which is rare, equal graphs may be compiled twice.
 """
 
 from __future__ import annotations
