@@ -18,7 +18,6 @@ from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
 from dimtensor.dims import time as time
-from dimtensor.dims.calendar import CalendarParts as _CalendarParts
 from dimtensor.errors import ArgumentError as ArgumentError
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
@@ -37,6 +36,7 @@ from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
+from dimtensor.hooks import provided_by as _provided_by
 from dimtensor.upstream.homes import usable_home as _usable_home
 from dimtensor.upstream.imports import around_import as _around_import
 
@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _around_import("pytensor", _usable_home)
+_provided_by(
+    "dimtensor.display",
+    "dimtensor.public",
+    "dimtensor.display.cards",
+    "dimtensor.display.completion",
+)
 
 _SUBMODULES = frozenset({"dist", "fft", "linalg", "random"})  # those that users name
 
@@ -57,10 +63,6 @@ def _all_names() -> dict[str, Any]:
     found = {"dist": dist, **{name: x for name, x in public.items() if not name.startswith("_")}}
     globals().update(found)
     return found
-
-
-# a calendar part may be what is asked for before any tensor is made
-_CalendarParts._tensors = staticmethod(lambda: import_module("dimtensor.tensor.along.time"))
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,8 @@ from itertools import islice
 from types import FunctionType
 from typing import Any, ClassVar, get_overloads, overload
 
+from dimtensor.renderers import traceback_lines
+
 PAGE = "errors.md"  # of the documentation: causes of errors and warnings by class, and what helps
 
 
@@ -81,10 +83,8 @@ class DimtensorError(Exception):
         _with_page(cls)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows, which asks for it under this name."""
-        from dimtensor.display.traceback import rendered
-
-        return rendered(self)
+        """Return the lines that IPython shows, which asks for them under this name."""
+        return traceback_lines(self)
 
 
 class DimError(DimtensorError, ValueError):

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dimtensor.errors import escaped
+from dimtensor.hooks import Hook
 from dimtensor.settings import settings
 
 # seconds after which work is worth a line, and between two states of the line
@@ -21,6 +22,7 @@ PATIENCE, _PERIOD = 2.0, 0.25
 _SLEEPERS = ("dimtensor.kernels.compiler", "llvmlite.binding", "xarray")
 
 _awake = threading.Event()
+complete_names = Hook("tab completion")  # of a shell
 
 
 class Progress:
@@ -202,9 +204,7 @@ def wake_soon() -> None:
         return  # without its last public name it is being imported, which leaves others alone
     _awake.set()
     if _shell() is not None and settings().completion:
-        from dimtensor.display.completion import install
-
-        install(_shell())
+        complete_names(_shell())
     threading.Thread(target=_wake, name="dimtensor-wakes-libraries", daemon=True).start()
 
 

@@ -18,6 +18,7 @@ from dimtensor.dims import Binding, Dim
 from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing, printable
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
+from dimtensor.renderers import html
 from dimtensor.saturation.derivatives import simplified
 from dimtensor.values.data import bind_data, title_of
 from dimtensor.values.exchange import exchanged
@@ -337,9 +338,7 @@ class CompiledFunction[R](Levels):
         return f"<CompiledFunction ({self._input_names()}) -> [{outputs}] on {self.backend}>"
 
     def _repr_html_(self) -> str:
-        from dimtensor.display import function_html
-
-        return function_html(self)
+        return html(self)
 
 
 def _rebuilt(

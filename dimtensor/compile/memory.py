@@ -15,6 +15,7 @@ from dimtensor.dims.derivation import check_positions_of
 from dimtensor.errors import DimtensorError, MemoryLimitError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.lines import Line
+from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.walk import with_regions
 
@@ -126,8 +127,6 @@ def _error(size: _Size) -> MemoryLimitError:
 
 def written(node: Node, line: Line | None) -> list[tuple[str, str]]:
     """Describe an expression and its line of code as details of an error message."""
-    from dimtensor.display.formula import formula
-
     found = [("expression", formula(node, _WIDTH))]
     if line is not None:
         source = textwrap.shorten(line.text, _WIDTH, placeholder=" …")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +22,15 @@ from dimtensor.dims.dates import (
     in_range,
     rounded,
 )
+from dimtensor.dims.dim import Dim, calendar_parts, extend_dim
 from dimtensor.errors import LabelError, build_message, printable
+from dimtensor.hooks import Hook
 
-if TYPE_CHECKING:
-    from dimtensor.dims.dim import Dim
+tensor_of_labels = Hook("a tensor of labels")
+tensor_of_values = Hook("a tensor")
 
 
+@calendar_parts.provides()
 class CalendarParts:
     """Calendar parts of the dates of a dim, :attr:`Dim.dt`, each a tensor along the dim.
 
@@ -40,8 +42,6 @@ class CalendarParts:
 
     __slots__ = ("_dim",)
 
-    _tensors: ClassVar[Callable[[], Any]]  # gives the module that makes them; set by the package
-
     def __init__(self, dim: Dim):
         self._dim = dim
 
@@ -50,10 +50,10 @@ class CalendarParts:
         return f"<CalendarParts of {self._dim!r}>"
 
     def _tensor_of_labels(self, codes: np.ndarray, groups: Dim, *part: Any) -> Any:
-        return CalendarParts._tensors().tensor_of_labels(self._dim, codes, groups, *part)
+        return tensor_of_labels(self._dim, codes, groups, *part)
 
     def _tensor_of_values(self, values: np.ndarray, name: str) -> Any:
-        return CalendarParts._tensors().tensor_of_values(self._dim, values, name)
+        return tensor_of_values(self._dim, values, name)
 
     def _part(self, name: str) -> Any:
         return self._tensor_of_labels(*calendar_part(self._dim, name), name)
@@ -372,10 +372,9 @@ class CalendarParts:
         return getattr(found, "freqstr", found)
 
 
+@extend_dim.provides()
 def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
     """Return a dim with more dates after the last one; see :meth:`Dim.extend`."""
-    from dimtensor.dims.dim import Dim
-
     dates = calendar_index(dim, "extend")
     freq = freq or dim.dt.freq
     if freq is None or not len(dates):
@@ -433,6 +432,4 @@ def time(
     >>> week.dt.freq, str(week.coords[1])[:10]
     ('W-SUN', '2021-01-10')
     """
-    from dimtensor.dims.dim import Dim
-
     return Dim(name, coords=Coords(dates_between(name, start, end, periods, freq, tz)))

@@ -8,14 +8,13 @@ import numpy as np
 
 from dimtensor.dims.calendars.cftimes import ends_of_part, is_cftime_index, later_dates, part_of
 from dimtensor.dims.coords import Coords
+from dimtensor.dims.dim import Dim
 from dimtensor.dims.texts.dates import iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks
 from dimtensor.errors import LISTED, DimError, InputError, LabelError, build_message, listing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from dimtensor.dims.dim import Dim
 
 # first and last value of what comes round; of the others, what is found
 _CYCLES = {
@@ -174,8 +173,6 @@ def _of_another_calendar(dim: Dim, what: str, index: Any) -> LabelError:
 
 def calendar_part(dim: Dim, part: str) -> tuple[np.ndarray, Dim]:
     """A calendar part of dates as positions among its values, and the dim of these."""
-    from dimtensor.dims.dim import Dim
-
     dates = calendar_index(dim, part)
     ends = _CYCLES.get(part)
     if is_cftime_index(dates):
@@ -209,8 +206,6 @@ def found_part(dim: Dim, part: str) -> Any:
 
 def in_range(name: str, values: np.ndarray, ends: tuple[int, int] | None) -> tuple[np.ndarray, Dim]:
     """Integers as positions between two of them, by default the smallest and the largest."""
-    from dimtensor.dims.dim import Dim
-
     first, last = ends or ((int(values.min()), int(values.max())) if len(values) else (0, -1))
     return values - first, Dim(name, coords=np.arange(first, last + 1, dtype=np.int64))
 
@@ -218,8 +213,6 @@ def in_range(name: str, values: np.ndarray, ends: tuple[int, int] | None) -> tup
 def among_found(name: str, labels: Any) -> tuple[np.ndarray, Dim]:
     """Labels as positions among those that are found, in their order."""
     import pandas as pd
-
-    from dimtensor.dims.dim import Dim
 
     codes, found = pd.factorize(pd.Index(labels), sort=True)
     return codes.astype(np.int64), Dim(name, coords=Coords(found))

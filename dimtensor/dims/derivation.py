@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.dim import MOST_POSITIONS, Dim
+from dimtensor.dims.dim import DERIVED, MOST_POSITIONS, Dim
 from dimtensor.errors import MemoryLimitError, build_message
 from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
 
-DERIVED: dict[str, type[DerivedDim]] = {}
+# labels are computed for all positions, where only a few are asked for, below this length
+_CHEAP_LENGTH = 10_000
 
 
 class DerivedDim(Dim):
@@ -140,6 +143,9 @@ class DerivedDim(Dim):
 
     def _derive_labels(self) -> Coords | None:
         return self.labels_from([parent._labels() for parent in self.parents])
+
+    def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
+        return super()._labels_at(positions) if len(self) <= _CHEAP_LENGTH else None
 
     def _bound_length(self, binding: Binding) -> int | None:
         known = self.length if self.length is not None else binding.length(self)

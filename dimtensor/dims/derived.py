@@ -142,6 +142,12 @@ class SelDim(DerivedDim):
             return None
         return self.selection.take(labels)
 
+    def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
+        length = self.parent.length
+        if length is None or not isinstance(self.selection, (Positions, Slice)):
+            return super()._labels_at(positions)
+        return self.parent._labels_at(self.selection.to_array(length)[positions])
+
     def _bound_length(self, binding: Binding) -> int | None:
         known = super()._bound_length(binding)
         if known is not None:
@@ -253,6 +259,9 @@ class RenamedDim(DerivedDim):
 
     def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return labels[0]
+
+    def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
+        return self.parent._labels_at(positions)
 
     def text(self, parents: Sequence[str]) -> str:
         return f"RenamedDim({parents[0]}, {self.name!r})"

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dimtensor.arrays import meant_integer
-from dimtensor.dims.calendar import CalendarParts, extended_dim
 from dimtensor.dims.coords import Coords
 from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
+from dimtensor.hooks import Hook
 from dimtensor.interning import Interned
+from dimtensor.renderers import html
 from dimtensor.spellings import no_attribute_of_dim, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dimtensor.dims.binding import Binding
+    from dimtensor.dims.calendar import CalendarParts
+    from dimtensor.dims.derivation import DerivedDim
 
 _interned: Interned[Dim] = Interned()
+DERIVED: dict[str, type[DerivedDim]] = {}  # classes of derived dims by recipe
+calendar_parts = Hook("calendar parts")
+extend_dim = Hook("more dates")
 _creation_number = itertools.count()
 MOST_POSITIONS = 2**62  # they are 64-bit integers
 
@@ -135,7 +141,7 @@ class Dim:
         >>> Dim("day", coords=np.array(["2020-12-31", "2021-01-01"], "M8[D]")).dt.year.values
         array([2020, 2021])
         """
-        return CalendarParts(self)
+        return calendar_parts(self)
 
     def extend(self, periods: int, freq: Any = None) -> Dim:
         """Return the dim with more dates after the last one.
@@ -162,7 +168,7 @@ class Dim:
         >>> str(day.extend(14).coords[-1])[:10]
         '2021-01-17'
         """
-        return extended_dim(self, periods, freq)
+        return extend_dim(self, periods, freq)
 
     def _labels(self) -> Coords | None:
         if self._cached_coords is None:
@@ -171,6 +177,14 @@ class Dim:
 
     def _derive_labels(self) -> Coords | None:
         return None
+
+    def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
+        """Return labels at a few positions, None where there are none yet.
+
+        A derived dim computes no others where it can; of a long one that cannot it is None.
+        """
+        coords = self.coords
+        return None if coords is None else coords[positions]
 
     @property
     def _namespace(self) -> str | Dim:
@@ -310,12 +324,11 @@ class Dim:
 
         A part of a date, such as ``"2020-02"`` of days, is a slice.
         """
-        from dimtensor.dims.derived import SelDim
-
+        select: Any = DERIVED["selection"]
         if isinstance(selection, (list, np.ndarray, slice)):
-            return SelDim(self, selection)
+            return select(self, selection)
         found = self._known_labels(selection).locate(selection, self.title)
-        return found if isinstance(found, int) else SelDim(self, positions=found)
+        return found if isinstance(found, int) else select(self, positions=found)
 
     def position(self, label: Any) -> int:
         """Position of one label.
@@ -368,9 +381,8 @@ class Dim:
         >>> Dim("country", length=2).rename()
         RenamedDim(country, "country'")
         """
-        from dimtensor.dims.derived import RenamedDim
-
-        return RenamedDim(self, name)
+        rename: Any = DERIVED["renamed"]
+        return rename(self, name)
 
     def to_index(self) -> pd.Index:
         """Labels as a pandas Index (a MultiIndex for a ProductDim); positions if there are none.
@@ -421,9 +433,7 @@ class Dim:
         return f"Dim({', '.join(filter(None, (name, detail)))})"
 
     def _repr_html_(self) -> str:
-        from dimtensor.display import dim_html
-
-        return dim_html(self)
+        return html(self)
 
 
 class NamedDim(Dim):

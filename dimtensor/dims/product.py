@@ -112,6 +112,12 @@ class ProductDim(DerivedDim):
         known = [factor for factor in labels if factor is not None]
         return _combinations(known) if len(known) == len(labels) else None
 
+    def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
+        places = np.unravel_index(positions, [len(factor) for factor in self.factors])
+        columns = [f._labels_at(at) for f, at in zip(self.factors, places, strict=True)]
+        known = [column for column in columns if column is not None]
+        return list(zip(*known, strict=True)) if len(known) == len(columns) else None
+
     def factor_labels(self, labels: Coords) -> tuple[Coords, ...] | None:
         """Labels of the factors of which tuples are combinations, in any order.
 

@@ -1,5 +1,6 @@
 """Text, HTML and pictures of dims, tensors and graphs."""
 
+from dimtensor.dims import Dim
 from dimtensor.display.html import (
     Html,
     Section,
@@ -13,6 +14,9 @@ from dimtensor.display.html import (
     tensor_latex,
 )
 from dimtensor.display.text import dim_text_long, tensor_text
+from dimtensor.display.traceback import rendered
+from dimtensor.errors import DimtensorError
+from dimtensor.renderers import html, traceback_lines
 
 __all__ = [
     "Html",
@@ -28,3 +32,6 @@ __all__ = [
     "tensor_latex",
     "tensor_text",
 ]
+
+html.provides(Dim)(dim_html)
+traceback_lines.provides(DimtensorError)(rendered)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.backends.progress import complete_names
 from dimtensor.compile.function import CompiledFunction
 from dimtensor.dims import Dim
 from dimtensor.display.peek import dim_labels
@@ -400,6 +401,7 @@ class Matcher:
         return _matcher(context, lambda: self._shell.user_ns)
 
 
+@complete_names.provides()
 def install(shell: Any) -> None:
     """Let a shell complete names of dims and labels; twice is as good as once."""
     matchers = getattr(getattr(shell, "Completer", None), "custom_matchers", None)

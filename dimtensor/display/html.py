@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, NamedDim
 from dimtensor.dims.dim import AnonymousDim
-from dimtensor.display.formula import formula_lines
 from dimtensor.display.peek import dim_row, glance_text, values_text
 from dimtensor.display.style import STYLE
 from dimtensor.display.text import in_place_of_errors, sizes_text, used_leaves
 from dimtensor.graph import Node
+from dimtensor.graph.printing.formula import formula_lines
 from dimtensor.graph.printing.printer import graph_text
 from dimtensor.traversal import reached
 

@@ -8,20 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, NamedDim, ProductDim, RenamedDim, RowNumbers, SelDim
+from dimtensor.dims import Coords, Dim, NamedDim, RowNumbers
 from dimtensor.dims.dim import AnonymousDim
-from dimtensor.dims.selection import Positions, Slice
-from dimtensor.errors import clipped, listing, plain_repr
+from dimtensor.errors import clipped, plain_repr
 from dimtensor.graph import Node
-from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.printing.text import dim_text
 from dimtensor.graph.printing.words import words_of
 
-# labels of a derived dim are worked out in full only below this length
-_CHEAP_LENGTH = 10_000
 # as xarray's default for showing values
 _SHOWN_VALUES = 200
-_SELECTED_LABELS = 4
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ def dim_row(dim: Dim, node: Node | None = None, head: int = 3, tail: int = 2) ->
     labels: list[str] = []
     if length is not None:
         wanted, gap = _edges(length, head, tail)
-        found = own_labels.values[wanted] if own_labels is not None else labels_at(dim, wanted)
+        found = own_labels.values[wanted] if own_labels is not None else dim._labels_at(wanted)
         if found is not None:
             labels = [label_repr(label) for label in found]
             if gap is not None:
@@ -92,28 +87,6 @@ def _edges(length: int, head: int, tail: int) -> tuple[np.ndarray, int | None]:
     return np.r_[0:head, length - tail : length], head
 
 
-def labels_at(dim: Dim, positions: np.ndarray) -> Sequence[Any] | None:
-    """Labels at a few positions of a dim of known length, None where there are none yet."""
-    if isinstance(dim, ProductDim):
-        shape = [len(factor) for factor in dim.factors]
-        columns = [
-            labels_at(factor, at)
-            for factor, at in zip(dim.factors, np.unravel_index(positions, shape), strict=True)
-        ]
-        if any(column is None for column in columns):
-            return None
-        return list(zip(*columns, strict=True))
-    if isinstance(dim, RenamedDim):
-        return labels_at(dim.parent, positions)
-    if isinstance(dim, SelDim) and isinstance(dim.selection, (Positions, Slice)):
-        if dim.parent.length is not None:
-            return labels_at(dim.parent, dim.selection.to_array(dim.parent.length)[positions])
-    if isinstance(dim, NamedDim | AnonymousDim) or len(dim) <= _CHEAP_LENGTH:
-        coords = dim.coords
-        return None if coords is None else coords[positions]
-    return None
-
-
 def dim_labels(dim: Dim, node: Node | None, most: int) -> Sequence[Any] | np.ndarray | None:
     """All labels of a dim, or those that data say; None where there are none or too many."""
     length, told = _said_by_data(dim, node)
@@ -121,29 +94,7 @@ def dim_labels(dim: Dim, node: Node | None, most: int) -> Sequence[Any] | np.nda
         return told.values if length is not None and length <= most else None
     if dim.length is None or dim.length > most:
         return None
-    return labels_at(dim, np.arange(dim.length))
-
-
-def where_text(item: IndexItem) -> str:
-    """A static selection, by label where the dim has labels."""
-    dim: Dim = item.dim
-    if dim.length is not None:
-        if item.kind == "int":
-            label = labels_at(dim, np.array([item.payload]))
-            return str(item.payload) if label is None else listing(label)
-        if isinstance(item.payload, (Positions, Slice)):
-            count = item.payload.length(dim.length)
-            if count is not None and 0 < count <= _SELECTED_LABELS:
-                labels = labels_at(dim, item.payload.to_array(dim.length))
-                if labels is not None:
-                    return f"[{listing(labels)}]"
-    return str(item.payload) if item.kind == "int" else item.payload.text
-
-
-def late_labels_text(node: Node) -> str:
-    """The labels that a label_position node looks up."""
-    _, labels, role = node.attrs
-    return listing(labels) if role == "one" else f"[{listing(labels, _SELECTED_LABELS)}]"
+    return dim._labels_at(np.arange(dim.length))
 
 
 def label_repr(label: Any) -> str:
@@ -224,13 +175,13 @@ def array_text(
 def _label_formatter(categories: Dim | None) -> dict[str, Callable[[Any], str]] | None:
     if categories is None or categories.length is None:
         return None
-    if labels_at(categories, np.arange(0)) is None:
+    if categories._labels_at(np.arange(0)) is None:
         return None
     length = categories.length
 
     def label(code: Any) -> str:
         if not 0 <= code < length:
             return str(code)
-        return label_repr(labels_at(categories, np.array([code]))[0])  # type: ignore[index]
+        return label_repr(categories._labels_at(np.array([code]))[0])  # type: ignore[index]
 
     return {"int_kind": label}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import NoAttributeError, did_you_mean, printable
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:

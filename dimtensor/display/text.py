@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any
 
 from dimtensor.dims import Dim
-from dimtensor.display.formula import formula_lines, leaf_name
 from dimtensor.display.peek import DimRow, dim_row, glance_text, values_text
 from dimtensor.graph import Node
+from dimtensor.graph.printing.formula import formula_lines, leaf_name
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.traversal import reached
 

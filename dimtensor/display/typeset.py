@@ -1,6 +1,6 @@
 """Expressions as mathematics: MathML, which browsers show without a library, and LaTeX.
 
-The parts are those of :mod:`dimtensor.display.formula`; fractions, powers, roots, sums and
+The parts are those of :mod:`dimtensor.graph.printing.formula`; fractions, powers, roots, sums and
 selections are written as on paper.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import Protocol
 
-from dimtensor.display.formula import PRECEDENCE, Operand, parts_of, terms_of, text_within
-from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.graph import Node
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.printing.formula import PRECEDENCE, Operand, parts_of, terms_of, text_within
+from dimtensor.graph.printing.labels import late_labels_text, where_text
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.words import words_of
 

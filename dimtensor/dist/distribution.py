@@ -24,6 +24,7 @@ from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message, named_after, printable
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.renderers import html
 from dimtensor.spellings.distributions import Spelled
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.elementwise import (
@@ -317,9 +318,7 @@ class Distribution(Spelled, ABC):
         return f"{self.name}({', '.join(f'{x}={_text(node)}' for x, node in self._shown())})"
 
     def _repr_html_(self) -> str:
-        from dimtensor.display.cards.results import distribution_html
-
-        return distribution_html(self)
+        return html(self)
 
     def _shown(self) -> list[tuple[str, Node]]:
         return [(name, tensor.node) for name, tensor in self.parameters.items()]

@@ -11,6 +11,7 @@ from dimtensor.cost.polynomial import missing_lengths
 from dimtensor.cost.quantities import bytes_text, count_text
 from dimtensor.errors import InputError, escaped
 from dimtensor.explanation.steps import Schedule
+from dimtensor.extras import check_installed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +25,6 @@ class Bars:
     """Bar chart of the steps of an explanation, displayed by notebooks."""
 
     def __init__(self, explanation: Explanation):
-        from dimtensor.interop.extras import check_installed
-
         check_installed("matplotlib", "viz", "the picture of an explanation")
         missing = explanation.lengths.missing(*explanation.polynomials)
         if missing:
@@ -66,12 +65,10 @@ class Bars:
         return buffer.getvalue()
 
     def _row(self, axes: list[Axes], name: str, each: Schedule) -> None:
-        from dimtensor.explanation.report import title_of
-
         at = self._explanation.lengths
         places = list(range(len(each.steps)))
         steps = enumerate(each.steps, start=1)
-        titles = [f"{n}  {escaped(title_of(step))[:40]}" for n, step in steps]
+        titles = [f"{n}  {escaped(step.title)[:40]}" for n, step in steps]
         flops = [float(step.flops.at(at)) for step in each.steps]
         moved = [float((step.read + step.written).at(at)) for step in each.steps]
         start = float((each.given + each.held).at(at))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dimtensor.compile.memory import written
 from dimtensor.cost.polynomial import Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_text, count_text
+from dimtensor.display.html import Section, card, styled, table
 from dimtensor.errors import printable
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class Explanation:
         numbered = [*(("once", step) for step in each.once), *enumerate(each.steps, start=1)]
         for at, step in numbered[:_SHOWN]:
             place = _place(step)
-            yield f"  {at}  {title_of(step):<{_WIDTH}}{place}".rstrip()
+            yield f"  {at}  {step.title:<{_WIDTH}}{place}".rstrip()
             yield from (f"       {name:<12} {text}" for name, text in self._costs(step))
         if len(numbered) > _SHOWN:
             yield f"  …  {len(numbered) - _SHOWN} more steps"
@@ -269,8 +270,6 @@ class Explanation:
     # -- HTML ------------------------------------------------------------------------------------
 
     def _repr_html_(self) -> str:
-        from dimtensor.display import Section, card, styled, table
-
         sections = []
         for name, each in self.schedules.items():
             rows = []
@@ -278,7 +277,7 @@ class Explanation:
             for at, step in numbered:
                 costs = dict(self._costs(step))
                 cells = [costs.get(key, "") for key in ("flops", "read", "written", "temporaries")]
-                rows.append([str(at), styled(title_of(step), "mono"), *cells, _place(step)])
+                rows.append([str(at), styled(step.title, "mono"), *cells, _place(step)])
             title = "Value and gradient" if name == "gradient" else "Value"
             header = ["", "computes", "flops", "read", "written", "temporaries", "line"]
             sections.append(Section(title, table(rows, header), number=len(rows)))
@@ -292,17 +291,6 @@ class Explanation:
             sections.append(Section(f"Memory of {title.lower()}", table(memory)))
         head = [styled("Cost", "kind"), self.what, "on", styled(self.backend, "name")]
         return card([*head, styled(self._known_lengths(), "soft")], sections)
-
-
-def title_of(step: Step) -> str:
-    """Describe what a step computes, in one line."""
-    from dimtensor.display.formula import formula
-
-    shown = [node for node in step.nodes if node.kind != "bound"]
-    if not shown:
-        return step.what
-    more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
-    return formula(shown[0], _WIDTH - 12) + more
 
 
 def _place(step: Step) -> str:

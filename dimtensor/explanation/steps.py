@@ -23,6 +23,7 @@ from dimtensor.dims import Dim, Dims, depends_on_mask
 from dimtensor.explanation.nests import Reader, Totals
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.lines import Line
+from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.kernels.compiler import rewritten
@@ -35,6 +36,7 @@ from dimtensor.scopes import within
 
 # variables that are searched for one whose node is known
 _NEAR = 200
+_TITLE_WIDTH = 44
 _LEAVES = frozenset({"input", "data", "shaped", "bound", "constant"})
 
 
@@ -81,6 +83,15 @@ class Step(NamedTuple):
     read: Polynomial
     written: Polynomial
     arrays: tuple[Array, ...]
+
+    @property
+    def title(self) -> str:
+        """What the step computes, in one line."""
+        shown = [node for node in self.nodes if node.kind != "bound"]
+        if not shown:
+            return self.what
+        more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
+        return formula(shown[0], _TITLE_WIDTH) + more
 
     @property
     def temporaries(self) -> Polynomial:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.interop.jax_samplers import kept_program, pure_density, starts_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.interop.jax_samplers import (
     TUNE,
     Options,

@@ -20,7 +20,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
 )
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.interop.nutpie_models import (
     STATISTICS_DIM,
     VECTOR,

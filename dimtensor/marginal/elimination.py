@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.graph import Node
+from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.placing import canonical, placed, slots_onto
 from dimtensor.marginal.reading import Factor, at_state
@@ -259,8 +260,6 @@ def added(nodes: Iterable[Node]) -> Node:
 
 def no_order(factors: Sequence[Factor], left: Sequence[Unknown]) -> GraphError:
     """The error of unknowns that depend on each other in a way that no step resolves."""
-    from dimtensor.display.formula import formula
-
     names = ", ".join(repr(unknown.name) for unknown in left)
     coupling = [
         factor for factor in factors

@@ -17,6 +17,7 @@ from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, ReduceAttrs
 from dimtensor.graph.node import KINDS
+from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.unknowns import (
     Along,
@@ -328,8 +329,6 @@ class Reader:
 
 def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
     """The error of an expression that mixes elements of an unknown."""
-    from dimtensor.display.formula import formula
-
     names = listing([dim.short for dim in dims])
     return GraphError(
         build_message(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import BroadcastWarning, InputError, build_message, printable
+from dimtensor.errors import BroadcastWarning, InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.model.assembly import assemble
 from dimtensor.model.functions import ModelFunctions
@@ -20,6 +20,7 @@ from dimtensor.model.parts.bridging import Bridging
 from dimtensor.model.parts.labelling import Labelling
 from dimtensor.model.records import as_numbers, check_names
 from dimtensor.model.terms import check_sums, read_logp
+from dimtensor.renderers import Rendered
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 from dimtensor.values.exchange import exchanged
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _FLOAT = np.dtype("float64")
 
 
-class LogDensity(Labelling, Bridging):
+class LogDensity(Rendered, Labelling, Bridging):
     """The log density of a model as a function of one flat vector of real numbers.
 
     The elements of the vector are those of the parameters in the order of `supports`, each raveled
@@ -334,17 +335,6 @@ class LogDensity(Labelling, Bridging):
 
     def _described_sizes(self) -> str:
         return ", ".join(f"{p.name}: {p.size(self.functions.binding)}" for p in self.parameters)
-
-    @printable
-    def __repr__(self) -> str:
-        from dimtensor.display.model import model_text
-
-        return model_text(self)
-
-    def _repr_html_(self) -> str:
-        from dimtensor.display.model import model_html
-
-        return model_html(self)
 
     def __reduce__(self) -> tuple:
         supports = {p.tensor: p.support for p in self.parameters}

@@ -9,7 +9,7 @@ from weakref import ref
 
 from dimtensor.arrays import has_elements
 from dimtensor.backends import check_backend
-from dimtensor.errors import DimError, InputError, build_message, named_after, printable
+from dimtensor.errors import DimError, InputError, build_message, named_after
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -27,6 +27,7 @@ from dimtensor.model.parts.parametrising import Parametrising
 from dimtensor.model.predictive.drawing import output_of
 from dimtensor.model.predictive.generation import admitted, held
 from dimtensor.model.variables import Variable, find
+from dimtensor.renderers import Rendered, picture
 from dimtensor.spellings import spelled, spelled_methods
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import TensorHandle, wrap
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 @named_after
 @spelled_methods
-class Model(Parametrising, ByName):
+class Model(Rendered, Parametrising, ByName):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -470,17 +471,4 @@ class Model(Parametrising, ByName):
         >>> dt.Model(dt.rv("y", dist.Normal(mu, 1.0))).to_graph()
         <Picture of 2 boxes and 1 arrows>
         """
-        from dimtensor.display.pictures.picture import draw_model
-
-        return draw_model(self, path)
-
-    @printable
-    def __repr__(self) -> str:
-        from dimtensor.display.cards.generative import model_text
-
-        return model_text(self)
-
-    def _repr_html_(self) -> str:
-        from dimtensor.display.cards.generative import model_html
-
-        return model_html(self)
+        return picture(self, path)

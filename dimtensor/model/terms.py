@@ -20,6 +20,7 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.printing.formula import formula
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import wrap
 from dimtensor.traversal import reached
@@ -107,8 +108,6 @@ def check_sums(logp: Node, binding: Binding) -> None:
         together = union(own, "a sum of terms")
         if any(len(dims) == len(together) for dims in own):
             continue
-        from dimtensor.display.formula import formula
-
         details = []
         for term, has in zip(terms, own, strict=True):
             lacks = [dim for dim in together if dim not in has]

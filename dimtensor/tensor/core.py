@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dimtensor.errors import named_after, printable
+from dimtensor.errors import named_after
+from dimtensor.renderers import Rendered, latex
 from dimtensor.tensor.along.calculus import CalculusMixin
 from dimtensor.tensor.along.labels import LabelMixin
 from dimtensor.tensor.along.methods import WindowMixin
@@ -49,6 +50,7 @@ class DimTensor(
     PolynomialMixin,
     EvaluationMixin,
     ValuesMixin,
+    Rendered,
     TensorHandle,
 ):
     """A symbolic tensor with named dims in no order.
@@ -74,21 +76,8 @@ class DimTensor(
 
     __hash__ = ArithmeticMixin.__hash__
 
-    @printable
-    def __repr__(self) -> str:
-        from dimtensor.display import tensor_text
-
-        return tensor_text(self)
-
-    def _repr_html_(self) -> str:
-        from dimtensor.display import tensor_html
-
-        return tensor_html(self)
-
     def _repr_latex_(self) -> str | None:
-        from dimtensor.display import tensor_latex
-
-        return tensor_latex(self)
+        return latex(self)
 
 
 TensorHandle._class = named_after(DimTensor)

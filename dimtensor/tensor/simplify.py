@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.compile.function import Structure, allowed, checked_lengths
 from dimtensor.cost import Polynomial, node_cost
 from dimtensor.dims import Dim
-from dimtensor.errors import printable
 from dimtensor.graph import Node, toposort
+from dimtensor.renderers import Rendered, picture
 from dimtensor.saturation.derivatives import simplified
 from dimtensor.saturation.driver import Rewritten
 from dimtensor.saturation.egraph import fixed_nodes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dimtensor.display.pictures.picture import Picture
 
 
-class Simplified:
+class Simplified(Rendered):
     """What :func:`dimtensor.simplify` found; notebooks show it with both graphs.
 
     Attributes
@@ -78,22 +78,7 @@ class Simplified:
         MissingExtraError
             If matplotlib is not installed (``pip install 'dimtensor[viz]'``).
         """
-        from dimtensor.display.pictures.picture import draw
-
-        return draw({**_named(self.given, "before"), **_named(self.result, "after")})
-
-    @printable
-    def __str__(self) -> str:
-        from dimtensor.display.rewritten import rewritten_text
-
-        return rewritten_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from dimtensor.display.rewritten import rewritten_html
-
-        return rewritten_html(self)
+        return picture({**_named(self.given, "before"), **_named(self.result, "after")})
 
 
 def simplify(

@@ -11,6 +11,7 @@ import numpy as np
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import DimError, DtypeError, GraphError, LabelError, build_message, listing
+from dimtensor.extras import check_installed
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.beside import Beside
 from dimtensor.graph.dtypes import is_integer
@@ -87,8 +88,6 @@ class ValuesMixin(TensorHandle):
         >>> line.get_ydata().tolist(), line.axes.get_xlabel(), line.axes.get_ylabel()
         ([1.0, 3.0, 2.0], 'day', 'rain')
         """
-        from dimtensor.interop.extras import check_installed
-
         check_installed("matplotlib", "viz", "x.plot")
         return _computed(self.node, "a plot").rename(self.node.name).plot
 

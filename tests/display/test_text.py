@@ -15,10 +15,9 @@ from xarray.core.formatting import short_array_repr
 
 import dimtensor as dt
 from dimtensor.display import dim_text_long, tensor_html, tensor_text
-from dimtensor.display.formula import formula
-from dimtensor.display.peek import labels_at
 from dimtensor.display.text import fit
 from dimtensor.graph import Node
+from dimtensor.graph.printing.formula import formula
 from dimtensor.tensor.handle import wrap
 from tests.golden.compare import check_golden
 from tests.graph.test_printer import every_kind, hierarchical
@@ -249,7 +248,7 @@ def test_dates_are_shown_as_dates():
 )
 def test_peeked_labels_are_the_labels(dim):
     positions = np.arange(len(dim))[::-1]
-    peeked = [tuple(x) if isinstance(x, tuple) else x for x in labels_at(dim, positions)]
+    peeked = [tuple(x) if isinstance(x, tuple) else x for x in dim._labels_at(positions)]
     expected = dim.coords[positions]
     assert len(peeked) == len(expected)
     assert all(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.display.formula import formula
+from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.printing.words import say, words_of
 
 FIRM = dt.Dim("firm", coords=np.array(["IBM", "GE", "US Steel"]))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.backends import numba, python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall
+from dimtensor.extras import check_installed
 from dimtensor.upstream.imports import after_import, left_out
 
 if TYPE_CHECKING:
@@ -215,8 +216,6 @@ class _Jax:
     most_tangents = 3
 
     def check_installed(self) -> None:
-        from dimtensor.interop.extras import check_installed
-
         check_installed("jax", "jax", "the backend 'jax'")
 
     def compile(

@@ -1,1 +1,55 @@
-"""Cards of models, distributions and what checks of models find."""
+"""Cards of tensors, functions, distributions and models: which class is rendered by what."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dimtensor.compile.function import CompiledFunction
+from dimtensor.display.cards.generative import model_html, model_text
+from dimtensor.display.cards.logdensity import density_html, density_text
+from dimtensor.display.cards.results import (
+    calibration_html,
+    cross_validation_html,
+    distribution_html,
+)
+from dimtensor.display.cards.rewritten import rewritten_html, rewritten_text
+from dimtensor.display.html import function_html, tensor_html, tensor_latex
+from dimtensor.display.pictures import ranks
+from dimtensor.display.pictures.picture import draw, draw_model
+from dimtensor.display.plots import ModelPlots
+from dimtensor.display.text import tensor_text
+from dimtensor.dist.distribution import Distribution
+from dimtensor.errors import printable
+from dimtensor.model.checking.calibrate import Calibration
+from dimtensor.model.checking.cross_validate import CrossValidation
+from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.model import Model
+from dimtensor.renderers import html, latex, picture, plots, text
+from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tensor.simplify import Simplified
+
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    TensorHandle: tensor_text,
+    Simplified: rewritten_text,
+    LogDensity: density_text,
+    Model: model_text,
+}
+_CARDS: dict[type, Callable[[Any], str]] = {
+    TensorHandle: tensor_html,
+    CompiledFunction: function_html,
+    Simplified: rewritten_html,
+    Distribution: distribution_html,
+    LogDensity: density_html,
+    Model: model_html,
+    Calibration: calibration_html,
+    CrossValidation: cross_validation_html,
+}
+for _class, _function in _TEXTS.items():
+    text.provides(_class)(printable(_function))
+for _class, _function in _CARDS.items():
+    html.provides(_class)(_function)
+
+latex.provides(TensorHandle)(tensor_latex)
+picture.provides()(draw)
+picture.provides(Model)(draw_model)
+picture.provides(Calibration)(ranks.picture)
+plots.provides(Model)(ModelPlots)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.display.cards.densities import Curve, curve, sparkline
-from dimtensor.display.formula import formula
 from dimtensor.display.html import (
     Html,
     Section,
@@ -18,6 +17,7 @@ from dimtensor.display.html import (
     table,
 )
 from dimtensor.display.text import sizes_text
+from dimtensor.graph.printing.formula import formula
 
 if TYPE_CHECKING:
     from dimtensor.dist.distribution import Distribution

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.display.pictures.scene import Arrow, Box, scene_of
 from dimtensor.display.printing import nodes_of
 from dimtensor.errors import InputError
-from dimtensor.interop.extras import check_installed
+from dimtensor.extras import check_installed
 
 if TYPE_CHECKING:
     from dimtensor.display.pictures.plates import Plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.errors import escaped
-from dimtensor.interop.extras import check_installed
+from dimtensor.extras import check_installed
 
 if TYPE_CHECKING:
     from dimtensor.model.checking.calibrate import Calibration

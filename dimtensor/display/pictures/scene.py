@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dimtensor.display.peek import where_text
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.printing.labels import where_text
 from dimtensor.graph.printing.printer import References
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of, label_text

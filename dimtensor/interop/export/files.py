@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dimtensor.errors import ExportError, build_message
-from dimtensor.interop.extras import check_installed
+from dimtensor.extras import check_installed
 
 FORMAT = 2
 MODULE, TEXT, PORTABLE, MANIFEST, LOADER, DATA = (

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dimtensor.errors import InputError, build_message
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.interop.formulas.arguments import Arguments
 from dimtensor.interop.formulas.expansion import Expansion
 from dimtensor.interop.formulas.syntax import parse, spine, text_of, unreadable

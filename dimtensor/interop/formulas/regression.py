@@ -12,7 +12,7 @@ import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import InputError, build_message, clipped, did_you_mean, listing
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
 from dimtensor.interop.formulas.functions import FUNCTIONS, OF_NUMPY, names_of
 from dimtensor.interop.formulas.grammar import Description, described

@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
 from dimtensor.errors import DimError, build_message
-from dimtensor.interop.extras import require
+from dimtensor.extras import require
 from dimtensor.interop.tensors import tensor_of
 from dimtensor.values.labelled import axis_names
 

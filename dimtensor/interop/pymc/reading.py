@@ -23,9 +23,9 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.supports import Integers, Support, real
 from dimtensor.errors import GraphError, InputError, ModelWarning, build_message
+from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
-from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn

@@ -14,8 +14,8 @@ from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.supports import Real
 from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.extras import require
 from dimtensor.graph import Node
-from dimtensor.interop.extras import require
 from dimtensor.interop.pymc.custom import Custom, aligned, inside
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.summed import Potentials

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.reading import Factor, Origins, Reader, apply_movement, slot_after
 from dimtensor.marginal.unknowns import Slot, Unknown, own_slot
@@ -362,8 +363,6 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
 
 def not_normal(node: Node, slot: Slot) -> GraphError:
     """The error of a term that is no normal log density."""
-    from dimtensor.display.formula import formula
-
     return GraphError(
         build_message(
             f"marginalize: {slot.unknown.name!r} is continuous, and a term is no normal density "

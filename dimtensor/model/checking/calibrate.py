@@ -24,6 +24,7 @@ from dimtensor.errors import (
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.records import as_dataset
 from dimtensor.random.seeds import later_seed, required_seed
+from dimtensor.renderers import html, picture
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -136,8 +137,6 @@ class Calibration:
         MissingExtraError
             If matplotlib is not installed.
         """
-        from dimtensor.display.pictures.ranks import picture
-
         figure = picture(self)
         if path is not None:
             figure.savefig(path, dpi=150)
@@ -159,9 +158,7 @@ class Calibration:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from dimtensor.display.cards.results import calibration_html
-
-        return calibration_html(self)
+        return html(self)
 
 
 def _edges(bins: int, highest: int) -> np.ndarray:

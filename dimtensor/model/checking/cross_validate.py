@@ -25,12 +25,14 @@ from dimtensor.errors import (
     listing,
     printable,
 )
+from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.model.checking.given_others import given_others
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.density import Placed, Which
 from dimtensor.model.summed import summed_terms
 from dimtensor.random.seeds import later_seed, required_seed
+from dimtensor.renderers import html
 from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import TensorHandle
 
@@ -105,8 +107,6 @@ class CrossValidation:
         MissingExtraError
             If ArviZ is not installed.
         """
-        from dimtensor.interop.extras import require
-
         arviz = require("arviz", "sampling", "to_arviz")
         known = list(self.pointwise.data_vars)
         chosen = known[0] if name is None and len(known) == 1 else name
@@ -137,9 +137,7 @@ class CrossValidation:
         return values[~np.isnan(values)]
 
     def _repr_html_(self) -> str:
-        from dimtensor.display.cards.results import cross_validation_html
-
-        return cross_validation_html(self)
+        return html(self)
 
     @printable
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.printing.formula import formula
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -75,8 +76,6 @@ def computation_error(
 
 
 def _place(node: Node) -> list[tuple[str, object]]:
-    from dimtensor.display.formula import formula
-
     found: list[tuple[str, object]] = [("expression", formula(node, 76))]
     if node.line is not None:
         source = textwrap.shorten(node.line.text, 76, placeholder=" …")
@@ -86,8 +85,6 @@ def _place(node: Node) -> list[tuple[str, object]]:
 
 def _suspects(model: LogDensity) -> list[tuple[str, object]]:
     """Expressions that call what others wrote, where the error does not come again."""
-    from dimtensor.display.formula import formula
-
     nodes = [node for node in toposort([model.expression.node]) if node.kind == "apply"]
     if not nodes:
         return []

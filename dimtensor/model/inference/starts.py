@@ -12,6 +12,7 @@ from dimtensor.dims import Binding, Dims
 from dimtensor.errors import CheckError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_inexact
+from dimtensor.graph.printing.formula import formula
 from dimtensor.model.inference.raised import REFUSED
 from dimtensor.values.data import bind_data
 
@@ -203,8 +204,6 @@ def _source(model: LogDensity, point: np.ndarray) -> str | None:
 
     From the result downwards, as long as an operand is not finite either.
     """
-    from dimtensor.display.formula import formula
-
     root = model.expression.node
     nodes = [node for node in toposort([root]) if is_inexact(node.dtype)]
     if len(nodes) > _MOST_NODES:

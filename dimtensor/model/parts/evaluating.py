@@ -11,6 +11,7 @@ from dimtensor.model.inference.results import LEADING, extended, posterior_of, w
 from dimtensor.model.missing import left
 from dimtensor.model.parts.approximating import Approximating
 from dimtensor.model.records import as_dataset
+from dimtensor.renderers import plots
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,9 +33,7 @@ class Evaluating(Approximating):
         -------
         ModelPlots
         """
-        from dimtensor.display.plots import ModelPlots
-
-        return ModelPlots(cast("Model", self))
+        return plots(self)
 
     def logp(self, point: Any) -> xr.Dataset:
         """Log densities by variable, element by element.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, dim_labels, find_dim
+from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_dim
 from dimtensor.dims.calendars import cftimes
 from dimtensor.dims.dates import calendar_index, date_index, time_index
 from dimtensor.errors import DimError, InputError, LabelError, build_message
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _DAY = np.timedelta64(1, "D")
 
 
+@calendar.tensor_of_labels.provides()
 def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim, *part: Any) -> DimTensor:
     """Known labels along a dim, by their positions among all.
 
@@ -38,6 +39,7 @@ def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim, *part: Any) -> Di
     return wrap(make("data", (), DataAttrs(None, (dim,), codes, groups, recipe=recipe)))
 
 
+@calendar.tensor_of_values.provides()
 def tensor_of_values(dim: Dim, values: np.ndarray, name: str) -> DimTensor:
     """Known numbers along a dim, which the calendar tells."""
     return with_recipe(data(values, dims=dim, name=name), calendar_tensor, dim, name)

@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim
-from dimtensor.display.peek import late_labels_text, where_text
 from dimtensor.errors import plain_repr
-from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_inexact
+from dimtensor.graph.node import Node
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.printing.labels import late_labels_text, where_text
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of, constant_text, label_text
 from dimtensor.graph.printing.words import Words, words_of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
 
-def model_text(model: LogDensity) -> str:
+def density_text(model: LogDensity) -> str:
     """A line for the model, one for each parameter, and what is recorded."""
     rows = _rows(model)
     widths = [max([len(row[at]) for row in rows], default=0) for at in range(3)]
@@ -34,7 +34,7 @@ def model_text(model: LogDensity) -> str:
 
 
 @never_raises
-def model_html(model: LogDensity) -> str:
+def density_html(model: LogDensity) -> str:
     """The same as a card."""
     header = ("parameter", "support", "dims", "elements")
     rows = [[styled(row[0], "name"), *row[1:]] for row in _rows(model)]

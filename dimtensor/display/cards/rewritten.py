@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import Structure
-from dimtensor.display.formula import formula_lines
 from dimtensor.display.html import (
     Html,
     Section,
@@ -17,6 +16,7 @@ from dimtensor.display.html import (
     table,
 )
 from dimtensor.errors import MissingExtraError
+from dimtensor.graph.printing.formula import formula_lines
 
 if TYPE_CHECKING:
     from dimtensor.tensor.simplify import Simplified

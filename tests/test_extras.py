@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dimtensor.errors import MissingExtraError
-from dimtensor.interop.extras import check_installed, require
+from dimtensor.extras import check_installed, require
 
 # A process in which some libraries cannot be imported, as if they were not there.
 BLOCKED = """

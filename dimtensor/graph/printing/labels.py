@@ -1,0 +1,35 @@
+"""Labels of dims and selections as text, without computing more labels than are shown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dimtensor.dims import Dim
+from dimtensor.dims.selection import Positions, Slice
+from dimtensor.errors import listing
+from dimtensor.graph.attrs import IndexItem
+from dimtensor.graph.node import Node
+
+_SELECTED_LABELS = 4
+
+
+def where_text(item: IndexItem) -> str:
+    """A static selection, by label where the dim has labels."""
+    dim: Dim = item.dim
+    if dim.length is not None:
+        if item.kind == "int":
+            label = dim._labels_at(np.array([item.payload]))
+            return str(item.payload) if label is None else listing(label)
+        if isinstance(item.payload, (Positions, Slice)):
+            count = item.payload.length(dim.length)
+            if count is not None and 0 < count <= _SELECTED_LABELS:
+                labels = dim._labels_at(item.payload.to_array(dim.length))
+                if labels is not None:
+                    return f"[{listing(labels)}]"
+    return str(item.payload) if item.kind == "int" else item.payload.text
+
+
+def late_labels_text(node: Node) -> str:
+    """The labels that a label_position node looks up."""
+    _, labels, role = node.attrs
+    return listing(labels) if role == "one" else f"[{listing(labels, _SELECTED_LABELS)}]"

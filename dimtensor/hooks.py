@@ -1,0 +1,67 @@
+"""Hooks: functions that upper layers provide and lower layers call, so that imports point one way.
+
+A dim has an HTML form, which the display package makes; nothing in ``dims`` imports that package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_PROVIDERS: list[str] = []
+
+
+def provided_by(*modules: str) -> None:
+    """Name the modules that a hook without a function imports, one after another."""
+    _PROVIDERS[:] = modules
+
+
+class Hook:
+    """Function whose implementation another module provides, by the class of its first argument.
+
+    Parameters
+    ----------
+    name : str
+        What it does, for the message of an error.
+
+    Examples
+    --------
+    >>> area = Hook("the area")
+    >>> @area.provides(str, list)
+    ... def area_of_sequence(x):
+    ...     return len(x)
+    >>> area("abcd"), area([1, 2])
+    (4, 2)
+    """
+
+    __slots__ = ("_functions", "name")
+
+    def __init__(self, name: str):
+        self.name = name
+        self._functions: dict[type, Callable[..., Any]] = {}
+
+    def provides[F: Callable[..., Any]](self, *classes: type) -> Callable[[F], F]:
+        """Register the decorated function for some classes, by default for all."""
+
+        def register(function: F) -> F:
+            self._functions.update(dict.fromkeys(classes or (object,), function))
+            return function
+
+        return register
+
+    def __call__(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """Call the function for the class of an argument.
+
+        Raises
+        ------
+        LookupError
+            If no module provides one.
+        """
+        for module in (None, *_PROVIDERS):
+            if module is not None:
+                import_module(module)
+            for base in type(x).__mro__:
+                if base in self._functions:
+                    return self._functions[base](x, *arguments, **options)
+        raise LookupError(f"no module provides {self.name} of a {type(x).__name__}")
