@@ -1,8 +1,8 @@
 """Tab completion in IPython and notebooks: names of dims, labels, variables and inputs.
 
-IPython completes what an object has as attributes; what a call takes depends on the tensor that it
-is a method of. A matcher, which IPython asks beside its own, reads the code before the cursor. Of
-that code nothing is called: names are looked up, attributes, and items of dicts and lists.
+IPython completes attributes of objects. The arguments of a method depend on its tensor, so this
+module adds a matcher to those of IPython, which parses the code before the cursor. It calls none of
+that code, but looks up names, attributes, and items of dicts and lists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dimtensor.model.model import Model
 from dimtensor.tensor.handle import TensorHandle
 
 _CLOSING = {")": "(", "]": "[", "}": "{"}
-# labels that are offered at most, and that are looked through
+# maximal numbers of labels that are offered, and that are searched
 _OFFERED, _SEARCHED = 300, 200_000
 # methods whose values are labels, and arguments that are dims
 _BY_LABEL = frozenset({"sel", "drop_sel", "reindex", "interp"})
@@ -38,13 +38,13 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class Offer(NamedTuple):
-    """What may stand at the cursor.
+    """Completions at the cursor.
 
     Attributes
     ----------
     texts : list of str
     fragment : str
-        The text before the cursor that one of them takes the place of.
+        The text before the cursor that a completion replaces.
     """
 
     texts: list[str]
@@ -52,16 +52,16 @@ class Offer(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where the cursor is.
+    """Syntactic context of the cursor.
 
     Attributes
     ----------
     brackets : list of (str, int)
-        Those that are open, with their positions.
+        Open brackets with their positions.
     string : int or None
-        Where the string began that it is in.
+        Start of the string that contains the cursor.
     commas : list of int
-        Where the parts begin that it is in, of the line and of each of the brackets.
+        Starts of the current argument: of the line, and within each open bracket.
     """
 
     brackets: list[tuple[str, int]]
@@ -70,7 +70,7 @@ class _Place(NamedTuple):
 
 
 def offer(code: str, namespace: Mapping[str, Any]) -> Offer | None:
-    """What may stand behind some code; None where dimtensor has nothing to say.
+    """Complete code, or return None where dimtensor has no completions.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _place_in(code: str) -> _Place:
 
 
 def _receiver(text: str, namespace: Mapping[str, Any], opened: str) -> tuple[Any, str]:
-    """The object whose method is called, and the name of the method; empty for its own call."""
+    """Return the object whose method is called, and the method's name; empty if it is called."""
     if opened == "[" and text.endswith(".loc"):
         return _value(text.removesuffix(".loc"), namespace), "loc"
     whole = _value(text, namespace)
@@ -173,10 +173,10 @@ def _receiver(text: str, namespace: Mapping[str, Any], opened: str) -> tuple[Any
 
 
 def _value(text: str, namespace: Mapping[str, Any]) -> Any:
-    """What a name, attributes and items of it stand for; None where that would take a call."""
+    """Evaluate a name with attributes and items, or return None if that would call code."""
     try:
         return _looked_up(ast.parse(text, mode="eval").body, namespace)
-    except Exception:  # half a line, a name that is not there, what the user's classes raise
+    except Exception:  # incomplete code, an unknown name, or an error of the user's classes
         return None
 
 
@@ -191,7 +191,7 @@ def _looked_up(tree: ast.expr, namespace: Mapping[str, Any]) -> Any:
         return getattr(owner, tree.attr)
     if isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Constant):
         owner = _looked_up(tree.value, namespace)
-        # items of others are computed, and those that lack may be made
+        # other containers may compute or create items
         if isinstance(owner, dict):
             return dict.get(owner, tree.slice.value)
         return owner[tree.slice.value] if type(owner) in (list, tuple) else None
@@ -238,7 +238,7 @@ def _of_tensor(
 def _of_function(
     function: Any, given: str, argument: str, typed: str | None, namespace: Mapping[str, Any]
 ) -> Offer | None:
-    """Dims of the tensors that a function of dimtensor is given before, such as ``dt.sum(x, "``."""
+    """Complete dims of a function's preceding arguments, such as ``dt.sum(x, "``."""
     if typed is None or not inspect.isfunction(function):
         return None
     keyword = _KEYWORD.match(argument)
@@ -278,7 +278,7 @@ def _of_model(
 
 
 def _plots(code: str, namespace: Mapping[str, Any]) -> Offer | None:
-    """Plots of xarray behind ``x.plot.``, and of ArviZ behind ``model.plot.``."""
+    """Complete ``x.plot.`` with xarray's plots and ``model.plot.`` with ArviZ's."""
     found = _PLOTS.search(code)
     owner = _value(found.group(1), namespace) if found is not None else None
     if isinstance(owner, TensorHandle):
@@ -294,7 +294,7 @@ def _plots(code: str, namespace: Mapping[str, Any]) -> Offer | None:
 
 
 def _compared(code: str, place: _Place, namespace: Mapping[str, Any]) -> Offer | None:
-    """Labels that a tensor of labels is compared with."""
+    """Complete labels that a tensor of labels is compared with."""
     if place.string is None:
         return None
     start = place.string
@@ -319,7 +319,7 @@ def _keywords(names: Iterable[str], argument: str, typed: str | None) -> Offer |
 
 
 def _words(names: Iterable[str], typed: str | None) -> Offer | None:
-    """Names in quotation marks."""
+    """Complete names within quotation marks."""
     if typed is None:
         return None
     return Offer([name for name in names if name.startswith(typed)], typed)
@@ -359,7 +359,7 @@ def _fitting(
 
 
 def _day(text: str) -> str:
-    """A date without a time that is midnight."""
+    """Drop the time of a date at midnight."""
     return re.sub(r"T00:00:00(\.0+)?", "", text)
 
 
@@ -373,7 +373,7 @@ def _matcher(context: Any, namespace: Callable[[], Mapping[str, Any]]) -> dict[s
     code = "\n".join([*lines, context.text_until_cursor])
     try:
         found = offer(code, namespace())
-    except Exception:  # whatever happens, the user goes on typing
+    except Exception:  # an error must not disturb the user's typing
         found = None
     if found is None or not found.texts:
         return {"completions": [], "suppress": False}
@@ -381,13 +381,13 @@ def _matcher(context: Any, namespace: Callable[[], Mapping[str, Any]]) -> dict[s
     return {
         "completions": [SimpleCompletion(text=text, type=kind) for text in found.texts],
         "matched_fragment": found.fragment,
-        # within quotation marks nothing else is meant; beside keywords there are values
+        # in a string only our completions apply; keywords compete with values
         "suppress": kind == "value",
     }
 
 
 class Matcher:
-    """What IPython's completer asks: the second version of its interface."""
+    """Matcher of IPython's completer, in version 2 of its interface."""
 
     matcher_api_version = 2
     matcher_identifier = "dimtensor"
@@ -403,13 +403,13 @@ class Matcher:
 
 @complete_names.provides()
 def install(shell: Any) -> None:
-    """Let a shell complete names of dims and labels; twice is as good as once."""
+    """Add completion of dims and labels to a shell; repeated calls have no effect."""
     matchers = getattr(getattr(shell, "Completer", None), "custom_matchers", None)
     if matchers is not None and not any(isinstance(one, Matcher) for one in matchers):
         matchers.append(Matcher(shell))
 
 
 def remove(shell: Any) -> None:
-    """The opposite of :func:`install`."""
+    """Undo :func:`install`."""
     matchers = getattr(getattr(shell, "Completer", None), "custom_matchers", [])
     matchers[:] = [one for one in matchers if not isinstance(one, Matcher)]

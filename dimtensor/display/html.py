@@ -21,7 +21,7 @@ from dimtensor.traversal import reached
 if TYPE_CHECKING:
     from dimtensor.compile.function import CompiledFunction
 
-# labels that a table unfolds to, and nodes up to which a graph is printed into the page
+# labels in an unfolded table, and nodes of a graph that is printed
 _MOST_LABELS = 100
 _MOST_NODES = 300
 
@@ -33,7 +33,7 @@ class Html(str):
 
 
 class Section(NamedTuple):
-    """A part of a card that folds.
+    """Foldable section of a card.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Section(NamedTuple):
 
 
 def card(head: Iterable[str | Html], sections: Iterable[Section]) -> str:
-    """A repr: one line, and sections beneath that fold.
+    """Write a card: a headline and foldable sections.
 
     Parameters
     ----------
     head : iterable of str or Html
-        Parts of the first line.
+        Parts of the headline.
     sections : iterable of Section
 
     Returns
@@ -86,23 +86,23 @@ def _section(section: Section) -> str:
 
 
 def table(rows: Iterable[Sequence[str | Html]], header: Sequence[str] = ()) -> Html:
-    """A table of texts."""
+    """Write a table."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join(
         "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     head = f"<tr>{head}</tr>" if head else ""
-    # wider than the page, it scrolls in its own box
+    # a wide table scrolls in its own box
     return Html(f'<div class="dt-table"><table>{head}{body}</table></div>')
 
 
 def preformatted(text: str, wrapped: bool = False) -> Html:
-    """A block of text as it is, its long lines scrolled or wrapped."""
+    """Write a block of preformatted text, with long lines scrolled or wrapped."""
     return Html(f"<pre{' class=dt-wrap' if wrapped else ''}>{escape(text)}</pre>")
 
 
 def scrolled(body: Html) -> Html:
-    """What may be wider than the page, in a box of its own."""
+    """Put content that may be wider than the page into a scrollable box."""
     return Html(f'<div class="dt-scroll">{body}</div>')
 
 
@@ -111,12 +111,12 @@ def _text(part: str | Html) -> str:
 
 
 def styled(text: str, style: str) -> Html:
-    """A piece of text in one of the styles: kind, soft, name, mono, narrow."""
+    """Write text in one of the styles: kind, soft, name, mono, narrow."""
     return Html(f'<span class="dt-{style}">{escape(text)}</span>')
 
 
 def never_raises(function: Callable[[Any], str]) -> Callable[[Any], str]:
-    """A card, or the text of the object where there is none."""
+    """Decorate a function that writes a card: if it fails, the repr is shown instead."""
     return in_place_of_errors(lambda x, _: f"<pre>{escape(repr(x))}</pre>")(function)
 
 
@@ -124,7 +124,7 @@ def never_raises(function: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 def dims_table(dims: Sequence[Dim], node: Node | None = None) -> Html:
-    """Dims with lengths, labels and recipes; long lists of labels unfold."""
+    """Write a table of dims with lengths, labels and recipes; long lists of labels are folded."""
     rows = []
     for dim in dims:
         row = dim_row(dim, node)
@@ -134,7 +134,7 @@ def dims_table(dims: Sequence[Dim], node: Node | None = None) -> Html:
 
 
 def folded(labels: Sequence[str], many: Callable[[], str]) -> Html:
-    """A few labels, which unfold to many where some are left out."""
+    """Write a few labels; if some are left out, they unfold to many."""
     shown = Html(f'<span class="dt-mono dt-narrow">{escape(" ".join(labels))}</span>')
     if "…" not in labels:
         return shown
@@ -147,7 +147,7 @@ def _many_labels(dim: Dim, node: Node | None) -> str:
 
 @never_raises
 def dim_html(dim: Dim) -> str:
-    """A dim: kind, name, length, labels."""
+    """Write the card of a dim: kind, name, length, labels."""
     length = "?" if dim.length is None else str(dim.length)
     plain = isinstance(dim, (NamedDim, AnonymousDim))
     kind = "Dim" if plain else type(dim).__name__
@@ -160,7 +160,7 @@ def dim_html(dim: Dim) -> str:
 
 @never_raises
 def tensor_html(x: Any) -> str:
-    """A tensor: dims, dtype, the values of data, the expression and the graph of a computed one."""
+    """Write the card of a tensor: dims, dtype, values of data, expression and graph."""
     node: Node = x.node
     return card(_head(node), _sections(node))
 
@@ -201,25 +201,25 @@ def _typeset(node: Node) -> Html:
 
 
 def _no_latex(x: Any, error: Exception) -> str | None:
-    return None  # there is the text
+    return None  # the notebook shows the text
 
 
 @in_place_of_errors(_no_latex)
 def tensor_latex(x: Any) -> str | None:
-    """The expression of a computed tensor, for pages that are made with LaTeX."""
+    """Write the expression of a computed tensor in LaTeX."""
     from dimtensor.display.typeset import latex
 
     return f"$\\displaystyle {latex(x.node)}$" if x.node.inputs else None
 
 
 def _graph(node: Node) -> str | None:
-    """The printed graph, None for one too large for a page."""
+    """Print a graph, unless it is too large for a page."""
     few = len(list(islice(reached([node], lambda x: x.inputs), _MOST_NODES + 1))) <= _MOST_NODES
     return graph_text([node]) if few else None
 
 
 def nodes_table(nodes: Iterable[Node], names: Iterable[str | None] | None = None) -> Html:
-    """Tensors with their dims and dtypes."""
+    """Write a table of tensors with their dims and dtypes."""
     nodes = list(nodes)
     titles = [node.name for node in nodes] if names is None else list(names)
     rows = []
@@ -241,7 +241,7 @@ def nodes_table(nodes: Iterable[Node], names: Iterable[str | None] | None = None
 
 @never_raises
 def function_html(f: CompiledFunction) -> str:
-    """A compiled function: inputs, data and outputs with their dims, the backend, times."""
+    """Write the card of a compiled function: inputs, data, outputs, backend and compile times."""
     code, data = f._code, f._data_nodes
     tensors = [source for source in code.inputs if isinstance(source, Node)]
     lengths = [source for source in code.inputs if isinstance(source, Dim)]

@@ -1,4 +1,4 @@
-"""ArviZ's plots of what a model gives: no plots of our own."""
+"""ArviZ's plots as methods of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIX = "plot_"
 
 
 class ModelPlots:
-    """Functions ``plot_...`` of ArviZ by the rest of their names, which take variables as such.
+    """ArviZ's functions ``plot_...`` as methods without the prefix, which accept random variables.
 
     Examples
     --------

@@ -13,9 +13,9 @@ from dimtensor.lower import plan_axes
 
 
 def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
-    """The nodes of what a user asks to see: tensors, lists or dicts of them, compiled functions.
+    """Return the nodes of a tensor, a list or dict of tensors, or a compiled function.
 
-    Whatever has ``output_nodes`` counts as a compiled function.
+    Any object with ``output_nodes`` is treated as a compiled function.
 
     Raises
     ------
@@ -48,14 +48,13 @@ def dprint(x: Any, file: IO[str] | str | None = None, layout: bool = False) -> s
     file : text stream or "str", optional
         Where to print, by default to standard output; ``"str"`` returns the text instead.
     layout : bool
-        Whether to add the order in which compiled code has the axes of all arrays, the innermost
-        one, along which memory is contiguous, last.
+        Whether to add the order of axes in compiled code; the last one is contiguous in memory.
 
     Returns
     -------
     str or None
-        The same text in every process. A length that comes with the data is ``?``; a second dim of
-        one name is numbered, ``country#2``; the dims at the top say what each of them is.
+        The text, which is the same in every process. Late lengths are ``?``. If several dims have
+        one name, they are numbered, as in ``country#2``, and defined at the top.
 
     Raises
     ------

@@ -18,19 +18,19 @@ from dimtensor.traversal import reached
 type _Decorator[T] = Callable[[Callable[[Any], T]], Callable[[Any], T]]
 
 _WIDTH = 80
-# inputs of an expression are looked for among so many nodes
+# inputs of an expression are searched among this many nodes
 _MOST_NODES = 20_000
 
 
 def in_place_of_errors[T](instead: Callable[[Any, Exception], T]) -> _Decorator[T]:
-    """A repr that raises hides the object that is being debugged: something else is shown."""
+    """Decorate a repr: if it raises an error, return a substitute that does not hide the object."""
 
     def decorated(function: Callable[[Any], T]) -> Callable[[Any], T]:
         @functools.wraps(function)
         def shown(x: Any) -> T:
             try:
                 return function(x)
-            except Exception as error:  # whatever it is, of a broken object too
+            except Exception as error:  # reprs of broken objects must work, too
                 return instead(x, error)
 
         return shown
@@ -45,7 +45,7 @@ never_raises = in_place_of_errors(
 
 @never_raises
 def tensor_text(x: Any) -> str:
-    """A tensor: name, dims with lengths, dtype; values of data, the formula of what is computed.
+    """Write the repr of a tensor: name, dims with lengths, dtype, and values or formula.
 
     Examples
     --------
@@ -70,14 +70,14 @@ def tensor_text(x: Any) -> str:
 
 
 def headline(node: Node, kind: str = "DimTensor") -> str:
-    """The first line of a repr."""
+    """Write the first line of a repr."""
     name = f" {node.name!r}" if node.name is not None else ""
     labels = f" labels of {node.categories.short}" if node.categories is not None else ""
     return f"<{kind}{name} ({sizes_text(node)}) {node.dtype}{labels}>"
 
 
 def sizes_text(node: Node) -> str:
-    """Dims with lengths, ``?`` where they come with the data."""
+    """Write dims with their lengths; late lengths are ``?``."""
     return ", ".join(f"{d.short}: {'?' if d.length is None else d.length}" for d in node.dims)
 
 
@@ -94,7 +94,7 @@ def _content(node: Node) -> list[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Lines of a text, broken at sums and commas but not within products and brackets."""
+    """Wrap a text into lines at sums and commas, but not within products and brackets."""
     kept = text.replace(" * ", _kept(" * ")).replace(" / ", _kept(" / ")).replace(": ", _kept(": "))
     lines = textwrap.wrap(
         kept.replace(" (", _kept(" (")), _WIDTH, subsequent_indent="  ", break_long_words=False
@@ -107,7 +107,7 @@ def _kept(text: str) -> str:
 
 
 def dim_lines(rows: list[DimRow]) -> list[str]:
-    """Rows of dims in columns."""
+    """Align rows of dims in columns."""
     names = max(len(row.name) for row in rows)
     lengths = max(len(row.length) for row in rows)
     lines = []
@@ -120,7 +120,7 @@ def dim_lines(rows: list[DimRow]) -> list[str]:
 
 
 def fit(labels: list[str], width: int) -> str:
-    """Labels in a line, the middle ones left out where it is too long."""
+    """Write labels in a line, leaving out middle ones if it is too long."""
     shown = list(labels)
     while len(" ".join(shown)) > width and len(shown) > 3:
         middle = len(shown) // 2
@@ -132,7 +132,7 @@ def fit(labels: list[str], width: int) -> str:
 
 
 def used_leaves(node: Node) -> list[Node] | None:
-    """Inputs and data that a node depends on, older ones first; None in a very large graph."""
+    """Return the inputs and data that a node depends on, oldest first; None for a large graph."""
     nodes = list(islice(reached([node], lambda x: x.inputs), _MOST_NODES + 1))
     if len(nodes) > _MOST_NODES:
         return None
@@ -140,13 +140,13 @@ def used_leaves(node: Node) -> list[Node] | None:
 
 
 def leaf_title(leaf: Node) -> str:
-    """An input by its name."""
+    """Write the name and the dims of an input."""
     title = leaf_name(leaf)
     return f"{title} ({sizes_text(leaf)})" if leaf.dims else title
 
 
 @never_raises
 def dim_text_long(dim: Dim) -> str:
-    """A dim on a few lines: its recipe, length and labels."""
+    """Write a dim on a few lines: its recipe, length and labels."""
     row = dim_row(dim, head=8, tail=3)
     return "\n".join([repr(dim), *dim_lines([row])])

@@ -1,8 +1,8 @@
 """Tracebacks in IPython and notebooks that end at the user's line.
 
-Where an error is raised inside of dimtensor says nothing to who made it. IPython asks an exception
-how it is shown (``_render_traceback_``); nothing of IPython or Python is changed. Debuggers and
-plain Python see all frames, and so does everybody with ``DIMTENSOR_TRACEBACK=full``.
+Frames inside dimtensor do not help users to find their mistake. IPython lets an exception render
+its own traceback (``_render_traceback_``), so neither IPython nor Python is modified. Debuggers and
+plain Python show all frames; ``DIMTENSOR_TRACEBACK=full`` does so in IPython, too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _OTHERS = tuple(
 
 
 def rendered(error: DimtensorError) -> list[str]:
-    """The lines that IPython shows of an error: the last one is where causes and fixes are.
+    """Render an error for IPython; the last line refers to the page with causes and fixes.
 
     Raises
     ------
     ImportError, AttributeError
-        Outside of IPython, which falls back on what it shows of other errors.
+        Outside of IPython. The caller then renders the error as any other.
     """
     from IPython import get_ipython
 
@@ -47,10 +47,10 @@ def _shown(error: DimtensorError, formatter: Any) -> list[str]:
 
 
 def trimmed(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without frames of dimtensor, and of what it calls.
+    """Remove the frames of dimtensor and of libraries that it calls from a traceback.
 
-    Functions of the user's that dimtensor calls, the step of a loop, stay. If nothing of the user's
-    is there, one frame of dimtensor does.
+    Frames of user functions that dimtensor calls, such as the step of a loop, are kept. If there
+    are none of the user, one frame of dimtensor is kept.
     """
     frames = []
     inside = False

@@ -1,1 +1,1 @@
-"""What a computation costs before it runs, step by step: ``dt.explain``."""
+"""Cost of computations before they run, step by step: ``dt.explain``."""

@@ -1,4 +1,4 @@
-"""Densities of distributions, drawn small."""
+"""Sparklines of probability densities."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _POINTS = 121
 _MOST_BARS = 60
 _DRAWS = 400
 _TAIL = 0.01
-# a density below so much of the highest one is not worth the room
+# fraction of the highest density below which a curve ends
 _VISIBLE = 0.01
-# times the mean
+# highest density that is drawn, in units of the mean
 _HIGHEST = 12.0
 
 
 class Curve(NamedTuple):
-    """A density at some places.
+    """Values of a density.
 
     Attributes
     ----------
     x, y : ndarray
     discrete : bool
-        Whether there is nothing between the places.
+        Whether it is a probability mass function.
     """
 
     x: np.ndarray
@@ -47,12 +47,12 @@ class Curve(NamedTuple):
     discrete: bool
 
 
-# those whose parameters are computed from data go with them
+# entries live as long as the data that parameters are computed from
 _of_data: Beside[Curve | None] = Beside()
 
 
 def curve_of(node: Node) -> Curve | None:
-    """The density of a random variable of one number, if its parameters are known; else None."""
+    """Compute the density of a scalar random variable; None if its parameters are not known."""
     law, inputs = node.attrs.law, node.inputs
     if all(x.kind == "constant" for x in inputs):
         return _of_numbers(law, inputs)
@@ -67,13 +67,13 @@ def _of_numbers(law: Any, inputs: tuple[Node, ...]) -> Curve | None:
 
 
 def curve(d: Distribution) -> Curve | None:
-    """The density of a distribution of one number whose parameters are known; None of others."""
+    """Compute the density of a scalar distribution; None if its parameters are not known."""
     if d.dims or d.event_dims or not all(is_soon_computed(x.node) for x in d.parameters.values()):
         return None
     try:
         with np.errstate(all="ignore"):
             return _drawn(d)
-    except DimtensorError:  # no formula, no draws, parameters out of range: one picture less
+    except DimtensorError:  # no density or draws, or parameters out of range: no picture
         return None
 
 
@@ -93,21 +93,21 @@ def _drawn(d: Distribution) -> Curve | None:
         step = max(1, math.ceil((high - low) / _MOST_BARS))
         whole = np.arange(math.floor(low), math.ceil(high) + 1, step)
         return Curve(whole, density(whole), True)
-    for _ in range(3):  # long tails leave the bulk little room at first
+    for _ in range(3):  # with long tails the bulk is narrow in the first rounds
         room = 0.04 * (high - low)
         x = np.linspace(low - room, high + room, _POINTS)
         y = density(x)
-        # where it is infinite, or nearly so, the picture ends
+        # infinite and very high densities are cut off
         y = np.minimum(y, _HIGHEST * y[np.isfinite(y)].mean())
         seen = x[y > _VISIBLE * y.max()]
-        if not seen.size:  # it is zero, or cannot be told, everywhere
+        if not seen.size:  # it is zero or NaN everywhere
             return None
         low, high = seen.min(), seen.max()
     return Curve(x, y, False)
 
 
 def _bulk(d: Distribution) -> tuple[float, float]:
-    """Bounds of what is likely: quantiles, or those of draws."""
+    """Return quantiles that bound the bulk of a distribution, computed or from draws."""
     along = Dim("place")
     if d.knows("icdf"):
         q = tensor("q", dims=along)
@@ -136,7 +136,7 @@ def _density(d: Distribution) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def sparkline(found: Curve, width: float = 84.0, height: float = 20.0) -> Html:
-    """A curve as a small picture, its range as the title that one sees on pointing at it."""
+    """Draw a curve as a small SVG, with its range as tooltip."""
     x, y, discrete = found
     top = y.max() if y.max() > 0 else 1.0
     bars = len(x) if discrete else 0

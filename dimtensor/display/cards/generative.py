@@ -1,4 +1,4 @@
-"""Reprs of generative models: their picture, and tables of variables, dims and data."""
+"""Reprs of generative models: a picture, and tables of variables, dims and data."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from dimtensor.model.model import Model
 
 _HEADER = ("variable", "dims", "support", "distribution", "role")
-# a picture of more boxes is none, and a table of more rows folds
+# limits above which there is no picture, and tables are folded
 _MOST_BOXES, _FEW_ROWS = 60, 12
 _EDGE = (3, 2)
 _MOST_LABELS = 100
 
 
 def model_text(model: Model) -> str:
-    """A line for each random variable, and what is named."""
+    """Write a line for each random variable, and the names of deterministics and data."""
     rows = _rows(model)
     widths = [max(len(row[at]) for row in [_HEADER, *rows]) for at in range(len(_HEADER))]
     lines = [f"<Model of {_summary(model)}>"]
@@ -56,7 +56,7 @@ def model_text(model: Model) -> str:
 
 @never_raises
 def model_html(model: Model) -> str:
-    """A card: the picture with a plate for each dim, variables with their densities, dims, data."""
+    """Write the card of a model: plate diagram, variables with densities, dims, data."""
     return card([styled("Model", "kind"), _summary(model)], _sections(model))
 
 
@@ -89,7 +89,7 @@ def _sections(model: Model) -> Iterator[Section]:
 
 
 def _left_out(model: Model) -> list[str]:
-    """A line of named expressions that are not recorded."""
+    """Describe the named expressions that are not recorded, in one line or none."""
     names = left_out(model._found)
     if not names:
         return []
@@ -154,7 +154,7 @@ def _variables(model: Model, arrays: Mapping[str, Any]) -> list[list[str | Html]
 
 
 def _arrays(model: Model) -> dict[str, xr.DataArray]:
-    """What is known of data and observations, by name."""
+    """Return the data and observations of a model, by name."""
     return {**model.defaults, **model.observed}
 
 
@@ -167,7 +167,7 @@ def _dims(model: Model) -> list[Dim]:
 
 
 def _told(dim: Dim, arrays: Mapping[str, xr.DataArray]) -> tuple[int | None, Any]:
-    """Length and labels of a dim that come with data."""
+    """Return the length and labels of a dim in the data."""
     sizes = [x for x in arrays.values() if dim.short in x.dims]
     labels = next((x.indexes[dim.short] for x in sizes if dim.short in x.indexes), None)
     return (sizes[0].sizes[dim.short] if sizes else None), labels
@@ -236,7 +236,7 @@ def _how(how: str) -> str:
 
 
 def _range(array: xr.DataArray | None) -> str:
-    """The value, or the bounds of all values."""
+    """Write the value of a scalar, or the range of an array."""
     if array is None or not array.size or array.dtype.kind not in "biuf":
         return ""
     if array.ndim == 0:

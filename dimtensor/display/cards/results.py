@@ -1,4 +1,4 @@
-"""Cards of distributions, and of what checks of a model find."""
+"""HTML cards of distributions and results of model checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FEW_ROWS = 12
 
 @never_raises
 def distribution_html(d: Distribution) -> str:
-    """A distribution: its density where all parameters are known, and its parameters."""
+    """Write the card of a distribution: parameters, and the density if these are known."""
     found = curve(d)
     sections = []
     if found is not None:
@@ -47,7 +47,7 @@ def distribution_html(d: Distribution) -> str:
 
 @never_raises
 def calibration_html(found: Calibration) -> str:
-    """Ranks of each variable, counted, with the probability of counts so uneven by chance."""
+    """Write the card of a calibration: rank histograms with p-values of uniformity."""
     rows: list[list[str | Html]] = []
     bins = found._bins()
     for name, p in found.p_values.data_vars.items():
@@ -64,7 +64,7 @@ def calibration_html(found: Calibration) -> str:
 
 @never_raises
 def cross_validation_html(found: CrossValidation) -> str:
-    """The expected log predictive density, and that of each fold."""
+    """Write the card of a cross-validation: total and per-fold expected log predictive density."""
     rows = []
     for at, diverged in enumerate(found.divergences.values):
         values = found._values_of(at)

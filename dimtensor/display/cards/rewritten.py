@@ -1,4 +1,4 @@
-"""What ``dt.simplify`` did: rules, costs, and the expression before and after."""
+"""Reprs of ``dt.simplify``'s results: rules, costs, and the expression before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def rewritten_text(found: Simplified) -> str:
-    """Costs, rules and expressions as lines."""
+    """Write costs, rules and expressions as lines."""
     lines = [_headline(found)]
     if found.assumed:
         lines.append(_assumed(found))
@@ -36,7 +36,7 @@ def rewritten_text(found: Simplified) -> str:
 
 @never_raises
 def rewritten_html(found: Simplified) -> str:
-    """Costs, rules with their reasons, expressions and a picture of both."""
+    """Write a card with costs, rules and their reasons, expressions and a picture of both."""
     before, after = found.polynomials
     costs = [
         ["before", _number(found.before), str(before)],

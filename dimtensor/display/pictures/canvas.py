@@ -1,4 +1,4 @@
-"""Renders a picture with matplotlib: measures the texts, places the boxes, draws."""
+"""Rendering of graph pictures with matplotlib."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARGIN = 12.0
 _PAD_X, _PAD_Y = 9.0, 5.0
 _LINE = 1.25
 _FONT = "DejaVu Sans"
-# where along the last bend of an arrow its label may be, the best place first
+# candidate positions of an arrow's label along its last bend, the best one first
 _LABEL_PLACES = (0.6, 0.5, 0.7, 0.4, 0.3, 0.2)
 
 Rectangle = tuple[Point, tuple[float, float]]  # centre, half of width and height
@@ -27,14 +27,14 @@ Rectangle = tuple[Point, tuple[float, float]]  # centre, half of width and heigh
 
 @dataclass(frozen=True)
 class Style:
-    """How boxes of one kind look."""
+    """Appearance of boxes of one kind."""
 
     face: str
     edge: str
     shape: str
 
 
-# colour-blind safe (after Okabe and Ito), each kind with a shape of its own
+# color-blind safe (after Okabe and Ito), with a shape per kind
 STYLES = {
     "input": Style("#d6e8f7", "#0072b2", "ellipse"),
     "data": Style("#d5efe3", "#009e73", "barrel"),
@@ -52,9 +52,9 @@ STYLES = {
 def render(
     boxes: list[Box], arrows: list[Arrow], kind: str, dpi: int, plan: Plan | None = None
 ) -> bytes:
-    """The picture as the bytes of a file; equal graphs give equal bytes.
+    """Render a picture to the bytes of a file; equal graphs give equal bytes.
 
-    With a plan it has plates, and its boxes are where the plan has them.
+    With a plan, boxes are placed in plates.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -93,13 +93,13 @@ def render(
 
 
 def _metadata(kind: str) -> dict[str, Any]:
-    """Without the date, so that equal graphs give equal files."""
+    """Return metadata without a date, so that equal graphs give equal files."""
     return {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
 
 
 @bounded(4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Width of a text in points."""
+    """Measure the width of a text in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
@@ -122,7 +122,7 @@ def _size(box: Box) -> tuple[float, float]:
 
 
 def _draw_plate(axes: Any, plate: Plate) -> None:
-    """A rounded rectangle with its title in the lower right corner."""
+    """Draw a rounded rectangle with its title in the lower right corner."""
     from matplotlib.patches import PathPatch
 
     (x, y), (half_width, half_height) = plate.centre, plate.half
@@ -178,7 +178,7 @@ def _write(
 
 
 def _outline(shape: str, x: float, y: float, width: float, height: float) -> Any:
-    """The border of a box: rounded, pill, barrel, tag or plain rectangle."""
+    """Return the path of a box's border: rounded, pill, barrel, tag or plain rectangle."""
     from matplotlib.path import Path
 
     left, right, top, bottom = x - width / 2, x + width / 2, y - height / 2, y + height / 2
@@ -230,7 +230,7 @@ def _draw_arrow(axes: Any, arrow: Arrow, route: list[Point]) -> None:
 
 
 def _curve(points: list[Point]) -> Any:
-    """A smooth line that passes the points vertically."""
+    """Return a smooth path that passes through points vertically."""
     from matplotlib.path import Path
 
     vertices, codes = [points[0]], [Path.MOVETO]
@@ -248,7 +248,7 @@ def _curve(points: list[Point]) -> Any:
 def _draw_edge_labels(
     axes: Any, arrows: list[Arrow], routes: list[list[Point]], taken: list[Rectangle]
 ) -> None:
-    """Labels upon the last bends of the arrows, where nothing else is written."""
+    """Draw labels on the last bends of arrows, avoiding overlaps."""
     taken = list(taken)
     for arrow, route in zip(arrows, routes, strict=True):
         if not arrow.label:
@@ -269,7 +269,7 @@ def _overlaps(one: Rectangle, others: list[Rectangle]) -> bool:
 
 
 def _along_last_bend(route: list[Point], t: float) -> Point:
-    """A point of the last piece of :func:`_curve`; both control points are half way down."""
+    """Evaluate the last Bézier segment of :func:`_curve`."""
     (x0, y0), (x1, y1) = route[-2], route[-1]
     across = x0 + (x1 - x0) * (3 * t**2 - 2 * t**3)
     down = (1 - t) ** 3 * y0 + 3 * (1 - t) * t * (y0 + y1) / 2 + t**3 * y1

@@ -1,11 +1,8 @@
-"""The picture of a model as SVG inside of a page: no library draws it, and its colours are the
-page's.
+"""Inline SVG of a model's graph, drawn without a library and in the colors of the page.
 
-Shapes are outlines where a viewer drops the style of the card, as some do of pages that nobody has
-said to trust.
-
-Places come from the same plan as those of :mod:`dimtensor.display.pictures.canvas`. Texts are as
-wide as a typical sans-serif font makes them, which is known well enough for a box around them.
+The layout is that of :mod:`dimtensor.display.pictures.canvas`, with widths of texts estimated for a
+typical sans-serif font. Viewers of untrusted pages may drop the card's style; shapes are then
+outlines.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 _TITLE, _DETAIL = 13.0, 10.0
 _MARGIN, _PAD_X, _PAD_Y, _LINE = 3.0, 11.0, 5.0, 1.3
 _HEAD = 6.0
-# a picture wider than the page shrinks, but no further than its smallest texts can be read
+# a picture wider than the page shrinks to at least this scale, so that texts stay readable
 _LEAST = 0.65
 _OUTLINE = 'fill="none" stroke="currentColor"'
 # widths of characters in parts of the size of the font
@@ -36,7 +33,7 @@ _ROUND = {"variable": 0.5, "observed": 0.5, "data": 0.0, "input": 0.0}
 
 
 def model_svg(plan: Plan) -> str:
-    """Boxes, arrows and plates of a model as an ``svg`` element, for the style of a card.
+    """Draw the boxes, arrows and plates of a model as an ``svg`` element in a card.
 
     Parameters
     ----------
@@ -64,7 +61,7 @@ def model_svg(plan: Plan) -> str:
     width, height = right - left, bottom - top
     names = ", ".join(box.title for box in boxes[:20])
     return (
-        f'<svg class="dt-picture" role="img" aria-label="{escape(f"depends on what: {names}")}" '
+        f'<svg class="dt-picture" role="img" aria-label="{escape(f"model graph of {names}")}" '
         f'width="{width:.0f}" height="{height:.0f}" fill="currentColor" font-size="{_DETAIL:g}" '
         f'style="max-width: 100%; min-width: {_LEAST * width:.0f}px; height: auto" '
         f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">{"".join(parts)}</svg>'
@@ -72,19 +69,19 @@ def model_svg(plan: Plan) -> str:
 
 
 def _brief(detail: str) -> str:
-    """A distribution without the names of its parameters, and without dims: plates show them."""
+    """Remove the names of parameters and the dims, which plates show, from a distribution."""
     return re.sub(r"\w+=|\{[^}]*\}", "", detail)
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is."""
+    """Estimate the width of a text."""
     return size * sum(_width_of(character) for character in text)
 
 
 def _width_of(character: str) -> float:
     if character in _NARROW:
         return 0.34
-    if character in _WIDE or ord(character) > 0x2E80:  # what is written in squares
+    if character in _WIDE or ord(character) > 0x2E80:  # full-width scripts
         return 1.0
     return 0.72 if character.isupper() else 0.6
 
@@ -114,7 +111,7 @@ def _arrow(route: list[Point]) -> str:
 
 
 def _path(points: Iterable[Point]) -> str:
-    """A smooth line that passes the points vertically."""
+    """Return a smooth path that passes through points vertically."""
     points = list(points)
     parts = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
     for (x0, y0), (x1, y1) in pairwise(points):

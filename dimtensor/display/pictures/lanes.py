@@ -1,4 +1,4 @@
-"""Layouts in lanes: groups of boxes beside each other, rows shared by all of them."""
+"""Layout in lanes: groups of boxes side by side that share rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lane_layout(
     rise: float,
     gap: float = 14.0,
 ) -> Layout:
-    """Places for boxes, each in its layer and its lane.
+    """Place boxes in their layers and lanes.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def lane_layout(
     lanes : sequence of sequence of int
         Boxes of each lane, lanes from left to right.
     before, after : sequence of float
-        Room on both sides of each lane.
+        Padding on both sides of each lane.
     rise : float
         Distance between rows.
     gap : float

@@ -2,10 +2,10 @@
 
 K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Trans. Systems, Man, and Cybernetics 11(2), 1981: layers, then an order within
-each layer that has few crossings (barycentres), then coordinates. Coordinates are found by least
-squares: each layer in turn goes as near to its neighbours' places as the order and the widths
-allow, which is an isotonic regression, solved by pooling adjacent violators (Barlow et al.,
-"Statistical Inference under Order Restrictions", 1972, section 1.2).
+each layer that has few crossings (barycenters), then coordinates. Coordinates are found by least
+squares: each layer in turn moves as close to its neighbors as the order and the widths allow. This
+is an isotonic regression, solved by pooling adjacent violators (Barlow et al., "Statistical
+Inference under Order Restrictions", 1972, section 1.2).
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from dimtensor.traversal import reached
 
 Point = tuple[float, float]
 _SWEEPS = 24
-# a straight long edge matters more than a short one
+# weight of virtual nodes: keeping long edges straight has priority
 _VIRTUAL_WEIGHT = 4.0
 
 
 @dataclass
 class Layout:
-    """Where nodes and edges are; y grows downwards.
+    """Coordinates of nodes and edges; y increases downward.
 
     Attributes
     ----------
     centres : list of (x, y)
-        Of the boxes, in the order of their sizes.
+        Centers of the boxes.
     routes : list of list of (x, y)
-        Points that each edge passes, from the lower border of its source to the upper border of
-        its target.
+        Points on each edge, from the lower border of its source to the upper border of its target.
     width, height : float
     """
 
@@ -44,7 +43,7 @@ class Layout:
 
 @dataclass
 class _Graph:
-    """The graph with a virtual node in every layer that an edge crosses."""
+    """Graph with a virtual node in every layer that an edge crosses."""
 
     widths: list[float]
     layer: list[int]
@@ -60,16 +59,16 @@ def layered_layout(
     gap: float = 14.0,
     rise: float = 30.0,
 ) -> Layout:
-    """Places for boxes so that every edge goes down.
+    """Place boxes so that every edge points down.
 
     Parameters
     ----------
     sizes : sequence of (width, height)
         One box per node.
     edges : sequence of (source, target)
-        Numbers of nodes; there is no cycle.
+        Numbers of nodes, without cycles.
     gap : float
-        Least distance between boxes of one layer.
+        Minimal distance between boxes of one layer.
     rise : float
         Distance between layers.
 
@@ -100,7 +99,7 @@ def layered_layout(
 
 
 def layers_of(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Layers by the longest path, then every node moved to where its edges are shortest."""
+    """Assign layers by longest paths, then move each node to where its edges are shortest."""
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -153,7 +152,7 @@ def _with_virtual_nodes(
 
 
 def _ordered_rows(graph: _Graph) -> list[list[int]]:
-    """Nodes of each layer from left to right, with few crossings."""
+    """Order the nodes of each layer from left to right, with few crossings."""
     rows = _first_order(graph)
     best, fewest = [list(row) for row in rows], _crossings(graph, rows)
     for sweep in range(_SWEEPS):
@@ -169,7 +168,7 @@ def _ordered_rows(graph: _Graph) -> list[list[int]]:
 
 
 def _first_order(graph: _Graph) -> list[list[int]]:
-    """Depth first from the bottom, so that what belongs together starts out together."""
+    """Order nodes depth first from the bottom, which starts with related nodes side by side."""
     rows: list[list[int]] = [[] for _ in range(max(graph.layer, default=-1) + 1)]
     roots = [n for n in range(len(graph.layer)) if not graph.below[n]]
     for node in reached(roots, lambda n: graph.above[n]):
@@ -196,7 +195,7 @@ def _sort_by_barycentres(graph: _Graph, rows: list[list[int]], downwards: bool) 
 
 
 def _exchange_neighbours(graph: _Graph, rows: list[list[int]]) -> None:
-    """Exchange two nodes beside each other wherever that leaves fewer crossings."""
+    """Exchange adjacent nodes where that reduces the number of crossings."""
     for number, row in enumerate(rows):
         places = [
             {node: at for at, node in enumerate(rows[other])} if 0 <= other < len(rows) else {}
@@ -227,7 +226,7 @@ def _crossings(graph: _Graph, rows: list[list[int]]) -> int:
 
 
 def _coordinates(graph: _Graph, rows: list[list[int]], gap: float) -> list[float]:
-    """Centres from left to right."""
+    """Compute the x coordinates of centers."""
     x = [0.0] * len(graph.layer)
     for row in rows:
         left = 0.0
@@ -244,7 +243,7 @@ def _coordinates(graph: _Graph, rows: list[list[int]], gap: float) -> list[float
 def _settle(
     graph: _Graph, row: list[int], x: list[float], gap: float, downwards: bool, both: bool
 ) -> None:
-    """Move a layer as near to its neighbours as order and widths allow."""
+    """Move a layer as close to its neighbors as order and widths allow."""
     wanted, weights = [], []
     for node in row:
         near = graph.above[node] if downwards else graph.below[node]
@@ -267,7 +266,7 @@ def _settle(
 
 
 def _isotonic(values: list[float], weights: list[float]) -> list[float]:
-    """The non-decreasing numbers nearest to some in weighted least squares."""
+    """Fit non-decreasing numbers to values by weighted least squares (isotonic regression)."""
     pools: list[tuple[float, float, int]] = []
     for value, weight in zip(values, weights, strict=True):
         count = 1
@@ -290,7 +289,7 @@ def _route(
     source, target = chain[0], chain[-1]
     points = [(x[source], y[graph.layer[source]] + sizes[source][1] / 2)]
     for node in chain[1:-1]:
-        # straight past the boxes of the layer, bends between layers only
+        # straight lines within layers, bends between them
         middle, half = y[graph.layer[node]], heights[graph.layer[node]] / 2
         points += [(x[node], middle - half), (x[node], middle + half)]
     points.append((x[target], y[graph.layer[target]] - sizes[target][1] / 2))

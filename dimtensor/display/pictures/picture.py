@@ -1,4 +1,4 @@
-"""``dt.draw`` and ``Model.to_graph``: pictures of graphs."""
+"""Pictures of expression graphs and of models."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Picture:
         Parameters
         ----------
         path : path-like
-            The ending says the format: ``.svg``, ``.png`` or ``.pdf``.
+            The suffix determines the format: ``.svg``, ``.png`` or ``.pdf``.
         dpi : int
             Resolution of a png.
 
         Raises
         ------
         InputError
-            If the ending is another one.
+            If the suffix is another one.
         """
         path = Path(path)
         kind = path.suffix.lstrip(".").lower()

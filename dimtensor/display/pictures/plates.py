@@ -1,8 +1,7 @@
-"""Pictures of models: a box for each variable, and a plate for each dim.
+"""Plate diagrams of models: a box per variable, and a plate per dim.
 
-A plate is a rectangle around what has a dim; what has more dims lies in a plate within. Variables
-of the same dims are in one column of the picture, so that no plate has a stranger in it, and rows
-follow what depends on what.
+A plate encloses the variables with a dim; plates of further dims are nested in it. Variables with
+the same dims share a column, so that a plate encloses no others, and rows follow the dependencies.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
     from dimtensor.model.model import Model
 
 _LONGEST = 40
-# room of a plate around what is in it, and for its title below
+# padding of a plate, and height of its title
 PAD, TITLE = 10.0, 12.0
 
 
 @dataclass(frozen=True)
 class Plate:
-    """A rectangle around what has a dim.
+    """Rectangle around the variables with a dim.
 
     Attributes
     ----------
@@ -42,16 +41,16 @@ class Plate:
 
 @dataclass
 class Group:
-    """Boxes of the same dims, and groups of more dims.
+    """Boxes with the same dims, and nested groups with more dims.
 
     Attributes
     ----------
     title : str
-        Dims that it has beside those of the group around it, with their lengths.
+        Its dims, without those of the enclosing group, with their lengths.
     members : list of int
         Numbers of boxes.
     dims : frozenset of str
-        All that it has.
+        All of its dims.
     inner : list of Group
     """
 
@@ -83,7 +82,7 @@ def plan_of(model: Model) -> Plan:
 
 
 def _sources(node: Node, shown: Mapping[Node, int]) -> list[Node]:
-    """What a node depends on directly, through expressions that have no name."""
+    """Return the shown nodes that a node depends on, directly or through unnamed expressions."""
     found: dict[Node, None] = {}
     pending = list(node.inputs)
     seen: set[Node] = set()
@@ -112,7 +111,7 @@ def _box(model: Model, node: Node, name: str) -> Box:
 
 
 def _lengths(model: Model) -> dict[str, int]:
-    """Lengths of dims: those that they have, and those that data and observations tell."""
+    """Return the lengths of dims, including those known from data and observations."""
     found: dict[str, int] = {}
     for array in (*model.observed.values(), *model.defaults.values()):
         found |= {str(dim): size for dim, size in array.sizes.items()}
@@ -123,7 +122,7 @@ def _lengths(model: Model) -> dict[str, int]:
 
 
 def _grouped(order: Sequence[Node], lengths: Mapping[str, int]) -> Group:
-    """Groups within groups: each within the largest one whose dims it has."""
+    """Nest groups: each in the largest one whose dims are a subset of its own."""
     root = Group("", frozenset())
     sets: dict[frozenset[str], Group] = {root.dims: root}
     members = [frozenset(dim.short for dim in node.dims) for node in order]
@@ -139,10 +138,10 @@ def _grouped(order: Sequence[Node], lengths: Mapping[str, int]) -> Group:
 
 
 def place(plan: Plan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout, list[Plate]]:
-    """Where boxes, arrows and plates are.
+    """Place boxes, arrows and plates.
 
-    Groups lie beside each other. A plate is as high as the rows of its boxes, with room for the
-    plates in it; rows are as far from each other as the plates between them need.
+    Groups are side by side. A plate extends over the rows of its boxes and nested plates; rows are
+    far enough apart for the borders of plates between them.
     """
     edges = [(arrow.source, arrow.target) for arrow in plan.arrows]
     layer = layers_of(len(sizes), edges)
@@ -168,7 +167,7 @@ def _depth(group: Group) -> int:
 
 
 def _lanes(group: Group) -> list[tuple[Group, int, int]]:
-    """Groups from left to right, with the number of plates that begin before and end behind."""
+    """List groups from left to right, with the numbers of plates that begin and end there."""
     found: list[tuple[Group, int, int]] = []
     if group.members:
         found.append((group, 0, 0))
@@ -185,7 +184,7 @@ def _lanes(group: Group) -> list[tuple[Group, int, int]]:
 def _enclose(
     group: Group, layout: Layout, sizes: Sequence[tuple[float, float]], plates: list[Plate]
 ) -> tuple[float, float, float, float]:
-    """The rectangle of a group; it and those within are added to the plates, outer ones first."""
+    """Compute the rectangle of a group; add it and nested ones to the plates, outer ones first."""
     at = len(plates)
     corners = []
     for member in group.members:

@@ -1,4 +1,4 @@
-"""The picture of a calibration: distribution functions of ranks, less that of uniform ones."""
+"""Plot of a calibration: empirical distribution functions of ranks minus the uniform one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITHIN = 0.95
 
 
 def picture(calibration: Calibration) -> Any:
-    """A figure with axes for each variable."""
+    """Plot a calibration, with axes for each variable."""
     check_installed("matplotlib", "viz", "plot")
     from matplotlib.figure import Figure
 
@@ -43,17 +43,17 @@ def picture(calibration: Calibration) -> Any:
     for each in axes.flat[len(names) :]:
         each.set_axis_off()
     figure.supxlabel("rank of the true value, from 0 to 1", fontsize=9)
-    figure.supylabel("below it, less what is expected", fontsize=9)
+    figure.supylabel("ECDF difference", fontsize=9)
     return figure
 
 
 def band(n: int, highest: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What 95% of the lines of uniform ranks do not leave anywhere.
+    """Compute a simultaneous 95% band of the ECDF differences of uniform ranks.
 
-    Bounds of equal probability at each point, so that they hold for all at once (Säilynoja, Bürkner
-    and Vehtari 2022, "Graphical test for discrete uniformity and its applications in
-    goodness-of-fit evaluation and multiple sample comparison", Statistics and Computing 32); the
-    probability is that which simulated ranks ask for.
+    The bounds have equal probability at each point; simulations determine the probability for which
+    they hold at all points simultaneously (Säilynoja, Bürkner and Vehtari 2022, "Graphical test for
+    discrete uniformity and its applications in goodness-of-fit evaluation and multiple sample
+    comparison", Statistics and Computing 32).
     """
     from scipy import stats
 
@@ -63,7 +63,7 @@ def band(n: int, highest: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
     counts = np.array([(each <= points).sum(axis=0) for each in simulated])
     binomial = stats.binom(n, expected)
     tails = 2 * np.minimum(binomial.cdf(counts), binomial.sf(counts - 1))
-    # at the last point all ranks are below
+    # at the last point the ECDF is 1
     level = np.quantile(tails[:, expected < 1].min(axis=1), 1 - _WITHIN)
     low, high = binomial.ppf(level / 2), binomial.isf(level / 2)
     return low / n - expected, high / n - expected

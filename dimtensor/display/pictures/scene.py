@@ -1,7 +1,7 @@
-"""What a picture of a graph shows: boxes and arrows, without places.
+"""Boxes and arrows of a graph's picture, before layout.
 
-What makes a picture easier to read than the graph: a number is written into the operation that it
-belongs to, and a sum of sums is one box with many arrows, as is a product of products.
+To keep the picture simple, constants are written into the operations that use them, and nested sums
+or products are merged into one box.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dimtensor.graph.printing.text import call_of, label_text
 _MOST_NODES = 1000
 _LONGEST = 36
 
-# how Python's operators between two operands are drawn
+# signs of binary operators
 _SIGNS = {
     "+": "+", "-": "−", "*": "×", "/": "÷", "//": "÷ floor", "==": "=", "!=": "≠", "<": "<",
     "<=": "≤", ">": ">", ">=": "≥", "&": "and", "|": "or", "**": "^",
@@ -30,7 +30,7 @@ _TITLES = {
     "power": "xʸ", "negative": "−x", "logical_not": "not", "square": "x²", "sqrt": "√x",
     "sum": "Σ sum", "prod": "Π prod", "gradient": "∇ gradient",
 }  # fmt: skip
-# what is not symmetric says at the arrows which operand is which
+# labels at the arrows of operations that are not symmetric
 _SIDES = {
     "subtract": ("", "minus"), "divide": ("", "by"), "power": ("", "exponent"),
     "floor_divide": ("", "by"), "mod": ("", "by"), "less": ("left", "right"),
@@ -42,7 +42,7 @@ _CHAINS = ("add", "multiply", "logical_and", "logical_or")
 
 @dataclass(frozen=True)
 class Box:
-    """One box: a bold line, a small one, and its kind (a key of ``canvas.STYLES``)."""
+    """Box with a title, a detail, and a kind (a key of ``canvas.STYLES``)."""
 
     title: str
     detail: str
@@ -51,7 +51,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow from box to box, by number, and what is written beside it."""
+    """Arrow between two boxes, by number, with a label."""
 
     source: int
     target: int
@@ -59,7 +59,7 @@ class Arrow:
 
 
 def scene_of(outputs: Sequence[Node] | Mapping[str, Node]) -> tuple[list[Box], list[Arrow]]:
-    """Boxes and arrows of the graph below some outputs, sources before targets.
+    """Make the boxes and arrows of a graph, sources before targets.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class _Builder:
         printed = self.names.printed
         if len(printed) > _MOST_NODES:
             raise GraphError(
-                f"a picture of {len(printed)} nodes shows nothing; dt.dprint prints them, and "
+                f"a picture of {len(printed)} nodes is unreadable; dt.dprint prints them, and "
                 "parts of the expression can be drawn"
             )
         self.boxes: list[Box] = []
@@ -94,7 +94,7 @@ class _Builder:
         self._shown = set(printed)
         users = Counter(x for node in printed for x in node.inputs)
         users.update(roots)
-        # links of a chain of sums or products, written as one operation with many operands
+        # inner nodes of nested sums or products, drawn as one operation with many operands
         self.absorbed = {
             x
             for node in printed
@@ -108,13 +108,13 @@ class _Builder:
         return len(self.boxes) - 1
 
     def source(self, node: Node) -> int:
-        """The box of an operand; a number gets one of its own at every use."""
+        """Return the box of an operand; a constant gets a new one at every use."""
         if node in self.number:
             return self.number[node]
         return self.box(Box(self._inline(node), "", "constant"))
 
     def add(self, node: Node) -> None:
-        """The box of a node, with the arrows that lead to it."""
+        """Add the box of a node and the arrows to it."""
         operands = self._operands(node)
         title = None
         numbers = [x for _, x in operands if x not in self._shown]
@@ -145,7 +145,7 @@ class _Builder:
     def _title_with_number(
         self, node: Node, operands: list[tuple[str, Node]], number: Node
     ) -> str | None:
-        """An operation with the number that is one of its operands: ``− 0.5``, ``1 ÷ x``."""
+        """Write an operation with its constant operand, such as ``− 0.5`` or ``1 ÷ x``."""
         text = self._inline(number)
         sign = _sign(node.attrs)
         if sign is None:
@@ -190,7 +190,7 @@ class _Builder:
 
 
 def _sign(name: str) -> str | None:
-    """How an operation between two operands is drawn, if it has a sign."""
+    """Return the sign of a binary operation, if it has one."""
     row = TABLE.get(name)
     return _SIGNS.get(row.operator) if row is not None and row.arity == 2 else None
 
@@ -200,7 +200,7 @@ def _is_link(node: Node) -> bool:
 
 
 def _merged(arrows: list[Arrow]) -> list[Arrow]:
-    """One arrow for operands that are the same node, as in x * x."""
+    """Merge arrows between the same boxes, as in x * x."""
     found: dict[tuple[int, int], Arrow] = {}
     for arrow in arrows:
         key = (arrow.source, arrow.target)

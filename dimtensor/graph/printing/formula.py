@@ -1,4 +1,4 @@
-"""An expression as a modeller would write it, with the parts that do not fit left out."""
+"""Formulas: expressions as a modeler would write them, abbreviated to a width."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPERANDS = 5
 
 
 class Operand(NamedTuple):
-    """A place in a text for a node; what binds less tightly than this goes into parentheses."""
+    """Placeholder for a node in a text, in parentheses if it binds less tightly than `binding`."""
 
     node: Node
     binding: int
@@ -38,13 +38,13 @@ Parts = list["str | Operand"]
 
 
 def formula(node: Node, width: int = 150) -> str:
-    """The expression of a node in about `width` characters.
+    """Write the expression of a node in about `width` characters.
 
     Parameters
     ----------
     node : Node
     width : int
-        What does not fit is ``…``; every operand gets its share of the width.
+        Parts that do not fit become ``…``; every operand gets its share of the width.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _shown(node: Node) -> Node:
 
 
 def formula_lines(node: Node, width: int = 76) -> list[str]:
-    """The expression of a node in a few lines: of a long sum, one for each of its terms."""
+    """Write the expression of a node in a few lines; a long sum gets a line per term."""
     node = _shown(node)
     if node.kind in ("rv", "named"):
         return [_whole(node, 2 * width)]
@@ -78,7 +78,7 @@ def formula_lines(node: Node, width: int = 76) -> list[str]:
 
 
 def _whole(node: Node, width: int) -> str:
-    """An expression; of a variable or a name, which stand for themselves, what they are."""
+    """Write an expression, or the definition of a random variable or a deterministic."""
     if node.kind == "rv":
         return f"{node.name} ~ {node.attrs.law.of(node.inputs)!r}"
     if node.kind == "named":
@@ -87,9 +87,9 @@ def _whole(node: Node, width: int) -> str:
 
 
 def _full(node: Node, limit: int) -> tuple[str, int] | None:
-    """The whole text and how tightly it binds, None where it is longer than the limit."""
+    """Return the full text and its precedence, or None if it is longer than the limit."""
     parts, binding = parts_of(node)
-    # every operand has a character, so that what is left falls with the depth
+    # every operand counts one character, so the remaining limit decreases with the depth
     left = limit - sum(len(part) if isinstance(part, str) else 1 for part in parts)
     text = ""
     for part in parts:
@@ -107,7 +107,7 @@ def _full(node: Node, limit: int) -> tuple[str, int] | None:
 
 
 def _short(node: Node, budget: int) -> tuple[str, int]:
-    """Text of at most about `budget` characters."""
+    """Return a text of about `budget` characters and its precedence."""
     whole = _full(node, budget)
     if whole is not None:
         return whole
@@ -118,7 +118,7 @@ def _short(node: Node, budget: int) -> tuple[str, int]:
         return _ELLIPSIS, _ATOM
     texts = ["" if at in places else str(part) for at, part in enumerate(parts)]
     fitting = {at: _full(parts[at].node, left) for at in places}  # type: ignore[union-attr]
-    # short operands first: what they do not need is left for the long ones
+    # short operands first: long ones get the rest of their shares
     for count, at in enumerate(sorted(places, key=lambda at: _length(fitting[at]))):
         operand: Operand = parts[at]  # type: ignore[assignment]
         share = left // (len(places) - count)
@@ -131,7 +131,7 @@ def _short(node: Node, budget: int) -> tuple[str, int]:
 
 
 def text_within(node: Node, limit: int) -> float:
-    """The length of the whole text of a node; infinite where it is above the limit."""
+    """Return the length of a node's full text; infinite if it exceeds the limit."""
     return _length(_full(node, limit))
 
 
@@ -151,7 +151,7 @@ def _enclosed(text: str, own: int, needed: int) -> str:
 
 
 def parts_of(node: Node) -> tuple[Parts, int]:
-    """Texts and operands that an expression is written with, and how tightly the whole binds."""
+    """Return the texts and operands that form an expression, and its precedence."""
     if node.kind in ("input", "data", "shaped", "rv", "named"):
         return [leaf_name(node)], _ATOM
     if node.kind == "constant":
@@ -183,13 +183,13 @@ def parts_of(node: Node) -> tuple[Parts, int]:
 
 
 def leaf_name(node: Node) -> str:
-    """The name of an input or of data; of labels without a name that of their dim."""
+    """Return the name of an input or data; unnamed labels have the name of their dim."""
     dim = node.categories if node.kind == "data" else None
     return node.name or f"<{dim.short if dim is not None else node.kind}>"
 
 
 def _written(words: Words) -> Parts:
-    """A call as it was written; what has one role together, ``by=[month, shop]``."""
+    """Write a call as the user wrote it, with operands of one role as a list: ``by=[a, b]``."""
     parts: Parts = []
     for role, together in groupby(words.operands[:_OPERANDS], key=lambda operand: operand[0]):
         operands = [Operand(x, _ANY) for _, x in together]
@@ -254,7 +254,7 @@ def _operation(node: Node, sign: str) -> tuple[Parts, int]:
 
 
 def terms_of(node: Node, name: str) -> list[Node]:
-    """The terms of a sum of sums or the factors of a product, not many more than are shown."""
+    """Return the terms of nested sums or the factors of nested products, up to a limit."""
     found: list[Node] = []
     stack = [node]
     while stack and len(found) <= _TERMS:
@@ -263,13 +263,13 @@ def terms_of(node: Node, name: str) -> list[Node]:
             stack += reversed(x.inputs)
         else:
             found.append(x)
-    # numbers go before what they scale, and after what they are added to
+    # numbers are the first factor and the last term
     found.sort(key=lambda x: (x.kind == "constant") == (name == "add"))
     return found + stack
 
 
 def _filled(node: Node) -> str:
-    """One number along dims."""
+    """Write a tensor filled with one number."""
     (number,) = node.inputs
     dims = "{" + ", ".join(dim.short for dim in node.attrs) + "}"
     value = number.attrs.value
