@@ -1,4 +1,4 @@
-"""A few labels of a dim, a few values of an array: what fits on a screen, and nothing beyond it."""
+"""Abbreviated labels of dims and values of arrays, computed only as far as they are shown."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SHOWN_VALUES = 200
 
 @dataclass(frozen=True)
 class DimRow:
-    """What a table says of one dim of a tensor.
+    """Row of a table of dims.
 
     Attributes
     ----------
     name : str
     length : str
-        ``?`` where it comes with the data.
+        ``?`` for late lengths.
     labels : list of str
-        The first and the last labels, ``…`` where some are left out; empty where there are none.
+        The first and last labels, with ``…`` between them; empty if there are none.
     note : str
-        What the dim is derived from, or when its labels come.
+        The parents of a derived dim, or a remark on late labels.
     """
 
     name: str
@@ -41,7 +41,7 @@ class DimRow:
 
 
 def dim_row(dim: Dim, node: Node | None = None, head: int = 3, tail: int = 2) -> DimRow:
-    """The row of a dim, with what the data in `node` say of it."""
+    """Make the row of a dim, with its length and labels in the data of `node`."""
     own_length, own_labels = _said_by_data(dim, node)
     length = dim.length if dim.length is not None else own_length
     labels: list[str] = []
@@ -81,14 +81,14 @@ def _said_by_data(dim: Dim, node: Node | None) -> tuple[int | None, Coords | Non
 
 
 def _edges(length: int, head: int, tail: int) -> tuple[np.ndarray, int | None]:
-    """Positions to show, and where among them the gap is."""
+    """Return the positions to show, and the index of the gap among them."""
     if length <= head + tail + 1:
         return np.arange(length), None
     return np.r_[0:head, length - tail : length], head
 
 
 def dim_labels(dim: Dim, node: Node | None, most: int) -> Sequence[Any] | np.ndarray | None:
-    """All labels of a dim, or those that data say; None where there are none or too many."""
+    """Return all labels of a dim, or of its data; None if there are none or too many."""
     length, told = _said_by_data(dim, node)
     if told is not None:
         return told.values if length is not None and length <= most else None
@@ -98,19 +98,19 @@ def dim_labels(dim: Dim, node: Node | None, most: int) -> Sequence[Any] | np.nda
 
 
 def label_repr(label: Any) -> str:
-    """A label as one would write it; a combination of labels as a tuple."""
+    """Write a label as in code; a label of a product dim is a tuple."""
     if isinstance(label, tuple):
         return f"({', '.join(map(label_repr, label))})"
     return clipped(plain_repr(label))
 
 
 def glance_text(node: Node) -> str | None:
-    """The values of a small expression of data alone; None of others, and where there are none."""
+    """Write the values of a small data-only expression; None for other expressions."""
     from dimtensor.tensor.values import glance
 
     try:
         found = glance(node)
-    except Exception:  # whatever fails where data meet checks, and the user's own functions
+    except Exception:  # a failed check, or an error of the user's functions
         return None
     if found is None:
         return None
@@ -119,7 +119,7 @@ def glance_text(node: Node) -> str | None:
 
 
 _OF_MISSING = "NaN where an element is missing; skipna=True leaves those out"
-# reductions whose option skipna is off by default
+# reductions that do not skip NaN by default
 _WITH_SKIPNA = frozenset(
     {"sum", "prod", "mean", "var", "std", "min", "max", "median", "quantile", "cumsum", "cumprod"}
 )
@@ -148,14 +148,14 @@ def _includes_missing(node: Node, values: np.ndarray) -> bool:
 
 
 def values_text(node: Node, width: int = 80) -> str:
-    """The values of a data node in the short form of xarray; of labels the labels."""
+    """Write the values, or labels, of a data node abbreviated as in xarray."""
     return array_text(node.attrs.values, width, _label_formatter(node.categories))
 
 
 def array_text(
     values: np.ndarray, width: int = 80, formatter: dict[str, Callable[[Any], str]] | None = None
 ) -> str:
-    """Values in the short form of xarray."""
+    """Write values abbreviated as in xarray."""
     if formatter is None and values.dtype.kind not in "biufc":
         formatter = {"all": label_repr}
     edge = 3 if values.ndim < 3 else 2 if values.ndim == 3 else 1

@@ -1,7 +1,7 @@
-"""Expressions as mathematics: MathML, which browsers show without a library, and LaTeX.
+"""Typeset expressions: MathML, which browsers render without a library, and LaTeX.
 
-The parts are those of :mod:`dimtensor.graph.printing.formula`; fractions, powers, roots, sums and
-selections are written as on paper.
+Fractions, powers, roots, sums and selections have mathematical notation; other parts are those of
+:mod:`dimtensor.graph.printing.formula`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _BIG = {"sum": "∑", "prod": "∏"}
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A letter and its index; other names are words."""
+    """Split a name into a letter and its subscript; other names are kept whole."""
     base, _, index = name.partition("_")
     return (base, index) if index and (len(base) == 1 or base in _GREEK) else (name, "")
 
 
 class _Writer(Protocol):
-    """How the parts of a formula are written."""
+    """Interface of output formats: writers of the parts of a formula."""
 
     def name(self, text: str) -> str:
         base, index = _split(text)
@@ -70,7 +70,7 @@ class _Writer(Protocol):
 
 
 class _MathML(_Writer):
-    """Presentation MathML, of what all browsers have (MathML Core)."""
+    """Writer of presentation MathML, restricted to MathML Core."""
 
     def word(self, text: str) -> str:
         return self.index(_GREEK.get(text, text))
@@ -79,7 +79,7 @@ class _MathML(_Writer):
         return f"<mi>{escape(text)}</mi>"
 
     def text(self, text: str) -> str:
-        # blanks at the ends of a text are not shown
+        # browsers drop leading and trailing blanks
         return f"<mtext>{escape(re.sub(r'^ | $', ' ', text))}</mtext>"
 
     def number(self, text: str) -> str:
@@ -111,7 +111,7 @@ class _MathML(_Writer):
 
 
 class _Latex(_Writer):
-    """LaTeX of its mathematical mode, as MathJax and KaTeX know it."""
+    """Writer of LaTeX in math mode, as MathJax and KaTeX support it."""
 
     def word(self, text: str) -> str:
         sign = _GREEK.get(text)
@@ -164,13 +164,13 @@ def _tex(text: str) -> str:
 
 
 def mathml(node: Node, budget: int = _BUDGET) -> str:
-    """An expression as a ``math`` element.
+    """Write an expression as a ``math`` element.
 
     Parameters
     ----------
     node : Node
     budget : int
-        About how many characters it would have as text; what does not fit is an ellipsis.
+        Approximate number of characters; parts that do not fit become an ellipsis.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def mathml(node: Node, budget: int = _BUDGET) -> str:
 
 
 def latex(node: Node, budget: int = _BUDGET) -> str:
-    r"""An expression as LaTeX, without the dollar signs around it.
+    r"""Write an expression in LaTeX, without the enclosing dollar signs.
 
     Examples
     --------
@@ -210,10 +210,10 @@ class _Typesetter:
         return self.put(node, budget)
 
     def put(self, node: Node, budget: int, needed: int = _ANY) -> str:
-        """A node, in parentheses where it binds less tightly than is needed."""
+        """Write a node, in parentheses if its precedence is too low."""
         if budget < 1:
             return self.w.sign("…")
-        # what fits is written out
+        # an expression that fits is not abbreviated
         found, binding = self._written(
             node, _ALL if text_within(node, budget) <= budget else budget
         )
@@ -255,7 +255,7 @@ class _Typesetter:
         return self.w.sign(_SIGNS[sign]) if sign in _SIGNS else self.w.text(text)
 
     def _shares(self, nodes: Sequence[Node], budget: int) -> list[int]:
-        """Characters for each of some operands; short ones leave the rest to long ones."""
+        """Distribute characters among operands; short ones leave the rest to long ones."""
         lengths = [text_within(node, max(budget, 0)) for node in nodes]
         shares, left = [0] * len(nodes), budget
         order = sorted(range(len(nodes)), key=lambda at: lengths[at])

@@ -1,4 +1,4 @@
-"""Cards of tensors, functions, distributions and models: which class is rendered by what."""
+"""Registration of renderers: texts, HTML cards and pictures by class."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reprs of log densities: parameters, terms and what is recorded."""
+"""Reprs of log densities: parameters, terms and deterministics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def density_text(model: LogDensity) -> str:
-    """A line for the model, one for each parameter, and what is recorded."""
+    """Write a headline, a line for each parameter, and the names of terms and deterministics."""
     rows = _rows(model)
     widths = [max([len(row[at]) for row in rows], default=0) for at in range(3)]
     lines = [_headline(model)]
@@ -35,7 +35,7 @@ def density_text(model: LogDensity) -> str:
 
 @never_raises
 def density_html(model: LogDensity) -> str:
-    """The same as a card."""
+    """Write the card of a log density."""
     header = ("parameter", "support", "dims", "elements")
     rows = [[styled(row[0], "name"), *row[1:]] for row in _rows(model)]
     sections = [Section("Parameters", table(rows, header), number=len(rows))]
@@ -67,7 +67,7 @@ def _summary(model: LogDensity) -> str:
 
 
 def _rows(model: LogDensity) -> list[tuple[str, str, str, str]]:
-    """Name, support, dims with lengths, number of free elements of each parameter."""
+    """Return name, support, dims and number of unconstrained elements of each parameter."""
     rows, binding = [], model.functions.binding
     for p in model.parameters:
         sizes = [f"{dim.short}: {dim._bound_length(binding)}" for dim in p.tensor.dims]

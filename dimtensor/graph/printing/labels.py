@@ -14,7 +14,7 @@ _SELECTED_LABELS = 4
 
 
 def where_text(item: IndexItem) -> str:
-    """A static selection, by label where the dim has labels."""
+    """Write a static selection, by label if the dim has labels."""
     dim: Dim = item.dim
     if dim.length is not None:
         if item.kind == "int":
@@ -30,6 +30,6 @@ def where_text(item: IndexItem) -> str:
 
 
 def late_labels_text(node: Node) -> str:
-    """The labels that a label_position node looks up."""
+    """Write the labels that a label_position node looks up."""
     _, labels, role = node.attrs
     return listing(labels) if role == "one" else f"[{listing(labels, _SELECTED_LABELS)}]"
