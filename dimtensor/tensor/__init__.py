@@ -1,1 +1,3 @@
 """The public interface: dims-tensors, their constructors, methods and functions."""
+
+from dimtensor.tensor import core as core

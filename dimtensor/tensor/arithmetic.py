@@ -12,7 +12,12 @@ from dimtensor.dims import dim_set
 from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message, plain_repr
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.optable import TABLE
+from dimtensor.tensor import elementwise
+from dimtensor.tensor import functions as f
+from dimtensor.tensor.changes import elements
 from dimtensor.tensor.handle import TensorHandle, elemwise
+from dimtensor.tensor.linalg.contract import dot
+from dimtensor.tensor.values import has_values
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -86,13 +91,9 @@ class ArithmeticMixin(TensorHandle):
         return other // self, other % self
 
     def __matmul__(self, other: Any) -> DimTensor:
-        from dimtensor.tensor.linalg.contract import dot
-
         return dot(self, other)
 
     def __rmatmul__(self, other: Any) -> DimTensor:
-        from dimtensor.tensor.linalg.contract import dot
-
         return dot(other, self)
 
     def __neg__(self) -> DimTensor:
@@ -105,8 +106,6 @@ class ArithmeticMixin(TensorHandle):
         return elemwise("abs", self)
 
     def __round__(self, ndigits: int | None = None) -> DimTensor:
-        from dimtensor.tensor.changes import elements
-
         return elements.round(self, ndigits or 0)
 
     def __floor__(self) -> DimTensor:
@@ -186,8 +185,6 @@ class ArithmeticMixin(TensorHandle):
         return handler(*args, **kwargs)
 
     def __bool__(self) -> NoReturn:
-        from dimtensor.tensor.values import has_values
-
         hint = (
             "select elementwise with dt.where; combine conditions with & and |; "
             "two expressions are the same one where `a is b`"
@@ -249,9 +246,6 @@ def _clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: An
 
 @cache
 def _array_functions() -> dict[Callable[..., Any], Callable[..., Any]]:
-    from dimtensor.tensor import elementwise
-    from dimtensor.tensor import functions as f
-
     def method(name: str) -> Callable[..., Any]:
         def call(x: Any, *args: Any, **kwargs: Any) -> Any:
             if "axis" in kwargs or args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dimtensor.errors import named_after
 from dimtensor.renderers import Rendered, latex
@@ -12,18 +12,21 @@ from dimtensor.tensor.along.methods import WindowMixin
 from dimtensor.tensor.along.missing import MissingMixin
 from dimtensor.tensor.along.statistics import StatisticsMixin
 from dimtensor.tensor.arithmetic import ArithmeticMixin
+from dimtensor.tensor.changes.complex_parts import of_parts
 from dimtensor.tensor.changes.dims import ShapeMixin
 from dimtensor.tensor.changes.elements import ElementMixin
 from dimtensor.tensor.changes.movement import MovementMixin
 from dimtensor.tensor.changes.new_dims import NewDimsMixin
 from dimtensor.tensor.changes.padding import PaddingMixin
 from dimtensor.tensor.evaluate import EvaluationMixin
-from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tensor.handle import TensorHandle, function_of_parts
+from dimtensor.tensor.numpy_style import no_attribute
 from dimtensor.tensor.reductions.cumulative import CumulativeMixin
 from dimtensor.tensor.reductions.exponentials import ExponentialMixin
 from dimtensor.tensor.reductions.order_statistics import OrderMixin
 from dimtensor.tensor.reductions.polynomials import PolynomialMixin
 from dimtensor.tensor.reductions.quantiles import QuantileMixin
+from dimtensor.tensor.reductions.weighted import WeightedMixin
 from dimtensor.tensor.selection.indexing import IndexingMixin
 from dimtensor.tensor.selection.reindex import ReindexMixin
 from dimtensor.tensor.values import ValuesMixin
@@ -48,6 +51,7 @@ class DimTensor(
     CalculusMixin,
     StatisticsMixin,
     PolynomialMixin,
+    WeightedMixin,
     EvaluationMixin,
     ValuesMixin,
     Rendered,
@@ -76,8 +80,14 @@ class DimTensor(
 
     __hash__ = ArithmeticMixin.__hash__
 
+    if not TYPE_CHECKING:  # a type checker knows which attributes there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
+
     def _repr_latex_(self) -> str | None:
         return latex(self)
 
 
 TensorHandle._class = named_after(DimTensor)
+function_of_parts.provides()(of_parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -13,10 +13,12 @@ from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
 from dimtensor.errors import DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
+from dimtensor.hooks import Hook
 from dimtensor.interning import first_alive, remove_if_dead
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.values.labelled import is_dataarray, is_pandas
@@ -42,13 +44,9 @@ type TensorLike = (
 type Leaf = DimTensor | complex | np.generic | xr.DataArray
 
 
-class _Later:
-    """The class of handles until its module is imported, which is when the first one is made."""
-
-    def __get__(self, instance: object, owner: type) -> type[DimTensor]:
-        from dimtensor.tensor.core import DimTensor
-
-        return DimTensor
+labelled_operand = Hook("the data of a labelled operand")
+positional_operand = Hook("the dims-tensor of a positional variable")
+function_of_parts = Hook("a function of the parts of a complex expression")
 
 
 class TensorHandle:
@@ -60,7 +58,7 @@ class TensorHandle:
     __slots__ = ("__weakref__", "node")
 
     node: Node
-    _class: type[DimTensor] = _Later()  # type: ignore[assignment]
+    _class: type[DimTensor]
 
     @property
     def dims(self) -> DimTuple:
@@ -98,13 +96,6 @@ class TensorHandle:
     def categories(self) -> Dim | None:
         """The dim whose labels the elements are; None for numbers."""
         return self.node.categories
-
-    if not TYPE_CHECKING:  # a type checker knows which attributes there are
-
-        def __getattr__(self, name: str) -> NoReturn:
-            from dimtensor.tensor.numpy_style import no_attribute
-
-            raise no_attribute(self, name)
 
     def __hash__(self) -> int:
         return hash(self.node)
@@ -173,9 +164,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return constant(value, scalar_dtype(value, tuple(x.dtype for x in beside)))
     if is_dataarray(value) or is_pandas(value):
-        from dimtensor.tensor.inputs import data_beside
-
-        return data_beside(value, list(beside), what=what).node
+        return labelled_operand(value, list(beside), what=what).node
     if has(value, "owner", "type"):
         return _positional(value, what)
     if isinstance(value, str):
@@ -217,10 +206,8 @@ def _is_one(value: Any) -> bool:
 
 
 def _positional(variable: Any, what: str) -> Node:
-    from dimtensor.tensor.positional.border import from_shaped
-
     if variable.type.ndim == 0:
-        return from_shaped(variable, ()).node
+        return positional_operand(variable, ()).node
     raise InputError(
         f"{what}: a positional variable of {variable.type.ndim} axes has no dims; "
         "wrap it with dt.from_shaped(variable, dims=...)"
@@ -229,8 +216,6 @@ def _positional(variable: Any, what: str) -> Node:
 
 def _label(value: Any, categories: Dim) -> Node:
     """A label as the position it stands for, or that it is found to stand for at the call."""
-    from dimtensor.graph.attrs import LabelPosition
-
     if categories.coords is not None:
         code = constant(categories.position(value), "int64")
     else:
@@ -252,9 +237,7 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
             for at, x in enumerate(operands)
         )
     if name in _OF_PARTS and is_complex(nodes[0].dtype):
-        from dimtensor.tensor.changes.complex_parts import of_parts
-
-        taken_apart = of_parts(name, nodes[0])
+        taken_apart = function_of_parts(name, nodes[0])
         if taken_apart is not None:
             return taken_apart
     return wrap(make("elemwise", nodes, name))

@@ -23,8 +23,14 @@ from dimtensor.errors import DimError, DtypeError, InputError, build_message, li
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
-from dimtensor.tensor.handle import wrap
-from dimtensor.values.admission import as_dtype, numbers_of, require_elements, what_is_in
+from dimtensor.tensor.handle import labelled_operand, wrap
+from dimtensor.values.admission import (
+    as_dtype,
+    in_axis_order,
+    numbers_of,
+    require_elements,
+    what_is_in,
+)
 from dimtensor.values.admission import label_positions as _label_positions
 from dimtensor.values.columns import as_column
 from dimtensor.values.labelled import (
@@ -269,8 +275,6 @@ def require_dim(categories: Any) -> None:
 
 def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
     """The array of a value and the dims of its axes, which are checked."""
-    from dimtensor.values.admission import in_axis_order
-
     labelled = as_labelled(value, given, what)
     if labelled is not None:
         return in_axis_order(labelled, given, binding, what), given
@@ -308,6 +312,7 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
     )
 
 
+@labelled_operand.provides()
 def data_beside(
     value: Any, beside: Sequence[Node], categories: Dim | None = None, what: str = "operand"
 ) -> DimTensor:

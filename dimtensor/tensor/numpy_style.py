@@ -11,6 +11,7 @@ from typing import Any
 from dimtensor.dims import Dims, dim_set
 from dimtensor.errors import DimError, InputError, NoAttributeError, build_message
 from dimtensor.spellings.renamed import FUNCTIONS
+from dimtensor.tensor import elementwise
 
 _AXES = ("axis", "axes")
 _DIMS = ("dim", "dims")
@@ -111,8 +112,6 @@ _OPTIONS = {
 
 def no_attribute(x: Any, name: str) -> AttributeError:
     """The error of an attribute that tensors lack; what NumPy calls so may be there otherwise."""
-    from dimtensor.tensor import elementwise
-
     hint, function = _INSTEAD.get(name), FUNCTIONS.get(name, name)
     if hint is None and function in elementwise.__all__:
         hint = f"dt.{function}(x)"

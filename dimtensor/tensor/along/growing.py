@@ -12,6 +12,7 @@ from dimtensor.errors import DimError, InputError, build_message, did_you_mean, 
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, where_enough
 from dimtensor.tensor.constructors import full, zeros
+from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, require_float, widened, wrap
 from dimtensor.tensor.reductions.basic import root_of_variance
 
@@ -53,8 +54,6 @@ class RollingExp:
         return cls(x, dim, _alpha(window, window_type), f"{window_type}={window}")
 
     def _faded(self, x: DimTensor) -> DimTensor:
-        from dimtensor.tensor.control.loops import cumulate
-
         kept, dtype = 1.0 - self._alpha, x.dtype
         x = widened(x)
         start = zeros(without(x.dims, (self._along,)), x.dtype)
@@ -122,8 +121,6 @@ class RollingExp:
         West, "Updating Mean and Variance Estimates: An Improved Method", Communications of the ACM
         22 (1979); `pairs` is the square of the sum of weights less the sum of their squares.
         """
-        from dimtensor.tensor.control.loops import scan
-
         kept, dtype = 1.0 - self._alpha, elemwise("multiply", x, y).dtype
         x, y = widened(x), widened(y)
         zero = zeros(without(elemwise("multiply", x, y).dims, (self._along,)), x.dtype)
@@ -210,8 +207,6 @@ class Cumulative:
         return self._extreme("max", "maximum", -np.inf)
 
     def _extreme(self, name: str, pick: str, fill: float) -> DimTensor:
-        from dimtensor.tensor.control.loops import cumulate
-
         result = wrap(self._x._present(fill, True))
         for dim in self._over:
             start = full(without(result.dims, (dim,)), fill, result.dtype)
@@ -238,8 +233,6 @@ class Cumulative:
         return self._finish(root_of_variance(self._variance(ddof)), "std", ddof=ddof or None)
 
     def _variance(self, ddof: int) -> DimTensor:
-        from dimtensor.tensor.control.loops import scan
-
         if len(self._over) != 1:
             raise DimError(f"cumulative variances are along one dim, not {dim_set(self._over)}")
         (dim,), x = self._over, widened(self._x)

@@ -13,6 +13,7 @@ from dimtensor.errors import DimError, InputError, LabelError, build_message, li
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.between import interpolated
 from dimtensor.tensor.along.interpolation.methods import Method
+from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
@@ -282,8 +283,6 @@ class LabelMixin(TensorHandle):
         >>> dt.data([1, 2, 3], dims=dt.Dim("k")).isin([3, 1]).values.tolist()
         [True, False, True]
         """
-        from dimtensor.tensor.constructors import zeros
-
         values = Coords(_flat(test_elements))
         known = None if self.categories is None else dim_labels(self.categories)
         if known is not None and self.categories is not None:

@@ -18,6 +18,7 @@ from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import length, zeros
+from dimtensor.tensor.control.while_loops import fori_loop
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 
@@ -75,8 +76,6 @@ def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left
 
 
 def _place(x: DimTensor, along: Dim, v: DimTensor, side: str) -> DimTensor:
-    from dimtensor.tensor.control.while_loops import fori_loop
-
     elements, (longer,) = with_an_element(x, (along,), 0)
     n = length(along)
     dims = tuple(dict.fromkeys((*v.dims, *without(x.dims, (along,)))))

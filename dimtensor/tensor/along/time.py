@@ -15,9 +15,11 @@ from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.printing.words import say
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.handle import elemwise, wrap
 from dimtensor.tensor.inputs import data, with_recipe
 from dimtensor.tensor.selection.groupby import GroupBy
+from dimtensor.tensor.selection.reindex import reindex_node
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +73,6 @@ class Resample(GroupBy):
     """
 
     def _on_dates(self, name: str, method: str, tolerance: Any) -> DimTensor:
-        from dimtensor.tensor.selection.reindex import reindex_node
-
         near = None if tolerance is None else pd_timedelta(tolerance, f"{name}: the tolerance")
         found = reindex_node(self._x.node, self._along, self._groups, np.nan, method, near)
         result: DimTensor = wrap(found)
@@ -305,8 +305,6 @@ def _later(dates: Any, offset: Any, times: int = 1) -> Any:
 
 def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTensor:
     """Elements moved by a distance between dates, whatever the order and gaps of these are."""
-    from dimtensor.tensor.selection.reindex import reindex_node
-
     dates = time_index(dim, "shift", missing=True)
     offset = as_offset(distance, "shift")
     if dates.dtype.kind == "m" or (cftimes.is_cftime_index(dates) and has_length(offset)):
@@ -319,8 +317,6 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
         raise _of_calendar(dim, distance, offset, error) from None
     earlier = Dim(dim.name, coords=Coords(pd_index(before, dates)))
     moved = reindex_node(x.node, dim, earlier, fill_value)
-    from dimtensor.graph.rebuilding.substitute import relabel_node
-
     result = wrap(relabel_node(moved, (earlier, dim)))
     return say(result, "shift", x, **{dim.short: str(distance)})
 

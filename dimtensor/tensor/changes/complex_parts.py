@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.walk import toposort
+from dimtensor.tensor.constructors import zeros_like
+from dimtensor.tensor.handle import constant, elemwise, wrap
+from dimtensor.tensor.inputs import data
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -26,9 +29,6 @@ _MOST = 200
 
 def parts_of(node: Node) -> tuple[DimTensor, DimTensor] | None:
     """The parts of an expression, None if some complex number in it is not made of parts."""
-    from dimtensor.tensor.constructors import zeros_like
-    from dimtensor.tensor.handle import wrap
-
     order = toposort([node])
     if len(order) > _MOST:
         return None
@@ -60,9 +60,6 @@ def _parts(node: Node, inputs: list[Parts]) -> Parts | None:
 
 def _given(node: Node) -> Parts | None:
     """The parts of a number, or of data."""
-    from dimtensor.tensor.handle import constant, wrap
-    from dimtensor.tensor.inputs import data
-
     if node.kind == "constant":
         number = complex(node.attrs.value)
         return wrap(constant(number.real)), wrap(constant(number.imag))
@@ -73,8 +70,6 @@ def _given(node: Node) -> Parts | None:
 
 
 def _made(node: Node, part: DimTensor) -> DimTensor:
-    from dimtensor.tensor.handle import wrap
-
     return wrap(make(node.kind, (part.node, *node.inputs[1:]), node.attrs))
 
 
@@ -91,8 +86,6 @@ def _times(x: Any, y: Any) -> Any:
 
 
 def _complex(real: Parts, imaginary: Parts) -> Parts:
-    from dimtensor.tensor.handle import wrap
-
     a, b = (x.astype("float64") if x.dtype[0] != "f" else x for x in (real[0], imaginary[0]))
     dims = {*a.dims, *b.dims}
     return tuple(  # type: ignore[return-value]
@@ -126,8 +119,6 @@ _RULES: dict[str, Callable[..., Parts | None]] = {
 
 def of_parts(name: str, node: Node) -> DimTensor | None:
     """A real function of a complex expression, computed from its parts; None if it has none."""
-    from dimtensor.tensor.handle import elemwise
-
     found = parts_of(node)
     if found is None:
         return None

@@ -21,6 +21,7 @@ from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.positional.border import to_shaped, to_xtensor
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -354,8 +355,6 @@ class ShapeMixin(TensorHandle):
         >>> dt.tensor("x", dims=[a, b]).to_shaped([b, a]).type.shape
         (3, 2)
         """
-        from dimtensor.tensor.positional.border import to_shaped
-
         if order is None:
             if len(self.dims) > 1:
                 raise DimError(f"to_shaped: give the order of the dims {dim_set(self.dims)}")
@@ -395,8 +394,6 @@ class ShapeMixin(TensorHandle):
         >>> dt.from_shaped(x, dims=[k, dt.Dim("a", length=3)]).sum("a").dims == (k,)
         True
         """
-        from dimtensor.tensor.positional.border import to_xtensor
-
         return to_xtensor(self.node, self.node.dims)
 
 

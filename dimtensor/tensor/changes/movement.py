@@ -12,8 +12,10 @@ from dimtensor.errors import DimError, DtypeError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
+from dimtensor.tensor.along.time import is_distance, shifted_by
 from dimtensor.tensor.changes.padding import filler, filler_dim
-from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.handle import TensorHandle, require_float, wrap
+from dimtensor.tensor.joining import concat
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.indexing import gathered
 
@@ -62,10 +64,6 @@ class MovementMixin(TensorHandle):
         >>> dt.data([1.0, 2.0, 3.0], dims=day).shift(day="2D").values.tolist()
         [nan, nan, 1.0]
         """
-        from dimtensor.tensor.along.time import is_distance, shifted_by
-        from dimtensor.tensor.handle import require_float
-        from dimtensor.tensor.joining import concat
-
         result: Any = wrap(self.node)
         if isinstance(fill_value, float) and self.categories is None:
             result = wrap(require_float(self.node))

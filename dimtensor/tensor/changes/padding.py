@@ -19,8 +19,11 @@ from dimtensor.errors import (
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import TensorHandle, elemwise, wrap
+from dimtensor.tensor.constructors import arange, full, length
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.joining import concat
 from dimtensor.tensor.selection.indexing import gathered
+from dimtensor.tensor.selection.reindex import moved_to
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -89,8 +92,6 @@ class PaddingMixin(TensorHandle):
         >>> x.pad(k=2, mode="reflect").values.tolist()
         [4.0, 2.0, 1.0, 2.0, 4.0, 2.0, 1.0]
         """
-        from dimtensor.tensor.handle import require_float
-
         _require("mode", mode, _MODES)
         _require("reflect_type", reflect_type, ("even", "odd"))
         result: Any = wrap(self.node)
@@ -155,8 +156,6 @@ def _constant(values: tuple[Any, Any]) -> _Fill:
 
 def _joined(x: DimTensor, dim: Dim, new: PadDim, fill: _Fill) -> DimTensor:
     """A tensor between what is added at its ends."""
-    from dimtensor.tensor.joining import concat
-
     pieces: list[Any] = [x]
     dims: list[Dim] = [dim]
     if new.before:
@@ -194,8 +193,6 @@ def _padded(
         return found.expand(filler_dim(dim, n, where))
 
     def ramp(x: DimTensor, dim: Dim, n: int, where: str) -> DimTensor:
-        from dimtensor.tensor.constructors import arange
-
         steps = arange(filler_dim(dim, n, where))
         steps = steps if where == "before" else (n - 1) - steps
         end, edge = ends[where == "after"], x.isel({dim: 0 if where == "before" else -1})
@@ -210,8 +207,6 @@ def _padded(
 
 def _copied(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
     """Elements of the tensor itself at its ends."""
-    from dimtensor.tensor.selection.reindex import moved_to
-
     if dim.length is None:
         return x.isel({dim: _sources(dim, new, mode)[0]})
     numbers: Any = np.pad(np.arange(dim.length), (new.before, new.after), mode=mode)  # type: ignore[call-overload]
@@ -220,8 +215,6 @@ def _copied(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
 
 def _sources(dim: Dim, new: PadDim, mode: str) -> tuple[Any, Any, Any]:
     """Where elements come from, whether they are mirrored, and how many periods away they are."""
-    from dimtensor.tensor.constructors import arange, length
-
     places = arange(new) - new.before
     n = elemwise("maximum", length(dim), 1)
     if mode == "edge":
@@ -251,9 +244,6 @@ def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
 
 
 def filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:
-    from dimtensor.tensor.constructors import full
-    from dimtensor.tensor.handle import as_node
-
     if x.categories is not None:
         raise DtypeError("labels are not filled up; use .codes")
     node = as_node(value, [x.node], "the fill value")

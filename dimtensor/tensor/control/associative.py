@@ -12,6 +12,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.spellings import spelled
+from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import along_dim, cumulate
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.elementwise import where
@@ -116,8 +117,6 @@ def _one_by_one(
 
 
 def _zeros_of(x: Any, dim: Dim) -> Any:
-    from dimtensor.tensor.constructors import zeros
-
     result = zeros(without(x.dims, [dim]), dtype=x.dtype)
     if x.categories is None:
         return result

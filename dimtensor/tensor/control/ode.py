@@ -13,6 +13,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, InputError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
+from dimtensor.tensor.constructors import length
 from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
 from dimtensor.tensor.control.types import (
@@ -387,8 +388,6 @@ class _Reached(NamedTuple):
 
 def _size(x: Any) -> Any:
     """Return the number of elements of a tensor."""
-    from dimtensor.tensor.constructors import length
-
     count: Any = 1
     for dim in x.dims:
         count = count * length(dim)

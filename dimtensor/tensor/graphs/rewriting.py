@@ -11,6 +11,7 @@ from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.values.data import title_of
 
@@ -198,7 +199,5 @@ def data_of(x: DimTensor | Node) -> xr.DataArray:
                 "dt.data and numbers have values of their own; others are evaluated: x.eval()",
             )
         )
-    from dimtensor.tensor.evaluate import evaluate
-
     found: xr.DataArray = evaluate(wrap(node))
     return found

@@ -9,6 +9,7 @@ from dimtensor.compile.code import with_dims
 from dimtensor.dims import Dim, as_dim_tuple
 from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.values.data import as_mapping
 
@@ -84,8 +85,6 @@ def substitute(
     >>> dt.substitute(x + 1, {x: y}) is dt.substitute(x + 1, {"x": y}) is y + 1
     True
     """
-    from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
-
     mapping = {}
     exchanged: dict[Dim, Dim] = {}
     many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs

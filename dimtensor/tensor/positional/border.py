@@ -25,7 +25,7 @@ from dimtensor.lower.border import named_variable, roots_of, stand_for, without_
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.ops.derivatives.closed import complex_parts_closed
 from dimtensor.ops.derivatives.order import differentiated
-from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.handle import TensorHandle, positional_operand, wrap
 from dimtensor.tensor.inputs import require_dim
 from dimtensor.upstream.pytensor import xtensor_class
 from dimtensor.values.labelled import axis_names, is_dataarray, is_dataset, is_pandas
@@ -83,6 +83,7 @@ def to_shaped(node: Node, order: Dims) -> Any:
     return complex_parts_closed(variable)
 
 
+@positional_operand.provides()
 def from_shaped(
     variable: Any,
     dims: Dim | Sequence[Dim] | None = None,

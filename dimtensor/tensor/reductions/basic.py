@@ -19,7 +19,6 @@ from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import (
     TensorHandle,
-    TensorLike,
     constant,
     elemwise,
     require_float,
@@ -29,7 +28,6 @@ from dimtensor.tensor.numpy_style import with_named_dims
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-    from dimtensor.tensor.reductions.weighted import Weighted
 
 DimKey = Dim | str | Iterable[Dim | str] | EllipsisType | None
 
@@ -409,37 +407,6 @@ class ReductionMixin(TensorHandle):
         dims = self._dims(dim, "std")
         result = root_of_variance(self.var(dims, ddof=ddof, skipna=skipna))
         return say(result, "std", self, dim=dims, ddof=ddof or None, skipna=skipna)
-
-    def weighted(self, weights: TensorLike) -> Weighted:
-        """Weighted sums, means, variances and quantiles, as in xarray.
-
-        Parameters
-        ----------
-        weights : DimTensor or array
-            Their dims broadcast against those of the tensor.
-
-        Returns
-        -------
-        Weighted
-            With ``sum``, ``mean``, ``var``, ``std``, ``sum_of_squares``, ``sum_of_weights`` and
-            ``quantile``, over dims.
-
-        Raises
-        ------
-        InputError
-            If weights are missing.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> k = dt.Dim("k")
-        >>> x, w = dt.data([1.0, 3.0], dims=k), dt.data([3.0, 1.0], dims=k)
-        >>> float(x.weighted(w).mean().eval())
-        1.5
-        """
-        from dimtensor.tensor.reductions.weighted import Weighted, as_weights
-
-        return Weighted(self, as_weights(weights, self, "weighted"))
 
 
 def checked_min_count(name: str, min_count: int | None, skipna: bool) -> int:

@@ -16,6 +16,7 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.check import check
 from dimtensor.tensor.handle import elemwise, wrap
+from dimtensor.tensor.inputs import data
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 
@@ -304,8 +305,6 @@ def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) 
                     "number may stand beside them",
                 )
             ) from None
-        from dimtensor.tensor.inputs import data
-
         return data(np.asarray(labels.values), dims=along).isel({along: position})
     return _labels_at(position, along)
 

@@ -20,7 +20,9 @@ from dimtensor.errors import (
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
+from dimtensor.tensor.check import check
 from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
+from dimtensor.tensor.inputs import data
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 from dimtensor.tensor.reductions.order_statistics import with_an_element
@@ -156,8 +158,6 @@ def levels_of(q: Any) -> float | DimTensor:
         If they are not between 0 and 1.
     """
     if isinstance(q, TensorHandle):
-        from dimtensor.tensor.check import check
-
         level = wrap(require_float(q.node))
         return check((level >= 0) & (level <= 1), "a quantile is between 0 and 1", level)
     try:
@@ -175,8 +175,6 @@ def levels_of(q: Any) -> float | DimTensor:
         raise InputError(f"a quantile is between 0 and 1, not {wrong.flat[0]:g}")
     if not levels.ndim:
         return float(levels)
-    from dimtensor.tensor.inputs import data
-
     return data(levels, dims=Dim("quantile", coords=levels))
 
 

@@ -12,7 +12,7 @@ from dimtensor.errors import InputError
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, TensorLike, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import DimKey, root_of_variance
 from dimtensor.tensor.reductions.quantiles import levels_of, shown_levels
@@ -193,3 +193,38 @@ def _weighted_quantile(
     counted = elemwise("where", elemwise("equal", part, 0), 0.0, ordered)  # it may be infinite
     some = elemwise("not_equal", sizes, 0).any(ranks)
     return elemwise("where", some, (counted * part).sum(ranks), np.nan)
+
+
+class WeightedMixin(TensorHandle):
+    """Weighted reductions of :class:`dimtensor.DimTensor`."""
+
+    __slots__ = ()
+
+    def weighted(self, weights: TensorLike) -> Weighted:
+        """Weighted sums, means, variances and quantiles, as in xarray.
+
+        Parameters
+        ----------
+        weights : DimTensor or array
+            Their dims broadcast against those of the tensor.
+
+        Returns
+        -------
+        Weighted
+            With ``sum``, ``mean``, ``var``, ``std``, ``sum_of_squares``, ``sum_of_weights`` and
+            ``quantile``, over dims.
+
+        Raises
+        ------
+        InputError
+            If weights are missing.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> k = dt.Dim("k")
+        >>> x, w = dt.data([1.0, 3.0], dims=k), dt.data([3.0, 1.0], dims=k)
+        >>> float(x.weighted(w).mean().eval())
+        1.5
+        """
+        return Weighted(self, as_weights(weights, self, "weighted"))

@@ -8,6 +8,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, SortedDim, without
 from dimtensor.tensor.constructors import arange, length, zeros
+from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.handle import elemwise, widened
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.tensor.reductions.quantiles import in_order
@@ -75,8 +76,6 @@ class Running:
     """
 
     def __init__(self, x: DimTensor, codes: DimTensor, along: Dim, operation: str):
-        from dimtensor.tensor.control.loops import cumulate
-
         self._along, self._ranks, dtype = along, SortedDim(along), x.dtype
         x = widened(x)
         self._order = (codes * length(along) + arange(along)).argsort(along)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, ProductDim, dim_labels, dim_set, find_dim
+from dimtensor.dims.calendar import tensor_of_labels
 from dimtensor.dims.dates import PARTS, among_found, time_index
 from dimtensor.dims.product import check_combinations
 from dimtensor.errors import (
@@ -29,6 +30,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.inputs import data_beside
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.group_arithmetic import GroupArithmetic
+from dimtensor.tensor.selection.lookup import label_indexer, translated
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
@@ -231,8 +233,6 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
     if node.categories is None:
         node = _as_categories(node, categories)
     elif categories is not None and node.categories is not categories:
-        from dimtensor.tensor.selection.lookup import translated
-
         node = translated(node, node.categories, categories)
     if len(node.dims) != 1 or node.dims[0] not in x.dims:
         raise DimError(
@@ -301,8 +301,6 @@ _PARTS_OF_DURATIONS = ("days", "seconds", "microseconds", "nanoseconds")
 
 
 def _part_of_durations(dim: Dim, part: str) -> DimTensor:
-    from dimtensor.tensor.along.time import tensor_of_labels
-
     if part not in _PARTS_OF_DURATIONS:
         raise LabelError(
             build_message(
@@ -318,8 +316,6 @@ def _part_of_durations(dim: Dim, part: str) -> DimTensor:
 def _as_categories(node: Node, categories: Dim | None) -> Node:
     """Labels of a dim made of data: of the given one, or of a new one of the values found."""
     if categories is not None:
-        from dimtensor.tensor.selection.lookup import label_indexer
-
         positions = label_indexer(node, categories)
         return (
             make("codes", (positions,), categories) if positions.categories is None else positions

@@ -24,6 +24,8 @@ from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.numpy_style import no_attribute
+from dimtensor.tensor.selection.date_parts import DateParts
+from dimtensor.tensor.selection.groupby import GroupBy
 from dimtensor.tensor.selection.lookup import (
     Items,
     as_plain,
@@ -39,6 +41,7 @@ from dimtensor.tensor.selection.lookup import (
     select_labels,
     select_levels,
 )
+from dimtensor.values.admission import check_positions
 from dimtensor.values.labelled import is_dataarray
 
 if TYPE_CHECKING:
@@ -424,8 +427,6 @@ class IndexingMixin(TensorHandle):
         ... ].tolist()
         [1.0, 3.0]
         """
-        from dimtensor.tensor.selection.groupby import GroupBy
-
         return GroupBy._from(wrap(self.node), labels, categories)
 
     @property
@@ -447,8 +448,6 @@ class IndexingMixin(TensorHandle):
         >>> when.dt.dayofweek.values.tolist()
         [0, 5]
         """
-        from dimtensor.tensor.selection.date_parts import DateParts
-
         x = wrap(self.node)
         if x.categories is None:
             raise no_attribute(x, "dt")
@@ -483,8 +482,6 @@ class IndexingMixin(TensorHandle):
         ['Kenya', 'Italy']
         """
         if self.node.kind == "data":
-            from dimtensor.values.admission import check_positions
-
             check_positions(self.node.attrs.values, dim.length, dim, f"data {self.name!r}")
         return wrap(make("codes", (self.node,), dim))
 

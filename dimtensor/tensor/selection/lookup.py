@@ -33,6 +33,7 @@ from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data, data_beside, with_recipe
+from dimtensor.values.admission import label_positions
 from dimtensor.values.labelled import as_array, is_dataarray, is_pandas
 
 if TYPE_CHECKING:
@@ -374,8 +375,6 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
         require_positions(indexer, dim, "sel")
         return indexer
     if indexer.kind == "data":
-        from dimtensor.values.admission import label_positions
-
         attrs = indexer.attrs
         positions = label_positions(attrs.values, dim, f"data {attrs.name!r}")
         return make("data", (), type(attrs)(attrs.name, attrs.dims, positions, dim, attrs.labels))

@@ -13,6 +13,7 @@ from dimtensor.tensor.along.interpolation.methods import LOCAL, Method
 from dimtensor.tensor.along.places import nearest_to, taken_at
 from dimtensor.tensor.along.time import pd_timedelta
 from dimtensor.tensor.constructors import arange, full, length
+from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.handle import elemwise
 from dimtensor.tensor.inputs import data
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 def last_present(x: DimTensor, along: Dim) -> DimTensor:
     """The position of the last element up to each one that is not NaN, -1 where there is none."""
-    from dimtensor.tensor.control.loops import cumulate
-
     present = elemwise("logical_not", elemwise("isnan", x))
     places = elemwise("where", present, arange(along), -1)
     start = full(without(places.dims, (along,)), -1, "int64")
@@ -32,8 +31,6 @@ def last_present(x: DimTensor, along: Dim) -> DimTensor:
 
 def next_present(x: DimTensor, along: Dim) -> DimTensor:
     """The position of the next element from each one that is not NaN; the length, if none is."""
-    from dimtensor.tensor.control.loops import cumulate
-
     present = elemwise("logical_not", elemwise("isnan", x))
     end = length(along)
     places = elemwise("where", present, arange(along), end)
