@@ -17,7 +17,7 @@ from dimtensor.dims import ProductDim as ProductDim
 from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
-from dimtensor.dims import time as time
+from dimtensor.dims import date_range as date_range
 from dimtensor.errors import ArgumentError as ArgumentError
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
@@ -53,7 +53,7 @@ _provided_by(
     "dimtensor.display.completion",
 )
 
-_SUBMODULES = frozenset({"dist", "fft", "linalg", "random"})  # those that users name
+_SUBMODULES = frozenset({"dist", "fft", "linalg", "random", "special", "supports"})
 
 
 def _all_names() -> dict[str, Any]:

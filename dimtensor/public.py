@@ -1,6 +1,8 @@
 """All public names, which `dimtensor` has when one of them is first asked for."""
 
 from dimtensor import random as random
+from dimtensor import special as special
+from dimtensor import supports as supports
 from dimtensor.caches import clear_caches as clear_caches
 from dimtensor.dims import BlockDim as BlockDim
 from dimtensor.dims import ConcatDim as ConcatDim
@@ -10,9 +12,11 @@ from dimtensor.dims import ProductDim as ProductDim
 from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
-from dimtensor.dims import time as time
-from dimtensor.display.pictures.picture import draw as draw
+from dimtensor.dims import date_range as date_range
+from dimtensor.display.pictures.picture import to_graph as to_graph
 from dimtensor.display.printing import dprint as dprint
+from dimtensor.dist.supports import positive as positive
+from dimtensor.dist.supports import real as real
 from dimtensor.errors import ArgumentError as ArgumentError
 from dimtensor.errors import BroadcastWarning as BroadcastWarning
 from dimtensor.errors import CheckError as CheckError
@@ -32,16 +36,28 @@ from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
-from dimtensor.graph.checkpoints import levels as levels
-from dimtensor.graph.checkpoints import states as states
+from dimtensor.explanation.frontend import explain as explain
+from dimtensor.explanation.report import Explanation as Explanation
+from dimtensor.graph.checkpoints import checkpoint_levels as checkpoint_levels
+from dimtensor.graph.checkpoints import checkpoint_states as checkpoint_states
 from dimtensor.graph.node import Node as Node
 from dimtensor.interop.align import align as align
 from dimtensor.interop.align import reindex as reindex
 from dimtensor.interop.export.loading import load_exported as load_exported
+from dimtensor.interop.formulas.regression import from_formula as from_formula
 from dimtensor.interop.pymc.coords import dims_of as dims_of
 from dimtensor.interop.pymc.reading import from_pymc as from_pymc
 from dimtensor.interop.pymc.writing import to_pymc as to_pymc
 from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
+from dimtensor.marginal.frontend import marginalize as marginalize
+from dimtensor.model.checking.calibrate import calibrate as calibrate
+from dimtensor.model.checking.cross_validate import cross_validate as cross_validate
+from dimtensor.model.inference.results import load_posterior as load_posterior
+from dimtensor.model.inference.sample import sample as sample
+from dimtensor.model.logdensity import LogDensity as LogDensity
+from dimtensor.model.model import Model as Model
+from dimtensor.model.variables import named as named
+from dimtensor.model.variables import rv as rv
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.along import fft as fft
 from dimtensor.tensor.along.convolution import convolve as convolve
@@ -60,7 +76,7 @@ from dimtensor.tensor.constructors import arange as arange
 from dimtensor.tensor.constructors import eye as eye
 from dimtensor.tensor.constructors import full as full
 from dimtensor.tensor.constructors import full_like as full_like
-from dimtensor.tensor.constructors import index as index
+from dimtensor.tensor.constructors import labels as labels
 from dimtensor.tensor.constructors import length as length
 from dimtensor.tensor.constructors import linspace as linspace
 from dimtensor.tensor.constructors import ones as ones
@@ -135,31 +151,3 @@ from dimtensor.tensor.reductions.polynomials import polyval as polyval
 from dimtensor.tensor.simplify import Simplified as Simplified
 from dimtensor.tensor.simplify import simplify as simplify
 from dimtensor.tensor.tables.frame import frame as frame
-
-# isort: split
-# After the elementwise functions: dt.real is a support that is also the function of that name.
-from dimtensor.dist.supports import Support as Support
-from dimtensor.dist.supports import bounded as bounded
-from dimtensor.dist.supports import positive as positive
-from dimtensor.dist.supports import real as real
-from dimtensor.dist.supports import unit as unit
-from dimtensor.dist.supports.along import ordered as ordered
-from dimtensor.dist.supports.along import positive_ordered as positive_ordered
-from dimtensor.dist.supports.along import simplex as simplex
-from dimtensor.dist.supports.along import zero_sum as zero_sum
-from dimtensor.dist.supports.matrix import cholesky_corr as cholesky_corr
-from dimtensor.dist.supports.matrix import cholesky_cov as cholesky_cov
-from dimtensor.dist.supports.matrix import corr_matrix as corr_matrix
-from dimtensor.dist.supports.matrix import cov_matrix as cov_matrix
-from dimtensor.explanation.frontend import explain as explain
-from dimtensor.explanation.report import Explanation as Explanation
-from dimtensor.interop.formulas.regression import from_formula as from_formula
-from dimtensor.marginal.frontend import marginalize as marginalize
-from dimtensor.model.checking.calibrate import calibrate as calibrate
-from dimtensor.model.checking.cross_validate import cross_validate as cross_validate
-from dimtensor.model.inference.results import load_posterior as load_posterior
-from dimtensor.model.inference.sample import sample as sample
-from dimtensor.model.logdensity import LogDensity as LogDensity
-from dimtensor.model.model import Model as Model
-from dimtensor.model.variables import named as named
-from dimtensor.model.variables import rv as rv

@@ -24,7 +24,7 @@ class Prior:
     """A log density of elements, and where they may lie."""
 
     logp: LogDensity
-    support: dt.Support = dt.real
+    support: dt.supports.Support = dt.real
 
 
 def normal(mean: float | dt.DimTensor = 0.0, sd: float | dt.DimTensor = 1.0) -> Prior:
@@ -43,7 +43,7 @@ class Model:
     """Unknowns and what is observed, as they are declared."""
 
     terms: dict[str, dt.DimTensor] = field(default_factory=dict)
-    supports: dict[dt.DimTensor, dt.Support] = field(default_factory=dict)
+    supports: dict[dt.DimTensor, dt.supports.Support] = field(default_factory=dict)
     recorded: dict[str, dt.DimTensor] = field(default_factory=dict)
 
     def unknown(self, name: str, prior: Prior, *dims: dt.Dim) -> dt.DimTensor:

@@ -44,7 +44,7 @@ def read_houses() -> pd.DataFrame:
 
 
 def build_model(houses: pd.DataFrame) -> dt.Model:
-    """The model over named dims, its effects of counties not centred, as in the reference."""
+    """The model over named dims, its effects of counties not centered, as in the reference."""
     county = dt.Dim("county", coords=sorted(set(houses["county"])))
     predictor = dt.Dim("predictor", coords=["log_uppm", "floor"])
     house = dt.Dim("house")
@@ -158,7 +158,7 @@ def main() -> None:
     compare_with_reference(table, houses)
     lap("summary")
     draw_forest(trace["posterior"], houses, options.output / "forest.png")
-    dt.draw({"logp": density.expression}, options.output / "graph.svg")
+    dt.to_graph({"logp": density.expression}, options.output / "graph.svg")
     lap("pictures")
 
     print(f"\nWritten: {options.output / 'forest.png'}, {options.output / 'graph.svg'}")

@@ -15,7 +15,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from dimtensor.spellings.renamed import ARGUMENTS, DATES, FUNCTIONS, SHIFTS
+from dimtensor.spellings.renamed import (
+    ARGUMENTS,
+    DATES,
+    FUNCTIONS,
+    METHODS,
+    METHODS_OF_RESULTS,
+    PARTS,
+    SHIFTS,
+)
 
 _MODULES = frozenset({"dist", "fft", "linalg", "random"})
 _FENCE = re.compile(r"^(```(?:python|py)\b[^\n]*\n)(.*?)(^```)", re.M | re.S)
@@ -64,8 +72,22 @@ def _packages(tree: ast.AST, known: str | None) -> set[str]:
 def _edits(tree: ast.AST, known: str | None, dims: Collection[str]) -> Iterator[_Edit]:
     packages = _packages(tree, known)
     dims = {*dims, *_dims(tree, packages)}
+    made_by = _results(tree, packages)
     for node in ast.walk(tree):
         match node:
+            case ast.Attribute(value=result, attr=old) if new := METHODS_OF_RESULTS.get(
+                made_by.get(result.id, "")
+                if isinstance(result, ast.Name)
+                else _maker(result, packages),
+                {},
+            ).get(old):
+                yield _at_end(node, old, new)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=package), attr=part), args=[x], keywords=[]
+            ) if package in packages and part in PARTS and node.lineno == node.end_lineno:
+                start, end = ("", "") if _is_operand(x) else ("(", ")")
+                yield node.lineno, node.col_offset, x.col_offset, start
+                yield node.lineno, x.end_col_offset or 0, node.end_col_offset or 0, f"{end}.{part}"
             case ast.Attribute(value=dim, attr=old) if old in DATES and (
                 _is_made(dim, packages) or (isinstance(dim, ast.Name) and dim.id in dims)
             ):
@@ -73,19 +95,17 @@ def _edits(tree: ast.AST, known: str | None, dims: Collection[str]) -> Iterator[
             case ast.Attribute(value=ast.Name(id=package), attr=old) if package in packages:
                 if new := FUNCTIONS.get(old):
                     yield _at_end(node, old, new)
-            case ast.ImportFrom(module="dimtensor"):
-                for name in node.names:
-                    new = FUNCTIONS.get(name.name, "")
-                    if new and "." not in new:
-                        kept = "" if name.asname else f" as {name.name}"
-                        start = name.col_offset
-                        yield name.lineno, start, start + len(name.name), new + kept
+            case ast.ImportFrom(module="dimtensor") if node.lineno == node.end_lineno:
+                if any(each.name in FUNCTIONS for each in node.names):
+                    yield node.lineno, node.col_offset, node.end_col_offset or 0, _imports(node)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=package), attr=name)) if (
                 package in packages and name in SHIFTS
             ):
                 if (call := _shift(node, SHIFTS[name])) and node.lineno == node.end_lineno:
                     yield node.lineno, node.col_offset, node.end_col_offset or 0, call
             case ast.Call(func=function):
+                if isinstance(function, ast.Attribute) and (new := METHODS.get(function.attr)):
+                    yield _at_end(function, function.attr, new)
                 called = [function, *node.args[:1]]  # the latter of functools.partial
                 renamed = {old: new for each in called for old, new in _arguments(each).items()}
                 for keyword in node.keywords:
@@ -94,10 +114,48 @@ def _edits(tree: ast.AST, known: str | None, dims: Collection[str]) -> Iterator[
                         yield keyword.lineno, start, start + len(keyword.arg), new
 
 
+def _imports(node: ast.ImportFrom) -> str:
+    """Return the statement, or several, that import today's names as those of a statement."""
+    names: dict[str, list[str]] = {}
+    for each in node.names:
+        module, _, new = FUNCTIONS.get(each.name, each.name).rpartition(".")
+        kept = each.asname or each.name
+        names.setdefault(f"dimtensor.{module}".rstrip("."), []).append(
+            new if kept == new else f"{new} as {kept}"
+        )
+    return "; ".join(f"from {module} import {', '.join(x)}" for module, x in names.items())
+
+
+def _maker(node: ast.expr, packages: set[str]) -> str:
+    """Return the name of the function of the package that an expression calls, or ''."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=package), attr=name)):
+            return name if package in packages else ""
+    return ""
+
+
+def _results(tree: ast.AST, packages: set[str]) -> dict[str, str]:
+    """Return the variables that have results of functions of the package, with these."""
+    return {
+        target.id: name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and (name := _maker(node.value, packages))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _is_operand(x: ast.expr) -> bool:
+    """Return whether an attribute of an expression can be taken without parentheses."""
+    return isinstance(x, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+
+
 def _is_made(node: ast.expr, packages: set[str]) -> bool:
     """Return whether an expression makes a dim."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=package), attr="Dim" | "time")):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=package), attr="Dim" | "time" | "date_range")
+        ):
             return package in packages
     return False
 
@@ -143,7 +201,7 @@ def _shift(call: ast.Call, sign: str) -> str | None:
     if not {"x", "over"} <= given.keys():
         return None
     x = ast.unparse(given["x"])
-    if not isinstance(given["x"], (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+    if not _is_operand(given["x"]):
         x = f"({x})"
     n = ast.unparse(given["n"]) if "n" in given else "1"
     fill = f", fill_value={ast.unparse(given['fill_value'])}" if "fill_value" in given else ""

@@ -1,6 +1,7 @@
-"""Write dimtensor/tensor/elementwise.py: one function with a real signature per row of the table.
+"""Write one function with a real signature per row of the op table.
 
-Run it after a change of the table: ``python tools/generate_functions.py``. A test compares.
+The functions are in dimtensor/tensor/elementwise.py, and dimtensor/special exports the special
+ones. Run it after a change of the table: ``python tools/generate_functions.py``. A test compares.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import scipy.special
 if TYPE_CHECKING:
     from dimtensor.graph.optable import OpRow
 
-TARGET = Path(__file__).parent.parent / "dimtensor" / "tensor" / "elementwise.py"
+PACKAGE = Path(__file__).parent.parent / "dimtensor"
+TARGET = PACKAGE / "tensor" / "elementwise.py"
+SPECIAL = PACKAGE / "special" / "__init__.py"
 
 HEADER = '''"""Elementwise functions, one per row of the op table.
 
@@ -35,6 +38,18 @@ from dimtensor.tensor.handle import elemwise
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.tensor.handle import TensorLike
+
+__all__ = [
+{names}]
+'''
+
+SPECIAL_HEADER = '''"""Special functions, named as in SciPy and PyTensor: ``dt.special.gammaln``.
+
+Written by tools/generate_functions.py; change the op table instead.
+"""
+
+from dimtensor.tensor.elementwise import (
+{imported})
 
 __all__ = [
 {names}]
@@ -107,16 +122,23 @@ DTYPE_DOC = {
 }
 
 
-def render() -> str:
-    """The module's source."""
+def render() -> dict[Path, str]:
+    """Return the sources of the modules."""
     from dimtensor.graph.optable import rows
 
     table = rows("elemwise")
-    public = sorted((row.name for row in table), key=_natural)
-    source = HEADER.replace("{names}", "".join(f'    "{name}",\n' for name in public))
+    source = HEADER.replace("{names}", _listing(table, "dt"))
     source += "".join(_function(row) for row in table)
     ast.parse(source)
-    return source
+    names = _listing(table, "dt.special")
+    special = SPECIAL_HEADER.format(imported=names.replace('"', ""), names=names)
+    return {TARGET: source, SPECIAL: special}
+
+
+def _listing(table: list[OpRow], namespace: str) -> str:
+    """Return the names of a namespace, one a line."""
+    names = sorted((row.name for row in table if row.namespace == namespace), key=_natural)
+    return "".join(f'    "{name}",\n' for name in names)
 
 
 def _natural(name: str) -> list[object]:
@@ -155,7 +177,9 @@ def _example(row: OpRow, number: int) -> tuple[str, str]:
         arguments = ", ".join(_argument(row, at) for at in range(number))
     oracle = eval(row.oracle, {"np": np, "sp": scipy.special})
     result = np.asarray(oracle(*eval(f"[{arguments}]"))).item()
-    call = f"dt.{row.name}({arguments}).values"
+    call = f"{row.namespace}.{row.name}({arguments}).values"
+    if not row.namespace:
+        call = f"dt.data({arguments}).{row.name}.values"
     if isinstance(result, float) and result != round(result, 4):
         call, result = f"{call}.round(4)", round(result, 4)
     return f"{call}.item()", repr(result)
@@ -202,4 +226,5 @@ def _section(title: str, body: str) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(render())
+    for path, text in render().items():
+        path.write_text(text)

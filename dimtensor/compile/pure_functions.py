@@ -322,7 +322,7 @@ class Levels:
         --------
         >>> import dimtensor as dt
         >>> x, k = dt.scalar("x"), dt.data([1.0, 2.0], dims=dt.Dim("n"))
-        >>> f = dt.function([x], (k * x - dt.gammaln(k)).sum())
+        >>> f = dt.function([x], (k * x - dt.special.gammaln(k)).sum())
         >>> "f0(" in f.once_source, "f0(" in f.source  # doctest: +SKIP
         (True, False)
         """

@@ -17,7 +17,7 @@ from dimtensor.dims.algebra import (
 )
 from dimtensor.dims.binding import Binding, RowNumbers
 from dimtensor.dims.blocks import BlockDim
-from dimtensor.dims.calendar import time
+from dimtensor.dims.calendar import date_range
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DERIVED, DerivedDim, family
 from dimtensor.dims.derived import (
@@ -53,6 +53,7 @@ __all__ = [
     "as_dim_tuple",
     "canonical_dims",
     "clash_error",
+    "date_range",
     "depends_on_mask",
     "dim_labels",
     "dim_set",
@@ -65,7 +66,6 @@ __all__ = [
     "only_dim",
     "product_below",
     "sort_dims",
-    "time",
     "union",
     "without",
 ]

@@ -76,7 +76,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> day = dt.time("day", start="2020-12-31", periods=2)
+        >>> day = dt.date_range("day", start="2020-12-31", periods=2)
         >>> day.dt.year.values.tolist(), day.dt.month.values.tolist()
         ([2020, 2021], [12, 1])
         """
@@ -134,7 +134,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> month = dt.time("month", start="2021-01-01", periods=12, freq="MS")
+        >>> month = dt.date_range("month", start="2021-01-01", periods=12, freq="MS")
         >>> dt.data(range(12), dims=month).groupby(month.dt.season).sum().values.tolist()
         [12, 9, 18, 27]
         """
@@ -147,7 +147,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> month = dt.time("month", start="2021-01-01", periods=3, freq="MS")
+        >>> month = dt.date_range("month", start="2021-01-01", periods=3, freq="MS")
         >>> month.dt.days_in_month.values.tolist()
         [31, 28, 31]
         """
@@ -241,7 +241,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> hour = dt.time("hour", start="2021-01-01", periods=36, freq="h")
+        >>> hour = dt.date_range("hour", start="2021-01-01", periods=36, freq="h")
         >>> dt.data(range(36), dims=hour).groupby(hour.dt.floor("D")).max().values.tolist()
         [23.0, 35.0]
         """
@@ -262,7 +262,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> hour = dt.time("hour", start="2021-01-01", periods=3, freq="7h")
+        >>> hour = dt.date_range("hour", start="2021-01-01", periods=3, freq="7h")
         >>> [str(date)[:10] for date in hour.dt.ceil("D").values]
         ['2021-01-01', '2021-01-02', '2021-01-02']
         """
@@ -283,7 +283,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> hour = dt.time("hour", start="2021-01-01", periods=3, freq="7h")
+        >>> hour = dt.date_range("hour", start="2021-01-01", periods=3, freq="7h")
         >>> [str(date)[:10] for date in hour.dt.round("D").values]
         ['2021-01-01', '2021-01-01', '2021-01-02']
         """
@@ -310,7 +310,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> day = dt.time("day", start="2021-01-30", periods=3)
+        >>> day = dt.date_range("day", start="2021-01-30", periods=3)
         >>> day.dt.strftime("%Y-%m").values.tolist()
         ['2021-01', '2021-01', '2021-02']
         """
@@ -333,7 +333,9 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> dt.time("day", start="2021-01-03", periods=2).dt.isocalendar().week.values.tolist()
+        >>> dt.date_range(
+        ...     "day", start="2021-01-03", periods=2
+        ... ).dt.isocalendar().week.values.tolist()
         [53, 1]
         """
         found = date_index(self._dim, "isocalendar").isocalendar()
@@ -356,7 +358,7 @@ class CalendarParts:
         Examples
         --------
         >>> import dimtensor as dt
-        >>> dt.time("month", start="2021-01-01", periods=3, freq="MS").dt.freq
+        >>> dt.date_range("month", start="2021-01-01", periods=3, freq="MS").dt.freq
         'MS'
         """
         import pandas as pd
@@ -389,7 +391,7 @@ def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
     return Dim(dim.name, coords=Coords(dates.append(new)))
 
 
-def time(
+def date_range(
     name: str,
     start: Any = None,
     end: Any = None,
@@ -397,7 +399,7 @@ def time(
     freq: Any = None,
     tz: Any = None,
 ) -> Dim:
-    """A dim of dates.
+    """Make a dim of dates, as `pandas.date_range` makes an index.
 
     Parameters
     ----------
@@ -428,7 +430,7 @@ def time(
     Examples
     --------
     >>> import dimtensor as dt
-    >>> week = dt.time("week", start="2021-01-03", periods=3, freq="W")
+    >>> week = dt.date_range("week", start="2021-01-03", periods=3, freq="W")
     >>> week.dt.freq, str(week.coords[1])[:10]
     ('W-SUN', '2021-01-10')
     """

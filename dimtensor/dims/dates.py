@@ -44,7 +44,7 @@ class IsoCalendar(NamedTuple):
     Examples
     --------
     >>> import dimtensor as dt
-    >>> day = dt.time("day", start="2021-01-03", periods=2)
+    >>> day = dt.date_range("day", start="2021-01-03", periods=2)
     >>> iso = day.dt.isocalendar()
     >>> iso.year.values.tolist(), iso.week.values.tolist(), iso.weekday.values.tolist()
     ([2020, 2021], [53, 1], [7, 1])
@@ -85,21 +85,21 @@ def dates_between(
         if np.iterable(given) and not isinstance(given, str):
             several = [str(date) for date in given]
             shown = f"pd.to_datetime({several})" if len(several) <= LISTED else "dates"
-            text = f"dt.time: {which} is one date, and {len(several)} are given"
+            text = f"dt.date_range: {which} is one date, and {len(several)} are given"
             hint = f"dates that are known one by one are labels: dt.Dim({name!r}, coords={shown})"
             raise DimError(build_message(text, [(which, listing(several))], hint))
-    start, end = iso_dates((start, end), "dt.time")
+    start, end = iso_dates((start, end), "dt.date_range")
     try:
         dates = pd.date_range(start, end, periods, freq=freq, tz=tz)
     except (ValueError, TypeError) as error:
         if tz is not None:
-            check_on_clocks((start, end), tz, "dt.time")
+            check_on_clocks((start, end), tz, "dt.date_range")
         given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
         raise DimError(
             build_message(
-                f"dt.time: these say no dates: {error}",
+                f"dt.date_range: these say no dates: {error}",
                 [(key, repr(value)) for key, value in given.items() if value is not None],
-                "dt.time('day', start='2020-01-01', periods=366, freq='D')",
+                "dt.date_range('day', start='2020-01-01', periods=366, freq='D')",
             )
         ) from None
     return dates
@@ -145,7 +145,7 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = Fal
             build_message(
                 f"{what}: the labels of {dim.title} are no dates, they are {known}",
                 [("dim", repr(dim))],
-                "dt.time(name, start=..., periods=..., freq=...) makes a dim of dates",
+                "dt.date_range(name, start=..., periods=..., freq=...) makes a dim of dates",
             )
         )
     if index.hasnans and not missing:

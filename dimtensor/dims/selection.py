@@ -331,7 +331,7 @@ def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice
             build_message(
                 f"a slice along {parent.title} ends at a number that is computed: its length would "
                 "not be known before",
-                hint=f"keep positions by a mask: x.isel({parent.short}=dt.index(dim) < n)",
+                hint=f"keep positions by a mask: x.isel({parent.short}=dt.arange(dim) < n)",
             )
         )
     try:

@@ -269,7 +269,7 @@ def _of_model(
         return _words(names, typed) if inner == ["{"] and ":" not in before else None
     if method == "predict" and inner == ["{"]:
         return _words(found.inputs, typed) if ":" not in before else None
-    if method in ("noncentred", "centred", "marginalize", "plot"):
+    if method in ("noncentered", "centered", "marginalize", "plot"):
         return _words(found.variables, typed)
     keyword = _KEYWORD.match(argument)
     if method == "predict" and keyword is not None and keyword.group(1) == "names":

@@ -164,8 +164,8 @@ class Explanation:
             known = self.lengths.assuming(1000)
         return max(arrays, key=lambda one: one.size.at(known))
 
-    def draw(self, path: str | PathLike[str] | None = None) -> Any:
-        """Draw the operations and bytes of each step, and the memory in use after it.
+    def plot(self, path: str | PathLike[str] | None = None) -> Any:
+        """Plot the operations and bytes of each step, and the memory in use after it.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class Explanation:
         --------
         >>> import dimtensor as dt
         >>> x = dt.tensor("x", dims=dt.Dim("i", length=3))
-        >>> dt.explain(dt.exp(x)).draw()
+        >>> dt.explain(dt.exp(x)).plot()
         <Bars of 1 steps>
         """
         from dimtensor.explanation.picture import Bars

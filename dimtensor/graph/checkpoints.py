@@ -32,7 +32,7 @@ class Checkpoints:
     def __repr__(self) -> str:
         if self.how == "segments":
             return str(list(self.numbers))
-        return f"{self.how}({self.numbers[0]})"
+        return f"checkpoint_{self.how}({self.numbers[0]})"
 
     @property
     def attrs(self) -> tuple[Any, ...]:
@@ -44,7 +44,7 @@ class Checkpoints:
         return None if attrs is None else cls(attrs[0], tuple(attrs[1:]))
 
 
-def levels(number: int) -> Checkpoints:
+def checkpoint_levels(number: int) -> Checkpoints:
     """Levels of segments within segments, for ``checkpoint=`` of loops.
 
     With 1 the states of all steps are stored. With 2 the steps are cut into about √n segments of
@@ -67,7 +67,7 @@ def levels(number: int) -> Checkpoints:
 
     See Also
     --------
-    dimtensor.states : as many levels as keep to a number of stored states.
+    dimtensor.checkpoint_states : as many levels as keep to a number of stored states.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def levels(number: int) -> Checkpoints:
     >>> x = dt.data(np.linspace(0.0, 1.0, 100), dims=dt.Dim("time", length=100))
     >>> a = dt.scalar("a")
     >>> last = dt.reduce(
-    ...     lambda s, x: dt.sin(a * s) + x, 0.0, x, dim="time", checkpoint=dt.levels(2)
+    ...     lambda s, x: dt.sin(a * s) + x, 0.0, x, dim="time", checkpoint=dt.checkpoint_levels(2)
     ... )
     >>> slope = dt.grad(last, a)  # stores 20 states
     """
@@ -84,13 +84,13 @@ def levels(number: int) -> Checkpoints:
             build_message(
                 f"there are 1 to {MOST_LEVELS} levels of segments, not {number!r}",
                 [("each level", "a loop in a loop, and one more run of all steps")],
-                "dt.states(n) gives the fewest levels that store at most n states",
+                "dt.checkpoint_states(n) gives the fewest levels that store at most n states",
             )
         )
     return Checkpoints("levels", (int(number),))
 
 
-def states(number: int) -> Checkpoints:
+def checkpoint_states(number: int) -> Checkpoints:
     """How many states a gradient stores at most, for ``checkpoint=`` of loops.
 
     The fewest levels of segments are taken that keep to it. The loop has a known number of steps.
@@ -110,14 +110,16 @@ def states(number: int) -> Checkpoints:
 
     See Also
     --------
-    dimtensor.levels : a number of levels, for any number of steps.
+    dimtensor.checkpoint_levels : a number of levels, for any number of steps.
 
     Examples
     --------
     >>> import dimtensor as dt
     >>> n, a = dt.Dim("time", length=10_000), dt.scalar("a")
     >>> x = dt.tensor("x", dims=n)
-    >>> last = dt.reduce(lambda s, x: dt.sin(a * s) + x, 0.0, x, dim=n, checkpoint=dt.states(500))
+    >>> last = dt.reduce(
+    ...     lambda s, x: dt.sin(a * s) + x, 0.0, x, dim=n, checkpoint=dt.checkpoint_states(500)
+    ... )
     >>> slope = dt.grad(last, a)
     """
     if not _is_whole(number) or number < 1:
@@ -140,8 +142,8 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
             build_message(
                 f"{what}: checkpoint={given} does not say of what",
                 [
-                    (f"dt.levels({given})", "levels of segments within segments"),
-                    (f"dt.states({given})", "at most so many stored states"),
+                    (f"dt.checkpoint_levels({given})", "levels of segments within segments"),
+                    (f"dt.checkpoint_states({given})", "at most so many stored states"),
                     (f"[{given}]", "segments of so many steps"),
                 ],
                 "give one of these",
@@ -149,8 +151,8 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
         )
     if not isinstance(given, Sequence) or isinstance(given, str) or not all(map(_is_whole, given)):
         raise InputError(
-            f"{what}: checkpoint is dt.levels(...), dt.states(...) or numbers of steps of "
-            f"segments, not {given!r}"
+            f"{what}: checkpoint is dt.checkpoint_levels(...), dt.checkpoint_states(...) or "
+            f"numbers of steps of segments, not {given!r}"
         )
     numbers = [int(n) for n in given]
     if not numbers or len(numbers) >= MOST_LEVELS:

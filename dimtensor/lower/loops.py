@@ -14,7 +14,7 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checking.checks import Check, check_messages
-from dimtensor.graph.checkpoints import Checkpoints, levels
+from dimtensor.graph.checkpoints import Checkpoints, checkpoint_levels
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.batching import masked
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
@@ -183,7 +183,7 @@ def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints |
         return None
     if attrs.inverse or attrs.truncate is not None or not isinstance(steps, Constant):
         return None
-    return levels(2) if int(steps.data) >= _MANY_STEPS else None
+    return checkpoint_levels(2) if int(steps.data) >= _MANY_STEPS else None
 
 
 def _stand_in(ctx: Lowering, leaf: Node) -> Variable:

@@ -186,7 +186,7 @@ class Placed:
         if read:
             raise GraphError(
                 build_message(
-                    f"noncentred: the place of {name!r} depends on {listing(read)}, which is "
+                    f"noncentered: the place of {name!r} depends on {listing(read)}, which is "
                     "summed out",
                     hint="leave it as it is: its own values are sampled",
                 )

@@ -128,7 +128,9 @@ def warn_of_empty_groups(
     Examples
     --------
     >>> import dimtensor as dt
-    >>> x = dt.data([1.0, 2.0], dims=dt.time("day", start="2021-01-31", periods=2, freq="28D"))
+    >>> x = dt.data(
+    ...     [1.0, 2.0], dims=dt.date_range("day", start="2021-01-31", periods=2, freq="28D")
+    ... )
     >>> x.resample(day="2W").mean().values.tolist()
     [1.0, nan, 2.0]
     """

@@ -104,8 +104,8 @@ class Model(Rendered, Parametrising, ByName):
 
     >>> scale = dt.data(2.0, name="scale")
     >>> effect = dt.rv("effect", dist.Normal(mu, scale))
-    >>> model = dt.Model(effect, backend="python").noncentred(effect)
-    >>> model.log_density().names, model.centred().log_density().names
+    >>> model = dt.Model(effect, backend="python").noncentered(effect)
+    >>> model.log_density().names, model.centered().log_density().names
     (['mu', 'effect_raw'], ['mu', 'effect'])
     >>> model.with_data(scale=3.0).data["scale"].item()
     3.0

@@ -135,9 +135,9 @@ def read_parameters(
             raise InputError(
                 build_message(
                     f"the support of {node.name!r} is {support!r}",
-                    hint="supports are dt.real, dt.positive, dt.unit, dt.bounded(low, high), "
-                    "dt.ordered, dt.positive_ordered, dt.simplex, dt.zero_sum, dt.corr_matrix, "
-                    "dt.cov_matrix, dt.cholesky_corr and dt.cholesky_cov",
+                    hint="supports are dt.real, dt.positive, dt.supports.bounded(low, high), "
+                    "and unit, ordered, positive_ordered, simplex, zero_sum, corr_matrix, "
+                    "cov_matrix, cholesky_corr and cholesky_cov of dt.supports",
                 )
             )
         found[node] = support

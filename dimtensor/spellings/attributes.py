@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from dimtensor.errors import NoAttributeError, build_message, did_you_mean
-from dimtensor.spellings.renamed import DATES, FUNCTIONS, SHIFTS
+from dimtensor.spellings.renamed import DATES, FUNCTIONS, PARTS, SHIFTS
 from dimtensor.spellings.table import told
 
 
@@ -37,6 +37,8 @@ def no_attribute(
 
 def _renamed(name: str) -> str | None:
     """Return the hint for a name that a function had in an earlier version."""
+    if name in PARTS:
+        return f"it is a property of tensors: x.{name}"
     if name in SHIFTS:
         return f"a sequence is shifted by x.shift({{dim: {SHIFTS[name]}1}})"
     return f"its name is dt.{FUNCTIONS[name]}" if name in FUNCTIONS else None

@@ -5,17 +5,32 @@ Errors answer with them, and ``tools/codemod.py`` rewrites code by them.
 
 from __future__ import annotations
 
-_LINALG = "cholesky det eigh inv qr slogdet solve solve_triangular svd"
+# Functions that are in a module of the package, by the module.
+_MOVED = {
+    "linalg": "cholesky det eigh inv qr slogdet solve solve_triangular svd",
+    "special": (
+        "beta betainc betaincinv betaln digamma erf erfc erfcinv erfcx erfinv factorial gamma "
+        "gammainc gammaincc gammainccinv gammaincinv gammal gammaln gammau hyp2f1 i0 i0e i1 i1e "
+        "iv ive j0 j1 jv kv kve log_ndtr ndtr ndtri ndtri_exp owens_t poch polygamma trigamma "
+        "xlog1py xlogy"
+    ),
+    "supports": (
+        "Support bounded cholesky_corr cholesky_cov corr_matrix cov_matrix ordered "
+        "positive_ordered simplex unit zero_sum"
+    ),
+}
 
 # Functions of the package.
 FUNCTIONS = {
     "absolute": "abs", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
     "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert",
     "bitwise_not": "invert", "conjugate": "conj", "degrees": "rad2deg", "expit": "sigmoid",
-    "kn": "kv", "log1pexp": "softplus", "log_expit": "log_sigmoid", "psi": "digamma",
-    "radians": "deg2rad", "remainder": "mod", "rint": "round", "tri_gamma": "trigamma",
-    "true_divide": "divide",
-    **{name: f"linalg.{name}" for name in _LINALG.split()},
+    "kn": "special.kv", "log1pexp": "softplus", "log_expit": "log_sigmoid",
+    "psi": "special.digamma", "radians": "deg2rad", "remainder": "mod", "rint": "round",
+    "tri_gamma": "special.trigamma", "true_divide": "divide",
+    "draw": "to_graph", "index": "labels", "levels": "checkpoint_levels",
+    "states": "checkpoint_states", "time": "date_range",
+    **{name: f"{module}.{name}" for module, names in _MOVED.items() for name in names.split()},
 }  # fmt: skip
 
 _PARTS = (
@@ -30,6 +45,15 @@ DATES = {
     "day_of_week": "dayofweek", "weekday": "dayofweek", "day_of_year": "dayofyear",
     "daysinmonth": "days_in_month", "weekofyear": "week",
 }  # fmt: skip
+
+# Functions that are properties of tensors; `dt.real` is a support.
+PARTS = ("imag", "real")
+
+# Methods and properties, by the names that no other class has.
+METHODS = {"centred": "centered", "noncentred": "noncentered"}
+
+# Methods of what functions of the package return, by these functions.
+METHODS_OF_RESULTS = {"explain": {"draw": "plot"}, "simplify": {"draw": "to_graph"}}
 
 # Functions that are the method `shift`, by so many positions for one.
 SHIFTS = {"lag": "", "lead": "-"}

@@ -32,7 +32,7 @@ _START = "starting values are given to the sampler: `fit.sample(initial={'x': 1.
 _TRANSFORM = (
     "the support of a distribution says how it is sampled, without a transform: "
     "`dt.rv('x', dist.ordered(dist.Normal(0, 1), dim=k))`; a support for a density of your own is "
-    "`dist.custom(logp, support=dt.ordered(k))`"
+    "`dist.custom(logp, support=dt.supports.ordered(k))`"
 )
 _POTENTIAL = (
     "`p = dt.rv('p', dist.custom(lambda x: term, dt.real))`, with `model.observe({p: 0.0})`"
@@ -154,7 +154,7 @@ TABLE = (
         "dt", "logp logcdf", "pm.logp(pm.Normal.dist(0, 1), x)", "`dist.Normal(0, 1).logp(x)`"
     ),
     Spelling("page", "", "pm.draw(x, draws=100)", "`dt.Model(x).draw(100, seed=1)`"),
-    Spelling("page", "", "a non-centered formula", "`fit.noncentred(alpha)`"),
+    Spelling("page", "", "a non-centered formula", "`fit.noncentered(alpha)`"),
     Spelling(
         "dt", "model_to_graphviz", "pm.model_to_graphviz(model)", "`model.to_graph('model.svg')`"
     ),

@@ -200,7 +200,7 @@ def arange(dim: Dim, dtype: Any = "int64") -> DimTensor:
     )
 
 
-def index(dim: Dim) -> DimTensor:
+def labels(dim: Dim) -> DimTensor:
     """The labels of a dim along itself, to be compared or selected by.
 
     Parameters
@@ -216,10 +216,10 @@ def index(dim: Dim) -> DimTensor:
     --------
     >>> import dimtensor as dt
     >>> country = dt.Dim("country", coords=["Italy", "Kenya"])
-    >>> (dt.index(country) == "Kenya").eval().values.tolist()
+    >>> (dt.labels(country) == "Kenya").eval().values.tolist()
     [False, True]
     """
-    (dim,) = canonical_dims(dim, "the dim of index")
+    (dim,) = canonical_dims(dim, "the dim of labels")
     return say(wrap(make("codes", (make("positions", (), dim),), dim)), "index", **{"": dim})
 
 

@@ -26,10 +26,6 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
-    "beta",
-    "betainc",
-    "betaincinv",
-    "betaln",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
@@ -43,41 +39,20 @@ __all__ = [
     "cos",
     "cosh",
     "deg2rad",
-    "digamma",
     "divide",
     "equal",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
     "exp",
     "exp2",
     "expm1",
-    "factorial",
     "floor",
     "floor_divide",
     "fmax",
     "fmin",
     "fmod",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-    "gammal",
-    "gammaln",
-    "gammau",
     "greater",
     "greater_equal",
     "heaviside",
-    "hyp2f1",
     "hypot",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "imag",
     "invert",
     "isclose",
     "isfinite",
@@ -85,13 +60,6 @@ __all__ = [
     "isnan",
     "isneginf",
     "isposinf",
-    "iv",
-    "ive",
-    "j0",
-    "j1",
-    "jv",
-    "kv",
-    "kve",
     "ldexp",
     "left_shift",
     "less",
@@ -101,7 +69,6 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "log_ndtr",
     "log_sigmoid",
     "logaddexp",
     "logaddexp2",
@@ -114,17 +81,10 @@ __all__ = [
     "minimum",
     "mod",
     "multiply",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
     "negative",
     "not_equal",
-    "owens_t",
-    "poch",
-    "polygamma",
     "power",
     "rad2deg",
-    "real",
     "reciprocal",
     "right_shift",
     "round",
@@ -141,11 +101,8 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
-    "trigamma",
     "trunc",
     "where",
-    "xlog1py",
-    "xlogy",
 ]
 
 
@@ -2439,7 +2396,7 @@ def real(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.real(1.0 + 2.0j).values.item()
+    >>> dt.data(1.0 + 2.0j).real.values.item()
     1.0
     """
     return elemwise("real", x)
@@ -2463,7 +2420,7 @@ def imag(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.imag(1.0 + 2.0j).values.item()
+    >>> dt.data(1.0 + 2.0j).imag.values.item()
     2.0
     """
     return elemwise("imag", x)
@@ -2756,7 +2713,7 @@ def xlogy(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.xlogy(2.2, 1.3).values.round(4).item()
+    >>> dt.special.xlogy(2.2, 1.3).values.round(4).item()
     0.5772
     """
     return elemwise("xlogy", x, y)
@@ -2788,7 +2745,7 @@ def xlog1py(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.xlog1py(2.2, 1.3).values.round(4).item()
+    >>> dt.special.xlog1py(2.2, 1.3).values.round(4).item()
     1.8324
     """
     return elemwise("xlog1py", x, y)
@@ -2813,7 +2770,7 @@ def erf(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.erf(1.2).values.round(4).item()
+    >>> dt.special.erf(1.2).values.round(4).item()
     0.9103
     """
     return elemwise("erf", x)
@@ -2838,7 +2795,7 @@ def erfc(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.erfc(1.2).values.round(4).item()
+    >>> dt.special.erfc(1.2).values.round(4).item()
     0.0897
     """
     return elemwise("erfc", x)
@@ -2863,7 +2820,7 @@ def erfcx(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.erfcx(1.8).values.round(4).item()
+    >>> dt.special.erfcx(1.8).values.round(4).item()
     0.2786
     """
     return elemwise("erfcx", x)
@@ -2888,7 +2845,7 @@ def erfinv(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.erfinv(0.4).values.round(4).item()
+    >>> dt.special.erfinv(0.4).values.round(4).item()
     0.3708
     """
     return elemwise("erfinv", x)
@@ -2913,7 +2870,7 @@ def erfcinv(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.erfcinv(1.4).values.round(4).item()
+    >>> dt.special.erfcinv(1.4).values.round(4).item()
     -0.3708
     """
     return elemwise("erfcinv", x)
@@ -2938,7 +2895,7 @@ def ndtr(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.ndtr(1.2).values.round(4).item()
+    >>> dt.special.ndtr(1.2).values.round(4).item()
     0.8849
     """
     return elemwise("ndtr", x)
@@ -2963,7 +2920,7 @@ def log_ndtr(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.log_ndtr(1.2).values.round(4).item()
+    >>> dt.special.log_ndtr(1.2).values.round(4).item()
     -0.1222
     """
     return elemwise("log_ndtr", x)
@@ -2988,7 +2945,7 @@ def ndtri(p: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.ndtri(0.7).values.round(4).item()
+    >>> dt.special.ndtri(0.7).values.round(4).item()
     0.5244
     """
     return elemwise("ndtri", p)
@@ -3013,7 +2970,7 @@ def ndtri_exp(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.ndtri_exp(-1.0).values.round(4).item()
+    >>> dt.special.ndtri_exp(-1.0).values.round(4).item()
     -0.3375
     """
     return elemwise("ndtri_exp", x)
@@ -3041,7 +2998,7 @@ def owens_t(h: TensorLike, a: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.owens_t(1.2, -0.6).values.round(4).item()
+    >>> dt.special.owens_t(1.2, -0.6).values.round(4).item()
     -0.0388
     """
     return elemwise("owens_t", h, a)
@@ -3066,7 +3023,7 @@ def gamma(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gamma(2.2).values.round(4).item()
+    >>> dt.special.gamma(2.2).values.round(4).item()
     1.1018
     """
     return elemwise("gamma", x)
@@ -3091,7 +3048,7 @@ def gammaln(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammaln(2.2).values.round(4).item()
+    >>> dt.special.gammaln(2.2).values.round(4).item()
     0.0969
     """
     return elemwise("gammaln", x)
@@ -3116,7 +3073,7 @@ def digamma(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.digamma(2.2).values.round(4).item()
+    >>> dt.special.digamma(2.2).values.round(4).item()
     0.5443
     """
     return elemwise("digamma", x)
@@ -3141,7 +3098,7 @@ def trigamma(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.trigamma(2.2).values.round(4).item()
+    >>> dt.special.trigamma(2.2).values.round(4).item()
     0.5729
     """
     return elemwise("trigamma", x)
@@ -3169,7 +3126,7 @@ def polygamma(n: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.polygamma(2, 1.3).values.round(4).item()
+    >>> dt.special.polygamma(2, 1.3).values.round(4).item()
     -1.1985
     """
     return elemwise("polygamma", n, x)
@@ -3198,7 +3155,7 @@ def factorial(n: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.factorial(4.0).values.item()
+    >>> dt.special.factorial(4.0).values.item()
     24.0
     """
     return elemwise("factorial", n)
@@ -3226,7 +3183,7 @@ def poch(z: TensorLike, m: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.poch(2.2, 1.3).values.round(4).item()
+    >>> dt.special.poch(2.2, 1.3).values.round(4).item()
     3.0163
     """
     return elemwise("poch", z, m)
@@ -3254,7 +3211,7 @@ def beta(a: TensorLike, b: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.beta(2.2, 1.3).values.round(4).item()
+    >>> dt.special.beta(2.2, 1.3).values.round(4).item()
     0.2975
     """
     return elemwise("beta", a, b)
@@ -3282,7 +3239,7 @@ def betaln(a: TensorLike, b: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.betaln(2.2, 1.3).values.round(4).item()
+    >>> dt.special.betaln(2.2, 1.3).values.round(4).item()
     -1.2122
     """
     return elemwise("betaln", a, b)
@@ -3310,7 +3267,7 @@ def gammainc(k: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammainc(2.2, 1.3).values.round(4).item()
+    >>> dt.special.gammainc(2.2, 1.3).values.round(4).item()
     0.3147
     """
     return elemwise("gammainc", k, x)
@@ -3338,7 +3295,7 @@ def gammaincc(k: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammaincc(2.2, 1.3).values.round(4).item()
+    >>> dt.special.gammaincc(2.2, 1.3).values.round(4).item()
     0.6853
     """
     return elemwise("gammaincc", k, x)
@@ -3366,7 +3323,7 @@ def gammal(k: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammal(2.2, 1.3).values.round(4).item()
+    >>> dt.special.gammal(2.2, 1.3).values.round(4).item()
     0.3467
     """
     return elemwise("gammal", k, x)
@@ -3394,7 +3351,7 @@ def gammau(k: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammau(2.2, 1.3).values.round(4).item()
+    >>> dt.special.gammau(2.2, 1.3).values.round(4).item()
     0.7551
     """
     return elemwise("gammau", k, x)
@@ -3422,7 +3379,7 @@ def gammaincinv(k: TensorLike, p: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammaincinv(2.2, 0.4).values.round(4).item()
+    >>> dt.special.gammaincinv(2.2, 0.4).values.round(4).item()
     1.5561
     """
     return elemwise("gammaincinv", k, p)
@@ -3450,7 +3407,7 @@ def gammainccinv(k: TensorLike, p: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.gammainccinv(2.2, 0.4).values.round(4).item()
+    >>> dt.special.gammainccinv(2.2, 0.4).values.round(4).item()
     2.2403
     """
     return elemwise("gammainccinv", k, p)
@@ -3478,7 +3435,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.betainc(2.2, 1.3, 0.5).values.round(4).item()
+    >>> dt.special.betainc(2.2, 1.3, 0.5).values.round(4).item()
     0.2921
     """
     return elemwise("betainc", a, b, x)
@@ -3506,7 +3463,7 @@ def betaincinv(a: TensorLike, b: TensorLike, p: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.betaincinv(2.2, 1.3, 0.5).values.round(4).item()
+    >>> dt.special.betaincinv(2.2, 1.3, 0.5).values.round(4).item()
     0.6553
     """
     return elemwise("betaincinv", a, b, p)
@@ -3531,7 +3488,7 @@ def j0(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.j0(1.2).values.round(4).item()
+    >>> dt.special.j0(1.2).values.round(4).item()
     0.6711
     """
     return elemwise("j0", x)
@@ -3556,7 +3513,7 @@ def j1(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.j1(1.2).values.round(4).item()
+    >>> dt.special.j1(1.2).values.round(4).item()
     0.4983
     """
     return elemwise("j1", x)
@@ -3584,7 +3541,7 @@ def jv(v: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.jv(1.5, 1.3).values.round(4).item()
+    >>> dt.special.jv(1.5, 1.3).values.round(4).item()
     0.3315
     """
     return elemwise("jv", v, x)
@@ -3609,7 +3566,7 @@ def i0(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.i0(1.2).values.round(4).item()
+    >>> dt.special.i0(1.2).values.round(4).item()
     1.3937
     """
     return elemwise("i0", x)
@@ -3634,7 +3591,7 @@ def i1(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.i1(1.2).values.round(4).item()
+    >>> dt.special.i1(1.2).values.round(4).item()
     0.7147
     """
     return elemwise("i1", x)
@@ -3659,7 +3616,7 @@ def i0e(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.i0e(1.2).values.round(4).item()
+    >>> dt.special.i0e(1.2).values.round(4).item()
     0.4198
     """
     return elemwise("i0e", x)
@@ -3684,7 +3641,7 @@ def i1e(x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.i1e(1.2).values.round(4).item()
+    >>> dt.special.i1e(1.2).values.round(4).item()
     0.2153
     """
     return elemwise("i1e", x)
@@ -3712,7 +3669,7 @@ def iv(v: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.iv(1.5, 1.3).values.round(4).item()
+    >>> dt.special.iv(1.5, 1.3).values.round(4).item()
     0.465
     """
     return elemwise("iv", v, x)
@@ -3740,7 +3697,7 @@ def ive(v: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.ive(1.5, 1.3).values.round(4).item()
+    >>> dt.special.ive(1.5, 1.3).values.round(4).item()
     0.1267
     """
     return elemwise("ive", v, x)
@@ -3768,7 +3725,7 @@ def kv(v: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.kv(1.5, 1.3).values.round(4).item()
+    >>> dt.special.kv(1.5, 1.3).values.round(4).item()
     0.53
     """
     return elemwise("kv", v, x)
@@ -3796,7 +3753,7 @@ def kve(v: TensorLike, x: TensorLike) -> DimTensor:
 
     Examples
     --------
-    >>> dt.kve(1.5, 1.3).values.round(4).item()
+    >>> dt.special.kve(1.5, 1.3).values.round(4).item()
     1.9448
     """
     return elemwise("kve", v, x)
@@ -3824,7 +3781,7 @@ def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, z: TensorLike) -> DimTen
 
     Examples
     --------
-    >>> dt.hyp2f1(2.2, 1.3, 1.7, -0.2).values.round(4).item()
+    >>> dt.special.hyp2f1(2.2, 1.3, 1.7, -0.2).values.round(4).item()
     0.7368
     """
     return elemwise("hyp2f1", a, b, c, z)

@@ -10,8 +10,8 @@ from typing import Any
 
 from dimtensor.dims import Dims, dim_set
 from dimtensor.errors import DimError, InputError, NoAttributeError, build_message
+from dimtensor.graph.optable import TABLE
 from dimtensor.spellings.renamed import FUNCTIONS
-from dimtensor.tensor import elementwise
 
 _AXES = ("axis", "axes")
 _DIMS = ("dim", "dims")
@@ -113,8 +113,9 @@ _OPTIONS = {
 def no_attribute(x: Any, name: str) -> AttributeError:
     """The error of an attribute that tensors lack; what NumPy calls so may be there otherwise."""
     hint, function = _INSTEAD.get(name), FUNCTIONS.get(name, name)
-    if hint is None and function in elementwise.__all__:
-        hint = f"dt.{function}(x)"
+    row = TABLE.get(function.rpartition(".")[2])
+    if hint is None and row is not None and row.kind == "elemwise" and row.namespace:
+        hint = f"{row.namespace}.{row.name}(x)"
     if hint is None and any(dim.name == name for dim in x.dims):
         hint = f"the dim is x.dims[{name!r}], its labels x.dims[{name!r}].coords"
     if hint is None:

@@ -44,7 +44,7 @@ class Simplified(Rendered):
     >>> found = dt.simplify(dt.dot(W, H).sum())
     >>> found.after < found.before
     True
-    >>> found.draw()
+    >>> found.to_graph()
     <Picture...>
     """
 
@@ -66,7 +66,7 @@ class Simplified(Rendered):
         """Why both sides of each rule that was used are the same."""
         return {rule.name: rule.reason for rule in RULES if rule.name in self.rules}
 
-    def draw(self) -> Picture:
+    def to_graph(self) -> Picture:
         """Both expressions in one picture: what they share is drawn once.
 
         Returns

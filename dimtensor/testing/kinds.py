@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import dimtensor as dt
+from dimtensor.tensor import elementwise
 from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
 from dimtensor.testing.programs import ANONYMOUS, Env, Kind, Trial, register
 
@@ -46,7 +47,7 @@ register(
     Kind(
         "unary",
         _draw_unary,
-        lambda env, x, name: getattr(dt, name)(x),
+        lambda env, x, name: getattr(elementwise, name)(x),
         lambda env, x, name: getattr(np, name)(x),
         by_label=True,
     )
@@ -93,7 +94,7 @@ register(
     Kind(
         "binary",
         _draw_binary,
-        lambda env, x, y, name: getattr(dt, name)(x, y),
+        lambda env, x, y, name: getattr(elementwise, name)(x, y),
         lambda env, x, y, name: _BINARY[name](x, y),
         by_label=True,
     )

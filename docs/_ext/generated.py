@@ -42,7 +42,10 @@ def op_table() -> str:
             doc = row.doc.replace("|", "\\|").replace("*", "\\*")
             if row.skips:
                 doc += f" Not on {row.skips.replace(' ', ', ')}."
-            lines.append(f"| `{row.name}({', '.join(params)})` | {doc} | {numpy} | {gradient} |")
+            call = f"{row.namespace or 'x'}.{row.name}" + f"({', '.join(params)})" * bool(
+                row.namespace
+            )
+            lines.append(f"| `{call}` | {doc} | {numpy} | {gradient} |")
         lines.append("")
     return "\n".join(lines)
 

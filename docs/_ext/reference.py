@@ -34,6 +34,7 @@ TOPICS = {
     "tensor.tables tensor.handle tensor.values tensor.changes tensor.arithmetic",
     "selection": "tensor.selection",
     "elements": "tensor.elementwise",
+    "special": "special",
     "reductions": "tensor.reductions tensor.functions",
     "along": "tensor.along dims.calendar",
     "loops": "tensor.control graph.checkpoints",
@@ -74,6 +75,8 @@ MODULES = (
     "fft",
     "linalg",
     "random",
+    "special",
+    "supports",
     "testing.differences",
     "testing.programs",
     "testing.strategies",
@@ -155,7 +158,8 @@ def _names(module: ModuleType, prefix: str) -> Iterator[Entry]:
         home = getattr(value, "__module__", None) or ""
         foreign = prefix.startswith("testing.") and home != module.__name__
         if not inspect.ismodule(value) and not foreign:
-            yield Entry(prefix + name, value, topic_of(home, name))
+            topic = prefix.removesuffix(".")
+            yield Entry(prefix + name, value, topic if topic in TOPICS else topic_of(home, name))
 
 
 def _methods(cls: type) -> Iterator[Entry]:

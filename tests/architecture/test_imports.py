@@ -256,7 +256,7 @@ def test_the_first_tensor_loads_pytensor_alone():
 def test_a_calendar_part_may_be_what_is_asked_for_first():
     months = """
 import dimtensor as dt
-month = dt.time("month", start="2021-01-01", periods=2, freq="MS")
+month = dt.date_range("month", start="2021-01-01", periods=2, freq="MS")
 assert month.dt.days_in_month.values.tolist() == [31, 28]
 assert month.dt.month.values.tolist() == [1, 2]
 """

@@ -13,10 +13,15 @@ from types import ModuleType
 import pytest
 
 import dimtensor as dt
-from dimtensor import dist, fft, linalg, random
+from dimtensor import dist, fft, linalg, random, special, supports
 from tests.golden.compare import check_golden
 
-NAMESPACES = {"dt": dt, "dt.dist": dist, "dt.fft": fft, "dt.linalg": linalg, "dt.random": random}
+NAMESPACES = {
+    "dt": dt, "dt.dist": dist, "dt.fft": fft, "dt.linalg": linalg, "dt.random": random,
+    "dt.special": special, "dt.supports": supports,
+}  # fmt: skip
+# the two supports that most models need, and what NumPy has in both places
+TWICE = {"real", "positive", "diagonal", "kron", "trace"}
 
 
 def names_of(namespace: ModuleType) -> list[str]:
@@ -65,6 +70,20 @@ def public() -> Iterator[tuple[str, str]]:
 
 def test_the_interface_is_what_was_agreed_on():
     check_golden("interface.txt", "\n".join(f"{name}{shown}" for name, shown in public()))
+
+
+def test_a_name_is_in_one_namespace():
+    homes: dict[int, list[str]] = {}
+    for prefix, namespace in NAMESPACES.items():
+        for name in names_of(namespace):
+            homes.setdefault(id(getattr(namespace, name)), []).append(f"{prefix}.{name}")
+    twice = [found for found in homes.values() if len(found) > 1]
+    assert {name.rpartition(".")[2] for found in twice for name in found} == TWICE
+
+
+def test_names_of_the_package_are_fewer_than_240():
+    assert len(names_of(dt)) < 240
+    assert len([name for name in dir(dt.Dim) if not name.startswith("_")]) < 25
 
 
 def parameters() -> Iterator[tuple[str, str]]:

@@ -52,7 +52,7 @@ def test_files_that_are_left_out_become_no_more() -> None:
 UNTYPED = {
     "Dim.__getitem__", "SelDim.length_from", "BlockDim.length_from", "RenamedDim.length_from",
     "SortedDim.length_from", "CompiledFunction.inputs", "Node.value", "StatefulFunction.step",
-    "Explanation.draw", "LogDensity.to_blackjax", "LogDensity.to_nutpie",
+    "Explanation.plot", "LogDensity.to_blackjax", "LogDensity.to_nutpie",
 }  # fmt: skip
 BELOW_TENSORS = "dimtensor.dims.calendar"
 RESULTS = (

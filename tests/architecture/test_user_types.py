@@ -91,7 +91,7 @@ assert_type(
 assert_type(dt.fori_loop(0, 5, lambda i, s: (s[1], s[0] + s[1]), (0, 1)), tuple[T, T])
 assert_type(dt.reduce(lambda s, e: s + e, 0, x, dim=t), T)
 assert_type(dt.reduce(lambda s, e: (s[0] + e, s[1]), (0.0, a), x, dim=t), tuple[T, T])
-assert_type(dt.cumulate(lambda s, e: s + e, a, x, dim=t, checkpoint=dt.levels(2)), T)
+assert_type(dt.cumulate(lambda s, e: s + e, a, x, dim=t, checkpoint=dt.checkpoint_levels(2)), T)
 assert_type(dt.cumulate(lambda s, e: {"n": s["n"] + e}, {"n": 0}, x, dim=t), dict[str, T])
 assert_type(dt.map(lambda e: e * 2, x, dim=t), T)
 assert_type(dt.map(lambda e: (e[0], e[1] + 1), (x, x), dim=t), tuple[T, T])

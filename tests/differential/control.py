@@ -21,7 +21,7 @@ from tests.differential.program import (
 
 Lines = Callable[[Region], list[str]]
 COUNTER = 0.1  # what a counted loop multiplies its counter by, which makes a float of it
-CHECKPOINTS = ("", "", "", ", checkpoint=dt.levels(1)", ", checkpoint=[2]")
+CHECKPOINTS = ("", "", "", ", checkpoint=dt.checkpoint_levels(1)", ", checkpoint=[2]")
 
 
 def _register(name: str, lines: Any, array: Any, draw: Any) -> None:

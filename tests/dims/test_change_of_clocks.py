@@ -8,8 +8,8 @@ import pytest
 
 import dimtensor as dt
 
-BACK = dt.time("h", start="2024-10-26", periods=72, freq="h", tz="Europe/Rome")
-FORWARD = dt.time("h", start="2024-03-30", periods=72, freq="h", tz="Europe/Rome")
+BACK = dt.date_range("h", start="2024-10-26", periods=72, freq="h", tz="Europe/Rome")
+FORWARD = dt.date_range("h", start="2024-03-30", periods=72, freq="h", tz="Europe/Rome")
 OLD = np.array(["1400-01-01", "1500-01-01", "1500-06-01", "1600-01-01", "2000-01-01"], "M8[D]")
 
 
@@ -24,7 +24,7 @@ def looked_up(dim, time):
         lambda: x.interp(h=[time]),
         lambda: x.drop_sel(h=[time]),
         lambda: dt.data([time], dt.Dim("obs"), categories=dim),
-        lambda: dt.time("h", start=time, periods=3, freq="h", tz="Europe/Rome"),
+        lambda: dt.date_range("h", start=time, periods=3, freq="h", tz="Europe/Rome"),
     ]
 
 

@@ -397,8 +397,8 @@ def test_labels_as_values(labels: Any) -> None:
     dim = dt.Dim("d", coords=labels)
     x = dt.data([1.0, 3.0, 2.0], dims=dim)
     assert x.idxmax().eval().item() == labels[1]
-    assert dt.index(dim).eval().values.tolist() == list(labels)
-    assert (dt.index(dim) == labels[2]).eval().values.tolist() == [False, False, True]
+    assert dt.labels(dim).eval().values.tolist() == list(labels)
+    assert (dt.labels(dim) == labels[2]).eval().values.tolist() == [False, False, True]
 
 
 def test_labels_of_pandas_are_written_as_they_are_read() -> None:

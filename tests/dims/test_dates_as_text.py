@@ -84,8 +84,8 @@ def test_one_label_that_may_be_two_dates():
         lambda: x.sel(day="01/02/2020", method="nearest"),
         lambda: x.interp(day="01/02/2020"),
         lambda: dt.data([0], OBS).as_labels(day) == "01/02/2020",
-        lambda: dt.time("day", "01/02/2020", periods=3),
+        lambda: dt.date_range("day", "01/02/2020", periods=3),
     ):
         with pytest.raises(dt.errors.LabelError, match="nothing tells which is the day"):
             ask()
-    assert dt.time("day", "13/02/2020", "03/03/2020").length == 20
+    assert dt.date_range("day", "13/02/2020", "03/03/2020").length == 20

@@ -63,7 +63,7 @@ def test_dim_of_other_labels_is_refused() -> None:
 
 def test_positions_in_one_padded_dim_are_not_positions_in_another() -> None:
     x = dt.tensor("x", dims=T).pad(t=(1, 0))
-    others = dt.index(dt.PadDim(T, 0, 1))
+    others = dt.labels(dt.PadDim(T, 0, 1))
     with pytest.raises(dt.LabelError, match="labels of dim 't' do not select along dim 't'"):
         x.sel(t=others)
 

@@ -74,7 +74,7 @@ WORDS = {
     "model.observe({'y": ["yield_"],
     "model.do(m": ["mu=", "mean="],
     "model.with_data(": ["county_of="],
-    "model.noncentred('al": ["alpha"],
+    "model.noncentered('al": ["alpha"],
     "model.predict(post, names=['me": ["mean"],
     "model.predict(post, {'co": ["county_of"],
     "dt.sum(x, 'c": ["county"],

@@ -92,8 +92,8 @@ def test_what_was_written_is_what_is_shown(text):
 
 def test_rebuilt_expressions_keep_their_words():
     other = dt.tensor("other", dims=[FIRM, YEAR])
-    centred = INVEST - INVEST.mean(YEAR)
-    moved = dt.substitute(centred, {INVEST: other * 2})
+    centered = INVEST - INVEST.mean(YEAR)
+    moved = dt.substitute(centered, {INVEST: other * 2})
     assert formula(moved.node) == "2 * other - mean(2 * other, dim={year})"
     draw = dt.Dim("draw", length=4)
     batched = dt.vectorize(INVEST.softmax(YEAR), {INVEST: draw})

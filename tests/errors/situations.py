@@ -1097,7 +1097,7 @@ def model_drawn_without_a_length():
 @building
 def model_noncentred_without_location():
     spread = dt.rv("spread", dist.Gamma(2.0, 1.0))
-    dt.Model(_random("response", 0.0, spread)).noncentred(spread)
+    dt.Model(_random("response", 0.0, spread)).noncentered(spread)
 
 
 @building

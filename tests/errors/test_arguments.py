@@ -116,7 +116,7 @@ MISTAKES = [
     ("COUNTY.values", dt.NoAttributeError, ["a", "b"]),
     ("RATES.county", dt.NoAttributeError, ["a", "b"]),
     ("dt.Dim('k', coords=TABLE)", dt.LabelError, [1, 2]),
-    ("dt.time('d', ['2020-01-01', '2020-01-05'])", dt.DimError, 2),
+    ("dt.date_range('d', ['2020-01-01', '2020-01-05'])", dt.DimError, 2),
     ("dt.full(3.0, [K])", dt.InputError, [3.0, 3.0]),
     ("dt.full(3.0, K)", dt.InputError, [3.0, 3.0]),
     ("dt.stack(RATES, RATES)", dt.InputError, [[1.0, 1.0], [2.0, 2.0]]),

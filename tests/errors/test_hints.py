@@ -177,7 +177,7 @@ def test_the_search_finds_what_is_wrong(text, wrong):
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 AGE = dt.Dim("age", length=3)
 THETA = dt.rv("theta", dist.Normal(0.0, 1.0))
-DAYS = dt.time("day", "2020-01-01", periods=3, freq="MS")
+DAYS = dt.date_range("day", "2020-01-01", periods=3, freq="MS")
 X = dt.data(np.ones((3, 3, 1, 3)), dims=[COUNTRY, AGE, dt.Dim("old", length=1), DAYS])
 # what is written in the place of names that hints use
 WRITTEN = {

@@ -309,14 +309,14 @@ def test_a_picture_is_saved(tmp_path):
     pytest.importorskip("matplotlib")
     x = dt.tensor("x", dims=i)
     found = dt.explain((dt.exp(x) ** 2).sum(), {"i": 10})
-    picture = found.draw(tmp_path / "steps.svg")
+    picture = found.plot(tmp_path / "steps.svg")
     assert (tmp_path / "steps.svg").read_bytes().startswith(b"<?xml")
     assert "<svg" in picture._repr_svg_()
     picture.save(tmp_path / "steps.png")
     with pytest.raises(dt.InputError, match="is saved as"):
         picture.save(tmp_path / "steps.gif")
     with pytest.raises(dt.DimError, match="without a length: i"):
-        dt.explain((dt.exp(x) ** 2).sum()).draw()
+        dt.explain((dt.exp(x) ** 2).sum()).plot()
 
 
 def test_a_limit_names_lengths_only_where_they_were_open():

@@ -234,4 +234,4 @@ def test_a_message_does_not_decide_what_is_differentiated() -> None:
     x = dt.tensor("x", dims=A)
     y = dt.check(x > 0, "stop_gradient", x)
     with pytest.raises(GraphError, match="the derivative of jv with respect to v is not known"):
-        dt.grad(dt.jv(y, 2.0).sum(), x)
+        dt.grad(dt.special.jv(y, 2.0).sum(), x)

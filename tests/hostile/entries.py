@@ -240,8 +240,8 @@ LABEL_ENTRIES: dict[str, Callable[[Any], Any]] = {
     "late, a slice": lambda v: x.sel(k=slice(v, None)),
     "in a dim": lambda v: v in NAMED,
     "position": lambda v: NAMED.position(v),
-    "==": lambda v: (dt.index(NAMED) == v).values,
-    "isin": lambda v: dt.index(NAMED).isin([v]).values,
+    "==": lambda v: (dt.labels(NAMED) == v).values,
+    "isin": lambda v: dt.labels(NAMED).isin([v]).values,
     "categories": lambda v: dt.data([v], OBS, categories=NAMED),
     "coords of a DataArray": lambda v: dt.data(_with_label(v)).values,
 }

@@ -125,7 +125,7 @@ def others() -> dict[str, Any]:
         "a function with a state": dt.function(
             [], total * 2.0, backend="python", updates={total: total + 1.0}
         ).start(total=1.0),
-        "a support": dt.bounded(0.0, 1.0),
+        "a support": dt.supports.bounded(0.0, 1.0),
         "a generator": dt.random.generator(1),
         "a model": made,
         "a fit": fit,

@@ -236,7 +236,7 @@ def _pages(objects, fit):
             if hasattr(x, method) and (found := getattr(x, method)()) is not None:
                 yield f"{method} of {name}", method, found
     drawn = {
-        "graph": dt.draw(objects["expression"]),
+        "graph": dt.to_graph(objects["expression"]),
         "model": fit.to_graph(),
         "cost": objects["cost"].draw(),
         "simplified": objects["simplified"].draw(),

@@ -416,7 +416,7 @@ def test_each_dim_has_a_symbol_of_its_own():
 
 
 def test_what_runs_on_the_host_is_named_with_its_line(tmp_path):
-    f = dt.function([S], dt.j0(S), "python")
+    f = dt.function([S], dt.special.j0(S), "python")
     with pytest.raises(dt.GraphError, match=r"a function runs on the host(.|\n)*test_export.py"):
         f.export(tmp_path)
 

@@ -35,7 +35,7 @@ def model(formula, family="gaussian", table=TABLE, **options):
 
 def densities(fit, point):
     """Sums of log densities by variable, of the variables themselves."""
-    found = fit.centred().logp(point)
+    found = fit.centered().logp(point)
     return {name: float(np.sum(found[name])) for name in found}
 
 

@@ -40,13 +40,18 @@ def draws(rng, share):
 
 
 @pytest.mark.parametrize(
-    ("share", "noncentred", "expected"),
-    [(0.95, False, "noncentred"), (0.02, True, "centred"), (0.95, True, None), (0.02, False, None)],
+    ("share", "noncentered", "expected"),
+    [
+        (0.95, False, "noncentered"),
+        (0.02, True, "centered"),
+        (0.95, True, None),
+        (0.02, False, None),
+    ],
 )
-def test_a_parametrisation_is_advised_by_what_the_data_say(rng, share, noncentred, expected):
+def test_a_parametrisation_is_advised_by_what_the_data_say(rng, share, noncentered, expected):
     fit = hierarchy()
-    fit = fit.noncentred("theta") if noncentred else fit
-    found = [one for one in advice(fit, draws(rng, share), BAD) if "centred" in one]
+    fit = fit.noncentered("theta") if noncentered else fit
+    found = [one for one in advice(fit, draws(rng, share), BAD) if "centered" in one]
     assert len(found) == (expected is not None)
     if expected is not None:
         assert found[0].startswith(f"fit.{expected}('theta'), for the data say")
@@ -86,8 +91,8 @@ def test_terms_that_only_their_sum_is_known_of_are_named(rng):
 
 def test_advice_takes_the_place_of_general_words():
     assert "hint: raise target_accept (0.8), or write the model" in str(BAD.complaint)
-    text = str(BAD.complaint_with(["fit.noncentred('theta')", "fit.marginalize('mu')"]))
-    assert text.endswith("hint: fit.noncentred('theta'); or fit.marginalize('mu')")
+    text = str(BAD.complaint_with(["fit.noncentered('theta')", "fit.marginalize('mu')"]))
+    assert text.endswith("hint: fit.noncentered('theta'); or fit.marginalize('mu')")
 
 
 @pytest.mark.slow
@@ -99,6 +104,6 @@ def test_sampling_warns_with_advice_that_helps():
     scale = dt.data([15.0, 10.0, 16.0, 11.0, 9.0], dims=SCHOOL)
     fit = dt.Model(dt.rv("y", dist.Normal(theta, scale))).observe(y=[28.0, 8, -3, 7, -1])
     quiet = {"tune": 400, "chains": 2, "seed": 2, "progress_bar": False, "report": False}
-    with pytest.warns(dt.SamplingWarning, match=r"hint: fit\.noncentred\('theta'\), for the data"):
+    with pytest.warns(dt.SamplingWarning, match=r"hint: fit\.noncentered\('theta'\), for the data"):
         fit.sample(400, **quiet)
-    fit.noncentred("theta").sample(1500, target_accept=0.95, **quiet)
+    fit.noncentered("theta").sample(1500, target_accept=0.95, **quiet)

@@ -49,7 +49,7 @@ def test_the_mode_of_a_normal_posterior_is_its_mean():
     total = sum(float(x.sum()) for x in terms.values())
     np.testing.assert_allclose(mode.attrs["log_density"], total)
     # in another parametrisation it is another mode, here the same: everything is normal
-    raw = fit.noncentred("theta").mode()
+    raw = fit.noncentered("theta").mode()
     assert set(raw.data_vars) == {"mu", "theta", "same"}
     np.testing.assert_allclose(raw["theta"], mean[1:], atol=1e-5)
 

@@ -42,7 +42,7 @@ def schools():
     theta = dt.rv("theta", dist.Normal(mu, tau), dims=school)
     error = dt.data([15.0, 10, 16, 11, 9, 11, 10, 18], dims=school, name="error")
     y = dt.rv("y", dist.Normal(theta, error))
-    fit = dt.Model(y).observe({y: [28.0, 8, -3, 7, -1, 1, 18, 12]}).noncentred(theta)
+    fit = dt.Model(y).observe({y: [28.0, 8, -3, 7, -1, 1, 18, 12]}).noncentered(theta)
     # plot_parallel fails where one draw alone diverged
     return every_group(fit, fit, target_accept=0.95), ["mu", "tau"]
 

@@ -15,7 +15,7 @@ import xarray as xr
 import dimtensor as dt
 from dimtensor import dist
 
-MONTH = dt.time("month", start="2020-01-01", periods=24, freq="MS")
+MONTH = dt.date_range("month", start="2020-01-01", periods=24, freq="MS")
 LONGER = MONTH.extend(6)
 DATES = pd.date_range("2020-01-01", periods=30, freq="MS")
 MOY = dt.Dim("moy", coords=range(1, 13))

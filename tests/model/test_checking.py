@@ -225,7 +225,7 @@ def test_groups_are_left_out_whole_and_missing_values_are_predicted_never():
     y = dt.rv("y", dist.Normal(mu + effect.sel(k=group), 1.0))
     values = Y.copy()
     values[5] = np.nan
-    fit = dt.Model(y).observe({y: values}, missing="drop").noncentred(effect)
+    fit = dt.Model(y).observe({y: values}, missing="drop").noncentered(effect)
     found = dt.cross_validate(fit, group, folds=3, **QUICK)
     of = found.folds.values
     assert of[0] == of[1]

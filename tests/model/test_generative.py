@@ -168,14 +168,14 @@ def test_another_parametrisation_is_the_same_density():
     alpha = dt.rv("alpha", dist.StudentT(4.0, mu, spread), dims=COUNTY)
     y = dt.rv("y", dist.Normal(alpha, 1.0))
     fit = dt.Model(y, backend="python").observe({y: [1.0, 2.0, 3.0]})
-    other = fit.noncentred(alpha)
+    other = fit.noncentered(alpha)
     point = {"mu": 0.3, "spread": 0.4, "alpha": np.array([0.1, 0.5, 2.0])}
     raw = {"mu": 0.3, "spread": 0.4, "alpha_raw": (point["alpha"] - 0.3) / 0.4}
     one, two = fit.log_density(), other.log_density()
     vector = two.unconstrain(raw)
     np.testing.assert_allclose(two.logp(vector), one.logp(one.unconstrain(point)) + 3 * np.log(0.4))
     np.testing.assert_allclose(two.constrain(vector)["alpha"], point["alpha"])
-    assert other.centred().log_density().names == one.names
+    assert other.centered().log_density().names == one.names
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -274,9 +274,9 @@ def test_what_nothing_observed_depends_on_is_said():
 
 
 def test_a_table_of_variables():
-    text = repr(radon().observe({"y": Y}).noncentred("alpha"))
+    text = repr(radon().observe({"y": Y}).noncentered("alpha"))
     assert text.startswith("<Model of 4 random variables, 1 observed>\n")
-    row = ["alpha", "{county}", "real", "Normal(mu=mu,", "sigma=2)", "free,", "noncentred"]
+    row = ["alpha", "{county}", "real", "Normal(mu=mu,", "sigma=2)", "free,", "noncentered"]
     assert row in [line.split() for line in text.splitlines()]
     assert "named: mean" in text
     html = radon()._repr_html_()
@@ -409,7 +409,7 @@ def test_a_value_of_an_intervention_has_the_dims_of_the_variable():
 
 
 def test_models_survive_a_pickle():
-    fit = radon().observe({"y": Y}).noncentred("alpha")
+    fit = radon().observe({"y": Y}).noncentered("alpha")
     fit.predict(POST, seed=1)
     fit.log_density()
     again = pickle.loads(pickle.dumps(fit))

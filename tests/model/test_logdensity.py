@@ -109,7 +109,7 @@ def test_names_of_elements_that_belong_to_no_label_are_numbers():
     share = dt.tensor("share", dims=[SCHOOL, AGE])
     factor = dt.tensor("factor", dims=[row, row.rename("col")])
     logp = share.sum() + factor.sum()
-    supports = {share: dt.simplex(SCHOOL), factor: dt.cholesky_corr}
+    supports = {share: dt.supports.simplex(SCHOOL), factor: dt.supports.cholesky_corr}
     model = dt.LogDensity(logp, supports, "python")
     assert model.names == [
         "share[0,0]", "share[0,1]", "share[1,0]", "share[1,1]",
@@ -209,12 +209,12 @@ def test_unconstrain_says_what_is_wrong():
 @pytest.mark.parametrize(
     ("support", "value"),
     [
-        (dt.unit, [0.5, 1.5, 0.5]),
-        (dt.bounded(0, 2), [1.0, 1.0, 2.0]),
-        (dt.ordered, [0.0, 2.0, 1.0]),
-        (dt.positive_ordered, [-1.0, 2.0, 3.0]),
-        (dt.simplex, [0.5, 0.4, 0.2]),
-        (dt.simplex, [0.5, 0.6, -0.1]),
+        (dt.supports.unit, [0.5, 1.5, 0.5]),
+        (dt.supports.bounded(0, 2), [1.0, 1.0, 2.0]),
+        (dt.supports.ordered, [0.0, 2.0, 1.0]),
+        (dt.supports.positive_ordered, [-1.0, 2.0, 3.0]),
+        (dt.supports.simplex, [0.5, 0.4, 0.2]),
+        (dt.supports.simplex, [0.5, 0.6, -0.1]),
     ],
 )
 def test_values_outside_of_a_support(support, value):
@@ -274,7 +274,7 @@ def late_model():
     c, share = dt.tensor("c", dims=SCHOOL), dt.tensor("share", dims=OBS)
     y = dt.data(xr.DataArray([1.0, 2.0], coords={"obs": ["p", "q"]}), dims=OBS, name="y")
     logp = a**2 + (b * y).sum() + 3 * (c**2).sum() + (share * y).sum()
-    supports = {a: dt.real, b: dt.positive, c: dt.real, share: dt.simplex}
+    supports = {a: dt.real, b: dt.positive, c: dt.real, share: dt.supports.simplex}
     return dt.LogDensity(logp, supports, "python")
 
 
@@ -329,7 +329,7 @@ def test_data_of_recorded_expressions_are_exchanged_too():
 def test_bounds_may_depend_on_parameters_before_and_on_data(rng):
     top, x = dt.scalar("top"), dt.tensor("x", dims=SCHOOL)
     low = dt.data(np.array([-1.0, 0.0, 1.0]), dims=SCHOOL, name="low")
-    supports = {top: dt.positive, x: dt.bounded(low, 2.0 + top)}
+    supports = {top: dt.positive, x: dt.supports.bounded(low, 2.0 + top)}
     model = dt.LogDensity(-(x**2).sum() - top, supports, "python")
     z = rng.normal(size=4)
     high, lows = 2.0 + np.exp(z[0]), np.array([-1.0, 0.0, 1.0])
@@ -344,7 +344,9 @@ def test_bounds_may_depend_on_parameters_before_and_on_data(rng):
     np.testing.assert_allclose(moved.constrain(z)["x"], -2 + (high + 2) * s, rtol=1e-13)
     with pytest.raises(dt.GraphError, match=r"a bound of 'x' depends on(.|\n)*'top'"):
         dt.LogDensity(
-            -(x**2).sum() - top, {x: dt.bounded(low, 2.0 + top), top: dt.positive}, "python"
+            -(x**2).sum() - top,
+            {x: dt.supports.bounded(low, 2.0 + top), top: dt.positive},
+            "python",
         )
 
 
@@ -381,13 +383,13 @@ def test_supports_are_a_dict_of_named_inputs_to_supports():
         dt.LogDensity(a, [a])
     with pytest.raises(dt.InputError, match=r"the support of 'a' is 'real'(.|\n)*dt.positive"):
         dt.LogDensity(a, {a: "real"})
-    known = [name for name in dir(dt) if isinstance(getattr(dt, name), Support)]
+    known = [x for x in dt.supports.__all__ if isinstance(getattr(dt.supports, x), Support)]
     assert len(known) == 11
     for name in [*known, "bounded"]:
-        with pytest.raises(dt.InputError, match=rf"hint: supports are (.|\n)*\bdt\.{name}\b"):
+        with pytest.raises(dt.InputError, match=rf"hint: supports are (.|\n)*\b{name}\b"):
             dt.LogDensity(a, {a: name.upper()})
     with pytest.raises(dt.InputError, match=r"the support of 'a' is <function bounded"):
-        dt.LogDensity(a, {a: dt.bounded})
+        dt.LogDensity(a, {a: dt.supports.bounded})
     with pytest.raises(dt.InputError, match="a parameter is a symbolic input, not"):
         dt.LogDensity(a, {a + 1: dt.real})
     with pytest.raises(dt.InputError, match="a parameter has a name"):

@@ -63,7 +63,7 @@ def both(name, backend="python"):
     scalar = OF[name]().dims == ()
     x = dt.rv("x", OF[name](), dims=K if scalar else None)
     model = dt.Model(x, backend=backend)
-    return model.log_density(), model.noncentred(x).log_density()
+    return model.log_density(), model.noncentered(x).log_density()
 
 
 @pytest.mark.parametrize("name", OF)
@@ -109,7 +109,7 @@ def test_compiled(name, backend):
 def test_what_has_no_standardized_variable():
     x = dt.rv("x", dist.Gamma(2.0, 1.0))
     with pytest.raises(dt.GraphError, match=r"'x' has no location and scale(.|\n)*'MvNormal'"):
-        dt.Model(x).noncentred(x)
+        dt.Model(x).noncentered(x)
     walk = dt.rv("x", dist.RandomWalk(dist.Gamma(2.0, 1.0), TIME, START))
     with pytest.raises(dt.GraphError, match="'x' has no location and scale"):
-        dt.Model(walk).noncentred(walk)
+        dt.Model(walk).noncentered(walk)

@@ -43,7 +43,7 @@ def radon():
     sigma = dt.rv("sigma", dist.LogNormal(-0.5, 0.5))
     alpha = dt.rv("alpha", dist.Normal(mu, spread), dims=county)
     y = dt.rv("y", dist.Normal(alpha.sel(county=county_of) + slope * floor, sigma))
-    return dt.Model(y).noncentred(alpha), ["mu", "slope", "spread", "sigma", "alpha"]
+    return dt.Model(y).noncentered(alpha), ["mu", "slope", "spread", "sigma", "alpha"]
 
 
 def state_space():

@@ -73,7 +73,7 @@ def test_models_of_other_structures_do_not_share():
     alpha = np.array([0.5, -1.0, 2.0])
     fit = base.observe(y=[1.0, 2.0])
     plain = fit.log_density().logp(alpha)
-    raw = fit.noncentred("alpha").log_density()
+    raw = fit.noncentered("alpha").log_density()
     assert raw.names == ["alpha_raw[a]", "alpha_raw[b]", "alpha_raw[c]"]
     np.testing.assert_allclose(raw.logp(alpha / 2), plain + 3 * np.log(2.0))
     inferred = base.observe(y=[1.0, np.nan], missing="infer").log_density()

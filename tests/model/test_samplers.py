@@ -33,7 +33,7 @@ def conjugate(backend="numba"):
 
 def sampled(sampler, **options):
     pytest.importorskip(sampler)
-    fit = conjugate().noncentred("theta")
+    fit = conjugate().noncentered("theta")
     return fit, fit.sample(
         1000, tune=500, chains=2, seed=3, sampler=sampler, progress_bar=False, report=False,
         save_warmup=True, **options,

@@ -129,7 +129,7 @@ def test_nutpie_takes_the_model_itself():
     logp = -0.5 * (theta**2).sum() + (weights * dt.log(share)).sum()
     model = dt.LogDensity(
         logp,
-        {theta: dt.real, share: dt.simplex},
+        {theta: dt.real, share: dt.supports.simplex},
         deterministics={"first": theta.isel(predictor=0), "shifted": share + weights},
     )
     tree = nutpie.sample(model.to_nutpie(), draws=300, tune=300, chains=2, **QUIET)

@@ -23,24 +23,24 @@ BATCH = dt.Dim("batch", length=3)
 # support, dims of the parameter, oracle, number of free elements
 CASES = {
     "positive": (dt.positive, [K], oracles.positive, 4),
-    "unit": (dt.unit, [K], oracles.between(0.0, 1.0), 4),
-    "bounded": (dt.bounded(-2.0, 5.0), [K], oracles.between(-2.0, 5.0), 4),
-    "above": (dt.bounded(3.0), [K], lambda x: (3.0 + np.exp(x), x.sum()), 4),
-    "below": (dt.bounded(high=3), [K], lambda x: (3.0 - np.exp(x), x.sum()), 4),
-    "ordered": (dt.ordered, [K], oracles.ordered, 4),
-    "positive_ordered": (dt.positive_ordered, [K], oracles.positive_ordered, 4),
-    "simplex": (dt.simplex, [K], oracles.simplex, 3),
-    "cholesky_corr": (dt.cholesky_corr(K, COL), [K, COL], oracles.cholesky_corr(4), 6),
-    "corr_matrix": (dt.corr_matrix(K, COL), [K, COL], oracles.corr_matrix(4), 6),
-    "cholesky_cov": (dt.cholesky_cov(K, COL), [K, COL], oracles.cholesky_cov(4), 10),
-    "cov_matrix": (dt.cov_matrix(K, COL), [K, COL], oracles.cov_matrix(4), 10),
+    "unit": (dt.supports.unit, [K], oracles.between(0.0, 1.0), 4),
+    "bounded": (dt.supports.bounded(-2.0, 5.0), [K], oracles.between(-2.0, 5.0), 4),
+    "above": (dt.supports.bounded(3.0), [K], lambda x: (3.0 + np.exp(x), x.sum()), 4),
+    "below": (dt.supports.bounded(high=3), [K], lambda x: (3.0 - np.exp(x), x.sum()), 4),
+    "ordered": (dt.supports.ordered, [K], oracles.ordered, 4),
+    "positive_ordered": (dt.supports.positive_ordered, [K], oracles.positive_ordered, 4),
+    "simplex": (dt.supports.simplex, [K], oracles.simplex, 3),
+    "cholesky_corr": (dt.supports.cholesky_corr(K, COL), [K, COL], oracles.cholesky_corr(4), 6),
+    "corr_matrix": (dt.supports.corr_matrix(K, COL), [K, COL], oracles.corr_matrix(4), 6),
+    "cholesky_cov": (dt.supports.cholesky_cov(K, COL), [K, COL], oracles.cholesky_cov(4), 10),
+    "cov_matrix": (dt.supports.cov_matrix(K, COL), [K, COL], oracles.cov_matrix(4), 10),
 }
 MATRICES = ("cholesky_corr", "corr_matrix", "cholesky_cov", "cov_matrix")
 BATCHED = {
-    "ordered": dt.ordered(K),
-    "positive_ordered": dt.positive_ordered("k"),
-    "simplex": dt.simplex(K),
-    **{name: getattr(dt, name)("k", COL) for name in MATRICES},
+    "ordered": dt.supports.ordered(K),
+    "positive_ordered": dt.supports.positive_ordered("k"),
+    "simplex": dt.supports.simplex(K),
+    **{name: getattr(dt.supports, name)("k", COL) for name in MATRICES},
 }
 
 
@@ -147,11 +147,13 @@ def test_nothing_overflows_far_out(name, size):
 
 def test_log_jacobians_far_out_keep_their_digits():
     scalar = dt.scalar("y")
-    model = dt.LogDensity(0.0 * scalar, {scalar: dt.unit}, backend="python")
+    model = dt.LogDensity(0.0 * scalar, {scalar: dt.supports.unit}, backend="python")
     for x in (-700.0, -40.0, 40.0, 700.0):
         expected = -abs(x) - 2 * np.log1p(np.exp(-abs(x)))
         np.testing.assert_allclose(model.logp(np.array([x])), expected, rtol=1e-15)
-    pair = model_of(dt.cholesky_corr, [dt.Dim("k", length=2), dt.Dim("k", length=2).rename()])
+    pair = model_of(
+        dt.supports.cholesky_corr, [dt.Dim("k", length=2), dt.Dim("k", length=2).rename()]
+    )
     for x in (-300.0, 20.0, 300.0):
         # log(1 - tanh(x)²) = 2 log(2 / (exp(x) + exp(-x)))
         expected = 2 * np.log(2) - 2 * abs(x) - 2 * np.log1p(np.exp(-2 * abs(x)))
@@ -159,12 +161,12 @@ def test_log_jacobians_far_out_keep_their_digits():
 
 
 def test_small_values_come_back_from_the_simplex_and_from_the_correlations():
-    simplex = model_of(dt.simplex, [dt.Dim("k", length=3)])
+    simplex = model_of(dt.supports.simplex, [dt.Dim("k", length=3)])
     y = np.array([1e-30, 1e-300, 1.0])
     y = values_of(simplex, simplex.unconstrain({"y": y}))
     np.testing.assert_allclose(y, [1e-30, 1e-300, 1.0], rtol=1e-12)
     row = dt.Dim("k", length=3)
-    corr = model_of(dt.cholesky_corr, [row, row.rename("col")])
+    corr = model_of(dt.supports.cholesky_corr, [row, row.rename("col")])
     x = np.array([15.0, 15.0, -15.0])
     np.testing.assert_allclose(corr.unconstrain(corr.constrain(x)), x, rtol=1e-9)
 
@@ -176,7 +178,7 @@ def test_short_and_long_dims(name, length, rng):
         return  # their sums are those of cholesky_corr
     k = dt.Dim("k", length=length)
     dims, oracle = ([k], getattr(oracles, name))
-    support = getattr(dt, name)
+    support = getattr(dt.supports, name)
     if name in MATRICES:
         dims, oracle, support = [k, k.rename("col")], oracle(length), support(k, "col")
     model = model_of(support, dims)
@@ -198,7 +200,7 @@ def test_a_dim_whose_length_comes_with_data(rng):
     seen = dt.data(xr.DataArray(np.zeros(4), coords={"late": names}), dims=late, name="seen")
     for name, oracle in [("ordered", oracles.ordered), ("simplex", oracles.simplex)]:
         logp = 0.0 * (y * seen).sum()
-        model = dt.LogDensity(logp, {y: getattr(dt, name)}, backend="python")
+        model = dt.LogDensity(logp, {y: getattr(dt.supports, name)}, backend="python")
         x = rng.normal(size=model.size)
         values, log_jacobian = oracle(x)
         np.testing.assert_allclose(model.logp(x), log_jacobian, rtol=1e-12)
@@ -214,10 +216,10 @@ def test_round_trip_of_any_length_and_place(data):
     name = data.draw(st.sampled_from(sorted(BATCHED)))
     length = data.draw(st.integers(1, 6))
     k = dt.Dim(data.draw(st.sampled_from(["a", "m", "z"])), length=length)
-    dims, support = [k], getattr(dt, name)(k) if name not in MATRICES else None
+    dims, support = [k], getattr(dt.supports, name)(k) if name not in MATRICES else None
     if support is None:
         col = dt.Dim(data.draw(st.sampled_from(["b", "n", "zz"])), length=length)
-        dims, support = [k, col], getattr(dt, name)(k, col)
+        dims, support = [k, col], getattr(dt.supports, name)(k, col)
     if data.draw(st.booleans()):
         dims.append(dt.Dim("h", length=data.draw(st.integers(1, 3))))
     model = model_of(support, dims)
@@ -269,15 +271,15 @@ def test_all_transforms_compiled(backend, rng):
     [
         (dt.real, "real"),
         (dt.positive, "positive"),
-        (dt.unit, "unit"),
-        (dt.bounded(0, 2.5), "bounded(0, 2.5)"),
-        (dt.bounded(1), "bounded(low=1)"),
-        (dt.bounded(high=dt.scalar("top")), "bounded(high=top)"),
-        (dt.simplex, "simplex"),
-        (dt.simplex(K), "simplex(k)"),
-        (dt.ordered("k"), "ordered(k)"),
-        (dt.cholesky_corr, "cholesky_corr"),
-        (dt.cholesky_corr(K, COL), "cholesky_corr(k, col)"),
+        (dt.supports.unit, "unit"),
+        (dt.supports.bounded(0, 2.5), "bounded(0, 2.5)"),
+        (dt.supports.bounded(1), "bounded(low=1)"),
+        (dt.supports.bounded(high=dt.scalar("top")), "bounded(high=top)"),
+        (dt.supports.simplex, "simplex"),
+        (dt.supports.simplex(K), "simplex(k)"),
+        (dt.supports.ordered("k"), "ordered(k)"),
+        (dt.supports.cholesky_corr, "cholesky_corr"),
+        (dt.supports.cholesky_corr(K, COL), "cholesky_corr(k, col)"),
     ],
 )
 def test_reprs(support, text):
@@ -286,55 +288,62 @@ def test_reprs(support, text):
 
 def test_real_is_also_the_real_part():
     z = dt.data(np.array([1 + 2j, 3 - 4j]), dims=dt.Dim("i", length=2))
-    assert dt.real(z).eval().values.tolist() == [1.0, 3.0]
-    assert np.real(z) is dt.real(z)
+    assert z.real.eval().values.tolist() == [1.0, 3.0]
+    assert np.real(z) is z.real
 
 
 def test_bounds_are_checked():
     with pytest.raises(dt.InputError, match="takes at least one bound"):
-        dt.bounded()
+        dt.supports.bounded()
     with pytest.raises(dt.InputError, match="takes at least one bound"):
-        dt.bounded(-np.inf, np.inf)
+        dt.supports.bounded(-np.inf, np.inf)
     with pytest.raises(dt.InputError, match="low=3 is not below high=2"):
-        dt.bounded(3, 2)
+        dt.supports.bounded(3, 2)
     with pytest.raises(dt.InputError, match="a bound is nan"):
-        dt.bounded(np.nan, 2)
+        dt.supports.bounded(np.nan, 2)
     with pytest.raises(dt.InputError, match=r"a bound is a number or a dims-tensor, not list"):
-        dt.bounded([0, 1])
+        dt.supports.bounded([0, 1])
     low = dt.data(np.zeros(3), dims=BATCH)
     with pytest.raises(dt.DimError, match="a bound of 'y' has dims that the parameter has not"):
-        model_of(dt.bounded(low), [K])
+        model_of(dt.supports.bounded(low), [K])
 
 
 def test_dims_that_have_to_be_named():
     with pytest.raises(
-        dt.DimError, match=r"the parameter 'y' has 2 dims(.|\n)*dt.simplex\(batch\)"
+        dt.DimError, match=r"the parameter 'y' has 2 dims(.|\n)*dt.supports.simplex\(batch\)"
     ):
-        model_of(dt.simplex, [K, BATCH])
+        model_of(dt.supports.simplex, [K, BATCH])
     with pytest.raises(dt.DimError, match=r"the parameter 'y' has 0 dims"):
-        model_of(dt.ordered, [])
+        model_of(dt.supports.ordered, [])
     with pytest.raises(dt.DimError, match=r"simplex of 'y': there is no dim 'kk'"):
-        model_of(dt.simplex("kk"), [K])
+        model_of(dt.supports.simplex("kk"), [K])
     with pytest.raises(dt.DimError, match="the dims of rows and columns of 'y' are named"):
-        model_of(dt.cholesky_corr, [K, BATCH])
+        model_of(dt.supports.cholesky_corr, [K, BATCH])
     with pytest.raises(dt.DimError, match="rows and columns are two dims of one length"):
-        model_of(dt.cholesky_corr(K, BATCH), [K, BATCH])
+        model_of(dt.supports.cholesky_corr(K, BATCH), [K, BATCH])
     late = dt.Dim("late")
     with pytest.raises(dt.GraphError, match="the length of dim 'late' is not known"):
-        model_of(dt.cholesky_corr, [late, late.rename()])
+        model_of(dt.supports.cholesky_corr, [late, late.rename()])
 
 
-@pytest.mark.parametrize("support", [dt.positive, dt.unit, dt.real, dt.bounded(0, 2)])
+@pytest.mark.parametrize(
+    "support", [dt.positive, dt.supports.unit, dt.real, dt.supports.bounded(0, 2)]
+)
 def test_a_support_without_arguments_is_not_called(support):
-    with pytest.raises(dt.InputError, match=r"is a support as it is and is not called"):
+    with pytest.raises(dt.InputError, match=r"is a support, which takes no arguments"):
         support()
 
 
 def test_supports_along_dims_are_called_with_dims_or_with_nothing():
-    for support in (dt.ordered, dt.positive_ordered, dt.simplex, dt.cholesky_corr):
+    for support in (
+        dt.supports.ordered,
+        dt.supports.positive_ordered,
+        dt.supports.simplex,
+        dt.supports.cholesky_corr,
+    ):
         assert repr(support()) == repr(support)
     with pytest.raises(dt.InputError, match="the dims of rows and columns, or neither"):
-        dt.cholesky_corr("row")
+        dt.supports.cholesky_corr("row")
 
 
 @pytest.mark.parametrize("backend", LONG_JAX)
@@ -383,7 +392,7 @@ def test_a_parameter_bounds_some_elements_of_another(backend):
     s, x = dt.scalar("s"), dt.tensor("x", dims=dim)
     limit = dt.where(dt.data([True, False, True], dims=dim), dt.exp(s), np.inf)
     density = dt.LogDensity(
-        {"s": -(s**2), "x": -x}, {s: dt.real, x: dt.bounded(0.0, limit)}, backend=backend
+        {"s": -(s**2), "x": -x}, {s: dt.real, x: dt.supports.bounded(0.0, limit)}, backend=backend
     )
     q = np.array([0.1, 0.2, 0.3, -0.4])
     high, unit = np.exp(0.1), 1 / (1 + np.exp(-q[[1, 3]]))
@@ -398,7 +407,7 @@ def test_bounds_over_a_dim_without_length_are_resolved():
     dim = dt.Dim("k")
     x = dt.tensor("x", dims=dim)
     terms = {"x": -x * dt.data([2.0, 3.0], dims=dim)}
-    density = dt.LogDensity(terms, {x: dt.bounded(dt.zeros(dim), None)}, backend="python")
+    density = dt.LogDensity(terms, {x: dt.supports.bounded(dt.zeros(dim), None)}, backend="python")
     q = np.array([0.1, -0.2])
     expected = -2 * np.exp(0.1) - 3 * np.exp(-0.2) + q.sum()
     np.testing.assert_allclose(density.logp(q), expected, rtol=1e-14)

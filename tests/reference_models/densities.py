@@ -22,11 +22,11 @@ def cauchy(x, location, scale):
 
 def poisson_log(count, log_rate):
     """Poisson with the logarithm of its rate, which does not overflow before the rate does."""
-    return count * log_rate - dt.exp(log_rate) - dt.gammaln(count + 1)
+    return count * log_rate - dt.exp(log_rate) - dt.special.gammaln(count + 1)
 
 
 def beta(x, a, b):
-    constant = dt.gammaln(a + b) - dt.gammaln(a) - dt.gammaln(b)
+    constant = dt.special.gammaln(a + b) - dt.special.gammaln(a) - dt.special.gammaln(b)
     return (a - 1) * dt.log(x) + (b - 1) * dt.log1p(-x) + constant
 
 

@@ -27,13 +27,17 @@ SUPPORTS = {
     "radon_mn": {"sigma_alpha": dt.positive, "sigma_y": dt.positive},
     "kidiq": {"sigma": dt.positive},
     "GLMM_Poisson": {
-        "alpha": dt.bounded(-20, 20),
-        "beta1": dt.bounded(-10, 10),
-        "beta2": dt.bounded(-10, 20),
-        "beta3": dt.bounded(-10, 10),
-        "sigma": dt.bounded(0, 5),
+        "alpha": dt.supports.bounded(-20, 20),
+        "beta1": dt.supports.bounded(-10, 10),
+        "beta2": dt.supports.bounded(-10, 20),
+        "beta3": dt.supports.bounded(-10, 10),
+        "sigma": dt.supports.bounded(0, 5),
     },
-    "low_dim_gauss_mix": {"mu": dt.ordered, "sigma": dt.positive, "theta": dt.unit},
+    "low_dim_gauss_mix": {
+        "mu": dt.supports.ordered,
+        "sigma": dt.positive,
+        "theta": dt.supports.unit,
+    },
     "arK": {"sigma": dt.positive},
 }
 

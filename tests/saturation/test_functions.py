@@ -135,7 +135,7 @@ def test_what_it_did_as_text_and_html():
 
 def test_a_picture_of_both():
     pytest.importorskip("matplotlib")
-    picture = dt.simplify((m.a * m.b).sum()).draw()
+    picture = dt.simplify((m.a * m.b).sum()).to_graph()
     assert {"before", "after"} <= {box.title for box in picture.boxes}
 
 

@@ -154,7 +154,7 @@ def test_only_what_is_looked_up_of_many_groups():
 def test_poisson_by_group():
     eta = m.a.sel(county=m.where) * 0.1 + m.b * m.uranium.sel(county=m.where)
     eta = eta + m.f.sel(floor=m.level)
-    logp = (m.k * eta - dt.exp(eta) - dt.gammaln(m.k + 1)).sum()
+    logp = (m.k * eta - dt.exp(eta) - dt.special.gammaln(m.k + 1)).sum()
     values = m.A[m.WHERE] * 0.1 + m.B * m.U[m.WHERE] + m.F[m.LEVEL]
     found = check(
         logp,

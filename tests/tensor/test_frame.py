@@ -141,7 +141,7 @@ def test_dates_keep_their_time_zone():
     frame = pd.DataFrame({"hour": hours, "v": [1.0, 2.0, 3.0, 4.0]})
     tables = [frame, pytest.importorskip("polars").from_pandas(frame)]
     tables.append(tables[1].to_arrow())
-    known = dt.time("hour", start="2021-03-28", periods=9, freq="h", tz="Europe/Berlin")
+    known = dt.date_range("hour", start="2021-03-28", periods=9, freq="h", tz="Europe/Berlin")
     for table in tables:
         found = dt.frame(table, dims=OBS)
         assert found.hour.categories.dt.hour.values.tolist() == [

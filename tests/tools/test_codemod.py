@@ -11,7 +11,7 @@ import pytest
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.errors import ArgumentError, NoAttributeError
-from dimtensor.spellings.renamed import ARGUMENTS, DATES, FUNCTIONS, SHIFTS
+from dimtensor.spellings.renamed import ARGUMENTS, DATES, FUNCTIONS, PARTS, SHIFTS
 from tools import codemod
 
 ROOT = Path(__file__).parents[2]
@@ -46,12 +46,29 @@ ROOT = Path(__file__).parents[2]
         ),
         (
             "import dimtensor as dt\nk, d = dt.Dim('k'), dt.time('d')\nd.weekday, x.month\n",
-            "import dimtensor as dt\nk, d = dt.Dim('k'), dt.time('d')\nd.dt.dayofweek, x.month\n",
+            "import dimtensor as dt\n"
+            "k, d = dt.Dim('k'), dt.date_range('d')\nd.dt.dayofweek, x.month\n",
         ),
         (
             ">>> day = dt.time('day')\n>>> day.month\n1\n",
-            ">>> day = dt.time('day')\n>>> day.dt.month\n1\n",
+            ">>> day = dt.date_range('day')\n>>> day.dt.month\n1\n",
         ),
+        (
+            "from dimtensor import gammaln, exp, time as t  # é gammaln\n",
+            "from dimtensor.special import gammaln; from dimtensor import exp, date_range as t"
+            "  # é gammaln\n",
+        ),
+        (
+            "import dimtensor as dt\ndt.real(dt.gammaln(z)) + dt.imag(a + b)\n",
+            "import dimtensor as dt\ndt.special.gammaln(z).real + (a + b).imag\n",
+        ),
+        (
+            "import dimtensor as dt\n"
+            "e = dt.explain(x)\ne.draw(); dt.simplify(x).draw(); d.draw(r)\n",
+            "import dimtensor as dt\n"
+            "e = dt.explain(x)\ne.plot(); dt.simplify(x).to_graph(); d.draw(r)\n",
+        ),
+        ("fit.noncentred(alpha), centred(y)\n", "fit.noncentered(alpha), centred(y)\n"),
         ("import numpy as dt\ndt.absolute(x)\n", "import numpy as dt\ndt.absolute(x)\n"),
         ("no python over=k at all", "no python over=k at all"),
         (
@@ -71,7 +88,8 @@ def test_blocks_and_spans_of_markdown_are_rewritten():
         "\n```python\ny = dt.cumulate(f, day.month, over=t)\n```\n"
     )
     new = (
-        "Call `dt.conj(x)`, `over=k`, `day.dt.year`.\n\n```python\nday = dt.time('day')\n```\n"
+        "Call `dt.conj(x)`, `over=k`, `day.dt.year`.\n\n"
+        "```python\nday = dt.date_range('day')\n```\n"
         "\n```python\ny = dt.cumulate(f, day.dt.month, dim=t)\n```\n"
     )
     assert codemod.markdown(old) == new
@@ -110,6 +128,14 @@ def test_an_old_name_is_an_error_that_has_the_new_one(old, new):
     assert callable(value)
 
 
+def test_parts_of_complex_numbers_are_properties():
+    assert PARTS == ("imag", "real")
+    with pytest.raises(NoAttributeError, match=r"no 'imag'\nhint: .*: x\.imag$"):
+        _ = dt.imag
+    with pytest.raises(dt.InputError, match=r"dt\.real is a support(?s:.*)hint: .* is x\.real$"):
+        dt.real(dt.data(1.0))
+
+
 @pytest.mark.parametrize("old", SHIFTS)
 def test_lags_are_shifts(old):
     with pytest.raises(NoAttributeError, match=r"hint: a sequence is shifted by x\.shift\("):
@@ -118,7 +144,7 @@ def test_lags_are_shifts(old):
 
 @pytest.mark.parametrize(("old", "new"), DATES.items())
 def test_calendar_parts_of_dims_are_in_dt(old, new):
-    day = dt.time("day", start="2021-01-01", periods=3)
+    day = dt.date_range("day", start="2021-01-01", periods=3)
     with pytest.raises(NoAttributeError, match=rf"hint: day\.dt\.{new}$"):
         getattr(day, old)
     assert hasattr(day.dt, new)
@@ -155,4 +181,6 @@ def test_new_arguments_exist():
 def test_the_changelog_has_every_renamed_function():
     text = (ROOT / "CHANGELOG.md").read_text()
     rows = dict(re.findall(r"^\| `dt\.(\w+)` \| `dt\.([\w.]+)` \|$", text, re.M))
+    for names, module in re.findall(r"^\| (.*) \| the same in `dt\.(\w+)` \|$", text, re.M):
+        rows |= {name: f"{module}.{name}" for name in re.findall(r"`dt\.(\w+)`", names)}
     assert rows == FUNCTIONS

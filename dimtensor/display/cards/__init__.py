@@ -14,7 +14,7 @@ from dimtensor.display.cards.results import (
 from dimtensor.display.cards.rewritten import rewritten_html, rewritten_text
 from dimtensor.display.html import function_html, tensor_html, tensor_latex
 from dimtensor.display.pictures import ranks
-from dimtensor.display.pictures.picture import draw, draw_model
+from dimtensor.display.pictures.picture import draw_model, to_graph
 from dimtensor.display.plots import ModelPlots
 from dimtensor.display.text import tensor_text
 from dimtensor.dist.distribution import Distribution
@@ -49,7 +49,7 @@ for _class, _function in _CARDS.items():
     html.provides(_class)(_function)
 
 latex.provides(TensorHandle)(tensor_latex)
-picture.provides()(draw)
+picture.provides()(to_graph)
 picture.provides(Model)(draw_model)
 picture.provides(Calibration)(ranks.picture)
 plots.provides(Model)(ModelPlots)

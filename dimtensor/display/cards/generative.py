@@ -126,7 +126,7 @@ def _names(node: Node) -> str:
 def _role(model: Model, name: str) -> str:
     role = "observed" if name in model.observed else "free"
     role = "summed out" if name in model._marginal else role
-    return f"{role}, noncentred" if name in model._noncentred else role
+    return f"{role}, noncentered" if name in model._noncentred else role
 
 
 def _with_dims(node: Node) -> str:

@@ -89,6 +89,6 @@ def _formulas(x: Any) -> Iterator[list[str]]:
 
 def _picture(found: Simplified) -> Html | None:
     try:
-        return Html(found.draw()._repr_html_())
+        return Html(found.to_graph()._repr_html_())
     except MissingExtraError:
         return None

@@ -19,7 +19,7 @@ _FORMATS = ("svg", "png", "pdf")
 
 
 class Picture:
-    """A picture of a graph, made by :func:`dimtensor.draw`; notebooks show it as it is.
+    """A picture of a graph, made by :func:`dimtensor.to_graph`; notebooks show it as it is.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Picture:
         return f"<Picture of {len(self.boxes)} boxes and {len(self.arrows)} arrows>"
 
 
-def draw(x: Any, path: str | PathLike[str] | None = None) -> Picture:
+def to_graph(x: Any, path: str | PathLike[str] | None = None) -> Picture:
     """Draw the graph of an expression: inputs and data at the top, results at the bottom.
 
     Parameters
@@ -100,11 +100,11 @@ def draw(x: Any, path: str | PathLike[str] | None = None) -> Picture:
     --------
     >>> import dimtensor as dt
     >>> a = dt.tensor("a", dims=dt.Dim("country", coords=["Italy", "Kenya"]))
-    >>> picture = dt.draw({"total": dt.exp(a).sum()})
+    >>> picture = dt.to_graph({"total": dt.exp(a).sum()})
     >>> [box.title for box in picture.boxes]
     ['a', 'exp', 'Σ sum', 'total']
     """
-    check_installed("matplotlib", "viz", "dt.draw")
+    check_installed("matplotlib", "viz", "dt.to_graph")
     picture = Picture(*scene_of(nodes_of(x)))
     if path is not None:
         picture.save(path)

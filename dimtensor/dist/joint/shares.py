@@ -159,7 +159,7 @@ class Increasing(Together):
     def _message(self) -> str:
         return (
             f"{self.what} do not increase along {self.dim.short}: "
-            "dist.ordered and dt.ordered make cutpoints that do"
+            "dist.ordered and dt.supports.ordered make cutpoints that do"
         )
 
     def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:

@@ -88,8 +88,8 @@ def Flat(support: Support | None = None) -> Distribution:
     Parameters
     ----------
     support : Support, optional
-        Such as ``dt.positive``, ``dt.bounded(0, 10)`` or ``dt.simplex(k)``. Dims along which
-        elements belong together are named.
+        Such as ``dt.positive``, ``dt.supports.bounded(0, 10)`` or ``dt.supports.simplex(k)``. Event
+        dims are named.
 
     Returns
     -------
@@ -106,8 +106,8 @@ def Flat(support: Support | None = None) -> Distribution:
     >>> import dimtensor as dt
     >>> from dimtensor import dist
     >>> k = dt.Dim("k", length=2)
-    >>> p = dt.rv("p", dist.Flat(dt.simplex(k)))
-    >>> dist.Flat(dt.simplex(k)).logp(dt.data([0.25, 0.75], dims=k)).item(), p.sizes
+    >>> p = dt.rv("p", dist.Flat(dt.supports.simplex(k)))
+    >>> dist.Flat(dt.supports.simplex(k)).logp(dt.data([0.25, 0.75], dims=k)).item(), p.sizes
     (0.0, {'k': 2})
     """
     if support is None:
@@ -116,8 +116,8 @@ def Flat(support: Support | None = None) -> Distribution:
         raise InputError(
             build_message(
                 f"Flat takes a support of real numbers, not {support!r}",
-                hint="dist.Flat(dt.positive), dist.Flat(dt.bounded(0, 10)), "
-                "dist.Flat(dt.simplex(dim))",
+                hint="dist.Flat(dt.positive), dist.Flat(dt.supports.bounded(0, 10)), "
+                "dist.Flat(dt.supports.simplex(dim))",
             )
         )
     if isinstance(support, Real):
@@ -128,9 +128,9 @@ def Flat(support: Support | None = None) -> Distribution:
         raise InputError(
             build_message(
                 f"Flat: elements belong together along dims of {support!r}, which are named here",
-                hint=f"dist.Flat(dt.{support.name}(dim))"
+                hint=f"dist.Flat(dt.supports.{support.name}(dim))"
                 if isinstance(support, AlongDim)
-                else f"dist.Flat(dt.{support.name}(row, col))",
+                else f"dist.Flat(dt.supports.{support.name}(row, col))",
             )
         )
     return d

@@ -234,7 +234,7 @@ class InOrder(Wrapper):
                 k = dim.short if dim.short.isidentifier() else "k"
                 hint = (
                     f"of d, which differs along {k}: dist.custom(lambda x: d.logp(x).sum({k}), "
-                    f"dt.ordered({k}), event_dims={k}), up to a constant of its parameters"
+                    f"dt.supports.ordered({k}), event_dims={k}), up to a constant of its parameters"
                 )
             raise InputError(build_message(text + dim.short, details, hint))
         super().__init__("ordered", base, {})

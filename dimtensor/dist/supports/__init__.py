@@ -22,7 +22,6 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.forms import known_length
 from dimtensor.graph.node import Node
 from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus, where
-from dimtensor.tensor.elementwise import real as real_part
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.values import has_values
 from dimtensor.traversal import reached
@@ -41,7 +40,7 @@ class Support(ABC):
     --------
     >>> import dimtensor as dt
     >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
-    >>> simplex = dt.simplex.resolve(x)
+    >>> simplex = dt.supports.simplex.resolve(x)
     >>> simplex.free_dims(x.dims), simplex.numbered(x.dims)
     ((SelDim(k, 0:1),), (SelDim(k, 0:1),))
     >>> dt.positive.contains(dt.data(-1.0)).item()
@@ -144,13 +143,15 @@ class Support(ABC):
         """
 
     def __call__(self, *args: Any, **kwargs: Any) -> DimTensor:
-        """Not there: what takes arguments is named below."""
-        raise InputError(
-            build_message(
-                f"dt.{self.name} is a support as it is and is not called: {{x: dt.{self.name}}}",
-                hint="dt.bounded(low, high) makes the support of numbers between bounds",
-            )
+        """Raise an error that says how the support is used."""
+        name = (
+            f"dt.{self.name}" if self.name in ("real", "positive") else f"dt.supports.{self.name}"
         )
+        hint = "dt.supports.bounded(low, high) makes the support of numbers between bounds"
+        if self.name == "real" and args:
+            hint = "the real part of a tensor is x.real"
+        text = f"{name} is a support, which takes no arguments: {{x: {name}}}"
+        raise InputError(build_message(text, hint=hint))
 
     @printable
     def __repr__(self) -> str:
@@ -160,23 +161,14 @@ class Support(ABC):
 class Real(Support):
     """All real numbers: the identity.
 
-    ``dt.real`` is also the elementwise function of this name: ``dt.real(x)`` is the real part of a
-    tensor.
-
     Examples
     --------
     >>> import dimtensor as dt
     >>> dt.real
     real
-    >>> dt.real(dt.tensor("z", dtype="complex128")).dtype
-    'float64'
     """
 
     name = "real"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> DimTensor:
-        """Real part of a tensor or number, elementwise."""
-        return real_part(*args, **kwargs) if args or kwargs else super().__call__()
 
     def contains(self, y: DimTensor) -> DimTensor:
         return isfinite(y)
@@ -226,7 +218,7 @@ class Bounded(Support):
     --------
     >>> import dimtensor as dt
     >>> p = dt.scalar("p")
-    >>> density = dt.LogDensity({"p": 0.0 * p}, {p: dt.unit}, backend="python")
+    >>> density = dt.LogDensity({"p": 0.0 * p}, {p: dt.supports.unit}, backend="python")
     >>> density.constrain(np.array([0.0]))["p"].item()
     0.5
     """
@@ -432,9 +424,9 @@ def bounded(low: Any = None, high: Any = None) -> Bounded:
     Examples
     --------
     >>> import dimtensor as dt
-    >>> dt.bounded(0, 10)
+    >>> dt.supports.bounded(0, 10)
     bounded(0, 10)
-    >>> dt.bounded(high=1.0)
+    >>> dt.supports.bounded(high=1.0)
     bounded(high=1)
     """
     return Bounded(low, high)
@@ -461,7 +453,7 @@ def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
                 f"{support}: the parameter {x.name!r} has {len(x.dims)} dims, so the one along "
                 "which its values belong together is named",
                 [("dims", [d.short for d in x.dims] or "none (a scalar)")],
-                f"dt.{support}({x.dims[0].short if x.dims else 'dim'})",
+                f"dt.supports.{support}({x.dims[0].short if x.dims else 'dim'})",
             )
         )
     return x.dims[0]

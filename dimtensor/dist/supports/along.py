@@ -25,7 +25,7 @@ SUM_WITHIN = 1e-4
 
 
 class AlongDim(Support):
-    """A support along one dim, which is named by calling it: ``dt.simplex(country)``."""
+    """A support along one dim, which is named by calling it: ``dt.supports.simplex(country)``."""
 
     def __init__(self, kind: str, dim: Dim | str | None = None):
         self._kind = kind
@@ -54,7 +54,7 @@ class Ordered(AlongDim):
     --------
     >>> import dimtensor as dt
     >>> x = dt.tensor("x", dims=dt.Dim("k", length=3))
-    >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.ordered}, backend="python")
+    >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.supports.ordered}, backend="python")
     >>> density.constrain(np.array([-1.0, 0.0, 0.0]))["x"].values.tolist()
     [-1.0, 0.0, 1.0]
     """
@@ -83,7 +83,7 @@ class PositiveOrdered(AlongDim):
     --------
     >>> import dimtensor as dt
     >>> x = dt.tensor("x", dims=dt.Dim("k", length=3))
-    >>> density = dt.LogDensity({"x": -x}, {x: dt.positive_ordered}, backend="python")
+    >>> density = dt.LogDensity({"x": -x}, {x: dt.supports.positive_ordered}, backend="python")
     >>> density.constrain(np.array([0.0, 0.0, 0.0]))["x"].values.tolist()
     [1.0, 2.0, 3.0]
     """
@@ -110,7 +110,7 @@ class Simplex(AlongDim):
     --------
     >>> import dimtensor as dt
     >>> p = dt.tensor("p", dims=dt.Dim("kind", coords=["low", "high"]))
-    >>> density = dt.LogDensity({"p": dt.log(p)}, {p: dt.simplex}, backend="python")
+    >>> density = dt.LogDensity({"p": dt.log(p)}, {p: dt.supports.simplex}, backend="python")
     >>> density.size, density.constrain(np.array([0.0]))["p"].values.tolist()
     (1, [0.5, 0.5])
     """
@@ -183,7 +183,7 @@ class ZeroSum(Simplex):
     --------
     >>> import dimtensor as dt
     >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
-    >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.zero_sum}, backend="python")
+    >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.supports.zero_sum}, backend="python")
     >>> density.constrain(np.array([1.0]))["x"].values.round(4).tolist()
     [0.7071, -0.7071]
     """

@@ -83,8 +83,8 @@ class _Square(Support):
             build_message(
                 f"{self.kind}: the dims of rows and columns of {x.name!r} are named",
                 [("dims", [dim.short for dim in x.dims] or "none (a scalar)")],
-                f"dt.{self.kind}(row, col); only where the tensor has a dim and its rename, as in "
-                "dims=[row, row.rename()], they may be left out",
+                f"dt.supports.{self.kind}(row, col); only where the tensor has a dim and its "
+                "rename, as in dims=[row, row.rename()], they may be left out",
             )
         )
 
@@ -154,7 +154,7 @@ class CholeskyCorr(_Square):
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
     >>> L = dt.tensor("L", dims=[k, k.rename()])
-    >>> density = dt.LogDensity({"L": -(L**2)}, {L: dt.cholesky_corr}, backend="python")
+    >>> density = dt.LogDensity({"L": -(L**2)}, {L: dt.supports.cholesky_corr}, backend="python")
     >>> density.size, density.constrain(np.array([0.0]))["L"].values.tolist()
     (1, [[1.0, 0.0], [0.0, 1.0]])
     """
@@ -211,7 +211,7 @@ class CholeskyCov(_Square):
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
     >>> L = dt.tensor("L", dims=[k, k.rename()])
-    >>> density = dt.LogDensity({"L": -(L**2)}, {L: dt.cholesky_cov}, backend="python")
+    >>> density = dt.LogDensity({"L": -(L**2)}, {L: dt.supports.cholesky_cov}, backend="python")
     >>> density.constrain(np.array([0.0, 3.0, 0.0]))["L"].values.tolist()
     [[1.0, 0.0], [3.0, 1.0]]
     """
@@ -288,7 +288,9 @@ class CorrMatrix(_OfFactor):
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
     >>> corr = dt.tensor("corr", dims=[k, k.rename()])
-    >>> density = dt.LogDensity({"corr": -(corr**2)}, {corr: dt.corr_matrix}, backend="python")
+    >>> density = dt.LogDensity(
+    ...     {"corr": -(corr**2)}, {corr: dt.supports.corr_matrix}, backend="python"
+    ... )
     >>> density.constrain(np.array([0.0]))["corr"].values.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -318,7 +320,7 @@ class CovMatrix(_OfFactor):
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=2)
     >>> cov = dt.tensor("cov", dims=[k, k.rename()])
-    >>> density = dt.LogDensity({"cov": -(cov**2)}, {cov: dt.cov_matrix}, backend="python")
+    >>> density = dt.LogDensity({"cov": -(cov**2)}, {cov: dt.supports.cov_matrix}, backend="python")
     >>> density.constrain(np.array([0.0, 3.0, 0.0]))["cov"].values.tolist()
     [[1.0, 3.0], [3.0, 10.0]]
     """

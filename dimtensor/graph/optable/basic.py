@@ -259,8 +259,8 @@ _LOGIC = [
 ]  # fmt: skip
 
 _COMPLEX = [
-    unary("real", "real", "Real part.", complex=True),
-    unary("imag", "real", "Imaginary part.", complex=True),
+    unary("real", "real", "Real part.", complex=True, namespace=""),
+    unary("imag", "real", "Imaginary part.", complex=True, namespace=""),
     unary(
         "conj", "same", "Complex conjugate.",
         complex=True, ufuncs="conjugate", note="Of a bool it is a bool; of NumPy's an int8.",

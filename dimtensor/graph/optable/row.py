@@ -57,6 +57,8 @@ class OpRow:
         Where it differs from its counterpart, or what a gradient is where the function has none.
     skips : str
         Backends that lack the op, separated by blanks.
+    namespace : {"dt", "dt.special", ""}
+        Public module that has the function; empty for properties of tensors.
     """
 
     name: str
@@ -78,6 +80,7 @@ class OpRow:
     ufuncs: str = ""
     note: str = ""
     skips: str = ""
+    namespace: str = "dt"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,9 +135,10 @@ def elementwise(
 def special(name: str, params: str, doc: str, **cells: Any) -> OpRow:
     """A row of a special function of floats, differentiable in all operands unless told otherwise.
 
-    The counterpart has the same name in SciPy.
+    The counterpart has the same name in SciPy, and the function is in ``dt.special``.
     """
     cells.setdefault("grad", tuple(range(len(params.split()))))
+    cells.setdefault("namespace", "dt.special")
     return elementwise(name, params, "float", doc, numpy="", **cells)
 
 

@@ -10,23 +10,25 @@ _NEGATIVE = (-3.0, -0.2)
 
 _LOGISTIC = [
     special(
-        "sigmoid", "x", "Logistic function 1 / (1 + exp(-x)).", oracle="sp.expit", ufuncs="expit"
+        "sigmoid", "x", "Logistic function 1 / (1 + exp(-x)).", oracle="sp.expit", ufuncs="expit",
+        namespace="dt",
     ),
     special(
         "log_sigmoid", "x", "Logarithm of sigmoid, -softplus(-x), precise for very negative x.",
-        oracle="sp.log_expit", ufuncs="log_expit",
+        oracle="sp.log_expit", ufuncs="log_expit", namespace="dt",
     ),
     special(
         "logit", "x", "Logarithm of the odds x / (1 - x), the inverse of sigmoid.",
-        domain=(_UNIT,),
+        domain=(_UNIT,), namespace="dt",
     ),
     special(
         "softplus", "x", "log(1 + exp(x)) without overflow.",
-        oracle="lambda x: np.logaddexp(0, x)",
+        oracle="lambda x: np.logaddexp(0, x)", namespace="dt",
     ),
     special(
         "log1mexp", "x", "log(1 - exp(x)) of a negative operand, precise at both ends.",
         oracle="lambda x: np.log(-np.expm1(x))", domain=(_NEGATIVE,),
+        namespace="dt",
     ),
     special(
         "xlogy", "x y", "Product x * log(y), and 0 where x is 0.",
@@ -76,7 +78,7 @@ _GAMMA = [
     ),
     elementwise(
         "polygamma", "n x", "order", "Derivative of integer order n of the digamma function.",
-        numpy="", domain=((1.0, 3.0), _POSITIVE), grad=(1,),
+        numpy="", domain=((1.0, 3.0), _POSITIVE), grad=(1,), namespace="dt.special",
     ),
     special(
         "factorial", "n", "Factorial, gamma(n + 1) of any operand.",

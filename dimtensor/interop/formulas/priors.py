@@ -20,7 +20,7 @@ class Scales:
     categorical predictors, and Normal(0, 1.5). Deviations of group-specific intercepts and slopes
     are HalfNormal of the scale that a common one would have. These are Bambi's scales (T. Capretto
     and others, Bambi: A simple interface for fitting Bayesian linear models in Python, Journal of
-    Statistical Software 103, 2022), for predictors that are not centred.
+    Statistical Software 103, 2022), for predictors that are not centered.
     """
 
     def __init__(self, family: str, link: str, scaled: bool, response: Any):

@@ -184,7 +184,7 @@ def from_formula(
     fit: Any = model.observe({output: seen})
     asked = priors or {}
     varying = [x for x in terms.made if f"{x}_sigma" in terms.made and x not in asked]
-    return fit.noncentred(*varying) if varying else fit
+    return fit.noncentered(*varying) if varying else fit
 
 
 def _read(

@@ -61,12 +61,12 @@ def _parametrisations(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterat
         percent = f"{100 * share:.0f}%"
         if share > _LITTLE and name not in model._noncentred:
             yield (
-                f"fit.noncentred({name!r}), for the data say little of its elements: {percent} of "
+                f"fit.noncentered({name!r}), for the data say little of its elements: {percent} of "
                 "the variance of their prior is left"
             )
         elif share < _LITTLE and name in model._noncentred:
             yield (
-                f"fit.centred({name!r}), for the data say much of its elements: {percent} of the "
+                f"fit.centered({name!r}), for the data say much of its elements: {percent} of the "
                 "variance of their prior is left"
             )
 
@@ -125,5 +125,5 @@ def _summed_out(model: Model, posterior: xr.Dataset, verdict: Verdict) -> Iterat
         if posterior[name].isel(chain=0, draw=0).size > _MOST_ELEMENTS:
             continue
         with suppress(Exception):
-            model.centred(name).marginalize(variable.tensor).log_density()
+            model.centered(name).marginalize(variable.tensor).log_density()
             yield f"fit.marginalize({name!r}), which is integrated out of the density exactly"

@@ -117,7 +117,7 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
                 f"{what}: the search for the mode did not end at a maximum",
                 [("reason", found.message), ("elements with a slope", names)],
                 "the density may have no maximum, as that of a spread and its effects has none; "
-                "try fit.noncentred(...), or start elsewhere with initial={...}",
+                "try fit.noncentered(...), or start elsewhere with initial={...}",
             ),
             ModelWarning,
         )
@@ -211,7 +211,7 @@ def _no_normal(
                 ("elements along it", listing(elements)),
                 ("its second derivative", f"{curvature:.3g}"),
             ],
-            "another parametrisation may have a maximum, fit.noncentred(...), or another start, "
+            "another parametrisation may have a maximum, fit.noncentered(...), or another start, "
             "initial={...}; sampling needs none",
         )
     )

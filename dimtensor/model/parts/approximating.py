@@ -34,7 +34,7 @@ class Approximating(Summing):
         """The most probable values of the free variables: the maximum a posteriori.
 
         It is the maximum of the density of the variables themselves, and not of transformed ones;
-        that of a variable that is not centred, of the standardised one.
+        that of a variable that is not centered, of the standardised one.
 
         Parameters
         ----------

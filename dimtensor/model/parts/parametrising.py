@@ -13,7 +13,7 @@ class Parametrising(Evaluating):
 
     _noncentred: frozenset[str]
 
-    def noncentred(self, *variables: Any) -> Self:
+    def noncentered(self, *variables: Any) -> Self:
         """The same model with another parametrisation of variables.
 
         A variable with a location and a scale is sampled as the standardized one: its location and
@@ -44,7 +44,7 @@ class Parametrising(Evaluating):
         >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
         >>> x = dt.rv("x", dist.Normal(mu, 2.0))
         >>> fit = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python").observe(y=1.0)
-        >>> fit.noncentred(x).log_density().names
+        >>> fit.noncentered(x).log_density().names
         ['mu', 'x_raw']
         """
         other = self._copy()
@@ -54,8 +54,8 @@ class Parametrising(Evaluating):
         other._noncentred = self._noncentred | names
         return other
 
-    def centred(self, *variables: Any) -> Self:
-        """The opposite of :meth:`noncentred`; of all variables where none are named.
+    def centered(self, *variables: Any) -> Self:
+        """The opposite of :meth:`noncentered`; of all variables where none are named.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Parametrising(Evaluating):
         >>> from dimtensor import dist
         >>> x = dt.rv("x", dist.Normal(0.0, 2.0))
         >>> fit = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python").observe(y=1.0)
-        >>> fit.noncentred(x).centred().log_density().names
+        >>> fit.noncentered(x).centered().log_density().names
         ['x']
         """
         other = self._copy()

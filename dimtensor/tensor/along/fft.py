@@ -69,7 +69,7 @@ def fft(
     >>> import dimtensor as dt
     >>> x = dt.data([1.0, 2.0, 4.0], dims=dt.Dim("t", coords=[0.0, 0.5, 1.0]))
     >>> z = dt.fft.fft(x)
-    >>> dt.real(z).eval().round(3).values.tolist(), z.dims[0].coords.round(3).tolist()
+    >>> z.real.eval().round(3).values.tolist(), z.dims[0].coords.round(3).tolist()
     ([7.0, -2.0, -2.0], [0.0, 0.667, -0.667])
     """
     from dimtensor.ops.series import DFT
@@ -152,7 +152,7 @@ def ifft(
     >>> import dimtensor as dt
     >>> t = dt.Dim("t", coords=[0, 1, 2])
     >>> x = dt.data([1.0, 2.0, 4.0], dims=t)
-    >>> dt.real(dt.fft.ifft(dt.fft.fft(x), to=t)).eval().round(6).values.tolist()
+    >>> dt.fft.ifft(dt.fft.fft(x), to=t).real.eval().round(6).values.tolist()
     [1.0, 2.0, 4.0]
     """
     from dimtensor.ops.series import DFT

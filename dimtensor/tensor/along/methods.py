@@ -226,7 +226,7 @@ class WindowMixin(TensorHandle):
         Examples
         --------
         >>> import dimtensor as dt
-        >>> day = dt.time("day", start="2021-01-01", periods=4)
+        >>> day = dt.date_range("day", start="2021-01-01", periods=4)
         >>> x = dt.data([1.0, 3.0, 5.0, 7.0], dims=day)
         >>> x.resample(day="2D").mean().values.tolist()
         [2.0, 6.0]

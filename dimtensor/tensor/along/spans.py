@@ -26,7 +26,7 @@ Merge = Callable[[Parts, Parts, int, int], Parts]
 def combined(
     parts: Parts,
     windows: Mapping[Dim, int],
-    centred: Mapping[Dim, bool],
+    centered: Mapping[Dim, bool],
     fills: tuple[Any, ...],
     merge: Merge,
 ) -> Parts:
@@ -38,7 +38,7 @@ def combined(
         What is known of a window of one position: an element, or an element and its square, ...
     windows : dict of Dim to int
         The length of the windows along each dim.
-    centred : dict of Dim to bool
+    centered : dict of Dim to bool
         Whether a window is around its label. Otherwise it ends there.
     fills : tuple of number
         The parts of positions beyond the ends.
@@ -53,7 +53,7 @@ def combined(
     """
     positions = 1  # of the windows along the dims before
     for dim, n in windows.items():
-        back = n // 2 if centred[dim] else n - 1
+        back = n // 2 if centered[dim] else n - 1
         around = {dim: (back, n - 1 - back)}
         padded = tuple(
             x.pad(around, constant_values=fill) if n > 1 else x

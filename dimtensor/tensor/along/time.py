@@ -62,7 +62,7 @@ class Resample(GroupBy):
     Examples
     --------
     >>> import dimtensor as dt
-    >>> day = dt.time("day", start="2021-01-01", periods=2)
+    >>> day = dt.date_range("day", start="2021-01-01", periods=2)
     >>> x = dt.data([1.0, 3.0], dims=day)
     >>> x.resample(day="8h").ffill().values.tolist()
     [1.0, 1.0, 1.0, 3.0]
@@ -372,7 +372,7 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     Examples
     --------
     >>> import dimtensor as dt
-    >>> day = dt.time("day", start="2021-01-01", periods=7)
+    >>> day = dt.date_range("day", start="2021-01-01", periods=7)
     >>> dt.fourier(day, "7D", order=2).sizes
     {'day': 7, 'fourier': 4}
     """

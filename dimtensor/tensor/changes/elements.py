@@ -51,6 +51,30 @@ class ElementMixin(TensorHandle):
             raise DtypeError("labels have no other dtype; .codes gives their positions")
         return wrap(self.node if self.dtype == dtype else make("cast", (self.node,), dtype))
 
+    @property
+    def real(self) -> DimTensor:
+        """Real parts of the elements.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data(1.0 + 2.0j).real.item()
+        1.0
+        """
+        return elemwise("real", self)
+
+    @property
+    def imag(self) -> DimTensor:
+        """Imaginary parts of the elements.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.data(1.0 + 2.0j).imag.item()
+        2.0
+        """
+        return elemwise("imag", self)
+
     def where(self, cond: Any, other: Any = np.nan, drop: bool = False) -> DimTensor:
         """Elements where a condition holds, another value elsewhere.
 

@@ -60,7 +60,7 @@ class MovementMixin(TensorHandle):
         >>> t = dt.Dim("t", coords=["a", "b", "c"])
         >>> dt.data([1.0, 2.0, 3.0], dims=t).shift(t=1).eval().values.tolist()
         [nan, 1.0, 2.0]
-        >>> day = dt.time("day", start="2021-01-30", periods=3)
+        >>> day = dt.date_range("day", start="2021-01-30", periods=3)
         >>> dt.data([1.0, 2.0, 3.0], dims=day).shift(day="2D").values.tolist()
         [nan, nan, 1.0]
         """

@@ -119,9 +119,9 @@ def scan(
     reverse : bool
         Whether to start at the last position.
     checkpoint : Checkpoints or sequence of int, optional
-        Saves memory in gradients: ``dt.levels(2)``, ``dt.states(1000)``, or numbers of steps of
-        segments from the innermost. Only the states at the starts of segments are stored; the
-        others are recomputed.
+        Saves memory in gradients: ``dt.checkpoint_levels(2)``, ``dt.checkpoint_states(1000)``, or
+        numbers of steps of segments from the innermost. Only the states at the starts of segments
+        are stored; the others are recomputed.
     inverse : callable, optional
         ``inverse(state, x)`` returns the state before a step, given the state after it. Gradients
         then store no states.
@@ -230,7 +230,7 @@ def checkpoint_attrs(
                 build_message(
                     f"{name}: checkpoint={found!r} needs a known number of steps",
                     [("number of steps", "known when the function is called")],
-                    "give dt.levels(2), with which the square root of the steps is stored",
+                    "give dt.checkpoint_levels(2), which stores the square root of the steps",
                 )
             )
         from dimtensor.ops.loop.derivatives.checkpoint import levels_within

@@ -20,7 +20,7 @@ class DateParts(CalendarParts):
     Examples
     --------
     >>> import dimtensor as dt
-    >>> obs, day = dt.Dim("obs"), dt.time("day", start="2021-01-30", periods=4)
+    >>> obs, day = dt.Dim("obs"), dt.date_range("day", start="2021-01-30", periods=4)
     >>> when = dt.data(["2021-02-01", "2021-01-30", "2021-02-02"], dims=obs, categories=day)
     >>> when.dt.month.values.tolist(), when.dt.days_in_month.values.tolist()
     ([2, 1, 2], [28, 31, 28])

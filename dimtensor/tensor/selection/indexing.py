@@ -443,7 +443,7 @@ class IndexingMixin(TensorHandle):
         Examples
         --------
         >>> import dimtensor as dt
-        >>> obs, day = dt.Dim("obs"), dt.time("day", start="2021-01-30", periods=4)
+        >>> obs, day = dt.Dim("obs"), dt.date_range("day", start="2021-01-30", periods=4)
         >>> when = dt.data(["2021-02-01", "2021-01-30"], dims=obs, categories=day)
         >>> when.dt.dayofweek.values.tolist()
         [0, 5]

@@ -46,7 +46,7 @@ def gradient(who, backend="numba"):
 
     options = {"inverse": back} if who == "inverse" else {}
     if who in LEVELS:
-        options = {"checkpoint": dt.levels(LEVELS[who])}
+        options = {"checkpoint": dt.checkpoint_levels(LEVELS[who])}
     angle, _ = dt.fori_loop(0, n, step, (start, dt.zeros(pendulum)), **options)
     total = angle.sum()
     f = dt.function([start, h, n], [total, *dt.grad(total, [start, h])], backend=backend)

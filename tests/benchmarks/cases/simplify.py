@@ -134,7 +134,7 @@ def poisson(scale):
     y = dt.data(rng.poisson(2.0, n).astype(float), dims=house, name="y")
     alpha, gamma = dt.tensor("alpha", dims=county), dt.scalar("gamma")
     eta = alpha.sel(county=where) + gamma * uranium.sel(county=where)
-    total = (y * eta - dt.exp(eta) - dt.gammaln(y + 1.0)).sum()
+    total = (y * eta - dt.exp(eta) - dt.special.gammaln(y + 1.0)).sum()
     return (
         [alpha, gamma],
         [total, *dt.grad(total, [alpha, gamma])],

@@ -35,7 +35,7 @@ def links(picture):
 def test_a_look_up_is_drawn():
     a, sigma = dt.tensor("a", dims=COUNTRY), dt.scalar("sigma")
     where = dt.data(["USA"], dims=OBS, categories=COUNTRY, name="where")
-    picture = dt.draw({"mu": a.sel(country=where) - sigma})
+    picture = dt.to_graph({"mu": a.sel(country=where) - sigma})
     assert set(picture.boxes) == {
         Box("a", "country: 3", "input"),
         Box("sigma", "", "input"),
@@ -74,14 +74,14 @@ def test_a_look_up_is_drawn():
 )
 def test_operations_are_named_with_their_numbers(expression, title):
     x = dt.tensor("x", dims=COUNTRY)
-    picture = dt.draw(expression(x))
+    picture = dt.to_graph(expression(x))
     assert title in titles(picture)
     assert "constant" not in {box.kind for box in picture.boxes}
 
 
 def test_numbers_without_an_operation_have_boxes():
     x = dt.tensor("x", dims=COUNTRY)
-    picture = dt.draw(dt.where(x > 0, 1.0, 0.0))
+    picture = dt.to_graph(dt.where(x > 0, 1.0, 0.0))
     assert sorted(box.title for box in picture.boxes if box.kind == "constant") == ["0", "1"]
     assert ("1", "where", "then") in links(picture)
     assert ("0", "where", "else") in links(picture)
@@ -89,24 +89,24 @@ def test_numbers_without_an_operation_have_boxes():
 
 def test_a_sum_of_sums_is_one_box():
     x, y, z = dt.scalar("x"), dt.scalar("y"), dt.scalar("z")
-    assert sorted(titles(dt.draw(dt.exp(x) + y + (z + 1)))) == ["+ 1", "exp", "x", "y", "z"]
+    assert sorted(titles(dt.to_graph(dt.exp(x) + y + (z + 1)))) == ["+ 1", "exp", "x", "y", "z"]
 
 
 def test_a_part_of_a_sum_that_is_used_elsewhere_keeps_its_box():
     x, y, z = dt.scalar("x"), dt.scalar("y"), dt.scalar("z")
     inner = x + y
-    assert titles(dt.draw([inner + z, dt.exp(inner)])).count("+") == 2
-    assert titles(dt.draw([inner + z, inner])).count("+") == 2
+    assert titles(dt.to_graph([inner + z, dt.exp(inner)])).count("+") == 2
+    assert titles(dt.to_graph([inner + z, inner])).count("+") == 2
 
 
 def test_a_node_used_twice_has_one_arrow():
     x = dt.exp(dt.scalar("x"))
-    assert ("exp", "×", "twice") in links(dt.draw(x * x))
+    assert ("exp", "×", "twice") in links(dt.to_graph(x * x))
 
 
 def test_every_kind_is_drawn():
     expressions = every_kind()
-    picture = dt.draw(expressions)
+    picture = dt.to_graph(expressions)
     assert all(box.kind in STYLES for box in picture.boxes)
     names = {node.name for x in expressions for node in dt.walk(x) if node.name}
     assert names <= set(titles(picture))
@@ -114,7 +114,7 @@ def test_every_kind_is_drawn():
 
 @pytest.mark.parametrize("make", [hierarchical, every_kind])
 def test_texts_fit_their_boxes_and_boxes_do_not_overlap(make):
-    picture = dt.draw(make())
+    picture = dt.to_graph(make())
     sizes = [_size(box) for box in picture.boxes]
     for box, (width, height) in zip(picture.boxes, sizes, strict=True):
         if box.kind == "constant":
@@ -134,14 +134,14 @@ def test_a_picture_is_saved(tmp_path):
     starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
     for kind, start in starts.items():
         path = tmp_path / f"graph.{kind}"
-        dt.draw(x, path)
+        dt.to_graph(x, path)
         assert path.read_bytes().startswith(start)
-    assert dt.draw(x).save(str(tmp_path / "again.SVG")).exists()
+    assert dt.to_graph(x).save(str(tmp_path / "again.SVG")).exists()
     ET.parse(tmp_path / "graph.svg")
 
 
 def test_notebooks_show_a_picture():
-    picture = dt.draw(hierarchical())
+    picture = dt.to_graph(hierarchical())
     root = ET.fromstring(picture._repr_svg_())
     assert root.tag.endswith("svg")
     html = picture._repr_html_()
@@ -153,14 +153,14 @@ def test_notebooks_show_a_picture():
 
 def test_equal_graphs_give_equal_files():
     x = dt.tensor("x", dims=COUNTRY)
-    one, other = dt.draw(dt.exp(x).sum()), dt.draw(dt.exp(x).sum())
+    one, other = dt.to_graph(dt.exp(x).sum()), dt.to_graph(dt.exp(x).sum())
     assert one.boxes == other.boxes
     assert one._repr_svg_() == other._repr_svg_()
 
 
 def test_names_are_no_markup(tmp_path):
     x = dt.tensor("$\\frac{1$ <b> & _", dims=dt.Dim("$d^{$"))
-    ET.fromstring(dt.draw(x * 2)._repr_svg_())
+    ET.fromstring(dt.to_graph(x * 2)._repr_svg_())
 
 
 def test_nothing_of_the_caller_s_matplotlib_is_changed():
@@ -168,7 +168,7 @@ def test_nothing_of_the_caller_s_matplotlib_is_changed():
     from matplotlib import pyplot as plt
 
     before = dict(mpl.rcParams)
-    dt.draw(dt.scalar("x") * 2)._repr_svg_()
+    dt.to_graph(dt.scalar("x") * 2)._repr_svg_()
     assert dict(mpl.rcParams) == before
     assert plt.get_fignums() == []
 
@@ -180,14 +180,14 @@ def test_a_drawing_by_hand():
 
 def test_other_formats_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"saved as \.svg, \.png or \.pdf, not as 'graph\.gif'"):
-        dt.draw(dt.scalar("x"), tmp_path / "graph.gif")
+        dt.to_graph(dt.scalar("x"), tmp_path / "graph.gif")
     with pytest.raises(InputError, match="not as 'graph'"):
-        dt.draw(dt.scalar("x"), tmp_path / "graph")
+        dt.to_graph(dt.scalar("x"), tmp_path / "graph")
 
 
 def test_only_graphs_are_drawn():
     with pytest.raises(InputError, match="expected a dims-tensor or several, got ndarray"):
-        dt.draw(np.zeros(3))
+        dt.to_graph(np.zeros(3))
 
 
 def test_a_graph_too_large_for_a_picture_is_refused():
@@ -195,10 +195,10 @@ def test_a_graph_too_large_for_a_picture_is_refused():
     for _ in range(1001):
         x = dt.sin(x)
     with pytest.raises(GraphError, match=r"a picture of 1002 nodes is unreadable; dt\.dprint"):
-        dt.draw(x)
+        dt.to_graph(x)
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dimtensor\[viz\]'"):
-        dt.draw(dt.scalar("x"))
+        dt.to_graph(dt.scalar("x"))

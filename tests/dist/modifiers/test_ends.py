@@ -154,7 +154,7 @@ def test_zero_is_a_value(wrap):
 
 
 def test_ends_of_transformed_variables():
-    within = dist.transformed(dist.Normal(0.0, 1.0), dt.sigmoid, dt.logit, dt.unit)
+    within = dist.transformed(dist.Normal(0.0, 1.0), dt.sigmoid, dt.logit, dt.supports.unit)
     points = [-1.0, 0.0, 0.3, 1.0, 2.0]
     middle = st.norm.logcdf(np.log(0.3 / 0.7))
     slope = st.norm.logpdf(np.log(0.3 / 0.7)) - np.log(0.21)
@@ -169,7 +169,11 @@ def test_ends_of_transformed_variables():
     np.testing.assert_allclose(at(log_normal, "cdf", points), st.lognorm(1).cdf(points), rtol=1e-12)
     np.testing.assert_allclose(at(log_normal, "logp", points), st.lognorm(1).logpdf(points))
     down = dist.transformed(
-        dist.Exponential(1.0), lambda x: -x, lambda x: -x, dt.bounded(high=0.0), increasing=False
+        dist.Exponential(1.0),
+        lambda x: -x,
+        lambda x: -x,
+        dt.supports.bounded(high=0.0),
+        increasing=False,
     )
     points = np.array([-2.0, -0.5, 0.0, 1.0])
     np.testing.assert_allclose(at(down, "cdf", points), np.exp(np.minimum(points, 0.0)), rtol=1e-12)

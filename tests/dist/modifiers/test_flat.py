@@ -10,17 +10,17 @@ K = dt.Dim("k", length=3)
 ROW = K.rename()
 SUPPORTS = {
     "positive": dt.positive,
-    "unit": dt.unit,
-    "bounded": dt.bounded(0, 10),
-    "below": dt.bounded(high=2.0),
-    "simplex": dt.simplex(K),
-    "ordered": dt.ordered(K),
-    "positive_ordered": dt.positive_ordered(K),
-    "zero_sum": dt.zero_sum(K),
-    "corr_matrix": dt.corr_matrix(K, ROW),
-    "cov_matrix": dt.cov_matrix(K, ROW),
-    "cholesky_corr": dt.cholesky_corr(K, ROW),
-    "cholesky_cov": dt.cholesky_cov(K, ROW),
+    "unit": dt.supports.unit,
+    "bounded": dt.supports.bounded(0, 10),
+    "below": dt.supports.bounded(high=2.0),
+    "simplex": dt.supports.simplex(K),
+    "ordered": dt.supports.ordered(K),
+    "positive_ordered": dt.supports.positive_ordered(K),
+    "zero_sum": dt.supports.zero_sum(K),
+    "corr_matrix": dt.supports.corr_matrix(K, ROW),
+    "cov_matrix": dt.supports.cov_matrix(K, ROW),
+    "cholesky_corr": dt.supports.cholesky_corr(K, ROW),
+    "cholesky_cov": dt.supports.cholesky_cov(K, ROW),
 }
 PROPER = {"unit", "bounded", "simplex", "corr_matrix", "cholesky_corr"}
 
@@ -47,7 +47,7 @@ def test_a_variable_without_a_distribution(name):
 
 def test_between_bounds_that_are_variables():
     high = dt.rv("high", dist.HalfNormal(1.0))
-    x = dt.rv("x", dist.Flat(dt.bounded(0.0, high)))
+    x = dt.rv("x", dist.Flat(dt.supports.bounded(0.0, high)))
     fit = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python").observe(y=0.5)
     terms = fit.logp({"high": 2.0, "x": 1.0})
     assert terms["x"] == 0.0
@@ -57,7 +57,7 @@ def test_between_bounds_that_are_variables():
 def test_values_outside_have_no_density():
     assert dist.Flat(dt.positive).logp(-1.0).item() == -np.inf
     inside, outside = ([0.2, 0.3, 0.5], [0.2, 0.3, 0.4])
-    d = dist.Flat(dt.simplex(K))
+    d = dist.Flat(dt.supports.simplex(K))
     assert d.event_dims == (K,)
     assert d.logp(dt.data(inside, dims=K)).item() == 0.0
     assert d.logp(dt.data(outside, dims=K)).item() == -np.inf
@@ -71,8 +71,14 @@ def test_values_outside_have_no_density():
     [
         (3.0, r"takes a support of real numbers, not 3.0(.|\n)*dist.Flat\(dt.positive\)"),
         (dist.Poisson(1.0).support, r"takes a support of real numbers, not integers"),
-        (dt.simplex, r"along dims of simplex, which are named here\nhint: .*dt.simplex\(dim\)"),
-        (dt.cov_matrix, r"dims of cov_matrix(.|\n)*dist.Flat\(dt.cov_matrix\(row, col\)\)"),
+        (
+            dt.supports.simplex,
+            r"along dims of simplex, which are named here\nhint: .*dt.supports.simplex\(dim\)",
+        ),
+        (
+            dt.supports.cov_matrix,
+            r"dims of cov_matrix(.|\n)*dist.Flat\(dt.supports.cov_matrix\(row, col\)\)",
+        ),
     ],
 )
 def test_mistakes(support, message):

@@ -30,7 +30,10 @@ def logarithm(y):
 
 # the distribution, and its quantiles at m = 1
 FALLING = {
-    "uniform": (falling(dist.Exponential(M), exponential, logarithm, dt.unit), lambda q: q),
+    "uniform": (
+        falling(dist.Exponential(M), exponential, logarithm, dt.supports.unit),
+        lambda q: q,
+    ),
     "log-normal": (
         falling(dist.Normal(M, 1.0), exponential, logarithm, dt.positive),
         lambda q: np.exp(st.norm.ppf(q) - 1.0),

@@ -66,7 +66,7 @@ def wrapped(row: Row) -> Iterator[tuple[str, dist.Distribution, np.ndarray]]:
 
 
 def between(low: float | None, high: float | None) -> Any:
-    return dt.real if low is None and high is None else dt.bounded(low, high)
+    return dt.real if low is None and high is None else dt.supports.bounded(low, high)
 
 
 def negative(x: Any) -> Any:

@@ -200,7 +200,7 @@ def test_parts_of_a_mixture_with_other_dims():
     "d",
     [
         dist.transformed(dist.Normal(0, 1), dt.exp, dt.log, dt.positive),
-        dist.transformed(dist.Normal(0, 1), dt.sigmoid, dt.logit, dt.unit),
+        dist.transformed(dist.Normal(0, 1), dt.sigmoid, dt.logit, dt.supports.unit),
         dist.truncated(dist.LogNormal(0, 1), 0.5, 2.0),
     ],
     ids=["above", "between", "truncated"],

@@ -10,6 +10,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.graph.optable import OpRow
+from dimtensor.tensor import elementwise
 from tests.graph.optable.table import ELEMWISE, function_of, oracle_of
 
 DTYPES = ["bool", "int8", "int32", "int64", "uint8", "uint64", "float32", "float64",
@@ -86,7 +87,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "dtypes", "message"), REFUSED)
 def test_refused_dtypes(name: str, dtypes: tuple[str, ...], message: str):
     with pytest.raises(dt.DtypeError, match=message):
-        getattr(dt, name)(*(dt.scalar(f"x{i}", d) for i, d in enumerate(dtypes)))
+        getattr(elementwise, name)(*(dt.scalar(f"x{i}", d) for i, d in enumerate(dtypes)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_complex_numbers_become_bools_and_their_parts_anything():
     z = dt.tensor("z", K, "complex128")
     values = np.array([1.5 - 2j, 0.0])
     narrow = z.astype("complex64").astype("complex128")
-    found = dt.evaluate([z.astype(bool), dt.real(z).astype("float32"), narrow], {z: values})
+    found = dt.evaluate([z.astype(bool), z.real.astype("float32"), narrow], {z: values})
     expected = [values.astype(bool), values.real.astype("f4"), values]
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
@@ -159,7 +160,7 @@ def test_numbers_of_where_and_clip():
     assert dt.where(y > 0, y, 1.5).dtype == "float64"
     assert dt.where(True, x, 2).dtype == "float32"
     assert dt.clip(x, 0, 1).dtype == "float32"
-    assert dt.polygamma(1, x).dtype == "float32"
+    assert dt.special.polygamma(1, x).dtype == "float32"
 
 
 def test_strings_and_objects_are_no_operands():

@@ -64,7 +64,7 @@ def radon_unpooled(pm):
 
 
 @model
-def radon_centred(pm):
+def radon_centered(pm):
     at, floor, y = _radon(pm)
     mu, tau = pm.Normal("mu", 0, 10), pm.HalfNormal("tau", 2)
     a, b = pm.Normal("a", mu, tau, dims="county"), pm.Normal("b", 0, 10)
@@ -72,7 +72,7 @@ def radon_centred(pm):
 
 
 @model
-def radon_noncentred(pm):
+def radon_noncentered(pm):
     at, floor, y = _radon(pm)
     mu, tau = pm.Normal("mu", 0, 10), pm.HalfNormal("tau", 2)
     z = pm.Normal("z", 0, 1, dims="county")

@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 # a few that take a second each; all of them are slow
-QUICK = {"radon_centred", "coal_mining_missing", "potential", "custom"}
+QUICK = {"radon_centered", "coal_mining_missing", "potential", "custom"}
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
 
 
@@ -51,7 +51,7 @@ def test_log_densities_of_the_gallery(name):
 
 
 def test_names_dims_labels_and_distributions():
-    ours = read(MODELS["radon_centred"]())
+    ours = read(MODELS["radon_centered"]())
     house, county = ours["y"].dims[0], ours["a"].dims[0]
     assert county == dt.Dim("county", coords=["AITKIN", "ANOKA", "BECKER"])
     assert house.name == "house"
@@ -572,7 +572,7 @@ def test_samples_have_the_groups_and_coords_of_pymc():
     theirs = MODELS["eight_schools"]()
     ours = dt.from_pymc(theirs)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dt.SamplingWarning)  # a centred funnel and few draws
+        warnings.simplefilter("ignore", dt.SamplingWarning)  # a centered funnel and few draws
         post = ours.sample(50, tune=100, chains=2, seed=1, log_likelihood=True, progress_bar=False)
     for name in ("mu", "tau", "theta"):
         assert post["posterior"][name].sizes["chain"] == 2

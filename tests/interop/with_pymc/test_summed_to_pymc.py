@@ -61,7 +61,7 @@ def partly_seen():
 
 def standardised():
     model, z = mixture()
-    return model.noncentred("mu"), z
+    return model.noncentered("mu"), z
 
 
 def at_chance(theirs, seed=1):
@@ -201,7 +201,7 @@ def test_what_no_potential_can_stand_for_is_told():
 
 def test_what_is_standardised_by_what_is_summed_out_is_told():
     model, z = hierarchy()
-    model = model.noncentred("a").marginalize(z)
+    model = model.noncentered("a").marginalize(z)
     for call in (dt.to_pymc, lambda one: one.log_density()):
         with pytest.raises(dt.GraphError, match="place of 'a' depends on 'z', which is"):
             call(model)

@@ -186,7 +186,7 @@ def test_missing_values_that_are_inferred():
 
 
 def test_what_is_sampled_noncentred_is_so_there():
-    ours = radon().noncentred("alpha")
+    ours = radon().noncentered("alpha")
     theirs = dt.to_pymc(ours)
     assert {v.name for v in theirs.free_RVs} == {"mu", "spread", "alpha_raw", "slope", "sigma"}
     assert {v.name for v in theirs.deterministics} == {"alpha", "mean"}

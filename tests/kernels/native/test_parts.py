@@ -42,7 +42,7 @@ def test_numbers(texts):
     """Constants, products that one part computes and another adds, conditions, and functions."""
     s, terms = X, []
     for k in range(6):
-        terms.append(dt.where(s > 0.2 * k, s * C, dt.gammaln(C + k)))
+        terms.append(dt.where(s > 0.2 * k, s * C, dt.special.gammaln(C + k)))
         s = dt.tanh(s * C + 0.5) + X * X
     total = sum(terms) + s - s * C
     f = dt.function([X, C], [total, s > 1.0, *dt.grad(total, [X, C])], backend="numba")
@@ -102,7 +102,7 @@ def test_vectors(texts):
     s, others = V, []
     for k in range(4):
         s = dt.tanh(s * C) + V * W
-        others.append(dt.where(s > 0.1 * k, dt.exp(s), dt.gammaln(s * s + 1.0)) * I)
+        others.append(dt.where(s > 0.1 * k, dt.exp(s), dt.special.gammaln(s * s + 1.0)) * I)
     late = dt.sigmoid(s) * dt.log1p(W * W) + sum(others)
     total = late.sum()
     f = dt.function([V, W, I, C], [total, late, s > 0, dt.grad(total, V)], backend="numba")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dimtensor as dt
+from dimtensor.tensor import elementwise
 from tests import processors
 from tests.effort import a_third
 
@@ -42,7 +43,7 @@ Compiled = Callable[[np.ndarray, np.ndarray], list]
 
 def compiled(cpu: str) -> Compiled:
     x, y = dt.tensor("x", dims=N), dt.tensor("y", dims=N)
-    near = [getattr(dt, name)(x) for name in FUNCTIONS]
+    near = [getattr(elementwise, name)(x) for name in FUNCTIONS]
     f = dt.function([x, y], [*near, *(make(x, y) for make, _ in SUMS.values())])
     f(np.ones(3), np.ones(3))
     return f

@@ -10,7 +10,9 @@ def checkpointed(levels):
     """A state with a dim whose length is known late, in segments."""
     late, time = dt.Dim("late"), dt.Dim("time")
     x, h = dt.tensor("x", dims=[time, late]), dt.tensor("h", dims=late)
-    last = dt.reduce(lambda s, now: dt.sin(s) + now, h, x, time, checkpoint=dt.levels(levels))
+    last = dt.reduce(
+        lambda s, now: dt.sin(s) + now, h, x, time, checkpoint=dt.checkpoint_levels(levels)
+    )
     return [x, h], last.sum()
 
 
@@ -28,7 +30,7 @@ def traced():
     def step(a, now):
         return dt.sin(a) + now, a
 
-    a, before = dt.scan(step, 0.3, x, dim=time, checkpoint=dt.levels(3))
+    a, before = dt.scan(step, 0.3, x, dim=time, checkpoint=dt.checkpoint_levels(3))
     return [x], a + (before**2).sum()
 
 

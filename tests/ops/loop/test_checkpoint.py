@@ -16,7 +16,7 @@ from pytensor.graph.op import Op
 
 import dimtensor as dt
 from dimtensor.errors import GraphError, InputError
-from dimtensor.graph.checkpoints import levels, states
+from dimtensor.graph.checkpoints import checkpoint_levels, checkpoint_states
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
 from dimtensor.ops.loop.derivatives.checkpoint import Schedule, levels_within, schedule
@@ -42,7 +42,7 @@ a, s = pt.dscalar("a"), pt.dscalar("s")
 )
 def test_the_schedule(steps, depth, lengths, stored, run):
     """Of Chen et al. (2016): √n states and each step twice, and so on for more levels."""
-    assert schedule(steps, levels(depth)) == Schedule(lengths, stored, run)
+    assert schedule(steps, checkpoint_levels(depth)) == Schedule(lengths, stored, run)
 
 
 def test_levels_for_a_memory():
@@ -71,12 +71,12 @@ class Counted(Op):
 @pytest.mark.parametrize(
     ("steps", "checkpoint"),
     [
-        (16, levels(1)),
-        (16, levels(2)),
-        (20, levels(2)),
-        (30, levels(3)),
+        (16, checkpoint_levels(1)),
+        (16, checkpoint_levels(2)),
+        (20, checkpoint_levels(2)),
+        (30, checkpoint_levels(3)),
         (20, [3, 6]),
-        (100, states(20)),
+        (100, checkpoint_states(20)),
     ],
 )
 def test_steps_run_as_often_as_the_schedule_says(steps, checkpoint):
@@ -110,7 +110,7 @@ def test_checkpoints_change_nothing_but_costs(reverse, stops, rng):
     inputs = [s, v, x, a]
     functions = [
         Interpreter(inputs, build(checkpoint, reverse, stops))
-        for checkpoint in (None, levels(2), levels(3), [2], [2, 4])
+        for checkpoint in (None, checkpoint_levels(2), checkpoint_levels(3), [2], [2, 4])
     ]
     stopped = []
     for length in (0, 1, 2, 7, 16):
@@ -125,7 +125,7 @@ def test_checkpoints_change_nothing_but_costs(reverse, stops, rng):
 def test_second_derivatives_through_checkpoints(rng):
     values = [0.5, rng.normal(size=9), 0.4]
     found = []
-    for checkpoint in (None, levels(2)):
+    for checkpoint in (None, checkpoint_levels(2)):
         result = scan(
             lambda st, e: ([pt.sin(st[0] * a) + e[0]], []), [s], [x], checkpoint=checkpoint
         )
@@ -139,15 +139,17 @@ def test_what_does_not_go_together():
         return [st[0] + 1.0], []
 
     with pytest.raises(GraphError, match="neither truncated nor"):
-        scan(step, [s], n_steps=4, checkpoint=levels(2), truncate=2)
+        scan(step, [s], n_steps=4, checkpoint=checkpoint_levels(2), truncate=2)
     with pytest.raises(GraphError, match="neither truncated nor"):
-        scan(step, [s], n_steps=4, checkpoint=levels(2), inverse=lambda st, e: [st[0] - 1])
+        scan(
+            step, [s], n_steps=4, checkpoint=checkpoint_levels(2), inverse=lambda st, e: [st[0] - 1]
+        )
     with pytest.raises(InputError, match=r"segments fit into the next longer.*\[2, 5\]"):
         scan(step, [s], n_steps=4, checkpoint=[2, 5])
     with pytest.raises(InputError, match=r"1 to 6 levels of segments, not 0"):
-        scan(step, [s], n_steps=4, checkpoint=levels(0))
+        scan(step, [s], n_steps=4, checkpoint=checkpoint_levels(0))
     with pytest.raises(GraphError, match="needs a known number of steps"):
-        scan(step, [s], n_steps=pt.lscalar(), checkpoint=states(10))
+        scan(step, [s], n_steps=pt.lscalar(), checkpoint=checkpoint_states(10))
 
 
 @pytest.mark.parametrize("name", ["scan", "fori_loop"])
@@ -163,26 +165,32 @@ def test_a_checkpoint_is_not_a_number_alone(name):
         stop = dt.scalar("n", dtype="int64") if over is late else 8
         return dt.fori_loop(0, stop, lambda i, s: s * q, 1.0, checkpoint=checkpoint)
 
-    with pytest.raises(InputError, match=r"(?s)checkpoint=3 does not say of what.*dt\.levels\(3\)"):
+    with pytest.raises(
+        InputError, match=r"(?s)checkpoint=3 does not say of what.*dt\.checkpoint_levels\(3\)"
+    ):
         loop(3)
     with pytest.raises(InputError, match=r"segments fit into the next longer .*\[3, 2\]"):
         loop([3, 2])
     with pytest.raises(InputError, match=r"1 to 6 levels of segments, not 7"):
-        loop(dt.levels(7))
+        loop(dt.checkpoint_levels(7))
     with pytest.raises(InputError, match=r"a positive number of states, not 0"):
-        loop(dt.states(0))
+        loop(dt.checkpoint_states(0))
     with pytest.raises(GraphError, match=r"8 steps stores \d states or more, not 1"):
-        loop(dt.states(1))
-    with pytest.raises(InputError, match=r"(?s)needs a known number of steps.*dt\.levels\(2\)"):
-        loop(dt.states(100), late)
-    with pytest.raises(InputError, match=r"checkpoint is dt\.levels.*not 'all'"):
+        loop(dt.checkpoint_states(1))
+    with pytest.raises(
+        InputError, match=r"(?s)needs a known number of steps.*dt\.checkpoint_levels\(2\)"
+    ):
+        loop(dt.checkpoint_states(100), late)
+    with pytest.raises(InputError, match=r"checkpoint is dt\.checkpoint_levels.*not 'all'"):
         loop("all")
     with pytest.raises(InputError, match=r"1 to 5 lengths of segments, not \[\]"):
         loop([])
 
 
 @pytest.mark.parametrize(
-    "checkpoint", [[10], [2, 4], levels(2), levels(3), states(5)], ids=lambda c: str(c)
+    "checkpoint",
+    [[10], [2, 4], checkpoint_levels(2), checkpoint_levels(3), checkpoint_states(5)],
+    ids=lambda c: str(c),
 )
 def test_a_range_that_ends_before_it_starts_has_no_step(checkpoint):
     def body(i, state):
@@ -190,7 +198,7 @@ def test_a_range_that_ends_before_it_starts_has_no_step(checkpoint):
 
     q, n = dt.scalar("q"), dt.scalar("n", dtype="int64")
     loops = {3: dt.fori_loop(3, 1, body, 0.5, checkpoint=checkpoint)}
-    if checkpoint != states(5):
+    if checkpoint != checkpoint_states(5):
         late = dt.fori_loop(0, n, body, 0.5, checkpoint=checkpoint)
         loops |= {length: dt.substitute(late, {n: length}) for length in (-1, -2, -7)}
         f = dt.function([q, n], [late, dt.grad(late, q)], backend="python")
@@ -231,7 +239,7 @@ def peak(steps, **options):
 def test_memory_grows_as_the_schedule_says():
     few, many = 100, 400
     stored = [peak(steps) for steps in (few, many)]
-    segments = [peak(steps, checkpoint=levels(2)) for steps in (few, many)]
+    segments = [peak(steps, checkpoint=checkpoint_levels(2)) for steps in (few, many)]
     inverse = [peak(steps, inverse=True) for steps in (few, many)]
     for found in (segments, inverse):
         assert_close([g for g, _ in found], [g for g, _ in stored], rtol=1e-7)
@@ -252,8 +260,8 @@ def test_memory_of_compiled_code():
     found = {}
     for how in (
         "{}",
-        "{'checkpoint': levels(2)}",
-        "{'checkpoint': levels(3)}",
+        "{'checkpoint': checkpoint_levels(2)}",
+        "{'checkpoint': checkpoint_levels(3)}",
         "{'inverse': back}",
     ):
         command = [sys.executable, "-c", _MEASURE.replace("OPTIONS", how)]
@@ -268,7 +276,7 @@ def test_memory_of_compiled_code():
 _MEASURE = """
 import numpy as np, pytensor, pytensor.tensor as pt
 from dimtensor.backends import compile_positional
-from dimtensor.graph.checkpoints import levels
+from dimtensor.graph.checkpoints import checkpoint_levels
 from dimtensor.ops.loop import scan
 
 start, k, n = pt.vector("start", shape=(16,)), pt.dscalar("k"), pt.lscalar("n")
@@ -298,7 +306,7 @@ print(sizes[1] - sizes[0])
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("checkpoint", [[2, 4], dt.levels(2)])
+@pytest.mark.parametrize("checkpoint", [[2, 4], dt.checkpoint_levels(2)])
 def test_checkpoints_on_jax(checkpoint, known):
     """The steps are s -> sin(a s) + x; the derivative by a is taken along."""
     time = dt.Dim("time", length=8) if known else dt.Dim("time")

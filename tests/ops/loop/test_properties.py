@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytensor.graph.replace import vectorize_graph
 
-from dimtensor.graph.checkpoints import levels as segments
+from dimtensor.graph.checkpoints import checkpoint_levels as segments
 from dimtensor.ops.derivatives import push
 from dimtensor.ops.loop import scan
 from tests.effort import a_fiftieth, a_tenth

@@ -12,7 +12,11 @@ from tests.reference_models.reference import assert_same_gradient, assert_same_v
 PROGRAMS = {"arK": programs.arK, "hmm_example": programs.hmm_example}
 SUPPORTS = {
     "arK": {"sigma": dt.positive},
-    "hmm_example": {"theta1": dt.simplex, "theta2": dt.simplex, "mu": dt.positive_ordered},
+    "hmm_example": {
+        "theta1": dt.supports.simplex,
+        "theta2": dt.supports.simplex,
+        "mu": dt.supports.positive_ordered,
+    },
 }
 CASES = [
     ("python", "nojacobian"),

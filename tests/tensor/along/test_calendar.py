@@ -79,8 +79,8 @@ def test_refusals():
     with pytest.raises(dt.LabelError, match="season: the labels of dim 'k' are no dates"):
         dt.Dim("k", coords=[1, 2]).dt.season
     with pytest.raises(dt.InputError, match="floor: 'MS' is no fixed frequency"):
-        dt.time("t", start="2020-01-01", periods=3).dt.floor("MS")
-    x = dt.tensor("x", dims=dt.time("t", start="2020-01-01", periods=3))
+        dt.date_range("t", start="2020-01-01", periods=3).dt.floor("MS")
+    x = dt.tensor("x", dims=dt.date_range("t", start="2020-01-01", periods=3))
     with pytest.raises(dt.LabelError, match=r"dates have no part 'seasons' .did you mean 'season'"):
         x.groupby("t.seasons")
 
@@ -253,7 +253,7 @@ def test_parts_of_missing_dates_are_refused(name):
     ) as e:
         OF_DATES[name](PADDED)
     assert "positions: 1" in str(e.value)
-    OF_DATES[name](dt.time("day", start="2020-01-01", periods=3))
+    OF_DATES[name](dt.date_range("day", start="2020-01-01", periods=3))
 
 
 def test_missing_dates_are_moved_as_they_are():
@@ -262,7 +262,7 @@ def test_missing_dates_are_moved_as_they_are():
 
 
 def test_blocks_of_dates_have_the_mean_of_those_that_are_there():
-    day = dt.time("day", start="2020-01-01", periods=4)
+    day = dt.date_range("day", start="2020-01-01", periods=4)
     padded = dt.data([1.0, 2.0, 3.0, 4.0], dims=day).pad(day=(1, 4))
     found = padded.coarsen(day=3).sum(skipna=True).eval().indexes["day"]
     assert [str(label)[:16] for label in found] == ["2020-01-01 12:00", "2020-01-03 12:00", "NaT"]

@@ -137,7 +137,7 @@ def test_leaving_labels_out_and_looking_for_values():
         (lambda: x.dropna("t", how="some"), "how is 'any' or 'all', not 'some'"),
         (lambda: x.isel(t=0).combine_first(x), "combine_first: the other tensor has {t}"),
         (lambda: x.isel(t=[0]).differentiate("t"), "has 1 labels, two are needed"),
-        (lambda: dt.data([1.0], dims=dt.time("d", "2021-01-01", periods=1)).integrate("d", "days"),
+        (lambda: dt.data([1.0], dims=dt.date_range("d", "2021", periods=1)).integrate("d", "days"),
          "there is no unit 'days'"),
         (lambda: x.interp(t=1, method="akimas"), "no method 'akimas' .did you mean 'akima'"),
         (lambda: x.interp(site=1), "the labels of dim 'site' are no numbers"),

@@ -202,7 +202,7 @@ def test_labels_that_are_not_there_may_be_ignored():
         x.drop_sel(k="z")
     with pytest.raises(dt.InputError, match="errors is 'raise' or 'ignore', not 'warn'"):
         x.drop_sel(k="z", errors="warn")
-    day = dt.time("day", start="2021-01-01", periods=3)
+    day = dt.date_range("day", start="2021-01-01", periods=3)
     y = dt.data([1.0, 2.0, 3.0], dims=day)
     kept = y.drop_sel(day=["2021-01-02", "2021-02-02"], errors="ignore")
     assert kept.values.tolist() == [1.0, 3.0]

@@ -12,7 +12,7 @@ import xarray as xr
 import dimtensor as dt
 from tests.backend_names import LONG_JAX
 
-DAY = dt.time("day", start="2020-12-20", periods=60)
+DAY = dt.date_range("day", start="2020-12-20", periods=60)
 DATES = pd.date_range("2020-12-20", periods=60)
 SITE = dt.Dim("site", coords=["a", "b"])
 FRAME = xr.DataArray(
@@ -25,8 +25,8 @@ PARTS = ["year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "m
 def test_a_dim_of_dates_is_the_dim_of_these_labels():
     assert DAY is dt.Dim("day", coords=DATES)
     assert DAY.dt.freq == "D"
-    assert dt.time("t", start="2021-01-01", end="2021-03-01", freq="MS").dt.freq == "MS"
-    zoned = dt.time("t", start="2021-03-27", periods=3, tz="Europe/Berlin")
+    assert dt.date_range("t", start="2021-01-01", end="2021-03-01", freq="MS").dt.freq == "MS"
+    zoned = dt.date_range("t", start="2021-03-27", periods=3, tz="Europe/Berlin")
     assert str(zoned.to_index().tz) == "Europe/Berlin"
     assert zoned.extend(1).to_index()[-1] == pd.Timestamp("2021-03-30", tz="Europe/Berlin")
 
@@ -34,7 +34,7 @@ def test_a_dim_of_dates_is_the_dim_of_these_labels():
 @pytest.mark.parametrize("part", PARTS)
 def test_calendar_parts_group_as_in_xarray(part):
     hours = pd.date_range("2020-12-31 21:58:30", periods=100, freq="37min")
-    hour = dt.time("t", start="2020-12-31 21:58:30", periods=100, freq="37min")
+    hour = dt.date_range("t", start="2020-12-31 21:58:30", periods=100, freq="37min")
     values = np.random.default_rng(2).normal(size=100)
     expected = xr.DataArray(values, coords={"t": hours}).groupby(f"t.{part}").mean()
     found = dt.data(values, dims=hour).groupby(getattr(hour.dt, part)).mean().eval()
@@ -104,7 +104,7 @@ def test_moving_by_a_distance():
     expected = FRAME.to_pandas().shift(freq="7D").reindex(DATES)
     np.testing.assert_allclose(x.shift(day="7D").eval().transpose("day", "site"), expected)
     np.testing.assert_allclose(x.shift(day="7D").values, x.shift(day=7).values)
-    months = dt.time("m", start="2021-01-01", periods=5, freq="MS")
+    months = dt.date_range("m", start="2021-01-01", periods=5, freq="MS")
     y = dt.data(np.arange(5.0), dims=months)
     assert y.shift(m=pd.DateOffset(months=2)).values.tolist()[2:] == [0.0, 1.0, 2.0]
     gaps = dt.Dim("day", coords=pd.to_datetime(["2021-01-05", "2021-01-01", "2021-01-02"]))
@@ -174,7 +174,7 @@ def test_groups_and_shifts_of_durations():
 
 @pytest.mark.parametrize("period", ["7D", "365.25D"])
 def test_fourier_designs_go_on_where_data_end(period):
-    whole, later = DAY.extend(9), dt.time("day", start=DATES[-1], periods=9)
+    whole, later = DAY.extend(9), dt.date_range("day", start=DATES[-1], periods=9)
     found = dt.fourier(whole, period, order=2).eval()
     np.testing.assert_allclose(found[-9:], dt.fourier(later.extend(1), period, 2).eval()[1:])
     days = (pd.date_range(DATES[0], periods=69) - pd.Timestamp("1970-01-01")).days.to_numpy()
@@ -197,13 +197,13 @@ K = dt.Dim("k", length=3)
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: dt.time("day"), "these say no dates"),
-        (lambda: dt.time("day", start="soon", periods=2), "these say no dates"),
+        (lambda: dt.date_range("day"), "these say no dates"),
+        (lambda: dt.date_range("day", start="soon", periods=2), "these say no dates"),
         (lambda: K.dt.month, "the labels of dim 'k' are no dates, they are not known"),
         (lambda: dt.Dim("k", coords=[1, 2]).dt.year, "they are of dtype int64"),
         (lambda: K.extend(2), "extend: the labels of dim 'k' are no dates"),
         (lambda: DAY.extend(-1), "a number of dates of at least 0, not -1"),
-        (lambda: dt.time("t", start="2021-01-01", periods=2).extend(1), "have no frequency"),
+        (lambda: dt.date_range("t", start="2021-01-01", periods=2).extend(1), "have no frequency"),
         (lambda: x.resample(day="spam"), "'spam' is no frequency of dates"),
         (lambda: x.resample(day="W", site="W"), "resample takes one dim, 2 are given"),
         (lambda: x.resample(site="W"), "resample: the labels of dim 'site' are no dates"),
@@ -245,7 +245,7 @@ def test_year_and_month_are_groups_together():
 
 
 def test_what_is_no_part_of_dates_is_told():
-    x = dt.data(np.zeros(3), dims=dt.time("day", start="2021-01-01", periods=3))
+    x = dt.data(np.zeros(3), dims=dt.date_range("day", start="2021-01-01", periods=3))
     with pytest.raises(dt.LabelError, match=r"no part 'mnth' \(did you mean 'month'\?\)"):
         x.groupby("day.mnth")
     with pytest.raises(dt.DimError, match=r"there is no dim 'dya' \(did you mean 'day'\?\)"):

@@ -28,7 +28,7 @@ def test_transforms_and_inverses_are_numpys(n, norm, rng):
     t = dt.Dim("t", length=n)
     values = rng.normal(size=(2, n)) + 1j * rng.normal(size=(2, n))
     z = dt.data((("b", "t"), values), dims=[dt.Dim("b"), t])
-    x = dt.real(z)
+    x = z.real
     for found, expected in [
         (dt.fft.fft(z, "t", norm=norm), np.fft.fft(values, norm=norm)),
         (dt.fft.rfft(x, "t", norm=norm), np.fft.rfft(values.real, norm=norm)),
@@ -65,7 +65,7 @@ def test_filters_of_lengths_that_come_late_and_their_gradients(backend, rng):
     damped = z * dt.exp(-decay * dt.arange(z.dims[0]))
     low = dt.fft.irfft(damped)
     loss = (low**2).sum() + (dt.abs(z) ** 2).sum() + dt.angle(damped * (2 + 1j)).sum()
-    loss = loss + dt.real(dt.fft.ifft(dt.fft.fft(low) * 1j))[0]
+    loss = loss + dt.fft.ifft(dt.fft.fft(low) * 1j).real[0]
     f = dt.function([x, decay], [low, *dt.grad(loss, [x, decay])], backend=backend)
 
     def by_numpy(values, decay):
@@ -91,7 +91,7 @@ def test_transforms_of_machine_code(rng):
     t, row = dt.Dim("t"), dt.Dim("row")
     x = dt.tensor("x", dims=[row, t])
     z = dt.fft.rfft(x, t)
-    f = dt.function([x], [dt.real(z), dt.imag(z)], backend="numba")
+    f = dt.function([x], [z.real, z.imag], backend="numba")
     for n in LENGTHS:
         values = rng.normal(size=(2, n))
         re, im = (part.transpose("row", ...).values for part in f((("row", "t"), values)))
@@ -186,9 +186,7 @@ def test_transforms_of_lengths_that_come_late(norm, backend, rng):
     (freq,) = (dim for dim in z.dims if dim is not row)
     back = dt.fft.irfft(z, freq, to=to, norm=norm)
     whole = dt.fft.ifft(dt.fft.fft(x, t, norm=norm), "freq_t", to=t, norm=norm)
-    f = dt.function(
-        [x, like], [dt.real(z), dt.imag(z), dt.real(whole), (back * like).sum(to)], backend=backend
-    )
+    f = dt.function([x, like], [z.real, z.imag, whole.real, (back * like).sum(to)], backend=backend)
     for n in (0, 1, 2, 3, 8):
         values = rng.normal(size=(2, n))
         re, im, same, product = (
@@ -250,7 +248,7 @@ def test_parts_of_what_has_none_are_computed_from_it(rng):
     values = rng.normal(size=3) + 1j * rng.normal(size=3)
     k = dt.Dim("k", length=3)
     z = dt.tensor("z", dims=k, dtype="complex128")
-    f = dt.function([z], [dt.real(z * z), dt.abs(z + 1), dt.angle(-z)], backend="python")
+    f = dt.function([z], [(z * z).real, dt.abs(z + 1), dt.angle(-z)], backend="python")
     for found, expected in zip(
         f(values), [(values**2).real, abs(values + 1), np.angle(-values)], strict=True
     ):

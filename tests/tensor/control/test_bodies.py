@@ -221,7 +221,9 @@ def test_many_batches():
 
 # -- options of gradients --------------------------------------------------------------------------
 
-CHECKPOINTS = st.sampled_from([*(dt.levels(n) for n in (1, 2, 3)), (2,), (3,), (2, 4), (2, 6)])
+CHECKPOINTS = st.sampled_from(
+    [*(dt.checkpoint_levels(n) for n in (1, 2, 3)), (2,), (3,), (2, 4), (2, 6)]
+)
 
 
 def check_checkpoints(body, length, checkpoint, known, seed):

@@ -15,7 +15,7 @@ from pytensor.graph.traversal import ancestors
 import dimtensor as dt
 from dimtensor.backends import compile_positional
 from dimtensor.compile.program import build_program
-from dimtensor.graph.checkpoints import levels
+from dimtensor.graph.checkpoints import checkpoint_levels
 from dimtensor.ops.loop import scan
 from dimtensor.ops.loop.op import Scan
 
@@ -97,6 +97,9 @@ def test_gradients_with_three_levels_are_kernels(monkeypatch):
     monkeypatch.setenv("DIMTENSOR_STRICT_KERNELS", "1")
     start, k = pt.vector("start"), pt.dscalar("k")
     last = scan(
-        lambda s, e: ([pt.sin(k * s[0])], []), [start], n_steps=1000, checkpoint=levels(3)
+        lambda s, e: ([pt.sin(k * s[0])], []),
+        [start],
+        n_steps=1000,
+        checkpoint=checkpoint_levels(3),
     ).states
     compile_positional("numba", [start, k], [grad(last[0].sum(), k)])

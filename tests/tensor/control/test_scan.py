@@ -277,7 +277,7 @@ def test_gradients_agree_with_finite_differences(rng):
 
 
 @pytest.mark.parametrize(
-    "options", [{"checkpoint": dt.levels(2)}, {"checkpoint": (3,)}, {"inverse": True}]
+    "options", [{"checkpoint": dt.checkpoint_levels(2)}, {"checkpoint": (3,)}, {"inverse": True}]
 )
 def test_gradients_of_less_memory_are_the_same(options, rng):
     time = time_of(9)
@@ -606,7 +606,7 @@ def test_levels_over_a_late_dim_are_machine_code(levels, monkeypatch):
     time = dt.Dim("time")
     x, v = dt.scalar("x"), dt.tensor("v", dims=time)
     last = dt.reduce(
-        lambda s, e: dt.tanh(s * x) + e, 0.1, v, dim=time, checkpoint=dt.levels(levels)
+        lambda s, e: dt.tanh(s * x) + e, 0.1, v, dim=time, checkpoint=dt.checkpoint_levels(levels)
     )
     f = dt.function([v, x], [last, dt.grad(last, x), dt.grad(last, v)])
     for n in (1, 5, 64):

@@ -28,7 +28,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 
 from dimtensor.errors import GraphError
-from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints, levels
+from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints, checkpoint_levels
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
@@ -65,12 +65,12 @@ def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Sc
 
     Examples
     --------
-    >>> schedule(10_000, levels(2))
+    >>> schedule(10_000, checkpoint_levels(2))
     Schedule(lengths=(100,), stored=200, steps=20000)
     >>> schedule(10_000, None)
     Schedule(lengths=(), stored=10000, steps=10000)
     """
-    found = as_checkpoints(checkpoint, "schedule") or levels(1)
+    found = as_checkpoints(checkpoint, "schedule") or checkpoint_levels(1)
     lengths = tuple(int(n) for n in _lengths(n_steps, found))
 
     @cache
@@ -117,7 +117,7 @@ def levels_within(n_steps: int, memory: int) -> int:
     >>> levels_within(1_000_000, 1_000), levels_within(1_000_000, 10_000)
     (3, 2)
     """
-    stored = {n: schedule(n_steps, levels(n)).stored for n in range(1, MOST_LEVELS + 1)}
+    stored = {n: schedule(n_steps, checkpoint_levels(n)).stored for n in range(1, MOST_LEVELS + 1)}
     for number, count in stored.items():
         if count <= memory:
             return number

@@ -11,7 +11,7 @@ def model(data, backend="numba"):
     time = dt.data(data["year"], dims=year, name="standardised_year")
     alpha = dt.rv("alpha", dist.Uniform(-20, 20))
     # beta2 may be up to 20, where its density is 0
-    wide = dist.custom(lambda x: dist.Uniform(-10, 10).logp(x), dt.bounded(-10, 20))
+    wide = dist.custom(lambda x: dist.Uniform(-10, 10).logp(x), dt.supports.bounded(-10, 20))
     priors = [dist.Uniform(-10, 10), wide, dist.Uniform(-10, 10)]
     betas = [dt.rv(f"beta{k}", d) for k, d in enumerate(priors, 1)]
     sigma = dt.rv("sigma", dist.Uniform(0, 5))

@@ -23,12 +23,12 @@ def around(name: str) -> tuple[dt.Tensor, dt.Tensor]:
     return mu, dt.rv(f"sigma_{name}", dist.HalfNormal(1))
 
 
-def centred(name: str, county: dt.Dim) -> dt.Tensor:
+def centered(name: str, county: dt.Dim) -> dt.Tensor:
     """An effect of each county, as a free variable."""
     return dt.rv(name, dist.Normal(*around(name)), dims=county)
 
 
-def noncentred(name: str, county: dt.Dim) -> dt.Tensor:
+def noncentered(name: str, county: dt.Dim) -> dt.Tensor:
     """An effect of each county, computed of standard normal ones."""
     mu, spread = around(name)
     raw = dt.rv(f"{name}_raw", dist.Normal(0, 1), dims=county)

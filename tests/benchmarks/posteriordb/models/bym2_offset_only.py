@@ -19,8 +19,8 @@ def model(data, backend="numba"):
 
     def alike(phi):
         difference = phi.sel(tract=one) - phi.sel(tract=two)
-        centred = dist.Normal(0, 0.001 * data["N"]).logp(phi.sum(tract))
-        return -0.5 * (difference**2).sum(edge) + centred
+        centered = dist.Normal(0, 0.001 * data["N"]).logp(phi.sum(tract))
+        return -0.5 * (difference**2).sum(edge) + centered
 
     phi = dt.rv("phi", dist.custom(alike, dt.real, event_dims=tract))
     effect = dt.sqrt(1 - rho) * theta + dt.sqrt(rho / data["scaling_factor"]) * phi

@@ -1,4 +1,4 @@
-"""Prices of diamonds: a regression on many centred predictors."""
+"""Prices of diamonds: a regression on many centered predictors."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Effects of coaching in eight schools, measured with known errors; centred on zero."""
+"""Effects of coaching in eight schools, measured with known errors; centered on zero."""
 
 import dimtensor as dt
 from dimtensor import dist

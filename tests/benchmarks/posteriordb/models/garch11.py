@@ -12,7 +12,7 @@ def model(data, backend="numba"):
     alpha0 = dt.rv("alpha0", dist.HalfFlat())
     alpha1 = dt.rv("alpha1", dist.Uniform(0, 1))
     # flat where the two together are below 1
-    beta1 = dt.rv("beta1", dist.custom(lambda x: 0.0 * x, dt.bounded(0, 1 - alpha1)))
+    beta1 = dt.rv("beta1", dist.custom(lambda x: 0.0 * x, dt.supports.bounded(0, 1 - alpha1)))
 
     def step(variance, mu, alpha0, alpha1, beta1):
         returns = dist.Normal(mu, dt.sqrt(variance))

@@ -10,7 +10,7 @@ AXES = {"theta": ("state", "following")}
 
 
 def model(data, backend="numba"):
-    z, phi, rate = hidden(data, dt.positive_ordered)
+    z, phi, rate = hidden(data, dt.supports.positive_ordered)
     u = dt.rv("u", dist.Exponential(phi.sel(state=z)))
     v = dt.rv("v", dist.Exponential(rate.sel(state=z)))
     fit = dt.Model(u, v, backend=backend).observe({u: data["u"], v: data["v"]})

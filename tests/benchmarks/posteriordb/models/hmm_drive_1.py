@@ -10,7 +10,7 @@ AXES = {"theta": ("state", "following")}
 
 
 def model(data, backend="numba"):
-    z, phi, centre = hidden(data, dt.ordered)
+    z, phi, centre = hidden(data, dt.supports.ordered)
     u = dt.rv("u", dist.Normal(phi.sel(state=z), data["tau"]))
     v = dt.rv("v", dist.Normal(centre.sel(state=z), data["rho"]))
     fit = dt.Model(u, v, backend=backend).observe({u: data["u"], v: data["v"]})

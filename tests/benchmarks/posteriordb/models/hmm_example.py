@@ -12,7 +12,9 @@ def model(data, backend="numba"):
     time, state = dt.Dim("time"), dt.Dim("state", coords=["first", "second"])
     following = state.rename("following")
     means = dist.Normal(dt.data([3.0, 10.0], dims=state), 1)
-    prior = dist.custom(lambda x: means.logp(x).sum(state), dt.positive_ordered, event_dims=state)
+    prior = dist.custom(
+        lambda x: means.logp(x).sum(state), dt.supports.positive_ordered, event_dims=state
+    )
     mu = dt.rv("mu", prior)
     theta = dt.rv("theta", dist.Dirichlet(dt.ones(following), dim=following), dims=state)
     # the first state is as likely as the other one

@@ -15,7 +15,7 @@ def model(data, backend="numba"):
     x = dt.data(data["x1"], dims=time, name="x")
     var1 = dt.rv("var1", dist.LogNormal(0, 1))
     bw1 = dt.rv("bw1", dist.HalfCauchy(2.5))
-    noise = dist.custom(lambda x: dist.LogNormal(0, 1).logp(x), dt.bounded(low=0.00001))
+    noise = dist.custom(lambda x: dist.LogNormal(0, 1).logp(x), dt.supports.bounded(low=0.00001))
     sigma1 = dt.rv("sigma1", noise)
     L = dt.rv("L", dist.LKJCholesky(series, row, 2))
     over_time = var1 * dt.exp(-bw1 * (x - x.relabel(time, then)) ** 2) + 1e-5 * dt.eye(time, then)

@@ -15,7 +15,8 @@ def model(data, backend="numba"):
     trait = dt.Dim("trait", coords=["occupancy", "detection"])
     sigma = dt.rv("sigma_uv", dist.HalfCauchy(2.5), dims=trait)
     rho = dt.rv(
-        "rho_uv", dist.custom(lambda r: dist.Beta(2, 2).logp((r + 1) / 2), dt.bounded(-1, 1))
+        "rho_uv",
+        dist.custom(lambda r: dist.Beta(2, 2).logp((r + 1) / 2), dt.supports.bounded(-1, 1)),
     )
     wide, deep = sigma.sel(trait="occupancy"), sigma.sel(trait="detection")
     u = dt.rv("uv1", dist.Normal(0, wide), dims=species)

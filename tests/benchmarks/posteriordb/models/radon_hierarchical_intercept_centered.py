@@ -1,8 +1,8 @@
-"""Radon in houses: a level for each county, centred, and slopes by uranium and floor."""
+"""Radon in houses: a level for each county, centered, and slopes by uranium and floor."""
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.benchmarks.posteriordb.models._radon import centred, houses
+from tests.benchmarks.posteriordb.models._radon import centered, houses
 
 POSTERIORS = (
     "radon_mn-radon_hierarchical_intercept_centered",
@@ -12,7 +12,7 @@ POSTERIORS = (
 
 def model(data, backend="numba"):
     county, county_of, floor = houses(data)
-    alpha = centred("alpha", county)
+    alpha = centered("alpha", county)
     predictor = dt.Dim("predictor", coords=["log_uppm", "floor"])
     beta = dt.rv("beta", dist.Normal(0, 10), dims=predictor)
     log_uppm = dt.data(data["log_uppm"], dims=floor.dims, name="uranium")

@@ -2,7 +2,7 @@
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.benchmarks.posteriordb.models._radon import houses, noncentred
+from tests.benchmarks.posteriordb.models._radon import houses, noncentered
 
 POSTERIORS = (
     "radon_mn-radon_hierarchical_intercept_noncentered",
@@ -12,7 +12,7 @@ POSTERIORS = (
 
 def model(data, backend="numba"):
     county, county_of, floor = houses(data)
-    alpha = noncentred("alpha", county)
+    alpha = noncentered("alpha", county)
     predictor = dt.Dim("predictor", coords=["log_uppm", "floor"])
     beta = dt.rv("beta", dist.Normal(0, 10), dims=predictor)
     log_uppm = dt.data(data["log_uppm"], dims=floor.dims, name="uranium")

@@ -2,7 +2,7 @@
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.benchmarks.posteriordb.models._radon import centred, houses
+from tests.benchmarks.posteriordb.models._radon import centered, houses
 
 POSTERIORS = (
     "radon_mn-radon_partially_pooled_centered",
@@ -12,7 +12,7 @@ POSTERIORS = (
 
 def model(data, backend="numba"):
     county, county_of, _ = houses(data)
-    alpha = centred("alpha", county)
+    alpha = centered("alpha", county)
     sigma = dt.rv("sigma_y", dist.HalfNormal(1))
     y = dt.rv("log_radon", dist.Normal(alpha.sel(county=county_of), sigma))
     return dt.Model(y, backend=backend).observe({y: data["log_radon"]})

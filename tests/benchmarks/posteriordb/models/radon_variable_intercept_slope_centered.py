@@ -2,7 +2,7 @@
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.benchmarks.posteriordb.models._radon import centred, houses
+from tests.benchmarks.posteriordb.models._radon import centered, houses
 
 POSTERIORS = (
     "radon_mn-radon_variable_intercept_slope_centered",
@@ -12,8 +12,8 @@ POSTERIORS = (
 
 def model(data, backend="numba"):
     county, county_of, floor = houses(data)
-    alpha = centred("alpha", county)
-    beta = centred("beta", county)
+    alpha = centered("alpha", county)
+    beta = centered("beta", county)
     sigma = dt.rv("sigma_y", dist.HalfNormal(1))
     y = dt.rv(
         "log_radon",

@@ -1,8 +1,8 @@
-"""Radon in houses: levels and differences by floor that vary with the county; not centred."""
+"""Radon in houses: levels and differences by floor that vary with the county; not centered."""
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.benchmarks.posteriordb.models._radon import houses, noncentred
+from tests.benchmarks.posteriordb.models._radon import houses, noncentered
 
 POSTERIORS = (
     "radon_mn-radon_variable_intercept_slope_noncentered",
@@ -12,8 +12,8 @@ POSTERIORS = (
 
 def model(data, backend="numba"):
     county, county_of, floor = houses(data)
-    alpha = noncentred("alpha", county)
-    beta = noncentred("beta", county)
+    alpha = noncentered("alpha", county)
+    beta = noncentered("beta", county)
     sigma = dt.rv("sigma_y", dist.HalfNormal(1))
     y = dt.rv(
         "log_radon",

@@ -17,7 +17,7 @@ def model(data, backend="numba"):
     def widths(x):
         return dist.StudentT(4, 0, 1).logp(x).sum(scale)
 
-    sigma = dt.rv("sigma", dist.custom(widths, dt.positive_ordered, event_dims=scale))
+    sigma = dt.rv("sigma", dist.custom(widths, dt.supports.positive_ordered, event_dims=scale))
     of_season, of_level, noise = (sigma.sel(scale=label) for label in scale.coords)
 
     def walk(x, width):
@@ -32,7 +32,7 @@ def model(data, backend="numba"):
         return dist.Normal(0, width).logp(year).sum()
 
     centre, width = np.mean(data["y"]), 3 * np.std(data["y"], ddof=1)
-    bounds = dt.bounded(centre - width, centre + width)
+    bounds = dt.supports.bounded(centre - width, centre + width)
     mu = dt.rv("mu", dist.custom(walk, bounds, event_dims=month, width=of_level))
     season = dist.custom(round_year, dt.real, event_dims=month, width=of_season)
     seasonal = dt.rv("seasonal", season)

@@ -1,4 +1,4 @@
-"""Households that switch to another well: centred distance and arsenic interact;
+"""Households that switch to another well: centered distance and arsenic interact;
 membership in an association and education."""
 
 import dimtensor as dt

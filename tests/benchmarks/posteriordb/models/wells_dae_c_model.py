@@ -1,4 +1,4 @@
-"""Households that switch to another well: centred distance and arsenic interact; education."""
+"""Households that switch to another well: centered distance and arsenic interact; education."""
 
 import dimtensor as dt
 from dimtensor import dist

@@ -1,4 +1,4 @@
-"""Households that switch to another well, with all pairs of three centred predictors."""
+"""Households that switch to another well, with all pairs of three centered predictors."""
 
 import dimtensor as dt
 from dimtensor import dist

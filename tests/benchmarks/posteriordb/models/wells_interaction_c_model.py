@@ -1,4 +1,4 @@
-"""Households that switch to another well: distance and arsenic, centred, interact."""
+"""Households that switch to another well: distance and arsenic, centered, interact."""
 
 import dimtensor as dt
 from dimtensor import dist

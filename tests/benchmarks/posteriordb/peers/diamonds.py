@@ -1,9 +1,9 @@
-"""Prices of diamonds: a regression on many centred predictors."""
+"""Prices of diamonds: a regression on many centered predictors."""
 
 import numpy as np
 
 
-def centred(data):
+def centered(data):
     x = np.array(data["X"])[:, 1:]
     return x - x.mean(axis=0)
 
@@ -11,7 +11,7 @@ def centred(data):
 def pymc(data):
     import pymc as pm
 
-    x = centred(data)
+    x = centered(data)
     with pm.Model(check_bounds=False) as model:
         b = pm.Normal("b", 0, 1, shape=x.shape[1])
         intercept = pm.StudentT("Intercept", nu=3, mu=8, sigma=10)
@@ -25,7 +25,7 @@ def numpyro(data):
     from numpyro import distributions as dist
     from numpyro import sample
 
-    x, price = jnp.array(centred(data)), jnp.array(data["Y"])
+    x, price = jnp.array(centered(data)), jnp.array(data["Y"])
 
     def model():
         b = sample("b", dist.Normal(0, 1).expand([x.shape[1]]))

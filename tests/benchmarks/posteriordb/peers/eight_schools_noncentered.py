@@ -1,4 +1,4 @@
-"""Effects of coaching in eight schools, centred on zero."""
+"""Effects of coaching in eight schools, centered on zero."""
 
 
 def pymc(data):
