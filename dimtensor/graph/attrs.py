@@ -1,4 +1,4 @@
-"""Attributes of nodes that need more than a tuple."""
+"""Types of node attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dimtensor.dims.selection import Mask
 
 
 class InputAttrs(NamedTuple):
-    """A symbolic input; without a name the token tells two apart."""
+    """Attributes of a symbolic input; unnamed inputs are distinguished by their tokens."""
 
     name: str | None
     token: str | None
@@ -26,10 +26,10 @@ class InputAttrs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DataAttrs:
-    """Values of a data leaf, axes in the canonical order of its dims; compared by value.
+    """Values of a data leaf, with axes in the canonical order of its dims; compared by value.
 
-    Values that follow from the labels of dims, as a calendar does, have in `recipe` a function and
-    its arguments, dims among them, which makes them for other dims, too.
+    Values computed from the labels of dims, such as calendar parts, have a `recipe`: a function and
+    its arguments, including dims, which recomputes them for other dims.
     """
 
     name: str | None
@@ -63,7 +63,7 @@ class DataAttrs:
 
 
 class ConstantAttrs(NamedTuple):
-    """A number; the bytes tell -0.0 from 0.0 and make NaN equal to itself."""
+    """Constant as bytes, which distinguish -0.0 from 0.0 and make NaN equal to itself."""
 
     dtype: str
     data: bytes
@@ -74,7 +74,7 @@ class ConstantAttrs(NamedTuple):
 
 
 class ShapedAttrs(NamedTuple):
-    """A positional PyTensor variable and the dims of its axes, in order."""
+    """Positional PyTensor variable and the dims of its axes, in order."""
 
     variable: Any
     dims: Dims
@@ -87,10 +87,10 @@ class ShapedAttrs(NamedTuple):
 
 
 class LabelPosition(NamedTuple):
-    """Position of a label of a dim that gets its labels with the data.
+    """Positions of labels along a dim with late labels.
 
-    Of a slice by label, ``labels`` are its ends and step, and the role says which of its ends, as a
-    position, or whether its length is meant.
+    For a slice by label, ``labels`` are its ends and step, and the role selects the position of an
+    end, or the slice's length.
     """
 
     dim: Dim
@@ -99,10 +99,10 @@ class LabelPosition(NamedTuple):
 
 
 class IndexItem(NamedTuple):
-    """The selection along one dim in an index or update node.
+    """Selection along one dim in an index or update node.
 
-    ``kind`` is ``int`` (payload: the position), ``select`` (payload: the Selection that a SelDim is
-    made of), or ``mask`` and ``tensor`` (payload: number of the indexer among the extra inputs).
+    ``kind`` is ``int`` (payload: the position), ``select`` (payload: the Selection of the resulting
+    SelDim), or ``mask`` or ``tensor`` (payload: index of the indexer among the extra inputs).
     """
 
     dim: Dim
@@ -110,47 +110,47 @@ class IndexItem(NamedTuple):
     payload: Any
 
     def new_dim(self, indexers: Sequence[Any]) -> Dim:
-        """The dim that a selection or mask makes of the item's dim."""
+        """Return the selected dim of an item of kind ``select`` or ``mask``."""
         chosen = Mask(indexers[self.payload]) if self.kind == "mask" else self.payload
         return SelDim._from(self.dim, chosen)
 
 
 class IndexAttrs(NamedTuple):
-    """A selection, one item for each dim that is selected from, sorted by them."""
+    """Items of a selection, one per indexed dim, sorted by dim."""
 
     items: tuple[IndexItem, ...]
 
 
 class UpdateAttrs(NamedTuple):
-    """Attributes of an update of a selection: the mode is ``set`` or ``inc``."""
+    """Mode (``set`` or ``inc``) and items of an update of a selection."""
 
     mode: str
     items: tuple[IndexItem, ...]
 
 
 class ReduceAttrs(NamedTuple):
-    """A reduction by its name in the op table, and the dims that it is over."""
+    """Name of a reduction in the op table, and the reduced dims."""
 
     name: str
     dims: Dims
 
 
 class AlongAttrs(NamedTuple):
-    """An operation by its name, and the dim that it runs along."""
+    """Name of an operation along a dim, and the dim."""
 
     name: str
     dim: Dim
 
 
 class SortAttrs(NamedTuple):
-    """The dim that is sorted along, and its ranks."""
+    """Dim to sort along, and the dim of the ranks."""
 
     dim: Dim
     ranks: Dim
 
 
 class GroupAttrs(NamedTuple):
-    """Which element of each group along a dim; the groups are positions along another."""
+    """Element to find in each group (first, min, max), the grouped dim, and the dim of groups."""
 
     which: str
     along: Dim
@@ -158,23 +158,23 @@ class GroupAttrs(NamedTuple):
 
 
 class RelabelAttrs(NamedTuple):
-    """Pairs of dims of which the second takes the place of the first."""
+    """Pairs (old, new) of dims to rename."""
 
     pairs: tuple[tuple[Dim, Dim], ...]
 
 
 class ConcatAttrs(NamedTuple):
-    """The dims along which inputs are joined, one each, and what these are together."""
+    """Dims along which inputs are joined, one for each input, and the joint dim."""
 
     parts: Dims
     whole: Dim
 
 
 class ApplyAttrs(NamedTuple):
-    """A positional function lifted over core dims.
+    """Positional function with core dims.
 
-    ``function`` is hashable and called with positional variables, the batch axes of each leading
-    and the core axes trailing in the order of ``core_in``.
+    ``function`` is hashable, and takes positional variables with leading batch axes and trailing
+    core axes in the order of ``core_in``.
     """
 
     function: Any
@@ -185,23 +185,23 @@ class ApplyAttrs(NamedTuple):
     name: str
 
 
-# the words that a generator consists of
+# the words of a generator's state
 WORD = Dim("generator_word", length=6)
 
 
 class StreamAttrs(NamedTuple):
-    """Generators along a dim; ``word`` is the dim of their words."""
+    """Dim of independent generators, and the dim of their state words."""
 
     dim: Dim
     word: Dim
 
 
 class DrawAttrs(NamedTuple):
-    """Draws of a distribution by its name.
+    """Draws of a named distribution.
 
-    All dims of the draws that the generator lacks are drawn from one stream, in row-major order:
-    those in ``order`` come last, in this order. ``event`` is the dim of a vector that is one draw.
-    Output 0 has the words afterwards, output 1 the draws. ``word`` is the dim of the words.
+    Dims of the draws that the generator lacks are filled from one stream in row-major order, with
+    those of ``order`` last. ``event`` is the event dim of vector-valued draws, ``word`` the dim of
+    the generator's state words. Output 0 is the new state, output 1 the draws.
     """
 
     name: str
@@ -227,13 +227,13 @@ class RandomAttrs(NamedTuple):
 
 
 class NamedAttrs(NamedTuple):
-    """A name for a part of a graph."""
+    """Name of an expression."""
 
     name: str
 
 
 class ShownAttrs(NamedTuple):
-    """A derivative as it is written: its name, the parts of its operands, and its type."""
+    """Derivative in printed form: its name, the roles of its operands, its options and type."""
 
     name: str
     roles: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Values kept beside nodes: plans, values to look at, words."""
+"""Side tables of nodes: plans, previewed values, display provenance."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dimtensor.interning import first_alive
 
 
 class Beside[V]:
-    """Values kept beside nodes, for as long as these live.
+    """Side table of nodes, whose values live as long as their nodes.
 
-    They are in the nodes themselves: an entry of a table would be removed by a callback. A value
-    refers to no node that refers to its own, so that no cycle keeps a graph alive.
+    Values are stored in the nodes, as a weak table would need callbacks to remove entries. A value
+    must not refer to nodes that depend on its own, so that no reference cycle keeps a graph alive.
 
     Parameters
     ----------
     clear : bool
-        Whether :func:`dimtensor.clear_caches` removes them.
+        Whether :func:`dimtensor.clear_caches` removes the values.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Beside[V]:
             clears(self.clear)
 
     def get(self, node: Node) -> V | None:
-        """Return the value of a node, None where there is none."""
+        """Return the value of a node, or None."""
         return node.beside.get(self)
 
     def set(self, node: Node, value: V) -> None:
@@ -45,7 +45,7 @@ class Beside[V]:
         node.beside[self] = value
 
     def add(self, node: Node, value: V) -> V:
-        """Return the value of a node: the given one where it has none."""
+        """Return the value of a node, after setting it to the given one if it has none."""
         return node.beside.setdefault(self, value)
 
     def __contains__(self, node: Node) -> bool:
@@ -58,15 +58,15 @@ class Beside[V]:
 
 
 class WeaklyBeside[V]:
-    """Objects that refer to a node, found from the node as long as something else holds them."""
+    """Side table of nodes for objects that refer to them, which are held weakly."""
 
     __slots__ = ()
 
     def get(self, node: Node) -> V | None:
-        """Return the object of a node, None where there is none."""
+        """Return the object of a node, or None."""
         found: Any = node.beside.get(self)
         return None if found is None else found()
 
     def add(self, node: Node, made: V) -> V:
-        """Return the object of a node: the given one where it has none."""
+        """Return the object of a node, after setting it to the given one if it has none."""
         return first_alive(node.beside, self, ref(made), made)

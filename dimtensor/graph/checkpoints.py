@@ -1,4 +1,4 @@
-"""How a gradient through a loop saves memory: what ``checkpoint=`` takes."""
+"""Checkpointing of gradients through loops: values of the option ``checkpoint=``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.errors import InputError, build_message
 
-# each level is a loop in a loop, and with six a million steps store some 60 states
+# each level adds a nested loop; with six, a million steps store some 60 states
 MOST_LEVELS = 6
 
 
@@ -36,7 +36,7 @@ class Checkpoints:
 
     @property
     def attrs(self) -> tuple[Any, ...]:
-        """The form that a node stores."""
+        """Attributes of a node for this schedule."""
         return (self.how, *self.numbers)
 
     @classmethod
@@ -128,12 +128,12 @@ def checkpoint_states(number: int) -> Checkpoints:
 
 
 def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
-    """The argument ``checkpoint=``, checked.
+    """Check and convert the argument ``checkpoint=``.
 
     Raises
     ------
     InputError
-        If it is a number alone, or segments that do not fit into each other.
+        If it is a single number, or lengths of segments that do not divide each other.
     """
     if given is None or isinstance(given, Checkpoints):
         return given

@@ -1,8 +1,8 @@
-"""Derivatives: nodes that bind the variables that they are taken with respect to.
+"""Derivatives: nodes that bind the variables of differentiation.
 
-A derivative is one of the function that its region is, at the values that its inputs are. What the
-function depends on beside its variables is captured. Values of variables that are equal, or equal
-to something that is captured, are therefore still values of different variables.
+A derivative is taken of the function in its region, at the values of its inputs. Other nodes that
+the function depends on are captured. Variables are therefore distinct even if their values are the
+same node, or equal a captured node.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from dimtensor.graph.regions import (
 from dimtensor.graph.uses import by_use
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 
-# -- making them -----------------------------------------------------------------------------------
+# -- construction ----------------------------------------------------------------------------------
 
 
 def gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None = None) -> list[Node]:
-    """Gradients of a scalar, or the cotangents of `wrt` from that of y.
+    """Make the gradients of a scalar, or the cotangents of `wrt` given that of y.
 
     Raises
     ------
     DimError, DtypeError
-        If there is no such derivative.
+        If y is not a scalar, the cotangent has other dims, or a dtype is not floating-point.
     """
     _require_floats("gradient", y, wrt)
     if cotangent is not None:
@@ -81,24 +81,24 @@ def gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None = None) -> li
 
 
 def jacobian(y: Node, wrt: Node) -> Node:
-    """The derivative of every element of y by every element of a variable.
+    """Make the Jacobian of y with respect to a variable.
 
     Raises
     ------
     DimError, DtypeError
-        If there is no such derivative.
+        If dims clash, or a dtype is not floating-point.
     """
     _require_floats("jacobian", y, [wrt])
     return _Function.of(y, [wrt]).derivative("jacobian")
 
 
 def pushforward(y: Node, wrt: Sequence[Node], tangents: Sequence[Node]) -> Node:
-    """The tangent of y from those of variables.
+    """Make the tangent of y, given those of variables.
 
     Raises
     ------
     DimError, DtypeError
-        If there is no such derivative.
+        If a tangent has other dims, or a dtype is not floating-point.
     """
     _require_floats("jvp", y, wrt)
     for x, tangent in zip(wrt, tangents, strict=True):
@@ -131,10 +131,9 @@ def _require_floats(what: str, y: Node, wrt: Sequence[Node]) -> None:
 
 
 def _unrelated(y: Node, wrt: Sequence[Node]) -> list[list[Node]]:
-    """Variables in groups, of each of which none depends on another.
+    """Group variables so that within a group none depends on another.
 
-    Where one depends on another, y is a function of the one in one derivative, and of the other in
-    another derivative.
+    Variables that depend on each other need separate derivatives, each of y as a function of one.
     """
     variables = list(dict.fromkeys(wrt))
     if len(variables) == 1:
@@ -155,16 +154,16 @@ def _masks_of(node: Node) -> list[Node]:
 
 
 def _masks_of_leaves(nodes: Sequence[Node]) -> set[Node]:
-    """Masks that dims of inputs and data are made by: which have values along these dims alone.
+    """Return the masks of dims of inputs and data, which exist along these masked dims only.
 
-    A mask has no derivative, so that it may be captured as it is.
+    A mask has no derivative, so it can be captured.
     """
     leaves = (node for node in nodes if node.kind in (*LEAF_KINDS, "bound"))
     return {key for leaf in leaves for key in _masks_of(leaf)}
 
 
 class _Function(NamedTuple):
-    """An expression as a function of some variables, and the values that it depends on."""
+    """Expression as a function of variables, with the values of its inputs."""
 
     region: Region
     inputs: tuple[Node, ...]
@@ -173,9 +172,9 @@ class _Function(NamedTuple):
 
     @classmethod
     def of(cls, y: Node, wrt: Sequence[Node]) -> _Function:
-        """Close an expression over variables none of which depends on another.
+        """Close an expression over variables that do not depend on each other.
 
-        Checks stay outside: they are made at the values, once, whatever is computed of them.
+        Checks stay outside of the function, so that they run once.
         """
         y, checks = _without_checks(y, wrt)
         nodes = toposort([y])
@@ -198,7 +197,7 @@ class _Function(NamedTuple):
 
 
 def _without_checks(y: Node, wrt: Sequence[Node]) -> tuple[Node, list[Node]]:
-    """An expression without the checks that depend on variables, and these checks."""
+    """Remove the checks that depend on variables from an expression, and return them."""
     inside = dependent(set(wrt), toposort([y])).difference(wrt)
     checks = [node for node in toposort([y]) if node in inside and is_check(node)]
     if not checks:
@@ -212,13 +211,13 @@ def _without_checks(y: Node, wrt: Sequence[Node]) -> tuple[Node, list[Node]]:
     return rebuild([y], kept, drop, nested=False)[0], checks
 
 
-# -- made again of another expression --------------------------------------------------------------
+# -- derivatives of rewritten functions ------------------------------------------------------------
 
 
 def laid_open(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
-    """What a derivative is taken of, in terms of what it captures, and leaves for its variables.
+    """Return the differentiated expression with captured nodes inserted, and its variables.
 
-    None where a mask in it stands for itself.
+    Returns None if the region contains a captured mask.
     """
     attrs: DerivativeAttrs = node.attrs
     region = attrs.region
@@ -231,7 +230,7 @@ def laid_open(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
 
 
 def derivative_like(node: Node, y: Node, wrt: Sequence[Node], given: Sequence[Node]) -> Node:
-    """The derivative of another function at the same values.
+    """Make the derivative of another function at the same values.
 
     Parameters
     ----------
@@ -254,7 +253,7 @@ def derivative_like(node: Node, y: Node, wrt: Sequence[Node], given: Sequence[No
 
 
 def outer_dims(attrs: DerivativeAttrs, inputs: Sequence[Node], dims: Dims) -> Dims:
-    """Dims of a region as they are called outside: a mask in a region is one of the variables."""
+    """Translate dims of a region to dims outside: masks in the region depend on its variables."""
     inside = [key for dim in dims for key in mask_keys(dim) if key not in attrs.region.bound]
     if not inside:
         return dims
@@ -275,7 +274,7 @@ def _map_masks(dim: Dim, keys: Mapping[Node, Node], mapping: dict[Dim, Dim]) -> 
 
 
 def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
-    """Renames of the dims of `wrt` that would clash with dims of `y`."""
+    """Return renames for the dims of `wrt` that clash with dims of `y`."""
     taken = {dim._namespace for dim in y}
     renames = []
     for dim in wrt:
@@ -291,29 +290,29 @@ def jacobian_dims(y: Dims, wrt: Dims) -> tuple[tuple[Dim, Dim], ...]:
 
 
 def jacobian_renames(node: Node) -> tuple[tuple[Dim, Dim], ...]:
-    """The dims of the variable of a Jacobian that have other names in it."""
+    """Return the renamed dims of a Jacobian's variable."""
     (y,) = node.attrs.region.outputs
     return jacobian_dims(outer_dims(node.attrs, node.inputs, y.dims), node.inputs[0].dims)
 
 
 def closed_type(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
-    """The type of what is differentiated, in terms of what is outside."""
+    """Return the type of the differentiated expression, with dims as outside of the region."""
     given = inputs[: len(attrs.region.bound)]
     same_types("an input", map(type_of, attrs.region.bound), map(type_of, given))
     (y,) = attrs.region.outputs
     return NodeType(outer_dims(attrs, inputs, y.dims), y.dtype)
 
 
-# -- rebuilt with other inputs ---------------------------------------------------------------------
+# -- rebuilding with other inputs ------------------------------------------------------------------
 
 
 def rebuilt_derivative(
     node: Node, inputs: tuple[Node, ...], mapping: Mapping[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
-    """All outputs of a derivative with other inputs, whose dims may be more than before.
+    """Rebuild all outputs of a derivative with other inputs, which may have additional dims.
 
-    Positions along dims that come in are independent: the gradient for each of them is that of the
-    sum over all.
+    Positions along additional dims are independent, so the gradient of the sum over them has the
+    gradient of each position.
     """
     attrs: DerivativeAttrs = node.attrs
     given = split_derivative(attrs, inputs)
@@ -354,7 +353,7 @@ def rebuilt_derivative(
 def _region_at(
     region: Region, inputs: Sequence[Node], mapping: Mapping[Dim, Dim], replace: Replace | None
 ) -> tuple[Region, set[Dim]]:
-    """A region of other inputs, and its dims that take the place of dims by masks of its own."""
+    """Rebuild a region for other inputs; return it with the replaced dims of its own masks."""
     bound = leaves_like(region.bound, inputs)
     changed = dict(mapping)
     outputs = rebuild(region.outputs, dict(zip(region.bound, bound, strict=True)), replace, changed)
@@ -363,14 +362,13 @@ def _region_at(
     return Region(tuple(outputs), bound), own
 
 
-# -- as they are written ---------------------------------------------------------------------------
+# -- printing --------------------------------------------------------------------------------------
 
 
 def opened(node: Node) -> Node | None:
-    """The differentiated expression in terms of its inputs, if it identifies the derivative.
+    """Return the differentiated expression in terms of its inputs, if it identifies the derivative.
 
-    It does not where values coincide, as in the derivative of ``x * y`` by x alone at equal x and
-    y.
+    It does not if values coincide, as in the derivative of ``x * y`` by x alone at equal x and y.
     """
     attrs: DerivativeAttrs = node.attrs
     given = split_derivative(attrs, node.inputs)

@@ -1,4 +1,4 @@
-"""Dtype rules of the op table; NumPy's promotion, kept to 64-bit floats where integers enter."""
+"""Dtype rules of the op table: NumPy's promotion, with float64 for floats made of integers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = (
 
 
 def valid_dtype(dtype: Any) -> str:
-    """Name of a dtype that tensors may have.
+    """Return the name of a dtype that tensors may have.
 
     Raises
     ------
@@ -37,32 +37,32 @@ def valid_dtype(dtype: Any) -> str:
 
 
 def is_float(dtype: str) -> bool:
-    """Whether numbers of a dtype are real and not whole."""
+    """Return True for real floating-point dtypes."""
     return dtype.startswith("float")
 
 
 def is_complex(dtype: str) -> bool:
-    """Whether numbers of a dtype have an imaginary part."""
+    """Return True for complex dtypes."""
     return dtype.startswith("complex")
 
 
 def is_inexact(dtype: str) -> bool:
-    """Whether a dtype is of floats or complex numbers: those that have derivatives."""
+    """Return True for floating-point and complex dtypes, which have derivatives."""
     return dtype.startswith(("float", "complex"))
 
 
 def is_integer(dtype: str) -> bool:
-    """Whether a dtype is of integers, signed or not; bools are none."""
+    """Return True for signed and unsigned integer dtypes, but not for bool."""
     return dtype.startswith(("int", "uint"))
 
 
 def require_castable(dtype: str, target: str, what: Callable[[], str]) -> None:
-    """Check that no imaginary part is lost where a dtype becomes another one.
+    """Check that a cast does not drop imaginary parts.
 
     Raises
     ------
     DtypeError
-        If complex numbers become real ones; bools say whether a number is zero.
+        If complex numbers would become real; a cast to bool is allowed.
     """
     if is_complex(dtype) and not is_complex(target) and target != "bool":
         raise DtypeError(
@@ -75,15 +75,15 @@ def require_castable(dtype: str, target: str, what: Callable[[], str]) -> None:
 
 @bounded(4096)
 def promote(dtypes: tuple[str, ...]) -> str:
-    """NumPy's promotion."""
+    """Promote dtypes as NumPy does."""
     if len(dtypes) == 1 or all(dtype == dtypes[0] for dtype in dtypes):
         return dtypes[0]
     return np.result_type(*dtypes).name
 
 
-# NumPy makes small integers of bools here
+# NumPy converts bools to small integers here
 _NOT_OF_BOOLS = ("left_shift", "right_shift")
-# so many numbers are added to one of single precision as they are, as NumPy does
+# up to this many numbers of single precision are added directly, as NumPy does
 DIRECTLY = 128
 _ACCUMULATORS = {"float32": "float64", "complex64": "complex128"}
 
@@ -91,7 +91,7 @@ _ACCUMULATORS = {"float32": "float64", "complex64": "complex128"}
 @bounded(4096)
 @bounded(4096)
 def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
-    """Dtype of the result of an op.
+    """Return the dtype of an op's result.
 
     Raises
     ------
@@ -124,10 +124,10 @@ def result_dtype(rule: str, dtypes: tuple[str, ...], name: str) -> str:
 
 
 def accumulator(dtype: str) -> str:
-    """Dtype in which elements are added up or multiplied: double precision for single precision.
+    """Return the dtype of accumulators: double precision for sums and products of singles.
 
-    A running total of single precision loses a digit for every tenfold of terms. Results keep
-    their own dtype.
+    A running total of single precision loses a digit for every tenfold of terms. Results are cast
+    back.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def accumulator(dtype: str) -> str:
 
 
 def operand_dtype(rule: str, dtypes: Sequence[str], result: str) -> list[str]:
-    """Dtypes to which the operands are cast before the positional op is applied."""
+    """Return the dtypes to which operands are cast before the positional op is applied."""
     if rule == "bool":
         return [promote(tuple(dtypes))] * len(dtypes)
     if rule == "logical":
@@ -155,7 +155,7 @@ def operand_dtype(rule: str, dtypes: Sequence[str], result: str) -> list[str]:
 
 
 def scalar_dtype(value: Any, others: Sequence[str]) -> str:
-    """Dtype of a Python number beside tensors: as in NumPy, it does not widen them in kind.
+    """Return the dtype of a Python number in an operation with tensors, as NumPy 2 promotes it.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Forms: the parts of nodes and dims that code depends on, as plain structures.
+"""Canonical forms: the parts of nodes and dims that compiled code depends on, as plain structures.
 
-Names, labels and values are left out, and so are lengths, unless they are short. What is left out
-and still counts when a graph runs (positions that are taken, ends of slices, lengths that no input
-tells) comes with the call: it is an argument of the code.
+Forms leave out names, labels and values, and lengths unless they are short. Of these, the values
+that matter at run time (selected positions, ends of slices, lengths that no input determines)
+become arguments of the code.
 
-A form is made of numbers, texts and tuples; of :class:`~dimtensor.dims.Dim` and
-:class:`~dimtensor.graph.Node` where it refers to them; of the classes below.
+A form consists of numbers, strings and tuples, references to :class:`~dimtensor.dims.Dim` and
+:class:`~dimtensor.graph.Node` objects, and the classes below.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dimtensor.dims import DerivedDim, Dim, SelDim
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
 from dimtensor.graph.node import Node, NodeType
 
-# Code is specialised on lengths up to this one. Loops that short are worth unrolling, their vectors
-# lie in local buffers, and a length of 1 or 0 may decide what is computed at all.
+# Code is specialized on lengths up to this one. Loops that short are worth unrolling, their vectors
+# fit into local buffers, and lengths of 1 or 0 allow simplifications.
 SHORT = 8
 
 
 class FormlessError(Exception):
-    """A graph has something that only the process knows that made it."""
+    """Error for a graph that contains an object that is meaningful in its process only."""
 
 
 class Unordered(tuple):
-    """Parts whose order says nothing; what each of them starts with tells them apart."""
+    """Parts in arbitrary order, distinguished by their first elements."""
 
     __slots__ = ()
 
 
 class Chosen(NamedTuple):
-    """Positions along a dim as an argument of the code, and the dim that they make."""
+    """Selected positions as an argument of the code, and the dim of the selection."""
 
     positions: Positions
     dim: Dim
@@ -45,7 +45,7 @@ class Chosen(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One position along a dim as an argument of the code."""
+    """Single position along a dim as an argument of the code."""
 
     position: int
     along: Dim
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A slice of a dim whose ends are arguments of the code."""
+    """Slice of a dim whose ends are arguments of the code."""
 
     dim: Dim
     selection: Slice | LateSlice
@@ -69,7 +69,7 @@ Argument = Chosen | Place
 
 
 def known_length(dim: Dim) -> int | None:
-    """The length of a dim that code is specialised on; None where it is an argument."""
+    """Return the length of a dim if code is specialized on it, else None."""
     if isinstance(dim, SelDim) and isinstance(dim.selection, Slice):
         taken = relative_slice(dim.parent, dim.selection)
         return None if taken is None else taken.length(known_length(dim.parent))
@@ -80,20 +80,20 @@ def known_length(dim: Dim) -> int | None:
 
 
 def is_plain(dim: Dim) -> bool:
-    """Whether nothing of a dim but its length counts."""
+    """Return True if code depends on nothing of a dim but its length."""
     if isinstance(dim, SelDim):
         return isinstance(dim.selection, (Positions, LateLabels))
     return not dim.parents
 
 
 def dim_form(dim: Dim, masks: frozenset[Node] | set[Node]) -> tuple:
-    """The form of a dim.
+    """Return the form of a dim.
 
     Parameters
     ----------
     dim : Dim
     masks : set of Node
-        The nodes of the graph; a mask that is none of them cannot be told from another.
+        The nodes of the graph. Dims with masks outside of the graph are treated as plain.
     """
     if is_plain(dim):
         length = known_length(dim)
@@ -112,16 +112,16 @@ def dim_form(dim: Dim, masks: frozenset[Node] | set[Node]) -> tuple:
 
 
 def relative_slice(dim: Dim, selection: Slice) -> Slice | None:
-    """A slice that depends on the length of its dim only through the end it is nearer to.
+    """Rewrite a slice with its ends relative to the nearer end of its dim.
 
-    None where it reaches too far from both ends to be a constant of the code.
+    Returns None if they are too far from both ends to be constants of the code.
     """
     if known_length(dim) is not None:
         return selection
     ends: list[int | None] = []
     for end in (selection.start, selection.stop):
         if end is not None and dim.length is not None and 2 * end > dim.length:
-            # all up to the end of the dim has no end
+            # a slice up to the end of the dim has an open end
             end = None if end == dim.length else end - dim.length
         if end is not None and not -SHORT <= end <= SHORT:
             return None
@@ -133,7 +133,7 @@ def relative_slice(dim: Dim, selection: Slice) -> Slice | None:
 
 
 def selection_form(dim: Dim, selection: Slice | LateSlice) -> tuple:
-    """The form of a slice along a dim."""
+    """Return the form of a slice along a dim."""
     taken = relative_slice(dim, selection) if isinstance(selection, Slice) else None
     if taken is None:
         return ("cut", Cut(dim._unrenamed, selection), selection.step)
@@ -147,13 +147,13 @@ LEAF = ("leaf",)
 
 
 class Entry(NamedTuple):
-    """A node in the description of a graph.
+    """Node in the description of a graph.
 
     Attributes
     ----------
     number : int
     parts : tuple
-        The form without the name of the kind, references to dims and nodes as they are written.
+        The form without the kind's name, with unresolved references to dims and nodes.
     type : NodeType
     """
 
@@ -163,7 +163,7 @@ class Entry(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """Inputs and attributes of a node, and the dims of the description for those inferred."""
+    """Inputs and attributes of a node, and a mapping of inferred dims to those described."""
 
     inputs: tuple[Node, ...]
     attrs: Any
@@ -171,17 +171,17 @@ class Parsed(NamedTuple):
 
 
 class Reader(Protocol):
-    """Resolves the references of a description."""
+    """Resolver of references in a description."""
 
     def value(self, form: Any) -> Any:
-        """The value of an expression of the description, with references resolved."""
+        """Resolve the references in an expression."""
 
     def selection(self, form: tuple) -> Slice | LateSlice:
-        """The slice of a form that `selection_form` made."""
+        """Build a slice from a form made by `selection_form`."""
 
 
 def plain(value: Any) -> Any:
-    """A value, if it is made of nothing but what a form is made of."""
+    """Convert a value to a form, or raise FormlessError."""
     if value is None or isinstance(value, (bool, int, float, str, Dim)):
         return value
     if isinstance(value, tuple):
@@ -193,7 +193,7 @@ def plain(value: Any) -> Any:
 
 
 def parts(form: Any, place: int = 0) -> list[tuple[int, Any]]:
-    """Dims, nodes and arguments in a form, each with its place; unordered ones share it."""
+    """List the dims, nodes and arguments in a form with their places; unordered parts share one."""
     found: list[tuple[int, Any]] = []
     _add_parts(form, place, found)
     return found

@@ -6,14 +6,14 @@ from typing import Any
 
 
 class BatchedFunction:
-    """A PyTensor function that works on trailing core axes by itself.
+    """PyTensor function that is batched over leading axes.
 
     Parameters
     ----------
     path : str
-        Where it is, as ``module:name``; the module is imported when the function is called.
+        Import path, ``module:name``; the module is imported when the function is called.
     checked_lengths : bool
-        Whether the lengths of the core axes of its outputs are to be checked when it runs.
+        Whether to check the lengths of the core axes of its outputs at run time.
     **options
         Keyword arguments of the call, hashable.
     """

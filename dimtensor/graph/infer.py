@@ -1,4 +1,4 @@
-"""Descriptions of nodes in messages, and inference shared by several kinds."""
+"""Descriptions of nodes for error messages, and inference shared by several kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABEL_OPS = frozenset({"equal", "not_equal", "where", "stop_gradient"})
 
 
 def describe(x: Node) -> str:
-    """How a message speaks of an operand."""
+    """Describe an operand for an error message."""
     return KINDS[x.kind].described(x)
 
 
@@ -59,7 +59,7 @@ _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 def constant_attrs(value: Any, dtype: str) -> at.ConstantAttrs:
-    """Attributes of a number."""
+    """Make the attributes of a constant."""
     array = np.asarray(value) if isinstance(value, _NUMBERS) else array_of(value, "the value")
     if array.ndim or array.dtype.kind not in "biufc":
         raise DtypeError(

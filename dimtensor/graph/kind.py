@@ -1,9 +1,9 @@
-"""Kinds of nodes: one class each, which answers for all that the dims graph asks of a node.
+"""Kinds of nodes: one class per kind with everything that the dims graph needs to know of it.
 
-A kind says what its attributes are, and gives type, complaints, dims, text, messages and
-requirements of its nodes. Functions that work on any node, such as
-:func:`~dimtensor.graph.infer.describe`, ask the kind. What a kind becomes below the dims graph is
-said in :mod:`dimtensor.lower`, in the module of the same name.
+A kind declares the type of its nodes' attributes, and implements inference, verification, changes
+of dims, printing, error messages and requirements on lengths. Functions of arbitrary nodes, such as
+:func:`~dimtensor.graph.infer.describe`, dispatch to the kind. Lowering of a kind is in
+:mod:`dimtensor.lower`, in a module of the same name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DimRef = Callable[[Dim], str]
 
 
 class Call(NamedTuple):
-    """An operation, its operands with the part they play in it, and its options as text."""
+    """Printable form of a node: operation, operands with their roles, and options as text."""
 
     name: str
     operands: list[tuple[str, Node]]
@@ -33,7 +33,7 @@ class Call(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A body or branch as it is printed: its name, and its outputs with theirs."""
+    """Printable form of a loop body or branch: its name, and its outputs with their names."""
 
     name: str
     results: list[str]
@@ -41,13 +41,13 @@ class Body(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """The selection that a node makes: items by dim, and the nodes that hold positions or masks."""
+    """Selection of a node: an item per dim, and the indexers: nodes of positions or masks."""
 
     items: tuple[IndexItem, ...]
     indexers: tuple[Node, ...]
 
     def new_dims(self) -> dict[Dim, Dim]:
-        """The dims that selections and masks make, by the dim that they select from."""
+        """Map the dims that are selected from to the selected dims."""
         return {
             item.dim: item.new_dim(self.indexers)
             for item in self.items
@@ -55,27 +55,28 @@ class Selected(NamedTuple):
         }
 
     def looked_up(self) -> list[tuple[Dim, Node]]:
-        """Dims along which positions are looked up, and the positions."""
+        """Return the dims that are indexed by tensors of positions, with these tensors."""
         return [(i.dim, self.indexers[i.payload]) for i in self.items if i.kind == "tensor"]
 
 
 class Kind[A]:
-    """A kind of nodes with attributes of one type.
+    """Base class of kinds of nodes.
 
-    `infer`, `complaint` and `call` are to be defined; the rest has a default, which is what most
-    kinds need.
+    Subclasses define `infer`, `complaint` and `call`; other methods have defaults that suit most
+    kinds.
 
     Attributes
     ----------
     name : str
-        What `Node.kind` is.
+        Value of `Node.kind`.
     attrs : type
-        What `Node.attrs` is an instance of.
+        Type of `Node.attrs`.
     spoken : str or None
-        How messages speak of a node without a name; by default the name of the kind.
+        Name of unnamed nodes in error messages; by default the name of the kind.
     is_leaf : bool
         Whether its values come from outside of the graph.
     has_regions : bool
+        Whether its nodes contain graphs, such as loop bodies.
     """
 
     attrs: ClassVar[Any]
@@ -92,134 +93,135 @@ class Kind[A]:
     # -- to be defined ---------------------------------------------------------------------------
 
     def infer(self, inputs: tuple[Node, ...], attrs: A) -> NodeType:
-        """The type of a node.
+        """Infer the type of a node.
 
         Raises
         ------
         DimtensorError
-            If there is no such node; a user reads the message.
+            If the operation is invalid; the message is for users.
         """
         raise NotImplementedError
 
     def complaint(self, node: Node) -> str | None:
-        """The error in attributes or number of inputs of a broken node; None for a sound one."""
+        """Describe the error in a node's attributes or number of inputs; None if it is valid."""
         raise NotImplementedError
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        """The node as a call, for printers and pictures; dims are referred to by `ref`."""
+        """Return the printable form of a node, with dims written by `ref`."""
         raise NotImplementedError
 
     # -- dims ------------------------------------------------------------------------------------
 
     def map_dims(self, attrs: A, f: DimMap) -> A:
-        """Attributes with all dims in them exchanged."""
+        """Replace all dims in attributes by the results of `f`."""
         return attrs
 
     def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
-        """A node with other inputs, whose dims may be more, and dims exchanged.
+        """Rebuild a node with other inputs, which may have more dims, and with dims replaced.
 
-        Dims that it makes anew are added to the mapping.
+        New dims that the node makes are added to the mapping.
         """
         return make(self.name, inputs, self.map_dims(node.attrs, lambda d: map_dim(d, mapping)))
 
     def selected(self, node: Node) -> Selected | None:
-        """The selection that the node makes; None if it makes none."""
+        """Return the selection of the node; None if it does not select."""
         return None
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
-        """Whether a position of input number `at` along a dim matters at that position only.
+        """Return True if the node works elementwise along a dim of input number `at`.
 
-        The node and the input have the dim.
+        Then each position of the input affects the same position of the result only. Both have the
+        dim.
         """
         return False
 
     def renames(self, node: Node) -> Sequence[tuple[Dim, Dim]]:
-        """Pairs of dims of which the second takes the place of the first."""
+        """Return the dims that the node renames, as pairs (old, new)."""
         return ()
 
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
-        """The dims that attributes name, each with a text that says its role without names."""
+        """Iterate over the dims in attributes, each with a text for its role."""
         return placed(node.attrs, "")
 
     def commutes(self, attrs: A) -> bool:
-        """Whether the order of the inputs of a node with these attributes says nothing."""
+        """Return True if the operation with these attributes is commutative."""
         return False
 
     # -- values ----------------------------------------------------------------------------------
 
     def values_of(self, node: Node) -> tuple[Node, ...] | None:
-        """The nodes whose values, unchanged, are all that it holds; None where it computes."""
+        """Return the nodes whose elements the node copies; None if it computes new values."""
         return None
 
     def passes_derivatives(self, node: Node) -> bool:
-        """Whether small changes of inputs change it, provided that it holds floats."""
+        """Return True if derivatives of a floating-point node by its inputs may be nonzero."""
         return True
 
     # -- regions ---------------------------------------------------------------------------------
 
     def regions(self, attrs: A) -> tuple[Region, ...]:
-        """Bodies, branches, or the function that a derivative is taken of."""
+        """Return loop bodies, branches, or the differentiated function."""
         return ()
 
     def rebuilt(
         self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
     ) -> list[Node]:
-        """All outputs of a node with regions, with other inputs."""
+        """Rebuild all outputs of a node with regions, with other inputs."""
         raise NotImplementedError
 
     def captured(self, node: Node) -> tuple[Node, ...]:
-        """Free variables of bodies and branches: nodes outside that they use."""
+        """Return the captured (closed-over) nodes of bodies and branches."""
         return ()
 
     def bound_names(self, node: Node) -> list[str]:
-        """How the bound leaves of bodies and branches are called where the node is printed."""
+        """Return the printed names of the bound leaves of bodies and branches."""
         return []
 
     def bodies(self, node: Node) -> list[Body]:
-        """Bodies and branches as they are printed."""
+        """Return the printable forms of bodies and branches."""
         return []
 
     # -- words -----------------------------------------------------------------------------------
 
     def title(self, node: Node) -> str:
-        """How a message calls the node."""
+        """Return the name of the node in error messages."""
         return node.name or self.spoken or self.name
 
     def described(self, node: Node) -> str:
-        """How a message speaks of the node, with its dims."""
+        """Describe the node with its dims, for error messages."""
         dims = f"with dims {dim_set(node.dims)}" if node.dims else "without dims"
         labels = f", labels of {node.categories.short}" if node.categories is not None else ""
         return f"{self.title(node)} {dims}{labels}"
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
-        """Messages of all checks that its lowering may ask for, by the dim they are about."""
+        """Return the messages of all checks that lowering may create, by the dim they are about."""
         return {}
 
     # -- compilation -----------------------------------------------------------------------------
 
     def requirements(self, node: Node) -> Iterator[Requirement]:
-        """Requirements on lengths that come with the data."""
+        """Iterate over requirements on late lengths."""
         yield from ()
 
     def form(self, node: Node) -> tuple:
-        """The form of a node, see :mod:`~dimtensor.graph.forms`; first the name of the kind.
+        """Return the form of a node (:mod:`~dimtensor.graph.forms`), starting with its kind's name.
 
         Raises
         ------
         FormlessError
-            If the attributes have something that only this process knows.
+            If an attribute is meaningful in this process only.
         """
         return (self.name, plain(node.attrs), node.inputs)
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        """Inputs and attributes of a node from its form: the inverse of `form`."""
+        """Read the inputs and attributes of a node from its form: the inverse of `form`."""
         attrs, inputs = reader.value(entry.parts)
         fields = getattr(self.attrs, "_make", None)
         return Parsed(inputs, attrs if fields is None else fields(attrs))
 
 
 def kind(*names: str) -> Callable[[type[Kind]], type[Kind]]:
-    """Register a class as what answers for the nodes of some kinds."""
+    """Register a class for kinds of nodes."""
 
     def register(cls: type[Kind]) -> type[Kind]:
         for name in names:
@@ -230,17 +232,17 @@ def kind(*names: str) -> Callable[[type[Kind]], type[Kind]]:
 
 
 def kind_of(node: Node) -> Kind:
-    """The kind of a node."""
+    """Return the kind of a node."""
     return KINDS[node.kind]
 
 
 def commutes(node: Node) -> bool:
-    """Whether the order of a node's inputs says nothing."""
+    """Return True if a node's operation is commutative."""
     return KINDS[node.kind].commutes(node.attrs)
 
 
 def placed(value: Any, place: str) -> Iterator[tuple[Dim, str]]:
-    """The dims in a value, each with its place there."""
+    """Iterate over the dims in a nested value, each with its path."""
     if isinstance(value, Dim):
         yield value, place
     elif isinstance(value, tuple):
@@ -249,7 +251,7 @@ def placed(value: Any, place: str) -> Iterator[tuple[Dim, str]]:
 
 
 def mapped(dims: Dims, f: DimMap) -> Dims:
-    """Dims exchanged one by one."""
+    """Apply a function to dims."""
     return tuple(map(f, dims))
 
 
@@ -257,23 +259,23 @@ def mapped(dims: Dims, f: DimMap) -> Dims:
 
 
 def wrong_count(node: Node, number: int) -> str | None:
-    """A complaint if a node has another number of inputs."""
+    """Return a complaint if a node has another number of inputs."""
     if len(node.inputs) != number:
         return f"{node.kind} takes {number} inputs, not {len(node.inputs)}"
     return None
 
 
 def lacking(dims: Iterable[Any], owner: Dims, whose: str) -> str | None:
-    """A complaint if one of the dims that attributes speak of is not there."""
+    """Return a complaint if attributes refer to a dim that is not there."""
     for dim in dims:
         if dim not in owner:
             has = "{" + ", ".join(map(repr, owner)) + "}"
-            return f"its attributes speak of {dim!r}, which {whose} lacks: {has}"
+            return f"its attributes refer to {dim!r}, which {whose} lacks: {has}"
     return None
 
 
 def lacking_in_operand(dims: Iterable[Any], node: Node) -> str | None:
-    """A complaint if the first input lacks a dim that attributes speak of."""
+    """Return a complaint if attributes refer to a dim that the first input lacks."""
     return lacking(dims, node.inputs[0].dims, "the operand")
 
 
@@ -281,10 +283,10 @@ def lacking_in_operand(dims: Iterable[Any], node: Node) -> str | None:
 
 
 def by_position(inputs: Sequence[Node]) -> list[tuple[str, Node]]:
-    """Operands that play no part with a name."""
+    """Return inputs as operands without role names."""
     return [("", x) for x in inputs]
 
 
 def set_text(dims: Dims, ref: DimRef) -> str:
-    """Dims as text."""
+    """Write a set of dims."""
     return "{" + ", ".join(map(ref, dims)) + "}"

@@ -1,4 +1,4 @@
-"""The lines of the user's code on which nodes are made."""
+"""Lines of the user's code that make nodes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import islice
 from types import CodeType
 from typing import Any, NamedTuple
 
-# what calls functions for dimtensor: properties that are worked out once
+# frames of cached properties are skipped, too
 _FUNCTOOLS = functools.__file__
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
-# a code object and the place in it: the number of the line is looked up when it is asked for
+# a code object and an instruction offset; the line number is computed on demand
 Place = tuple[CodeType, int]
 
 
 class Line(NamedTuple):
-    """A line of a file.
+    """Line of a file.
 
     Examples
     --------
@@ -34,14 +34,14 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The source on the line; empty where it cannot be read."""
+        """Source of the line; empty if it cannot be read."""
         import linecache
 
         return linecache.getline(self.file, self.number).strip()
 
 
 def _title(file: str) -> str:
-    """The name of a file; of a cell of a notebook ``In[5]``, whose file IPython made up."""
+    """Return the name of a file, or ``Cell In[5]`` for a cell of a notebook."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     told = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
@@ -49,7 +49,7 @@ def _title(file: str) -> str:
 
 
 def place_outside() -> Place | None:
-    """Where the code outside of dimtensor is that led here."""
+    """Return the place of the innermost frame outside of dimtensor."""
     frame = sys._getframe(1)
     while (file := frame.f_code.co_filename).startswith(_FOLDER) or file == _FUNCTOOLS:
         outer = frame.f_back
@@ -60,7 +60,7 @@ def place_outside() -> Place | None:
 
 
 def line_at(place: Place | None) -> Line | None:
-    """The line of a place."""
+    """Return the line of a place."""
     if place is None:
         return None
     code, instruction = place

@@ -25,8 +25,15 @@ _NAMED = frozenset({"input", "data", "shaped", "rv", "named"})
 
 
 class NodeType(NamedTuple):
-    """What inference says of a node: dims in canonical order, dtype, and the dim whose positions
-    its elements are, if they are labels.
+    """Inferred type of a node.
+
+    Attributes
+    ----------
+    dims : tuple of Dim
+        In canonical order.
+    dtype : str
+    categories : Dim or None
+        If the elements are labels: the dim whose positions they are.
     """
 
     dims: Dims
@@ -34,12 +41,12 @@ class NodeType(NamedTuple):
     categories: Dim | None = None
 
 
-# what answers for the nodes of a kind, by its name
+# registry of kinds by name
 KINDS: dict[str, Kind] = {}
 
 
 class _Fields:
-    """What a node has, while it is being made."""
+    """Node under construction, whose fields can be set."""
 
     __slots__ = (
         "__weakref__", "attrs", "beside", "categories", "dims", "dtype", "inputs", "kind", "place",
@@ -58,21 +65,21 @@ class _Fields:
 
 
 class Node(_Fields):
-    """One operation of the dims graph, which is read and cannot be changed.
+    """Node of the dims graph: one operation, immutable and interned.
 
-    ``x.node`` is that of a tensor, ``dt.walk(x)`` are all of an expression, and ``dt.from_node``
-    gives the tensor of one. Printers and rewrites need the attributes and properties below, and
-    none of how a kind keeps its attributes.
+    ``x.node`` is the node of a tensor, ``dt.walk(x)`` iterates over the nodes of an expression, and
+    ``dt.from_node`` returns the tensor of a node. Printers and rewrites should use the attributes
+    and properties below rather than `attrs`, whose format belongs to the kind.
 
     Attributes
     ----------
     kind : str
-        Name of the kind that answers for it, see :mod:`dimtensor.graph.kind`.
+        Name of the node's kind, see :mod:`dimtensor.graph.kind`.
     inputs : tuple of Node
         Its operands.
     attrs : hashable
-        Everything else that the operation is determined by, in a form of the kind's own, which may
-        change: `operation`, `options` and `value` say it.
+        Parameters of the operation, in a format of the kind that may change; see `operation`,
+        `options` and `value`.
     dims : tuple of Dim
         Dims of the result, in canonical order.
     dtype : str
@@ -126,50 +133,50 @@ class Node(_Fields):
 
     @property
     def name(self) -> str | None:
-        """Name of an input, of data, of a random variable or of what was given one, else None."""
+        """Name of an input, data, a random variable or a named expression; else None."""
         return self.attrs.name if self.kind in _NAMED else None
 
     @property
     def operation(self) -> str:
-        """The name of the operation: ``exp``, ``sum``, ``index``, ``input``, ``constant``."""
+        """Name of the operation, such as ``exp``, ``sum``, ``index``, ``input`` or ``constant``."""
         return KINDS[self.kind].call(self, _short).name
 
     @property
     def options(self) -> dict[str, str]:
-        """What it does beside its operands, in words: the dims that a sum is over, say."""
+        """Options of the operation as text, such as the dims of a sum."""
         options = KINDS[self.kind].call(self, _short).options
         return {key or str(at): text for at, (key, text) in enumerate(options)}
 
     @property
     def bodies(self) -> dict[str, tuple[Node, ...]]:
-        """The outputs of a loop's body, or of the arms of a conditional; else nothing."""
+        """Outputs of a loop's body or of a conditional's branches; empty for other nodes."""
         return {body.name: tuple(body.outputs) for body in KINDS[self.kind].bodies(self)}
 
     @property
     def value(self) -> Any:
-        """The number of a constant, None of everything else; :func:`data_of` has that of data."""
+        """Value of a constant; None for other nodes. For data see :func:`data_of`."""
         return self.attrs.value.item() if self.kind == "constant" else None
 
     @property
     def is_known(self) -> bool:
-        """Whether it is data or a number."""
+        """True for data and constants."""
         return self.kind in ("data", "constant")
 
     @property
     def line(self) -> Line | None:
-        """The line of the user's code on which it was made first; None where there is none."""
+        """Line of the user's code that first made the node, if any."""
         return line_at(self.place)
 
 
 def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
-    """The node of an operation: the existing one where an equal one is alive.
+    """Return the node of an operation: an existing one if an equal node is alive, else a new one.
 
-    Operands of commutative operations are put into the order in which they were made.
+    Operands of commutative operations are sorted by their creation.
 
     Raises
     ------
     DimtensorError
-        Whatever the inference of the kind finds wrong.
+        If the inference of the kind rejects the operation.
     """
     known = KINDS.get(kind)
     if known is None:
@@ -210,27 +217,27 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
 
 
 def alive() -> Iterator[Node]:
-    """All nodes that something holds."""
+    """Iterate over all nodes that are alive."""
     return iter(_interned)
 
 
-# what is told later of a node: the line of a node before it
+# the place may be set later, to that of a node which this one replaces
 _set_place: Callable[[Node, Place | None], None] = vars(_Fields)["place"].__set__
 
 
 def next_serial() -> int:
-    """A number that is less than those of all nodes that are not made yet."""
+    """Return a serial number that is smaller than those of all nodes made later."""
     return next(_serial)
 
 
 def keep_place(old: Node, new: Node, since: int) -> None:
-    """Let a node that was made of another one's rebuilt inputs have the line of that one.
+    """Copy the line of code of a node to the node that replaces it.
 
     Parameters
     ----------
     old, new : Node
     since : int
-        Nodes of lower numbers were there before, with lines of their own.
+        Replacements with lower serial numbers existed before and keep their own lines.
     """
     if new.serial > since:
         _set_place(new, old.place)
@@ -245,7 +252,7 @@ def _serial_of(node: Node) -> int:
 
 
 def flatten(node: Node) -> list[tuple[str, tuple[int, ...], Any]]:
-    """The graph below a node as a list, inputs by their place in it."""
+    """Serialize the graph of a node to a list, with inputs given by their index in it."""
     from dimtensor.graph.walk import toposort
 
     order = toposort([node])

@@ -1,12 +1,12 @@
-"""Regions: bodies of loops, branches of conditionals, functions that derivatives are taken of.
+"""Regions: loop bodies, branches of conditionals, and functions to differentiate.
 
-A region is closed: all that it reaches outside is an input of the node that has it, and stands in
-it as a leaf of kind ``bound``, known by its number. Equal bodies are therefore one object, whatever
-they were traced from. While a Python function is traced its arguments are bound leaves with a token
-in place of the number.
+A region is closed: values from outside are inputs of the node that contains it, and occur in it as
+numbered leaves of kind ``bound``. Equal bodies are therefore one object, whatever they were traced
+from. While a Python function is traced, its arguments are bound leaves with a token in place of a
+number.
 
-A captured mask that selects in a region stands for itself: dims name the mask that they are made
-by, and inside they are the dims that they are outside.
+A captured mask is not replaced by a bound leaf: masked dims refer to their masks, and are the same
+inside and outside of a region.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _OUTSIDE = frozenset((*LEAF_KINDS, "bound", "label_position"))
 
 
 class BoundAttrs(NamedTuple):
-    """A bound leaf: a formal parameter of a region or of a step.
+    """Bound leaf: a formal parameter of a region or of a step.
 
-    Of a region that is closed the number is that of the input; of a step that is being traced it
-    is -1, and the token tells leaves apart.
+    In a closed region the number is that of the input. While a step is traced it is -1, and tokens
+    distinguish the leaves.
     """
 
     number: int
@@ -40,14 +40,14 @@ class BoundAttrs(NamedTuple):
 
 
 class Region(NamedTuple):
-    """Nodes over bound leaves.
+    """Closed graph: outputs as functions of bound leaves.
 
     Attributes
     ----------
     outputs : tuple of Node
     bound : tuple of Node
-        All bound leaves by number, those that the outputs do not use among them; masks that dims
-        are made by stand for themselves.
+        All bound leaves by number, including unused ones; captured masks of dims are not replaced
+        by leaves.
     """
 
     outputs: tuple[Node, ...]
@@ -55,16 +55,16 @@ class Region(NamedTuple):
 
 
 class LoopAttrs(NamedTuple):
-    """A loop, and which of its outputs a node is.
+    """Loop, and the index of the output that a node is.
 
-    The inputs of the node are, in this order: the number of steps, if `counted`; a bool that says
-    whether the first step runs, if `stops`; initial states; sequences; what is captured. Bound
-    leaves of the region stand for states, elements of sequences and what is captured. Outputs of
-    the region are next states, elements of traces, whether to go on, if `stops`, and, if `inverse`,
-    the states before a step whose bound leaves are those after it.
+    The inputs of the node are, in this order: the number of steps, if `counted`; a bool for whether
+    the first step runs, if `stops`; initial states; sequences; captured nodes. The bound leaves of
+    the region are states, elements of sequences, and captured nodes. Its outputs are next states,
+    elements of traces, whether to continue, if `stops`, and, if `inverse`, the states before a step
+    as functions of those after it.
 
-    Outputs of the loop are the final states and the traces. A loop that stops by a condition with
-    dims stops for each position of them on its own.
+    Outputs of the loop are the final states and the traces. If the condition of a loop has dims,
+    each of its elements terminates independently.
     """
 
     region: Region
@@ -101,7 +101,7 @@ class LoopAttrs(NamedTuple):
 
 
 class LoopInputs(NamedTuple):
-    """Inputs of a loop by role; nodes, or whatever stands for them."""
+    """Inputs of a loop by role; nodes, or objects that represent them."""
 
     n_steps: Any
     go: Any
@@ -116,9 +116,9 @@ class LoopInputs(NamedTuple):
 
 
 class CondAttrs(NamedTuple):
-    """A conditional on a scalar, and which of its outputs a node is.
+    """Conditional on a scalar, and the index of the output that a node is.
 
-    The inputs of the node are the condition and what the bound leaves of both regions stand for.
+    The inputs of the node are the condition and the values of the bound leaves of both regions.
     """
 
     then: Region
@@ -127,11 +127,11 @@ class CondAttrs(NamedTuple):
 
 
 class DerivativeAttrs(NamedTuple):
-    """A derivative of the output of a region by its first bound leaves.
+    """Derivative of the output of a region with respect to its first bound leaves.
 
-    The inputs of the node are the values of these variables, what is captured, and then the
-    cotangent of a gradient that has one, or the tangents of a pushforward. The number says by which
-    variable a gradient is taken, whose node has one such output for each.
+    The inputs of the node are the values of these variables, captured nodes, and the cotangent of a
+    vector-Jacobian product or the tangents of a pushforward. A gradient has one output for each
+    variable; the index of the node's output selects one.
     """
 
     region: Region
@@ -140,7 +140,7 @@ class DerivativeAttrs(NamedTuple):
 
 
 class DerivativeInputs(NamedTuple):
-    """Inputs of a derivative by role; nodes, or whatever stands for them."""
+    """Inputs of a derivative by role; nodes, or objects that represent them."""
 
     wrt: tuple[Any, ...]
     captured: tuple[Any, ...]
@@ -148,13 +148,13 @@ class DerivativeInputs(NamedTuple):
 
 
 def split_derivative(attrs: DerivativeAttrs, inputs: Sequence[Any]) -> DerivativeInputs:
-    """Inputs of a derivative by role."""
+    """Split the inputs of a derivative by role."""
     n, m = attrs.n_wrt, len(attrs.region.bound)
     return DerivativeInputs(tuple(inputs[:n]), tuple(inputs[n:m]), tuple(inputs[m:]))
 
 
 def split_inputs(attrs: LoopAttrs, inputs: Sequence[Any]) -> LoopInputs:
-    """Inputs of a loop by role."""
+    """Split the inputs of a loop by role."""
     rest = list(inputs)
     n_steps = rest.pop(0) if attrs.counted else None
     go = rest.pop(0) if attrs.stops else None
@@ -163,12 +163,12 @@ def split_inputs(attrs: LoopAttrs, inputs: Sequence[Any]) -> LoopInputs:
 
 
 def regions_of(node: Node) -> tuple[Region, ...]:
-    """The regions that a node has."""
+    """Return the regions of a node."""
     return KINDS[node.kind].regions(node.attrs)
 
 
 def stop_dims(attrs: LoopAttrs, given: LoopInputs) -> Dims:
-    """The dims along which a loop stops on its own for each position."""
+    """Return the dims of a loop's condition, along which elements terminate independently."""
     if attrs.go_on is None:
         return ()
     return sort_dims({*attrs.go_on.dims, *given.go.dims})
@@ -178,17 +178,17 @@ def stop_dims(attrs: LoopAttrs, given: LoopInputs) -> Dims:
 
 
 def placeholder(dims: Dims, dtype: str, categories: Dim | None = None) -> Node:
-    """A bound leaf that stands for an argument of a step while it is traced."""
+    """Make a bound leaf for an argument of a function that is traced."""
     return make("bound", (), BoundAttrs(-1, uuid.uuid4().hex, dims, dtype, categories))
 
 
 def bound_leaf(number: int, dims: Dims, dtype: str, categories: Dim | None = None) -> Node:
-    """The bound leaf of a number."""
+    """Make the bound leaf of a number."""
     return make("bound", (), BoundAttrs(number, None, dims, dtype, categories))
 
 
 def numbered(nodes: Iterable[Node], masks: Collection[Node] = ()) -> tuple[Node, ...]:
-    """Bound leaves of the types of some nodes; masks stand for themselves."""
+    """Make bound leaves with the types of nodes; masks are kept."""
     return tuple(
         node if node in masks else bound_leaf(at, node.dims, node.dtype, node.categories)
         for at, node in enumerate(nodes)
@@ -196,13 +196,13 @@ def numbered(nodes: Iterable[Node], masks: Collection[Node] = ()) -> tuple[Node,
 
 
 def leaves_like(bound: Sequence[Node], inputs: Sequence[Node]) -> tuple[Node, ...]:
-    """Bound leaves of the types of other inputs."""
+    """Make bound leaves with the types of other inputs."""
     pairs = zip(bound, inputs, strict=True)
     return numbered(inputs, {x for leaf, x in pairs if leaf.kind != "bound"})
 
 
 def bound_masks(inside: Iterable[Node], captured: Collection[Node]) -> set[Node]:
-    """Captured nodes that a region uses as masks."""
+    """Return the captured nodes that a region uses as masks."""
     found: set[Any] = set()
     for node in inside:
         found.update(key for dim in node.dims for key in mask_keys(dim))
@@ -217,11 +217,11 @@ def bound_masks(inside: Iterable[Node], captured: Collection[Node]) -> set[Node]
 def close(
     own: Sequence[Node], *outputs: Sequence[Node], made: set[Node] | None = None
 ) -> tuple[list[Region], tuple[Node, ...]]:
-    """Regions of some outputs each, and what they reach outside, which is the same for all.
+    """Close groups of outputs to regions with common captured nodes.
 
-    What does not depend on the leaves of its own is captured whole, so that it is computed once.
-    Numbers stay inside, and so do checks that were made after those leaves, because they must not
-    fail where no step runs.
+    Subgraphs that do not depend on the placeholders are captured, so that they are computed once.
+    Constants stay inside, and so do checks created after the placeholders, which must not fail if
+    no step runs.
 
     Parameters
     ----------
@@ -230,11 +230,13 @@ def close(
     *outputs : sequence of Node
         The outputs of each region.
     made : set of Node, optional
-        Nodes that stay inside whatever they depend on, because they may never be computed.
+        Nodes that stay inside even if they do not depend on placeholders, such as those of a branch
+        that may not be taken.
 
     Returns
     -------
-    list of Region, tuple of Node
+    regions : list of Region
+    captured : tuple of Node
     """
     roots = [node for group in outputs for node in group]
     nodes = toposort(roots)
@@ -256,24 +258,21 @@ def close(
 
 
 def _roots(own: Sequence[Node], nodes: Sequence[Node]) -> set[Node]:
-    """Leaves of a region, and the checks in it: a derivative by an older one is by what it is."""
+    """Return the placeholders of a region, and the checks that were created after them."""
     since = min((leaf.serial for leaf in own), default=0)
     return {*own, *[node for node in nodes if node.kind == "check" and node.serial > since]}
 
 
 def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:
-    """Nodes that depend on placeholders, among those that were made.
-
-    What depends on something that was made, but was there before, is made of what was there, too.
-    """
+    """Return the nodes that were made in the region, and those that depend on placeholders."""
     inside = {node for node in nodes if node in made and node.kind not in _OUTSIDE}
     return inside | dependent(set(own), nodes)
 
 
 def dependent(on: set[Node], nodes: Sequence[Node], without: Collection[Node] = ()) -> set[Node]:
-    """Those of nodes in topological order that depend on some, these among them.
+    """Return the nodes, of a topologically sorted list, that depend on others, and these.
 
-    What depends on them through some others alone is left out, and so are these.
+    Paths through nodes of `without` do not count, and these nodes are not returned.
     """
     found = set(on)
     keys = {node: _mask_keys(node) for node in nodes}
@@ -282,7 +281,7 @@ def dependent(on: set[Node], nodes: Sequence[Node], without: Collection[Node] = 
         for node in nodes:
             if node not in without and not found.isdisjoint((*node.inputs, *keys[node])):
                 found.add(node)
-        # what is of a masked dim may come before the mask
+        # a node with a masked dim may precede the mask in the order
         if len(found) == before or not any(keys.values()):
             return found
 
@@ -292,14 +291,14 @@ def _mask_keys(node: Node) -> tuple[Node, ...]:
 
 
 def is_number(node: Node) -> bool:
-    """Whether a node is a number that is written down."""
+    """Return True for a constant, possibly cast or converted to a label."""
     while node.kind in ("codes", "cast"):
         (node,) = node.inputs
     return node.kind == "constant"
 
 
 def loop_nodes(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
-    """The nodes of all outputs of a loop."""
+    """Make the nodes of all outputs of a loop."""
     count = attrs.n_states + attrs.n_traces
     return [make("loop", inputs, attrs._replace(output=at)) for at in range(count)]
 
@@ -308,7 +307,7 @@ def loop_nodes(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
 
 
 def type_of(node: Node) -> NodeType:
-    """The inferred type of a node."""
+    """Return the inferred type of a node."""
     return NodeType(node.dims, node.dtype, node.categories)
 
 
@@ -318,7 +317,7 @@ def same_types(what: str, found: Iterable[NodeType], expected: Iterable[NodeType
     Raises
     ------
     GraphError
-        If not.
+        If they differ.
     """
     found, expected = list(found), list(expected)
     if found != expected:

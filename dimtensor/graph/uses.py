@@ -1,7 +1,7 @@
-"""Leaves of an expression in an order that follows from the expression alone.
+"""Order of an expression's leaves that depends on the expression alone.
 
-Nodes are made in another order in every session, and have names that say nothing of what is
-computed. What is made of a leaf, and with which others, tells it from others nearly always.
+The order of creation differs between sessions, and names are arbitrary. The way in which an
+expression uses a leaf nearly always distinguishes it from others.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dimtensor.graph.walk import toposort
 
 
 def by_use(y: Node, own: Sequence[Node], leaves: Collection[Node]) -> list[Node]:
-    """The leaves of an expression, sorted by how it uses them; else in the order of their making.
+    """Sort leaves of an expression by their uses in it; ties are sorted by creation.
 
     Parameters
     ----------
     y : Node
     own : sequence of Node
-        Leaves whose order is known.
+        Other leaves, in a known order.
     leaves : collection of Node
     """
     if len(leaves) < 2:
@@ -51,9 +51,9 @@ def by_use(y: Node, own: Sequence[Node], leaves: Collection[Node]) -> list[Node]
 
 
 def structures(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
-    """Numbers for what nodes compute: without names, and with those of leaves, to break ties.
+    """Hash the computations of nodes: without names, and with names of leaves to break ties.
 
-    They are the same in every session, whatever was made in it before.
+    The hashes are the same in every session.
     """
     found: dict[Node, tuple[int, int]] = {}
     for node in toposort(outputs):
@@ -67,7 +67,7 @@ def structures(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
 
 
 def _of(node: Node) -> int:
-    """A number for what a node does, without dims."""
+    """Hash a node's operation without its dims."""
     attrs: Any = node.attrs
     if node.kind == "constant":
         return hash((_text(attrs.dtype), int.from_bytes(attrs.data)))
@@ -79,7 +79,7 @@ def _of(node: Node) -> int:
 
 @bounded(4096)
 def _text(text: str) -> int:
-    """A number for a text; Python's own hash of it is another one in every process."""
+    """Hash a string to a number that is the same in every process, unlike Python's hash."""
     return int.from_bytes(
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=7).digest()
     )

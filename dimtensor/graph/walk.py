@@ -1,4 +1,4 @@
-"""Walks over the dims graph that do not recurse."""
+"""Iterative traversals of the dims graph."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dimtensor.graph.node import KINDS, Node
 
 
 def toposort(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]:
-    """All nodes below the outputs, every node after its inputs, in a deterministic order.
+    """Return all nodes of a graph, every node after its inputs, in a deterministic order.
 
-    What is below a node of `stop`, and of no other, is left out.
+    The traversal does not descend below nodes of `stop`.
     """
     order: list[Node] = []
     seen: set[Node] = set()
     for output in outputs:
-        path: list[Node] = []  # from an output, and beside it what is left of the inputs of each
+        path: list[Node] = []  # from an output; `todo` has the remaining inputs of each node
         todo = [iter((output,))]
         while todo:
             for node in todo[-1]:
@@ -35,7 +35,7 @@ def toposort(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]
 
 
 def walk(outputs: Iterable[Node]) -> Iterator[Node]:
-    """Every node below the outputs once, inputs first."""
+    """Iterate over all nodes of a graph, inputs first."""
     yield from toposort(outputs)
 
 
@@ -43,17 +43,17 @@ LEAF_KINDS = ("input", "data", "shaped")
 
 
 def leaves(outputs: Iterable[Node]) -> list[Node]:
-    """Inputs, data and positional leaves that the outputs depend on."""
+    """Return the inputs, data and positional leaves that the outputs depend on."""
     return [node for node in toposort(outputs) if node.kind in LEAF_KINDS]
 
 
 def held_bytes(outputs: Iterable[Node]) -> int:
-    """Bytes of the data that the outputs keep in memory."""
+    """Return the size in bytes of the data that the outputs keep in memory."""
     return sum(x.attrs.values.nbytes for x in toposort(outputs) if x.kind == "data")
 
 
 def with_regions(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes, and before each those of the bodies that it has."""
+    """Return nodes together with the nodes of their regions, which precede them."""
     found: dict[Node, None] = {}
     _add_with_regions(nodes, found)
     return list(found)
@@ -61,7 +61,7 @@ def with_regions(nodes: Iterable[Node]) -> list[Node]:
 
 def _add_with_regions(nodes: Iterable[Node], found: dict[Node, None]) -> None:
     for node in nodes:
-        if node in found:  # a body may be met in many others
+        if node in found:  # a body may occur in many others
             continue
         for region in KINDS[node.kind].regions(node.attrs):
             ends = [*region.bound, *region.outputs]  # not all that is bound is used

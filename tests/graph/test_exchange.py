@@ -80,9 +80,7 @@ def test_tensors_are_replaced_at_the_same_time():
 
 def test_what_cannot_take_the_place():
     fewer = dt.Dim("firm", coords=["IBM", "GM"])
-    with pytest.raises(
-        LabelError, match=r"are not in the dim that takes its place\n  labels: 'GE'"
-    ):
+    with pytest.raises(LabelError, match=r"are not in the dim that replaces it\n  labels: 'GE'"):
         dt.substitute(X.sel(firm="GE"), {FIRM: fewer})
     with pytest.raises(InputError, match="the replacement of dim 'firm' is a dim, not list"):
         dt.substitute(X, {FIRM: ["a"]})

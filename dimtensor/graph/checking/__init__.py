@@ -1,1 +1,1 @@
-"""What is checked of a graph: when it is written, between stages, before a call and in it."""
+"""Checks of graphs: when they are built, between compiler stages, before and during a call."""

@@ -1,8 +1,8 @@
-"""Checks: what must hold when a graph runs, and what to say where it does not.
+"""Run-time checks: conditions that must hold when a graph runs, and their error messages.
 
-A check is known by its node and, where a node makes several, by the dim that it is about. Its text
-is a function of these two: lowered code holds the condition only, and serves graphs that differ in
-names.
+A check is identified by its node and, if a node has several, by the dim that it is about. The
+message is a function of these two. Compiled code contains the condition only, so it can be shared
+by graphs that differ in names.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dimtensor.graph.walk import toposort, with_regions
 
 
 class Check(NamedTuple):
-    """A condition that a node asks for.
+    """Run-time check of a node.
 
     Attributes
     ----------
     node : Node
     about : Dim or None
-        The dim that the condition is about, where a node asks for one for each of several.
+        The dim that the condition is about, if the node has a check per dim.
     """
 
     node: Node
@@ -34,15 +34,12 @@ class Check(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The message for a false condition."""
+        """Error message for a false condition."""
         return check_messages(self.node)[self.about]
 
     @property
     def condition(self) -> Node | None:
-        """The tensor whose elements must be true, where it is one that a user wrote.
-
-        That of a check in a loop belongs to a step and is not there afterwards.
-        """
+        """Tensor whose elements must be true, for a user's check outside of loops; else None."""
         if self.node.kind != "check":
             return None
         condition = self.node.inputs[1]
@@ -50,14 +47,14 @@ class Check(NamedTuple):
 
 
 def check_messages(node: Node) -> dict[Dim | None, str]:
-    """Messages of all checks that the lowering of a node may ask for.
+    """Return the messages of all checks that lowering may create for a node.
 
-    It depends on nothing but the node, and which of them a lowering asks for depends on the graph.
+    They depend on the node only; the graph determines which of the checks are created.
 
     Returns
     -------
     dict of Dim or None to str
-        The key is what `Check.about` is.
+        Messages by `Check.about`.
 
     Examples
     --------
@@ -69,12 +66,12 @@ def check_messages(node: Node) -> dict[Dim | None, str]:
 
 
 def is_check(node: Node) -> bool:
-    """Whether a node is a check that a user wrote."""
+    """Return True for a user's check."""
     return node.kind == "check"
 
 
 def without_checks(outputs: Sequence[Node]) -> list[Node]:
-    """Outputs without the checks that users wrote; those of operations stay."""
+    """Remove users' checks from outputs; those of operations are kept."""
     if not any(map(is_check, with_regions(toposort(outputs)))):
         return list(outputs)
 
@@ -85,12 +82,12 @@ def without_checks(outputs: Sequence[Node]) -> list[Node]:
 
 
 def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
-    """Outputs the first of which depends on the checks that other expressions depend on, too.
+    """Attach the checks of other expressions to the first output.
 
     Raises
     ------
     GraphError
-        If one of the expressions depends on no check, or there is no output.
+        If one of the expressions has no check, or there is no output.
     """
     for node in checked:
         if not any(map(is_check, with_regions(toposort([node])))):
@@ -116,13 +113,13 @@ def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
 
 
 def _true_of(node: Node) -> Node:
-    """A condition that depends on a node and holds."""
+    """Make a true condition that depends on a node."""
     true = make("constant", (), constant_attrs(True, "bool"))
     return make("elemwise", (make("elemwise", (node, node), "equal"), true), "logical_or")
 
 
 def unchecked(node: Node) -> Node:
-    """The tensor that checks are attached to."""
+    """Return the tensor that checks are attached to."""
     while node.kind == "check":
         node = node.inputs[0]
     return node

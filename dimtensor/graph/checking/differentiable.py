@@ -1,4 +1,4 @@
-"""Whether a derivative exists, checked when it is written, not when it is compiled."""
+"""Check that a derivative exists, when it is built rather than when it is compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dimtensor.graph.optable import TABLE
 from dimtensor.graph.regions import DERIVATIVES, LoopAttrs, regions_of, split_inputs
 from dimtensor.graph.walk import toposort
 
-# outputs with the leaves that they have been checked for
+# pairs of outputs and leaves that have been checked
 _Checked = set[tuple[tuple[Node, ...], frozenset[Node]]]
 
 
@@ -24,7 +24,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
     y : Node
     wrt : sequence of Node
     backward : bool
-        Whether the derivative runs from y to `wrt`, so that loops run backwards.
+        Whether it is a reverse-mode derivative.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def check_differentiable(y: Node, wrt: Sequence[Node], backward: bool = True) ->
 def _check(
     outputs: tuple[Node, ...], wrt: frozenset[Node], backward: bool, checked: _Checked
 ) -> None:
-    if (outputs, wrt) in checked:  # a body may be met in many others
+    if (outputs, wrt) in checked:  # a body may occur in many others
         return
     checked.add((outputs, wrt))
     order = toposort(outputs)
@@ -62,7 +62,7 @@ def _check(
 
 
 def _passes(node: Node) -> bool:
-    """Whether small changes of inputs change it."""
+    """Return True if derivatives propagate through a node."""
     return is_inexact(node.dtype) and KINDS[node.kind].passes_derivatives(node)
 
 
@@ -90,7 +90,7 @@ def _check_operand(node: Node, at: int) -> None:
 
 
 def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Checked) -> None:
-    """Check the regions of a node, some inputs of which have derivatives."""
+    """Check the regions of a node with differentiated inputs."""
     if node.kind in DERIVATIVES:
         (region,) = regions_of(node)
         pairs = zip(region.bound, node.inputs, strict=False)
@@ -107,10 +107,10 @@ def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Che
     if backward and attrs.over is None and not attrs.counted and not attrs.inverse:
         raise GraphError(
             build_message(
-                "a while loop without max_steps has no gradient: how many steps to go back is not "
-                "known",
+                "a while loop without max_steps has no gradient: the number of its steps is not "
+                "bounded",
                 [("loop", describe(node))],
-                "pass max_steps, or inverse=, the step backwards; dt.jvp needs neither",
+                "pass max_steps, or inverse=, the inverse of a step; dt.jvp needs neither",
             )
         )
     given = split_inputs(attrs, node.inputs)
@@ -130,7 +130,7 @@ def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Che
 
 
 def _depending(order: Sequence[Node], leaves: Collection[Node]) -> set[Node]:
-    """Those of nodes in topological order that small changes of the leaves change."""
+    """Return the nodes, of a topologically sorted list, with derivatives by the leaves."""
     found: set[Node] = set()
     for node in order:
         if node in leaves or (_passes(node) and any(x in found for x in node.inputs)):

@@ -1,4 +1,4 @@
-"""Requirements on lengths that come with the data, checked by name before code runs."""
+"""Requirements on late lengths, checked by name before code runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from dimtensor.errors import DimtensorError
 from dimtensor.graph.node import KINDS, Node
 from dimtensor.graph.walk import toposort
 
-# kinds whose lowering asks for what it needs of dims whose lengths the host does not know
+# kinds whose lowering creates run-time checks for lengths that the host does not know
 _ASKED_BY_CODE = ("arg_reduce", "index", "reduce", "update")
 
 
 class Requirement(NamedTuple):
-    """Fewest positions that a dim must have for an operation to be defined.
+    """Minimal length of a dim for which an operation is defined.
 
-    It counts only where the dims in ``beside`` have positions: nothing is looked up by an empty
-    indexer.
+    It applies only if the dims in ``beside`` are not empty, as an empty indexer looks up nothing.
     """
 
     dim: Dim
@@ -38,14 +37,15 @@ class Requirement(NamedTuple):
 
 
 def length_requirements(outputs: Iterable[Node]) -> list[Requirement]:
-    """Requirements on dims whose lengths were not known when their nodes were built.
+    """Collect the requirements on dims whose lengths were unknown when their nodes were built.
 
-    What a step needs counts where there is a step. Of arms that may not be taken, and of steps
-    whose number only the run tells, lowered code asks: ``Lowering.is_late``.
+    Requirements of a loop's step apply only if the loop has a step. Those in branches, and in loops
+    whose number of steps is known at run time only, are checked by lowered code:
+    ``Lowering.is_late``.
     """
     found: dict[Requirement, None] = {}
     todo: list[tuple[tuple[Node, ...], Dims, bool]] = [(tuple(outputs), (), True)]
-    seen = set()  # derivatives are nodes of the same body, one for each result
+    seen = set()  # the nodes of one derivative's results share their region
     while todo:
         here = below, around, runs = todo.pop()
         if here in seen:
@@ -70,7 +70,7 @@ def _satisfied(requirement: Requirement) -> bool:
 
 
 def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
-    """Pairs of dims of which the second takes the place of the first, lengths not all known."""
+    """Return the pairs (old, new) of renamed dims with unknown lengths."""
     pairs = {
         (old, new): None
         for node in nodes
@@ -82,12 +82,12 @@ def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
 
 
 def bind_relabelled(pairs: Iterable[tuple[Dim, Dim]], binding: Binding) -> None:
-    """The length of a dim is that of the dim whose place it takes.
+    """Bind the lengths of new names of dims.
 
     Raises
     ------
     DimError
-        If an input says otherwise.
+        If an input has another length.
     """
     for old, new in pairs:
         length = old._bound_length(binding)

@@ -1,4 +1,4 @@
-"""Indexers: which of them are values of leaves, that a host can check."""
+"""Indexers whose values are those of leaves, so that the host can check them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from dimtensor.traversal import reached
 
 
 def source_leaves(indexer: Node) -> list[Node] | None:
-    """The leaves, bound ones among them, whose values an indexer has; None where it is computed.
+    """Return the leaves, possibly bound, that an indexer copies its values from.
 
-    The values of a leaf reach the indexer unchanged, so that a check of the leaf on the host is a
-    check of the indexer.
+    A check of these leaves on the host is a check of the indexer. None if it is computed.
     """
     leaves = ("input", "data", "bound")
 
@@ -29,7 +28,7 @@ def source_leaves(indexer: Node) -> list[Node] | None:
 
 
 def known_outside(node: Node) -> Mapping[Node, Node]:
-    """The bound leaves of a node's region that are the same in all of it as an input is outside."""
+    """Map the bound leaves of a derivative's region to the node's inputs."""
     if node.kind not in DERIVATIVES:
         return {}
     (region,) = regions_of(node)
@@ -37,7 +36,7 @@ def known_outside(node: Node) -> Mapping[Node, Node]:
 
 
 def indexed_leaves(outputs: Iterable[Node]) -> list[tuple[Node, Dim]]:
-    """Leaves of integers that are positions along a dim, in regions, too."""
+    """Find the integer leaves that are used as positions along a dim, including uses in regions."""
     found: dict[tuple[Node, Dim], None] = {}
     todo: list[tuple[Sequence[Node], Sequence[Node], Mapping[Node, list[Node] | None]]]
     todo = [(tuple(outputs), (), {})]

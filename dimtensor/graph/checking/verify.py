@@ -1,7 +1,7 @@
-"""The verifier of the dims graph: what may exist in it, checked between the stages.
+"""Verifier of the dims graph, which runs between compiler stages.
 
-The cheap checks run whenever a graph is lowered. The full ones infer every node anew; they run
-where the environment variable ``DIMTENSOR_VERIFY`` is 1, as in the tests.
+Cheap checks run whenever a graph is lowered. Full checks repeat the inference of every node; they
+run if the environment variable ``DIMTENSOR_VERIFY`` is 1, as in the tests.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _KNOWN_DTYPES = frozenset(DTYPES)
 
 
 def full_checks() -> bool:
-    """Whether the full checks are asked for."""
+    """Return True if full checks are enabled."""
     return settings().verify
 
 
 def verify_graph(outputs: Sequence[Node], full: bool | None = None) -> None:
-    """Check every node below some outputs.
+    """Check every node of a graph.
 
     Parameters
     ----------
     outputs : sequence of Node
     full : bool, optional
-        Also infer dims and dtype of every node anew and check its attributes; by default where
-        ``DIMTENSOR_VERIFY`` asks for it.
+        Also repeat the inference of every node and check its attributes; the default is set by
+        ``DIMTENSOR_VERIFY``.
 
     Raises
     ------
     GraphError
-        If a node is not one that :func:`dimtensor.graph.make` makes; it is named.
+        If a node is not one that :func:`dimtensor.graph.make` could have made; it is named.
 
     Examples
     --------
@@ -61,10 +61,9 @@ def _error(node: Node, what: str, details: Iterable[tuple[str, object]] = ()) ->
 
 
 def _nodes(outputs: Sequence[Node]) -> list[Node]:
-    """All nodes, inputs first.
+    """Return all nodes, inputs first.
 
-    An input is always older than its node; where that does not hold there may be a cycle, on which
-    a walk would never end.
+    Inputs must be older than their nodes, which excludes cycles.
     """
     order: list[Node] = []
     seen: set[Node] = set()
@@ -132,8 +131,8 @@ def _full_complaint(node: Node) -> Complaint | None:
         return wrong, []
     try:
         dims, dtype, categories = kind.infer(node.inputs, node.attrs)
-    except Exception as error:  # whatever it is, the node it came from must be named
-        return "inference refuses the node", [("why", f"{type(error).__name__}: {error}")]
+    except Exception as error:  # any error must name the node
+        return "inference rejects the node", [("why", f"{type(error).__name__}: {error}")]
     for what, has, inferred in (
         ("other dims", node.dims, dims),
         ("another dtype", node.dtype, dtype),
@@ -154,7 +153,7 @@ def _names(dims: Dims) -> str:
 
 
 def open_region(region: Region) -> str | None:
-    """A complaint if a region depends on what is not bound in it, or is broken itself."""
+    """Return a complaint if a region is not closed; its nodes are verified, too."""
     verify_graph(region.outputs, full=True)
     for node in toposort(region.outputs, stop=region.bound):
         if node.kind in (*LEAF_KINDS, "bound") and node not in region.bound:

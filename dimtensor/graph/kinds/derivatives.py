@@ -1,4 +1,4 @@
-"""Kinds of derivatives; how they are made and rebuilt is in :mod:`dimtensor.graph.derivatives`."""
+"""Kinds of derivatives; construction and batching are in :mod:`dimtensor.graph.derivatives`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from dimtensor.graph.regions import (
 
 
 class _Derivative(Kind[DerivativeAttrs]):
-    """A derivative of the function that its region is."""
+    """Base class of derivatives of the function in a region."""
 
     attrs = DerivativeAttrs
     has_regions = True
-    # what it is called, and the part that its last inputs play
+    # printed name, and role of the last inputs
     written: str
     direction: str
 
@@ -43,11 +43,11 @@ class _Derivative(Kind[DerivativeAttrs]):
         return rebuilt_derivative(node, inputs, mapping, replace)
 
     def n_outputs(self, attrs: DerivativeAttrs) -> int:
-        """How many nodes share one derivative."""
+        """Return the number of outputs of the derivative."""
         return 1
 
     def n_directions(self, node: Node) -> int:
-        """How many cotangents or tangents it is to have."""
+        """Return the number of cotangents or tangents."""
         raise NotImplementedError
 
     def complaint(self, node: Node) -> str | None:
@@ -62,7 +62,7 @@ class _Derivative(Kind[DerivativeAttrs]):
         return wrong_count(node, count) or open_region(attrs.region)
 
     def call(self, node: Node, ref: DimRef) -> Call:
-        """A derivative in one line; what it is taken of is in its region, see `shown`."""
+        """Return the printable form without the differentiated expression, see `shown`."""
         given = split_derivative(node.attrs, node.inputs)
         operands = [("at", x) for x in given.wrt]
         operands += [(f"c{at}", x) for at, x in enumerate(given.captured)]
@@ -84,7 +84,7 @@ class _Derivative(Kind[DerivativeAttrs]):
 
 @kind("gradient")
 class Gradient(_Derivative):
-    """The gradient of a scalar by one of several variables, or the cotangent of one."""
+    """Gradient of a scalar by one of several variables, or vector-Jacobian product."""
 
     written, direction = "gradient", "cotangent"
 
@@ -104,7 +104,7 @@ class Gradient(_Derivative):
 
 @kind("jacobian")
 class Jacobian(_Derivative):
-    """All derivatives of all elements by all elements of one variable."""
+    """Jacobian: derivatives of all elements by all elements of one variable."""
 
     written, direction = "jacobian", "cotangent"
 
@@ -128,7 +128,7 @@ class Jacobian(_Derivative):
 
 @kind("pushforward")
 class Pushforward(_Derivative):
-    """The derivative in the direction of tangents."""
+    """Jacobian-vector product: derivative in the direction of tangents."""
 
     written, direction = "jvp", "tangent"
 
@@ -144,7 +144,7 @@ class Pushforward(_Derivative):
 
 @kind("shown")
 class Shown(Kind[ShownAttrs]):
-    """A derivative as it is written; a node for printers, not for computing."""
+    """Derivative in printed form; cannot be computed."""
 
     attrs = ShownAttrs
 

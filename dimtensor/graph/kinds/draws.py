@@ -1,4 +1,4 @@
-"""Random draws: generators, which are words of numbers, and what they give."""
+"""Kinds of random draws, and of generators, which are represented by their state words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _with_dim(x: Node, dim: Dim, what: str) -> Dims:
 
 @kind("seed")
 class Seed(Kind[Dim]):
-    """The words of generators from numbers, along a dim."""
+    """State words of generators, made from seeds; the attribute is the dim of words."""
 
     attrs = Dim
 
@@ -53,7 +53,7 @@ class Seed(Kind[Dim]):
 
 @kind("stream")
 class Stream(Kind[StreamAttrs]):
-    """The words of independent generators along a dim, from those of one."""
+    """State words of independent generators along a dim, split from one generator."""
 
     attrs = StreamAttrs
 
@@ -75,7 +75,7 @@ class Stream(Kind[StreamAttrs]):
 
 @kind("draw")
 class Draw(Kind[DrawAttrs]):
-    """Draws of a generator, whose words are the first input; parameters are the others."""
+    """Draws of a distribution; inputs are the generator's words and the parameters."""
 
     attrs = DrawAttrs
 

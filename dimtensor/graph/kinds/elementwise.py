@@ -1,4 +1,4 @@
-"""Kinds of nodes that work on each element: elementwise operations, casts, labels, checks."""
+"""Kinds of elementwise nodes: operations of the op table, casts, labels, checks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, by_position, kind, 
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.optable import TABLE, OpRow
 
-# what messages of checks start with in a graph without names; a number follows
+# prefix of messages of checks in rebuilt graphs; a number follows
 CHECK = "check "
 
 
 class _Elementwise[A](Kind[A]):
-    """A node each element of which depends on the elements beside it."""
+    """Base class of elementwise nodes."""
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return True
@@ -27,7 +27,7 @@ class _Elementwise[A](Kind[A]):
 
 @kind("elemwise")
 class Elemwise(_Elementwise[str]):
-    """A row of the op table; the attribute is its name."""
+    """Operation of the op table; the attribute is its name."""
 
     attrs = str
 
@@ -108,7 +108,7 @@ def _categories(inputs: Sequence[Node], name: str) -> Dim | None:
 
 @kind("cast")
 class Cast(_Elementwise[str]):
-    """Another dtype, which is the attribute."""
+    """Cast to the dtype in the attribute."""
 
     attrs = str
 
@@ -129,7 +129,7 @@ class Cast(_Elementwise[str]):
 
 @kind("codes")
 class Codes(_Elementwise[Dim | None]):
-    """Labels as positions (attribute None), or positions as labels of the dim in the attribute."""
+    """Conversion of labels to positions (attribute None), or of positions to labels of a dim."""
 
     attrs = (Dim, type(None))
 
@@ -157,9 +157,9 @@ class Codes(_Elementwise[Dim | None]):
 
 @kind("check")
 class Check(_Elementwise[str]):
-    """The first input; the elements of the second one must be true. The attribute is the message.
+    """User's check: returns the first input if all elements of the second are true.
 
-    Texts of checks, and what is made of them, are in :mod:`dimtensor.graph.checking.checks`.
+    The attribute is the message; see :mod:`dimtensor.graph.checking.checks`.
     """
 
     attrs = str
@@ -169,7 +169,7 @@ class Check(_Elementwise[str]):
         if condition.dtype != "bool":
             raise DtypeError(
                 build_message(
-                    f"a check asks that a condition be true, {describe(condition)} is of "
+                    f"the condition of a check is boolean, {describe(condition)} is of "
                     f"{condition.dtype}",
                     [("message", attrs)],
                     "compare it with something, as in x > 0",
@@ -197,5 +197,5 @@ class Check(_Elementwise[str]):
         return (self.name, node.inputs)
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        """The message is a number, which tells whose check it is."""
+        """Read a check, whose message is replaced by a number that identifies it."""
         return Parsed(reader.value(entry.parts[0]), f"{CHECK}{entry.number}")

@@ -1,4 +1,4 @@
-"""Kinds of nodes without inputs: inputs, data, numbers, lengths, positions."""
+"""Kinds of leaves: inputs, data, constants, lengths, positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dimtensor.graph.regions import BoundAttrs
 
 
 class _Leaf[A](Kind[A]):
-    """A node without inputs."""
+    """Base class of nodes without inputs."""
 
     def complaint(self, node: Node) -> str | None:
         return wrong_count(node, 0)
@@ -27,7 +27,7 @@ class _Leaf[A](Kind[A]):
 
 @kind("input")
 class Input(_Leaf[at.InputAttrs]):
-    """An input of a function."""
+    """Symbolic input."""
 
     attrs = at.InputAttrs
     spoken = "an unnamed input"
@@ -40,7 +40,7 @@ class Input(_Leaf[at.InputAttrs]):
         return LEAF
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        """All leaves whose values come with a call are inputs in the graph of a description."""
+        """Read a leaf; in a rebuilt graph inputs, data and label positions are all inputs."""
         dims, dtype, categories = entry.type
         return Parsed((), at.InputAttrs(f"n{entry.number}", None, dims, dtype, categories))
 
@@ -53,7 +53,7 @@ class Input(_Leaf[at.InputAttrs]):
 
 @kind("data")
 class Data(Kind[at.DataAttrs]):
-    """Values that are known."""
+    """Data: values that are known when the expression is built."""
 
     attrs = at.DataAttrs
     spoken = "unnamed data"
@@ -97,7 +97,7 @@ def _wrong_lengths(dims: Dims, shape: Sequence[int | None]) -> str | None:
 
 @kind("shaped")
 class Shaped(Kind[at.ShapedAttrs]):
-    """A positional variable."""
+    """Positional PyTensor variable."""
 
     attrs = at.ShapedAttrs
     spoken = "a positional variable"
@@ -128,7 +128,7 @@ class Shaped(Kind[at.ShapedAttrs]):
 
 @kind("constant")
 class Constant(_Leaf[at.ConstantAttrs]):
-    """A number."""
+    """Constant number."""
 
     attrs = at.ConstantAttrs
 
@@ -150,7 +150,7 @@ class Constant(_Leaf[at.ConstantAttrs]):
 
 
 class _OfDim(_Leaf[Dim]):
-    """Something of a dim; the attribute is the dim."""
+    """Base class of properties of a dim, which is the attribute."""
 
     attrs = Dim
 
@@ -161,13 +161,13 @@ class _OfDim(_Leaf[Dim]):
         return f(attrs)
 
     def requirements(self, node: Node) -> Iterator[Requirement]:
-        if isinstance(node.attrs, BlockDim):  # which refuses some lengths of its parent
+        if isinstance(node.attrs, BlockDim):  # rejects some lengths of its parent
             yield Requirement(node.attrs, 0, "blocks have no length", DimError)
 
 
 @kind("length")
 class Length(_OfDim):
-    """The length of a dim."""
+    """Length of a dim."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
         return NodeType((), "int64")
@@ -175,7 +175,7 @@ class Length(_OfDim):
 
 @kind("positions")
 class Positions(_OfDim):
-    """The positions along a dim."""
+    """Positions along a dim, from 0."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
         return NodeType((attrs,), "int64")
@@ -183,7 +183,7 @@ class Positions(_OfDim):
 
 @kind("label_position")
 class LabelPositions(_Leaf[at.LabelPosition]):
-    """Positions of labels of a dim that gets its labels with the data."""
+    """Positions of labels along a dim with late labels."""
 
     attrs = at.LabelPosition
 
@@ -212,7 +212,7 @@ class LabelPositions(_Leaf[at.LabelPosition]):
 
 @kind("bound")
 class Bound(_Leaf[BoundAttrs]):
-    """A bound leaf: a formal parameter of a region."""
+    """Bound leaf: a formal parameter of a region."""
 
     attrs = BoundAttrs
     spoken = "a value of a step"

@@ -1,4 +1,4 @@
-"""Kinds of nodes that combine along core dims: products summed, positional functions lifted."""
+"""Kinds of nodes with core dims: contractions, and lifted positional functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dimtensor.graph.rebuilding.substitute import map_dim
 
 @kind("dot")
 class Dot(Kind[Dims]):
-    """The product of all inputs, summed over the dims in the attribute."""
+    """Contraction: the product of all inputs, summed over the dims in the attribute."""
 
     attrs = tuple
 
@@ -68,7 +68,7 @@ class Dot(Kind[Dims]):
 
 @kind("apply")
 class Apply(Kind[ApplyAttrs]):
-    """A positional function lifted over core dims."""
+    """Positional function with core dims, batched over other dims."""
 
     attrs = ApplyAttrs
 
@@ -109,7 +109,7 @@ class Apply(Kind[ApplyAttrs]):
         return at == 1 and _has_columns(node.attrs)
 
     def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
-        """With a dim of columns that the matrix gets, too, each column has a matrix of its own."""
+        """Rebuild the call; if a matrix gets the dim of its right-hand sides, that is batched."""
         attrs: ApplyAttrs = self.map_dims(node.attrs, lambda dim: map_dim(dim, mapping))
         if _has_columns(attrs):
             (row, col), columns = attrs.core_in[0], attrs.core_in[1][1:]
@@ -126,12 +126,12 @@ class Apply(Kind[ApplyAttrs]):
     def messages(self, node: Node) -> dict[Dim | None, str]:
         name = node.attrs.name or "apply"
         return {
-            dim: f"{name}: {dim.title} has not the length that the function gives"
+            dim: f"{name}: {dim.title} differs in length from the function's result"
             for dim in node.attrs.core_out
         }
 
     def requirements(self, node: Node) -> Iterator[Requirement]:
-        """The new dim of a thin decomposition is as long as the shorter dim of the matrix."""
+        """Require that both dims of a matrix are at least as long as a thin decomposition's dim."""
         attrs: ApplyAttrs = node.attrs
         if not (isinstance(attrs.function, BatchedFunction) and attrs.function.checked_lengths):
             return
@@ -159,7 +159,7 @@ class Apply(Kind[ApplyAttrs]):
 
 
 def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:
-    """The error of a dim that is a core dim here and a batch dim there."""
+    """Make the error of a dim that is a core dim of one input and a batch dim of another."""
     return DimError(
         build_message(
             f"{name}: {dim.title} is a core dim {what} and a batch dim of another",
@@ -170,5 +170,5 @@ def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:
 
 
 def _has_columns(attrs: ApplyAttrs) -> bool:
-    """Whether right-hand sides, the second input, are solved for beside each other."""
+    """Return True if the function solves for several right-hand sides, its second input."""
     return isinstance(attrs.function, BatchedFunction) and "b_ndim" in attrs.function.options

@@ -1,4 +1,4 @@
-"""Kinds of nodes with bodies: loops and conditionals."""
+"""Kinds of control flow nodes: loops and conditionals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dimtensor.graph.regions import (
 
 
 class _Bodies[A](Kind[A]):
-    """A node with bodies."""
+    """Base class of nodes with bodies or branches."""
 
     has_regions = True
 
@@ -45,7 +45,7 @@ class _Bodies[A](Kind[A]):
 
 @kind("loop")
 class Loop(_Bodies[LoopAttrs]):
-    """A state or a trace of a loop."""
+    """Output of a loop: a final state or a trace."""
 
     attrs = LoopAttrs
     spoken = "the result of a loop"
@@ -73,8 +73,8 @@ class Loop(_Bodies[LoopAttrs]):
             if dim in element.dims:
                 raise DimError(
                     build_message(
-                        f"what a step gives has {dim.title} already, the dim of the loop",
-                        [("given by a step", dim_set(element.dims)), ("loop over", repr(dim))],
+                        f"the result of a step has {dim.title}, the dim of the loop",
+                        [("result", dim_set(element.dims)), ("loop over", repr(dim))],
                         "rename it with rename_dim",
                     )
                 )
@@ -162,7 +162,7 @@ def _loop_name(attrs: LoopAttrs) -> str:
 
 @kind("cond")
 class Cond(_Bodies[CondAttrs]):
-    """An output of one of two branches."""
+    """Output of a conditional."""
 
     attrs = CondAttrs
     spoken = "the result of if_else"

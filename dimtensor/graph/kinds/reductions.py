@@ -1,4 +1,4 @@
-"""Kinds of nodes that work along dims: reductions, running ones, extremes, sorting."""
+"""Kinds of nodes that work along dims: reductions, cumulative operations, argmax, sorting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _without_value(name: str, dims: Dims) -> dict[Dim | None, str]:
 
 
 def reduction_row(name: str) -> OpRow:
-    """The row of a reduction; a supremum is the maximum where there is one."""
+    """Return the row of a reduction; ``supremum`` has that of ``max``."""
     return TABLE["max" if name == "supremum" else name]
 
 
@@ -42,7 +42,7 @@ def _needs_element(name: str) -> bool:
 
 @kind("reduce")
 class Reduce(Kind[ReduceAttrs]):
-    """A row of the table, or ``supremum``: the max, the least of the dtype where there is none."""
+    """Reduction of the op table, or ``supremum``: max, with the dtype's minimum if empty."""
 
     attrs = ReduceAttrs
 
@@ -101,7 +101,7 @@ def _an_element(name: str, dim: Dim, beside: Dims = ()) -> Requirement:
 
 
 class _AlongOne(Kind[AlongAttrs]):
-    """An operation along one dim."""
+    """Base class of operations along one dim."""
 
     attrs = AlongAttrs
 
@@ -124,7 +124,7 @@ class _AlongOne(Kind[AlongAttrs]):
 
 @kind("cumulate")
 class Cumulate(_AlongOne):
-    """A running sum or product."""
+    """Cumulative sum or product."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
         require_no_labels(inputs[0], attrs.name)
@@ -134,7 +134,7 @@ class Cumulate(_AlongOne):
 
 @kind("arg_reduce")
 class ArgReduce(_AlongOne):
-    """The position of an extreme."""
+    """Position of the minimum or maximum."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
         name, dim = attrs
@@ -152,7 +152,7 @@ class ArgReduce(_AlongOne):
 
 
 class _Sorting(Kind[SortAttrs]):
-    """Something along the ranks of a dim, which take its place."""
+    """Base class of sorting operations, which replace a dim by the dim of its ranks."""
 
     attrs = SortAttrs
 
@@ -177,7 +177,7 @@ def _ranked(x: Node, attrs: SortAttrs, name: str) -> Dims:
 
 @kind("sort")
 class Sort(_Sorting):
-    """The elements in ascending order."""
+    """Elements in ascending order."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: SortAttrs) -> NodeType:
         (x,) = inputs
@@ -186,7 +186,7 @@ class Sort(_Sorting):
 
 @kind("argsort")
 class ArgSort(_Sorting):
-    """The positions of the elements in ascending order."""
+    """Positions of the elements in ascending order."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: SortAttrs) -> NodeType:
         return NodeType(_ranked(inputs[0], attrs, self.name), "int64")
@@ -194,7 +194,7 @@ class ArgSort(_Sorting):
 
 @kind("group_position")
 class GroupPosition(Kind[GroupAttrs]):
-    """Position along a dim of the first, smallest or largest element of each group; -1: empty."""
+    """Position of the first, smallest or largest element of each group; -1 for empty groups."""
 
     attrs = GroupAttrs
 

@@ -1,4 +1,4 @@
-"""Kinds of nodes that select: look-ups and updates through them."""
+"""Kinds of selecting nodes: indexing, and updates of selections."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from dimtensor.graph.rebuilding.substitute import expand_node, map_dim, relabel_
 
 
 class _Selecting(Kind[Any]):
-    """A node whose attributes have items, and whose last inputs are indexers."""
+    """Base class of nodes with items as attributes, and indexers as last inputs."""
 
-    # how many inputs there are before the indexers
+    # number of inputs before the indexers
     operands: int
 
     def selected(self, node: Node) -> Selected:
@@ -71,7 +71,7 @@ class _Selecting(Kind[Any]):
             yield item.dim, _item_role(item, indexers, numbers)
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
-        """Of positions that are computed, and of those that are written for what a mask keeps."""
+        """Return messages for computed positions, and for constant positions along masked dims."""
         items, indexers = self.selected(node)
         found: dict[Dim | None, str] = {}
         for item in items:
@@ -178,7 +178,7 @@ def _reach(position: int) -> int:
 
 
 def selected_dims(x: Node, items: Sequence[IndexItem], indexers: tuple[Node, ...]) -> Dims:
-    """Dims of a selection; the dims of pointwise indexers replace the dims they index."""
+    """Infer the dims of a selection: the dims of pointwise indexers replace the indexed dims."""
     kept = without(x.dims, [item.dim for item in items])
     added: list[Dims] = []
     for item in items:
@@ -192,11 +192,11 @@ def selected_dims(x: Node, items: Sequence[IndexItem], indexers: tuple[Node, ...
 
 
 def _ragged(dim: Dim, mask: Node) -> DimError:
-    """The error of a mask with more dims, as it gets them where an expression is batched."""
+    """Make the error of a mask with further dims, for instance by batching."""
     return DimError(
         build_message(
-            f"a mask along {dim.title} has this dim and no other: along the others it would keep "
-            "other positions, other numbers of them",
+            f"a mask along {dim.title} has this dim and no other: it would select different "
+            "numbers of positions along the others",
             [("mask", describe(mask))],
             "dt.where(mask, x, 0) keeps the dim and can be summed; over several dims x[mask] "
             "ravels them",
@@ -206,7 +206,7 @@ def _ragged(dim: Dim, mask: Node) -> DimError:
 
 @kind("index")
 class Index(_Selecting):
-    """A selection."""
+    """Selection from a tensor."""
 
     attrs = IndexAttrs
     spoken = "a selection"
@@ -222,13 +222,13 @@ class Index(_Selecting):
 
     def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
         new = super().with_inputs(node, inputs, mapping)
-        # a selection by another mask is another dim; what follows must speak of the new one
+        # a selection by another mask has another dim, which replaces the old one downstream
         after = [item.dim for item in new.attrs.items if item.kind == "mask"]
         before = [item.dim for item in node.attrs.items if item.kind == "mask"]
         made, remade = self.selected(node).new_dims(), self.selected(new).new_dims()
         for old, changed in zip(before, after, strict=True):
             mapping[made[old]] = remade[changed]
-            # it may get another name than that of what it is selected from
+            # the masked dim may have another name than the dim it was selected from
             mapping[made[old]._unrenamed] = remade[changed]._unrenamed
         return new
 
@@ -236,14 +236,14 @@ class Index(_Selecting):
         return at > 0 or all(item.dim != dim for item in node.attrs.items)
 
     def values_of(self, node: Node) -> tuple[Node, ...] | None:
-        """Those of what is selected from, unless a mask leaves some of them out."""
+        """Return the indexed tensor, unless there is a mask."""
         masked = any(item.kind == "mask" for item in node.attrs.items)
         return None if masked else node.inputs[:1]
 
 
 @kind("update")
 class Update(_Selecting):
-    """A tensor whose selection is set to a value, or increased by it."""
+    """Update of a tensor: a selection is set to a value, or increased by it."""
 
     attrs = UpdateAttrs
     spoken = "a selection set"
@@ -276,7 +276,7 @@ class Update(_Selecting):
         return Call(node.attrs.mode, [("", x), ("value", value), *operands], options)
 
     def with_inputs(self, node: Node, inputs: tuple[Node, ...], mapping: dict[Dim, Dim]) -> Node:
-        """Where value or indexers got more dims, each position of them has its own tensor."""
+        """Rebuild the update; the tensor is expanded to additional dims of value or indexers."""
         base, *others = inputs
         added: list[Dim] = []
         for old, new in zip(node.inputs[1:], others, strict=True):
@@ -289,7 +289,7 @@ class Update(_Selecting):
         return all(item.dim != dim for item in node.attrs.items)
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        """The dims of the value are those that inference finds in the selection."""
+        """Read the update; dims of the value are replaced by the inferred dims of the selection."""
         inputs, attrs, dims = super().parse(entry, reader)
         x, value = inputs[:2]
         inferred = {wanted: dim for dim, wanted in dims.items()}
@@ -298,7 +298,7 @@ class Update(_Selecting):
 
 
 def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:
-    """The error of a value with a dim that the selection lacks."""
+    """Make the error of a value with a dim that the selection lacks."""
     namesake = [d for d in selected if d._namespace == dim._namespace]
     if namesake:
         return clash_error(

@@ -1,4 +1,4 @@
-"""Kinds of nodes that change dims and no element: expand, rename, ravel, concat, stack."""
+"""Kinds of nodes that rearrange elements: expand, rename, ravel, unravel, concat, stack."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dimtensor.graph.rebuilding.substitute import expand_node, map_dim
 
 
 class _Moving[A](Kind[A]):
-    """A node that has the elements of its inputs, and no others."""
+    """Base class of nodes that copy the elements of their inputs."""
 
     def values_of(self, node: Node) -> tuple[Node, ...]:
         return node.inputs
@@ -38,7 +38,7 @@ class _Moving[A](Kind[A]):
 
 @kind("expand")
 class Expand(_Moving[Dims]):
-    """A tensor along more dims, which are the attribute."""
+    """Broadcast to additional dims, which are the attribute."""
 
     attrs = tuple
 
@@ -71,7 +71,7 @@ class Expand(_Moving[Dims]):
 
 @kind("relabel")
 class Relabel(_Moving[RelabelAttrs]):
-    """Dims exchanged for others, position by position."""
+    """Renaming of dims, position by position."""
 
     attrs = RelabelAttrs
     spoken = "rename"
@@ -125,7 +125,7 @@ class Relabel(_Moving[RelabelAttrs]):
 
 
 class _OfProduct(_Moving[ProductDim]):
-    """Something between a product and its factors; the attribute is the product."""
+    """Base class of conversions between a product dim, the attribute, and its factors."""
 
     attrs = ProductDim
 
@@ -137,7 +137,7 @@ class _OfProduct(_Moving[ProductDim]):
             yield factor, f"factor {number}"
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
-        return True  # the product is on one side, its factors are on the other
+        return True  # product and factors are never dims of both input and result
 
     def call(self, node: Node, ref: DimRef) -> Call:
         assert self.spoken is not None
@@ -146,7 +146,7 @@ class _OfProduct(_Moving[ProductDim]):
 
 @kind("merge")
 class Merge(_OfProduct):
-    """Factors as their product."""
+    """Conversion of factors to their product dim."""
 
     spoken = "ravel"
 
@@ -161,7 +161,7 @@ class Merge(_OfProduct):
 
 @kind("split")
 class Split(_OfProduct):
-    """A product as its factors."""
+    """Conversion of a product dim to its factors."""
 
     spoken = "unravel"
 
@@ -175,7 +175,7 @@ class Split(_OfProduct):
 
 
 def _with_new(kept: Dims, new: Dims, operation: str) -> Dims:
-    """Dims that are kept and dims that come in, none of which is there already."""
+    """Return the union of kept and new dims, which must be disjoint."""
     for dim in new:
         if dim in kept:
             raise DimError(
@@ -190,7 +190,7 @@ def _with_new(kept: Dims, new: Dims, operation: str) -> Dims:
 
 @kind("concat")
 class Concat(_Moving[ConcatAttrs]):
-    """Tensors one after the other along a dim of each."""
+    """Concatenation of tensors, each along a dim of its own."""
 
     attrs = ConcatAttrs
 
@@ -224,7 +224,7 @@ class Concat(_Moving[ConcatAttrs]):
 
 @kind("stack")
 class Stack(_Moving[Dim]):
-    """Tensors beside each other along a new dim, which is the attribute."""
+    """Stack of tensors along a new dim, which is the attribute."""
 
     attrs = Dim
 

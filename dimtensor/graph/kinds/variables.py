@@ -1,4 +1,4 @@
-"""Random variables, and names for parts of a graph: what a model is found by."""
+"""Kinds of random variables and named expressions, from which models are built."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dimtensor.graph.rebuilding.substitute import DimMap
 
 
 def no_value(node: Node) -> GraphError:
-    """The error for a random variable whose value is asked for."""
+    """Make the error for computing a random variable, which has no value."""
     name = node.name if str(node.name).isidentifier() else "x"
     return GraphError(
         build_message(
@@ -26,7 +26,7 @@ def no_value(node: Node) -> GraphError:
 
 @kind("rv")
 class RandomVariable(Kind[RandomAttrs]):
-    """A random variable; the inputs are the parameters of its distribution."""
+    """Random variable; the inputs are the parameters of its distribution."""
 
     attrs = RandomAttrs
     spoken = "a random variable"
@@ -59,7 +59,7 @@ class RandomVariable(Kind[RandomAttrs]):
 
 @kind("named")
 class Named(Kind[NamedAttrs]):
-    """Something under a name; its values are those of the input."""
+    """Named expression (deterministic) with the values of its input."""
 
     attrs = NamedAttrs
 

@@ -32,5 +32,5 @@ TABLE: dict[str, OpRow] = {row.name: row for row in [*BASIC, *SPECIAL, *REDUCTIO
 
 
 def rows(kind: str | None = None) -> list[OpRow]:
-    """The rows of one kind, or all."""
+    """Return the rows of one kind, or all rows."""
     return [row for row in TABLE.values() if kind is None or row.kind == kind]

@@ -1,4 +1,4 @@
-"""OpRow: what one line of the op table says, and short ways to write it down."""
+"""Rows of the op table, and shorthands to define them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Domain = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class OpRow:
-    """One op.
+    """Row of the op table.
 
     Parameters
     ----------
@@ -20,41 +20,40 @@ class OpRow:
     arity : int
         Number of operands.
     dtype : str
-        Rule by which the dtype of the result follows from the operands: ``float`` (integers become
-        float64), ``upcast`` (NumPy's promotion), ``same``, ``bool``, ``logical`` (bool, of whether
-        the operands are not zero), ``integer`` (integers and bools only), ``number`` (as upcast,
-        without bools), ``select`` (upcast of all operands but the first), ``order`` (as float, of
-        all operands but the first, which is an integer), ``real`` (complex becomes float),
-        ``realfloat`` (float of the parts), ``complex``, ``accumulate`` (small integers widen to 64
-        bits).
+        Rule for the dtype of the result: ``float`` (integers become float64), ``upcast`` (NumPy's
+        promotion), ``same``, ``bool``, ``logical`` (bool; operands are compared with zero),
+        ``integer`` (integers and bools only), ``number`` (as upcast, without bools), ``select``
+        (upcast of all operands but the first), ``order`` (as float, of all operands but the first,
+        which is an integer), ``real`` (complex becomes float), ``realfloat`` (float of the parts),
+        ``complex``, ``accumulate`` (small integers widen to 64 bits).
     lowers_to : str
         Name in ``pytensor.tensor`` or its modules ``math`` and ``special``.
     doc : str
         One line.
     numpy : str
-        NumPy's counterpart, as ``np`` name; empty where there is none.
+        NumPy's counterpart, as ``np`` name; empty if there is none.
     oracle : str
         Expression of outside libraries (``np``, ``sp`` = scipy.special) that computes it.
     params : str
         Names of the operands, separated by blanks; ``name=number`` gives one a default.
     domain : tuple of (low, high)
-        Range of each operand in which values are tested; one entry holds for all operands.
+        Range of each operand in tests; a single entry applies to all operands.
     differentiable : tuple of int
-        Operands with a gradient, be it zero almost everywhere. A gradient through another one
-        raises.
+        Operands with a gradient, even if it is zero almost everywhere. A gradient through another
+        operand is an error.
     commutative : bool
     operator : str
-        What Python writes before one operand, or between two.
+        Python's unary or binary operator.
     stops_gradient : bool
-        Whether the result counts as a constant where derivatives are taken.
+        Whether derivatives treat the result as a constant.
     needs_element : bool
-        Whether a reduction has no value over a dim without positions.
+        Whether a reduction over an empty dim is undefined.
     complex : bool
-        Whether complex operands are taken.
+        Whether complex operands are supported.
     ufuncs : str
-        Names of other ufuncs of NumPy or SciPy that are the same function, separated by blanks.
+        Other ufuncs of NumPy or SciPy that are the same function, separated by blanks.
     note : str
-        Where it differs from its counterpart, or what a gradient is where the function has none.
+        Differences from the counterpart, or the gradient at points where there is none.
     skips : str
         Backends that lack the op, separated by blanks.
     namespace : {"dt", "dt.special", ""}
@@ -97,7 +96,7 @@ def unary(
     grad: bool = True,
     **cells: Any,
 ) -> OpRow:
-    """A row of one operand; NumPy's counterpart has the same name unless told otherwise."""
+    """Make a row with one operand; by default NumPy's counterpart has the same name."""
     return elementwise(name, "x", dtype, doc, domain=(domain,), grad=(0,) if grad else (), **cells)
 
 
@@ -114,7 +113,7 @@ def elementwise(
     grad: tuple[int, ...] = (),
     **cells: Any,
 ) -> OpRow:
-    """A row of any number of operands; see :func:`unary`."""
+    """Make a row with any number of operands; see :func:`unary`."""
     numpy = name if numpy is None else numpy
     return OpRow(
         name=name,
@@ -151,7 +150,7 @@ def reduction(
     grad: bool = True,
     **cells: Any,
 ) -> OpRow:
-    """A row of a reduction or a cumulative operation, which has NumPy's name."""
+    """Make a row of a reduction or a cumulative operation with NumPy's name."""
     return OpRow(
         name=name,
         kind=kind,

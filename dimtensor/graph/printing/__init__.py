@@ -1,1 +1,1 @@
-"""The dims graph as text: one form for all processes, and one as its author wrote it."""
+"""Printing of the dims graph: a canonical listing, and formulas as the user wrote them."""

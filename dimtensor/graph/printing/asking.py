@@ -1,7 +1,6 @@
-"""When nodes with names were written last, for the order of the variables of a model.
+"""Order in which the user wrote named nodes, which determines the order of a model's variables.
 
-Whether a node is new, or one of an equal expression that is still alive, is not to be seen in it;
-nor is what other threads write.
+It must not depend on whether an equal node was already alive, nor on other threads.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import threading
 from dimtensor.graph.beside import Beside
 from dimtensor.graph.node import Node, next_serial
 
-# for so many threads a node knows when it was written
+# a node records the order for up to this many threads
 _THREADS = 16
 
 
@@ -27,7 +26,7 @@ _asked: Beside[dict[object, int]] = Beside(clear=False)
 
 
 def ask(node: Node) -> Node:
-    """The node, which this thread writes now."""
+    """Record that this thread's user code writes a node now, and return the node."""
     numbers = _asked.get(node)
     if numbers is None:
         numbers = _asked.add(node, {})
@@ -39,9 +38,9 @@ def ask(node: Node) -> Node:
 
 
 def when_asked(node: Node) -> int:
-    """A number that is greater than those of nodes that this thread wrote before this one.
+    """Return a number that sorts nodes by when this thread wrote them.
 
-    Of a node that only others wrote, or none: when that was.
+    For nodes that it did not write: when another thread did, or when they were made.
     """
     numbers = _asked.get(node)
     if numbers is None:

@@ -1,8 +1,8 @@
-"""The dims graph as text that is the same in every process and for every history of the session.
+"""Canonical listing of the dims graph, independent of the process and the session's history.
 
-Nodes are numbered in topological order and each is printed once. The operands of commutative
-operations are printed in an order of their own: in the graph they are in the order in which they
-were made, which depends on what a session did before.
+Nodes are numbered in topological order and printed once each. In the graph the operands of
+commutative operations are sorted by creation, which depends on the session; they are printed in a
+canonical order.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dimtensor.graph.regions import BoundAttrs, Region, regions_of
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 from dimtensor.traversal import postorder
 
-# longest text of an operation that widens the column it is in
+# maximal width of the columns of operations and dims
 _WIDEST = 64
 
 
 def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
-    """The graph below some outputs.
+    """Print the graph of outputs.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
     Returns
     -------
     str
-        Dims with their recipes, one line per node with the dims, lengths (``?`` where they come
-        with the data) and dtype of its result, and the outputs.
+        Dims with their recipes, one line per node with the dims, lengths (``?`` for late ones) and
+        dtype of its result, and the outputs.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
 
 
 def node_text(node: Node) -> str:
-    """One line on one node, for messages; it never raises, however broken the node is."""
+    """Print one node in one line for error messages, even if the node is broken."""
     try:
         call = call_of(node)
         operands = [
@@ -86,25 +86,25 @@ def node_text(node: Node) -> str:
             operands.sort()
         options = [f"{key}={text}" if key else text for key, text in call.options]
         return f"{call.name}({', '.join([*operands, *options])}) {_type_text(node, str_ref)}"
-    except Exception:  # the message about a broken node must come through
+    except Exception:  # the error about a broken node must be reported
         kind = getattr(node, "kind", type(node).__name__)
         return f"<{kind} number {getattr(node, 'serial', '?')}>"
 
 
 def str_ref(dim: Dim) -> str:
-    """A dim by its name, or what it is where it has none or is not a dim at all."""
+    """Return the name of a dim, or the repr of an object that is not a dim."""
     return dim.short if isinstance(dim, Dim) else repr(dim)
 
 
 class References:
-    """How the nodes and dims below some outputs are referred to.
+    """References to the nodes and dims of a graph.
 
     Attributes
     ----------
     printed : list of Node
-        The nodes that have a line of their own: all but numbers and single labels.
+        The nodes with a line of their own: all but constants and single labels.
     dims : dict of Dim to str
-        Filled as dims are asked for, the dims that one is derived from before it.
+        References to dims in the order of first use, parents before derived dims.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class References:
         return ref if ref is not None else f"<{node.kind}>"
 
     def operands(self, node: Node) -> list[tuple[str, Node]]:
-        """Operands with their roles, those of commutative operations in canonical order."""
+        """Return operands with their roles; commutative ones are in canonical order."""
         operands = call_of(node, self.dim).operands
         if regions_of(node):
             first = len(operands) - len(kind_of(node).captured(node))
@@ -159,14 +159,14 @@ class References:
         return sorted(operands, key=lambda pair: self._order.key(pair[1]))
 
     def bound(self, node: Node) -> list[str]:
-        """Printed names of the bound leaves of a loop or conditional, by number."""
+        """Return the printed names of a node's bound leaves, by number."""
         captured = kind_of(node).captured(node)
         ranked = sorted(captured, key=self._order.key)
         names = kind_of(node).bound_names(node)
         return [*names[: len(names) - len(captured)], *(f"c{ranked.index(x)}" for x in captured)]
 
     def dim(self, dim: Dim) -> str:
-        """Reference to a dim: its name, numbered where another dim has the same one."""
+        """Return a reference to a dim: its name, numbered if another dim has the same name."""
         known = self.dims.get(dim)
         if known is not None:
             return known
@@ -183,7 +183,7 @@ class References:
 
 
 def _lines(names: References) -> list[tuple[str, str, str, str]]:
-    """One line per node, the bodies of a loop indented below the first node of the loop."""
+    """Make one line per node, with bodies indented below the first node of their loop."""
     lines = []
     known = set()
     for node in names.printed:
@@ -264,14 +264,14 @@ def _recipe(dim: Dim, names: References) -> str:
     return dim_text(dim, names.dim)
 
 
-# -- an order of operands that depends on nothing but the graph ------------------------------------
+# -- canonical order of operands -------------------------------------------------------------------
 
 
 _RANKS = {"input": 0, "bound": 0, "data": 1, "shaped": 1, "constant": 3}
 
 
 class CanonicalOrder:
-    """Orders operands by what they are: inputs by name, data, computed ones, numbers last."""
+    """Canonical order of operands: inputs by name, data, computed nodes by structure, constants."""
 
     def __init__(self, outputs: Iterable[Node], bound: Mapping[Node, str] | None = None):
         self._bound = bound or {}
@@ -287,7 +287,7 @@ class CanonicalOrder:
         return (rank, str(name), self._digests.get(node, ""), node.serial)
 
     def toposort(self, outputs: Iterable[Node]) -> list[Node]:
-        """Every node after its inputs, commutative ones in canonical order."""
+        """Return every node after its inputs; commutative inputs are in canonical order."""
         return postorder(outputs, self._below)
 
     def _below(self, node: Node) -> Sequence[Node]:
@@ -305,7 +305,7 @@ class CanonicalOrder:
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def _structure(self, value: Any) -> str:
-        """An attribute as text in full: equal texts are equal values, unnamed things apart."""
+        """Write an attribute so that equal texts mean equal values, except for unnamed objects."""
         if isinstance(value, Dim):
             return self._dim_structure(value)
         if isinstance(value, at.InputAttrs):
@@ -314,7 +314,7 @@ class CanonicalOrder:
             return self._structure(value._key[:-1]) + self._structure([d for d, _ in value.labels])
         if isinstance(value, at.ShapedAttrs):
             return self._structure((value.name, str(value.variable.type), value.dims))
-        if isinstance(value, BoundAttrs):  # in which order inputs are captured depends on history
+        if isinstance(value, BoundAttrs):  # the numbers of captured inputs depend on history
             return self._structure((value.dims, value.dtype, value.categories))
         if isinstance(value, Region):
             inner = CanonicalOrder(value.outputs)

@@ -1,8 +1,8 @@
-"""Graphs as they are printed and drawn: derivatives as calls of what they are taken of.
+"""Printed form of graphs: derivatives become calls with the differentiated expression as operand.
 
-A derivative is taken of a function, at values. Where the function of the values says which
-derivative it is, this expression is its operand, as it was written. Elsewhere, as where two values
-coincide, the variables of the function have names of their own.
+A derivative node holds a function and the values of its variables. If the expression of these
+values identifies the derivative, it is printed as the user wrote it. Otherwise, for instance if two
+values coincide, the variables of the function get names of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dimtensor.graph.walk import toposort, with_regions
 
 
 def shown(outputs: Sequence[Node]) -> list[Node]:
-    """Outputs with derivatives as they are shown; nodes for printers, not for computing.
+    """Replace derivatives in outputs by their printed form, which cannot be computed.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def _shown(outputs: Sequence[Node], calls: dict[Node, Node]) -> list[Node]:
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
         if node.kind not in DERIVATIVES:
             return None
-        # derivatives of derivatives meet the inner ones in every outer one
+        # nested derivatives occur in every outer one
         if node not in calls:
             calls[node] = _call(node, inputs, calls)
         return calls[node]
@@ -70,7 +70,7 @@ def _call(node: Node, inputs: tuple[Node, ...], calls: dict[Node, Node]) -> Node
         operands += [("cotangent", x) for x in given.directions]
         operands.append(("wrt", variables[attrs.output]))
         if node.kind == "gradient" and attrs.n_wrt > 1:
-            # other variables are taken as independent of this one, and it of them
+            # variables are treated as independent of each other
             options.append(("of", f"{attrs.output + 1}/{attrs.n_wrt}"))
     operands += values
     name = "jvp" if node.kind == "pushforward" else node.kind

@@ -1,4 +1,4 @@
-"""Nodes, dims and attributes as text: what printers and pictures are made of."""
+"""Texts of nodes, dims and attributes, shared by printers and pictures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ SHOWN_VALUES = 3
 
 
 def short_ref(dim: Dim) -> str:
-    """Reference to a dim where nothing else of its name is near."""
+    """Return the name of a dim, for texts without another dim of that name."""
     return dim.short
 
 
 def call_of(node: Node, ref: DimRef = short_ref) -> Call:
-    """The operation of a node.
+    """Return the printable form of a node.
 
     Parameters
     ----------
     node : Node
     ref : callable
-        How dims are referred to.
+        Writes a reference to a dim.
     """
     return KINDS[node.kind].call(node, ref)
 
@@ -36,14 +36,14 @@ def call_of(node: Node, ref: DimRef = short_ref) -> Call:
 
 
 def dim_text(dim: Dim, ref: DimRef = short_ref) -> str:
-    """The recipe of a dim, the dims it is derived from by reference; no labels are derived."""
+    """Write the recipe of a dim, with references to its parents and without computing labels."""
     if isinstance(dim, DerivedDim):
         return dim.text([ref(parent) for parent in dim.parents])
     return repr(dim)
 
 
 def attr_text(value: Any, ref: DimRef = short_ref) -> str:
-    """Any attribute as text that is the same in every process."""
+    """Write an attribute as a text that is the same in every process."""
     if isinstance(value, Dim):
         return ref(value)
     if isinstance(value, Node):
@@ -65,7 +65,7 @@ def attr_text(value: Any, ref: DimRef = short_ref) -> str:
 
 
 def function_name(value: Any) -> str:
-    """Name of a function or function-like object, without addresses."""
+    """Return the name of a function or callable object."""
     path = getattr(value, "path", None)
     if isinstance(path, str):
         return path.rpartition(":")[2]
@@ -76,13 +76,13 @@ def function_name(value: Any) -> str:
 
 
 def op_name(op: Any) -> str:
-    """Name of a positional op."""
+    """Return the name of a positional op."""
     scalar = getattr(op, "scalar_op", None)
     return str(getattr(scalar, "name", None) or type(scalar or op).__name__)
 
 
 def constant_text(node: Node) -> str:
-    """The number of a constant, with its dtype where that is not the usual one of its kind."""
+    """Write a constant, with its dtype unless that is the default of its kind."""
     number = node.attrs.value.item()
     if node.dtype in ("bool", "int64", "float64", "complex128"):
         return repr(number)
@@ -90,7 +90,7 @@ def constant_text(node: Node) -> str:
 
 
 def label_text(node: Node) -> str | None:
-    """``country['USA']`` for a constant label, None for everything else."""
+    """Return a text such as ``country['USA']`` for a constant label; None for other nodes."""
     if node.kind != "codes" or node.attrs is None:
         return None
     (x,) = node.inputs

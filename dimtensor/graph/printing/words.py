@@ -1,7 +1,6 @@
-"""Names of composed operations: a mean is a quotient of sums in the graph, and prints as a mean.
+"""Display provenance: the user's call that made a node, such as ``mean`` for a quotient of sums.
 
-Kept beside the nodes, as long as these are. Nothing that is computed, compared or
-compiled looks at it.
+It is stored in a side table and does not affect computation, comparison or compilation.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from dimtensor.dims import Dim
 from dimtensor.graph.beside import Beside
 from dimtensor.graph.node import Node
 
-# what else is given, arrays say, is not kept for its sake
+# other options, such as arrays, are not recorded
 _PLAIN = (str, int, float, complex, tuple, list, Dim)
 _PRIMITIVE = frozenset({"input", "data", "shaped", "bound", "constant"})
 
 
 class Words(NamedTuple):
-    """A call as it was written.
+    """User's call that made a node.
 
     Attributes
     ----------
     name : str
     operands : tuple of (str, Node)
-        With the part they play, empty for those by position.
+        With their roles; empty for positional operands.
     options : tuple of (str, value)
         Dims and plain values.
     """
@@ -39,17 +38,17 @@ _said: Beside[Words] = Beside(clear=False)
 
 
 def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
-    """Remember what a result was written as, and return it.
+    """Record the call that made a result, and return the result.
 
     Parameters
     ----------
-    result : Node, or something with a node
+    result : Node, or an object with a node
     name : str
     *operands
         Tensors or nodes.
     **options
-        Tensors, and lists of them, are operands by name; what is None or False is left out.
-        ``dim`` are the dims of a reduction, which are not written where they are all.
+        Tensors, and lists of them, become operands with roles; None and False are omitted. ``dim``
+        are the dims of a reduction, omitted if they are all dims.
 
     Examples
     --------
@@ -75,12 +74,12 @@ def say[T](result: T, name: str, /, *operands: Any, **options: Any) -> T:
 
 
 def words_of(node: Node) -> Words | None:
-    """The composed operation that a node was written as; None for any other node."""
+    """Return the recorded call that made a node, or None."""
     return _said.get(node)
 
 
 def carry(old: Node, new: Node, mapping: Mapping[Node, Node]) -> None:
-    """Let a node that was made of another one's rebuilt inputs be written like that one."""
+    """Copy the recorded call of a node to the node rebuilt from it."""
     words = _said.get(old)
     if words is None or new is old or new.kind in _PRIMITIVE or new in _said:
         return
@@ -90,7 +89,7 @@ def carry(old: Node, new: Node, mapping: Mapping[Node, Node]) -> None:
 
 
 def listed(nodes: Sequence[Node]) -> list[tuple[int, str, tuple[tuple[str, int], ...], tuple]]:
-    """The words of some nodes, with the nodes by their place, for pickles."""
+    """Serialize the recorded calls of nodes, with operands given by index, for pickles."""
     place = {node: at for at, node in enumerate(nodes)}
     found = []
     for at, node in enumerate(nodes):
@@ -102,7 +101,7 @@ def listed(nodes: Sequence[Node]) -> list[tuple[int, str, tuple[tuple[str, int],
 
 
 def restore(nodes: Sequence[Node], entries: Sequence[tuple]) -> None:
-    """Take up words that were listed."""
+    """Restore serialized calls."""
     for at, name, operands, options in entries:
         given = tuple((role, nodes[place]) for role, place in operands)
         _said.add(nodes[at], Words(name, given, options))

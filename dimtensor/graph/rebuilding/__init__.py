@@ -1,1 +1,1 @@
-"""Graphs rebuilt with nodes replaced, dims exchanged or dims added."""
+"""Rebuilding of graphs: substitution of nodes, replacement of dims, batching."""

@@ -1,4 +1,4 @@
-"""Batching: loops and conditionals rebuilt with inputs that have additional dims."""
+"""Batching: loops and conditionals with inputs that have additional dims."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _elemwise(name: str, *operands: Node) -> Node:
 def grown_loop(
     attrs: LoopAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
-    """All outputs of a loop with other inputs, whose states have all dims that a step gives."""
+    """Rebuild all outputs of a loop with other inputs, adding dims that steps add to its states."""
     given = split_inputs(attrs, inputs)
     if given.n_steps is not None and given.n_steps.dims:
         attrs, given = _counting_for_each(attrs, given)
@@ -73,7 +73,7 @@ def grown_loop(
 
 
 def _expanded_state(node: Node, dims: Dims) -> Node:
-    """A state with more dims: copies of numbers, independent streams of a generator."""
+    """Add dims to an initial state: by broadcasting, or as independent streams of a generator."""
     if node.dtype != "uint64" or WORD not in node.dims:
         return expand_node(node, dims)
     for dim in without(dims, node.dims):
@@ -86,7 +86,7 @@ def _masks(bound: Sequence[Node]) -> set[Node]:
 
 
 def _dims_after(attrs: LoopAttrs, given: LoopInputs, dims: Sequence[Dims]) -> list[Dims]:
-    """The dims that states have after a step."""
+    """Return the dims of states after a step."""
     along = stop_dims(attrs, given)
     found = [[d, x.dims, along] for d, x in zip(dims, attrs.next_states, strict=True)]
     for state, x in zip(found, attrs.before or (), strict=False):
@@ -95,7 +95,7 @@ def _dims_after(attrs: LoopAttrs, given: LoopInputs, dims: Sequence[Dims]) -> li
 
 
 def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, LoopInputs]:
-    """A loop of as many steps as any position asks for, that stops for each after its own."""
+    """Turn a loop with numbers of steps per element into one with a condition per element."""
     if attrs.inverse:
         raise GraphError("a loop with an inverse has the same number of steps everywhere")
     counts = given.n_steps
@@ -123,9 +123,10 @@ def _counting_for_each(attrs: LoopAttrs, given: LoopInputs) -> tuple[LoopAttrs, 
 
 
 def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple[Node, ...]]:
-    """A loop that stops by dims as one that stops by a scalar: what has stopped keeps its state.
+    """Turn a loop with a batched condition into one with a scalar condition and masked steps.
 
-    The last of its states says for each position whether it goes on; elsewhere a step is guarded.
+    Finished elements keep their states. A further state holds which elements continue; for the
+    others, steps are guarded.
     """
     given = split_inputs(attrs, inputs)
     along = stop_dims(attrs, given)
@@ -153,7 +154,7 @@ def masked(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> tuple[LoopAttrs, tuple
 def grown_cond(
     attrs: CondAttrs, inputs: tuple[Node, ...], mapping: dict[Dim, Dim], replace: Replace | None
 ) -> list[Node]:
-    """All outputs of a conditional with other inputs."""
+    """Rebuild all outputs of a conditional with other inputs."""
     condition, *operands = inputs
     bound = leaves_like(attrs.then.bound, operands)
     branches = []
@@ -169,15 +170,15 @@ def conditional(
     bound: tuple[Node, ...],
     operands: tuple[Node, ...],
 ) -> list[Node]:
-    """Outputs of one of two branches: for a condition with dims, those of each position.
+    """Make the outputs of a conditional; a condition with dims selects elementwise.
 
     Parameters
     ----------
     condition : Node
     branches : sequence of sequence of Node
-        What to compute where the condition is true, and where it is not.
+        The outputs if the condition is true, and if it is false.
     bound, operands : tuple of Node
-        The leaves of the branches, and what they stand for.
+        The bound leaves of the branches, and their values.
     """
     pairs = list(zip(*branches, strict=True))
     shared = [union([a.dims, b.dims], "if_else") for a, b in pairs]
@@ -196,10 +197,10 @@ def conditional(
 def _elementwise(
     condition: Node, regions: Sequence[Region], operands: tuple[Node, ...]
 ) -> list[Node]:
-    """Both branches, and of each what counts.
+    """Compute both branches and select elementwise.
 
-    A branch is not differentiated where it does not count, there its derivative need not exist, and
-    it is guarded there.
+    Where a branch is not selected it is guarded, and not differentiated, as its derivative may not
+    exist there.
     """
     results = []
     for at, region in enumerate(regions):
@@ -217,7 +218,7 @@ def _elementwise(
 
 
 def _elementwise_along(outputs: Sequence[Node], dims: Dims) -> bool:
-    """Whether positions along dims have nothing to do with each other."""
+    """Return True if outputs are computed elementwise along dims."""
     for node in toposort(outputs):
         if regions_of(node):
             if not all(_elementwise_along(r.outputs, dims) for r in regions_of(node)):
@@ -233,7 +234,7 @@ def _elementwise_along(outputs: Sequence[Node], dims: Dims) -> bool:
 
 
 def loop_outputs(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
-    """The nodes of all outputs of a loop, whose number of steps may have dims."""
+    """Make the nodes of all outputs of a loop whose number of steps may have dims."""
     n_steps = split_inputs(attrs, inputs).n_steps
     if n_steps is not None and n_steps.dims:
         return grown_loop(attrs, inputs, {}, None)
@@ -241,7 +242,7 @@ def loop_outputs(attrs: LoopAttrs, inputs: tuple[Node, ...]) -> list[Node]:
 
 
 def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
-    """Attributes of a loop; what is not given is not there."""
+    """Make the attributes of a loop, with defaults for those that are not given."""
     usual: dict[str, Any] = {
         "n_sequences": 0, "over": None, "counted": False, "stops": False, "reverse": False,
         "inverse": False, "truncate": None, "checkpoint": None, "output": 0,
@@ -249,17 +250,18 @@ def loop_attrs(region: Region, n_states: int, **others: Any) -> LoopAttrs:
     return LoopAttrs(region, n_states, **{**usual, **others})
 
 
-# -- what does not count ---------------------------------------------------------------------------
+# -- guards for unused elements --------------------------------------------------------------------
 
 
 def guarded(
     outputs: Sequence[Node], condition: Node, leaves: Mapping[Node, Node] | None = None
 ) -> list[Node]:
-    """Outputs of given leaves that do no harm where a condition is false, and are not used there.
+    """Rebuild outputs so that they are safe to compute where a condition is false.
 
-    What the leaves are made of is computed outside, and stays as it is. Inside, checks hold there,
-    positions are in range, and loops stop. What is put together along a dim of the condition, by a
-    sum for example, counts for all positions as soon as it counts for one.
+    Results are not used there. Where the condition is false, checks hold, positions are in range,
+    and loops stop. Intermediate results that are combined along a dim of the condition, for example
+    summed, are needed everywhere if they are needed at one position. The values of `leaves` are
+    computed outside, and not guarded.
     """
     if not any(map(_may_harm, with_regions(toposort(outputs)))):
         return rebuild(outputs, leaves or {})
@@ -270,7 +272,7 @@ def guarded(
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
         together = tuple(mixed.get(node, ()))
         if node.kind == "loop" and node.attrs.over is not None:
-            together += (node.attrs.over,)  # each step counts for those after it
+            together += (node.attrs.over,)  # later steps depend on each step
         counts = _any(condition, without(condition.dims, together))
         if node.kind == "check" and len(inputs) == 2:
             never = _elemwise("logical_not", counts)
@@ -289,7 +291,7 @@ def guarded(
 
 
 def _without_output(node: Node) -> Any:
-    """The parts that all outputs of one loop or conditional share."""
+    """Return a key that all outputs of one loop or conditional share."""
     if node.kind in ("loop", "cond"):
         return node.kind, node.inputs, node.attrs._replace(output=0)
     return node
@@ -302,7 +304,7 @@ def _may_harm(node: Node) -> bool:
 def _inside(
     node: Node, inputs: tuple[Node, ...], condition: Node, mapping: dict[Dim, Dim]
 ) -> Node | None:
-    """A selection at positions that count, at the first ones elsewhere."""
+    """Rebuild a selection with position 0 where the condition is false."""
     selected = KINDS[node.kind].selected(node)
     assert selected is not None
     first = len(inputs) - len(selected.indexers)
@@ -320,7 +322,7 @@ def _inside(
 
 
 def _any(condition: Node, along: Dims) -> Node:
-    """Whether a condition is true at a position of some dims."""
+    """Reduce a condition to some dims by any()."""
     others = without(condition.dims, along)
     return make("reduce", (condition,), ReduceAttrs("any", others)) if others else condition
 
@@ -345,6 +347,6 @@ def _guarded_cond(attrs: CondAttrs, inputs: tuple[Node, ...], condition: Node) -
 
 
 def _with_condition(region: Region, condition: Node) -> tuple[Region, Node]:
-    """A region that is guarded by one more bound leaf."""
+    """Guard a region by a condition, which becomes an additional bound leaf."""
     leaf = bound_leaf(len(region.bound), condition.dims, "bool")
     return Region(tuple(guarded(region.outputs, leaf)), (*region.bound, leaf)), leaf

@@ -1,4 +1,4 @@
-"""Dims of an expression exchanged for others, in inputs, selections and labels alike."""
+"""Replacement of dims in an expression, including its inputs, selections and labels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dimtensor.graph.walk import toposort, with_regions
 
 
 class Exchange:
-    """Dims that take the places of others.
+    """Replacement of dims by others.
 
-    What is selected by position in a dim with labels is the same labels afterwards.
+    Selections by position in a dim with labels select the same labels in the new dim.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Exchange:
         self._mapping: dict[Dim, Dim] = dict(dims)
 
     def dim(self, dim: Dim) -> Dim:
-        """The dim that replaces another one."""
-        for part in reversed(list(family(dim))):  # what it is made of, first
+        """Return the replacement of a dim."""
+        for part in reversed(list(family(dim))):  # parents first
             if part not in self._mapping and isinstance(part, SelDim):
                 parent = map_dim(part.parent, self._mapping)
                 if parent is not part.parent and isinstance(part.selection, (Positions, Slice)):
@@ -43,14 +43,14 @@ class Exchange:
         return map_dim(dim, self._mapping)
 
     def nodes(self, outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
-        """Outputs with dims exchanged, and nodes replaced.
+        """Rebuild outputs with dims and nodes replaced.
 
         Raises
         ------
         DimError
-            If data, whose values belong to labels, have one of the dims.
+            If data have one of the replaced dims.
         LabelError
-            If a label that is selected is not there afterwards.
+            If a selected label is not in the new dim.
         """
         order = list(with_regions(toposort(outputs)))
         for node in order:
@@ -78,14 +78,14 @@ class Exchange:
                     if isinstance(old.selection, (Positions, Slice)):
                         raise DimError(
                             f"substitute: elements of {old.parent.title} are moved by position, "
-                            "as in a roll, and may be others afterwards"
+                            "as in a roll, and could be different ones along another dim"
                         )
                 both = (self.dim(old).length, self.dim(new).length)
                 lengths = {length for length in both if length is not None}
                 if len(lengths) > 1:
                     raise DimError(
-                        f"substitute: {old.title} takes the place of {new.title}, and would be of "
-                        f"another length: {sorted(lengths)}"
+                        f"substitute: {old.title} replaces {new.title}, and would have another "
+                        f"length: {sorted(lengths)}"
                     )
         kind = KINDS[node.kind]
         selected = kind.selected(node)
@@ -104,11 +104,11 @@ class Exchange:
 
     @property
     def dims(self) -> dict[Dim, Dim]:
-        """Exchanged dims, with the dims derived from them."""
+        """Replaced dims and their replacements."""
         return dict(self._dims)
 
     def _made(self, node: Node) -> Node | None:
-        """Data that follow from the labels of dims, for other ones; None if they stay."""
+        """Recompute data that follow from the labels of replaced dims; None for other data."""
         if node.attrs.recipe is None:
             return None
         function, arguments = node.attrs.recipe
@@ -145,8 +145,8 @@ class Exchange:
             return item
         if item.dim._unrenamed not in self._dims and item.dim.length != other.length:
             raise DimError(
-                f"substitute: positions along {item.dim.title}, which is made of what is "
-                "exchanged, may be others afterwards"
+                f"substitute: positions along {item.dim.title}, which is derived from a replaced "
+                "dim, could be different ones"
             )
         if item.dim._unrenamed not in self._dims:
             return item
@@ -162,7 +162,7 @@ class Exchange:
         return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))
 
     def _positions(self, dim: Dim, positions: Any) -> np.ndarray:
-        """Positions in the other dim of the labels at some positions."""
+        """Translate positions in a dim to those of the same labels in its replacement."""
         positions = np.asarray(positions, dtype="int64")
         labels, others = dim_labels(dim), dim_labels(self._dims[dim])
         if labels is None or others is None:
@@ -174,7 +174,7 @@ class Exchange:
             raise LabelError(
                 build_message(
                     f"substitute: labels of {dim.title} that the expression selects are not in "
-                    "the dim that takes its place",
+                    "the dim that replaces it",
                     [("labels", listing(lost)), ("instead", repr(self._dims[dim]))],
                 )
             )

@@ -1,4 +1,4 @@
-"""Independence: along which dims the positions of a value do not depend on each other."""
+"""Independence analysis: dims along which computations are elementwise."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ Mixed = frozenset[Dim]
 def mixed_later(
     outputs: Sequence[Node], dims: Dims, same: Callable[[Node], Hashable] = id
 ) -> dict[Node, Mixed]:
-    """For each node the dims along which outputs put several of its positions together.
+    """Find for each node the dims along which outputs combine several of its positions.
 
-    Where they do, a position counts although the outputs are used at other positions only.
+    Along these dims all positions of the node are needed, even if outputs are used at some only.
 
     Parameters
     ----------
     outputs : sequence of Node
     dims : tuple of Dim
-        The dims that are asked about.
+        The dims to analyze.
     same : callable
-        Nodes with the same key are parts of one thing, and what holds for one holds for all.
+        Returns a key for a node; nodes with equal keys, such as the outputs of one loop, share
+        their result.
     """
     found: dict[Hashable, Mixed] = {}
     nodes = toposort(outputs)
@@ -38,12 +39,12 @@ def mixed_later(
 
 
 def is_apart(node: Node, at: int, dim: Dim) -> bool:
-    """Whether each position of an input along a dim is one of the node's own positions."""
+    """Return True if a node works elementwise along a dim of an input."""
     return dim in node.dims and KINDS[node.kind].keeps_apart(node, at, dim)
 
 
 def region_apart(region: Region, dim: Dim) -> bool:
-    """Whether no value in a region puts positions along a dim together."""
+    """Return True if a region works elementwise along a dim."""
     return not any(
         dim in mixed for mixed in mixed_later(region.outputs, (dim,), lambda node: node).values()
     )

@@ -1,4 +1,4 @@
-"""Substitution: rebuild a graph with some nodes replaced, batched over the dims they add."""
+"""Substitution: rebuilding of graphs with replaced nodes, batched over the dims they add."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def substitute(
     replacements: Mapping[Node, Node],
     dims: Mapping[Dim, Dim] | None = None,
 ) -> list[Node]:
-    """Outputs with nodes replaced, and dims exchanged.
+    """Rebuild outputs with nodes and dims replaced.
 
-    A replacement may have more dims than what it replaces: everything that depends on it is then
-    computed for each position of the additional dims.
+    A replacement may have more dims than the node it replaces: everything that depends on it is
+    then batched over the additional dims.
 
     Raises
     ------
     DimError
-        If a replacement lacks a dim of what it replaces.
+        If a replacement lacks a dim of the node that it replaces.
     """
     from dimtensor.graph.rebuilding.exchange import Exchange
 
@@ -45,7 +45,7 @@ def substitute(
         if lost:
             raise DimError(
                 build_message(
-                    "a replacement has all dims of what it replaces",
+                    "a replacement lacks dims of the tensor that it replaces",
                     [
                         ("replaced", dim_set(expected)),
                         ("replacement", dim_set(new.dims)),
@@ -58,7 +58,7 @@ def substitute(
 
 
 def _other_dim(dim: Dim, other: Dim) -> DimError:
-    """The error of a replacement with another dim of a name; it says which labels differ."""
+    """Make the error of a replacement with a different dim of the same name, showing its labels."""
     details: list[tuple[str, object]] = [("replaced", repr(dim)), ("replacement", repr(other))]
     own, given = dim_labels(dim), dim_labels(other)
     if own is not None and given is not None:
@@ -69,9 +69,9 @@ def _other_dim(dim: Dim, other: Dim) -> DimError:
             details.append((name, listing([x for x in some if x not in among]) or "none"))
     return DimError(
         build_message(
-            f"a replacement has another dim named {dim.name!r} than what it replaces",
+            f"a replacement has another dim named {dim.name!r} than the tensor that it replaces",
             details,
-            "bring it to the same labels with reindex or sel, or exchange the dim itself, too: "
+            "bring it to the same labels with reindex or sel, or replace the dim itself, too: "
             "dt.substitute(x, {dim: other, ...})",
         )
     )
@@ -84,25 +84,25 @@ def rebuild(
     dims: dict[Dim, Dim] | None = None,
     nested: bool = True,
 ) -> list[Node]:
-    """Outputs with nodes replaced, by what is given or by what a function gives.
+    """Rebuild outputs with nodes replaced by a mapping or by a function.
 
     Parameters
     ----------
     outputs : sequence of Node
     replacements : mapping of Node to Node
     replace : callable, optional
-        Gets a node and its new inputs; returns what takes its place, or None to keep it.
+        Takes a node and its new inputs; returns a replacement, or None to keep the node.
     dims : dict of Dim to Dim, optional
-        Dims that are exchanged for others; those that masks make are added to it.
+        Replacements of dims; those of masked dims are added to it.
     nested : bool
-        Whether the function is asked of nodes in the bodies of loops, too.
+        Whether the function is also called with nodes in loop bodies.
     """
     done: dict[Node, Node] = dict(replacements)
     mapping = {} if dims is None else dims
     loops: dict[Any, list[Node]] = {}
     nodes = toposort(outputs)
     kept = _kept_dims(replacements)
-    for dim, key in _masked_dims(nodes):  # what is of such a dim need not be made of its mask
+    for dim, key in _masked_dims(nodes):  # nodes with a masked dim need not depend on its mask
         if dim in kept:
             continue
         _rebuild_nodes(toposort([key]), done, mapping, loops, replace, nested)
@@ -154,7 +154,7 @@ def _rebuild_nodes(
 
 
 def _kept_dims(replacements: Mapping[Node, Node]) -> set[Dim]:
-    """Dims that something is of whatever is replaced: what takes its place has them, too."""
+    """Return the derived dims that replaced nodes and their replacements share."""
     return {
         part
         for old, new in replacements.items()
@@ -165,12 +165,12 @@ def _kept_dims(replacements: Mapping[Node, Node]) -> set[Dim]:
 
 
 def named_dims(node: Node) -> Dims:
-    """The dims of a node, and the one whose length, say, it is."""
+    """Return the dims of a node, and the dim in its attribute, if any."""
     return (*node.dims, node.attrs) if isinstance(node.attrs, Dim) else node.dims
 
 
 def _masked_dims(nodes: Sequence[Node]) -> list[tuple[SelDim, Node]]:
-    """Dims of nodes that are made by masks, and these, each after those that it depends on."""
+    """Return the masked dims of nodes with their masks, in the order of their dependencies."""
     found: dict[SelDim, Node] = {}
     seen: set[Dim] = set()
     todo = list(nodes)
@@ -189,7 +189,7 @@ def _masked_dims(nodes: Sequence[Node]) -> list[tuple[SelDim, Node]]:
 
 
 def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
-    """A dim with the dims that it is derived from exchanged."""
+    """Replace a dim, or the parents that it is derived from."""
     if not mapping:
         return dim
     if dim in mapping:
@@ -203,12 +203,12 @@ def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
 
 
 def expand_node(x: Node, dims: Dims) -> Node:
-    """A node with all of some dims."""
+    """Expand a node to additional dims."""
     added = without(dims, x.dims)
     return make("expand", (x,), added) if added else x
 
 
 def relabel_node(x: Node, *pairs: tuple[Dim, Dim]) -> Node:
-    """A node with the second dim of each pair in the place of the first, position by position."""
+    """Rename dims of a node, given as pairs (old, new), position by position."""
     changed = tuple((old, new) for old, new in pairs if old is not new)
     return make("relabel", (x,), RelabelAttrs(changed)) if changed else x

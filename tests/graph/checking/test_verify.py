@@ -73,7 +73,7 @@ def test_cheap_checks_find_a_broken_node(fields, complaint):
         ({"categories": COUNTRY}, r"inference gives other categories"),
         ({"attrs": "multiply", "dims": (AGE,)}, "inference gives other dims"),
         ({"attrs": ["add"]}, r"not hashable"),
-        ({"attrs": "adddd"}, r"inference refuses the node(.|\n)*KeyError"),
+        ({"attrs": "adddd"}, r"inference rejects the node(.|\n)*KeyError"),
         ({}, r"not the interned node"),
     ],
 )
@@ -121,24 +121,24 @@ def _broken_attrs():
     (printed,) = shown([gradient])
     return {
         "reduce": (forged(dt.sum(effect(), COUNTRY).node, attrs=ReduceAttrs("sum", (OBS,))),
-                   r"speak of Dim\('obs'\), which the operand lacks"),
+                   r"refer to Dim\('obs'\), which the operand lacks"),
         "cumulate": (
             forged(dt.cumsum(effect(), AGE).node, attrs=AlongAttrs("cumsum", OBS)),
-            "speak of",
+            "refer to",
         ),
-        "arg_reduce": (forged(effect().argmax(AGE).node, inputs=(lone,)), "speak of"),
-        "sort": (forged(effect().sort(AGE).node, inputs=(lone,)), "speak of"),
-        "relabel": (forged(effect().rename_dim(AGE).node, inputs=(lone,)), "speak of"),
+        "arg_reduce": (forged(effect().argmax(AGE).node, inputs=(lone,)), "refer to"),
+        "sort": (forged(effect().sort(AGE).node, inputs=(lone,)), "refer to"),
+        "relabel": (forged(effect().rename_dim(AGE).node, inputs=(lone,)), "refer to"),
         "relabel, lengths": (
             forged(effect().rename_dim(AGE).node, attrs=RelabelAttrs(((AGE, PadDim(AGE, 1, 0)),))),
             "of length 5 becomes",
         ),
-        "merge": (forged(effect().ravel().node, inputs=(lone,)), "speak of"),
+        "merge": (forged(effect().ravel().node, inputs=(lone,)), "refer to"),
         "split": (forged(effect().ravel().unravel().node, kind="split", inputs=(lone,),
-                         attrs=effect().ravel().dims[0]), "speak of"),
+                         attrs=effect().ravel().dims[0]), "refer to"),
         "dot": (forged(dt.dot(lone_tensor(), lone_tensor(), dim=COUNTRY).node, attrs=(OBS,)),
                 "every operand"),
-        "index": (forged(effect().isel(age=0).node, attrs=IndexAttrs((item,))), "speak of"),
+        "index": (forged(effect().isel(age=0).node, attrs=IndexAttrs((item,))), "refer to"),
         "index twice": (
             forged(effect().isel(age=0).node, attrs=IndexAttrs((IndexItem(AGE, "int", 0),) * 2)),
             "indexed twice",
