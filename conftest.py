@@ -176,7 +176,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """The same for fixtures."""
+    """Skip a test whose fixtures lack a library, with the message that a user gets."""
     try:
         return (yield)
     except ImportError as error:
@@ -255,7 +255,7 @@ def _noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _names_of_the_documentation(doctest_namespace: dict[str, object]) -> None:
-    """What every docstring example may use without importing it."""
+    """Provide names that docstring examples may use without importing them."""
     import numpy as np
 
     import dimtensor as dt

@@ -73,7 +73,7 @@ FUNCTION = '''
 
 
 def render() -> str:
-    """The module's source."""
+    """Write the source of the module."""
     from dimtensor.dist.catalogue import TABLE
 
     names = "".join(f'    "{name}",\n' for name in sorted(TABLE, key=_place))
@@ -115,7 +115,7 @@ def _function(row: Row) -> str:
 
 
 def _head(name: str, signature: list[str]) -> str:
-    """The first line of a function, broken as the formatter does."""
+    """Write the signature of a function, broken into lines as the formatter does."""
     arrow = ") -> TableDistribution:"
     line = f"def {name}({', '.join(signature)}{arrow}"
     if len(line) <= WIDTH:

@@ -171,7 +171,7 @@ def _function(row: OpRow) -> str:
 
 
 def _example(row: OpRow, number: int) -> tuple[str, str]:
-    """A call with numbers, and what NumPy or SciPy give for them."""
+    """Write an example: a call with numbers, and the result of NumPy or SciPy."""
     arguments = ARGUMENTS.get(row.name)
     if arguments is None:
         arguments = ", ".join(_argument(row, at) for at in range(number))
@@ -186,7 +186,7 @@ def _example(row: OpRow, number: int) -> tuple[str, str]:
 
 
 def _argument(row: OpRow, at: int) -> str:
-    """A number in the domain of an operand."""
+    """Choose a number in the domain of an operand."""
     if row.dtype == "integer":
         return ("6", "3")[at]
     if row.dtype == "logical":

@@ -18,7 +18,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)\s*>=\s*([0-9][0-9A-Za-z.]*)")
 
 
 def lowest(pyproject: Path) -> dict[str, str]:
-    """The lowest version of each distribution.
+    """Return the lowest allowed version of each dependency.
 
     Raises
     ------

@@ -235,7 +235,7 @@ class Suite:
         path.write_text("\n".join(lines) + "\n")
 
     def run(self, mode: str, tests: list[str]) -> tuple[dict[str, str], set[str]]:
-        """What fails, and why in a line; and what passes.
+        """Return the failing tests with one-line reasons, and the passing tests.
 
         A test that PyTensor expects to fail fails in PyTensor's mode. Whether it is expected to can
         depend on the mode: many are by the linker.
@@ -322,7 +322,7 @@ class Kept:
 
 
 def differences(suite: Suite, module: str) -> Result:
-    """What fails in our mode alone, what passes, and how many fail in PyTensor's own as well."""
+    """Compare modes: tests that fail in ours only, tests that pass, and failures in both."""
     suite.make_importable(module.partition("::")[0])
     failed, passed = suite.run("dimtensor", [module])
     if not failed:

@@ -132,7 +132,7 @@ def elementwise(
 
 
 def special(name: str, params: str, doc: str, **cells: Any) -> OpRow:
-    """A row of a special function of floats, differentiable in all operands unless told otherwise.
+    """Make a row of a special function of floats, by default differentiable in all operands.
 
     The counterpart has the same name in SciPy, and the function is in ``dt.special``.
     """
