@@ -102,8 +102,13 @@ from dimtensor.tensor.evaluate import inputs_of as inputs_of
 from dimtensor.tensor.evaluate import walk as walk
 from dimtensor.tensor.functions import all as all
 from dimtensor.tensor.functions import any as any
+from dimtensor.tensor.functions import argmax as argmax
+from dimtensor.tensor.functions import argmin as argmin
+from dimtensor.tensor.functions import argsort as argsort
+from dimtensor.tensor.functions import count as count
 from dimtensor.tensor.functions import cumprod as cumprod
 from dimtensor.tensor.functions import cumsum as cumsum
+from dimtensor.tensor.functions import diff as diff
 from dimtensor.tensor.functions import log_softmax as log_softmax
 from dimtensor.tensor.functions import logsumexp as logsumexp
 from dimtensor.tensor.functions import max as max
@@ -114,6 +119,7 @@ from dimtensor.tensor.functions import prod as prod
 from dimtensor.tensor.functions import quantile as quantile
 from dimtensor.tensor.functions import round as round
 from dimtensor.tensor.functions import softmax as softmax
+from dimtensor.tensor.functions import sort as sort
 from dimtensor.tensor.functions import std as std
 from dimtensor.tensor.functions import sum as sum
 from dimtensor.tensor.functions import var as var
@@ -141,12 +147,6 @@ from dimtensor.tensor.positional.apply import apply as apply
 from dimtensor.tensor.positional.border import from_shaped as from_shaped
 from dimtensor.tensor.reductions.covariances import corr as corr
 from dimtensor.tensor.reductions.covariances import cov as cov
-from dimtensor.tensor.reductions.functions import argmax as argmax
-from dimtensor.tensor.reductions.functions import argmin as argmin
-from dimtensor.tensor.reductions.functions import argsort as argsort
-from dimtensor.tensor.reductions.functions import count as count
-from dimtensor.tensor.reductions.functions import diff as diff
-from dimtensor.tensor.reductions.functions import sort as sort
 from dimtensor.tensor.reductions.polynomials import polyval as polyval
 from dimtensor.tensor.simplify import Simplified as Simplified
 from dimtensor.tensor.simplify import simplify as simplify

@@ -101,8 +101,24 @@ TABLE = (
     Spelling("page", "", "x[:, None] + y[None, :]", "`x + y`"),
     Spelling("dt", "math", "pm.math.exp(x)", "functions are in the package itself: `dt.exp(x)`"),
     Spelling(
-        "dt", "matmul tensordot einsum", "pm.math.dot(x, beta)", "`dt.dot(x, beta, dim=predictor)`"
+        "dt", "matmul tensordot inner", "pm.math.dot(x, beta)", "`dt.dot(x, beta, dim=predictor)`"
     ),
+    Spelling(
+        "dt",
+        "einsum",
+        "",
+        "dims have names in place of subscripts, and `dt.dot` sums products of two tensors or more "
+        "over them: `dt.dot(x, beta, dim=predictor)`",
+    ),
+    Spelling("dt", "norm", "", "`dt.linalg.norm(x)`"),
+    Spelling("dt", "outer", "", "products broadcast by the names of dims: `x * y`"),
+    Spelling(
+        "dt",
+        "nansum nanmean nanprod nanstd nanvar nanmin nanmax nanmedian nanquantile",
+        "",
+        "reductions leave out NaN on demand: `x.mean(skipna=True)`",
+    ),
+    Spelling("dt", "average", "", "`x.weighted(w).mean()`"),
     Spelling("dt", "switch", "pm.math.switch(c, a, b)", "`dt.where(c, a, b)`"),
     Spelling("dt", "invlogit inv_logit", "pm.math.invlogit(x)", "`dt.sigmoid(x)`"),
     Spelling("dt", "concatenate", "pm.math.concatenate([x, y])", "`dt.concat([x, y], dim)`"),

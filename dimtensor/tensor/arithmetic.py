@@ -12,8 +12,7 @@ from dimtensor.dims import dim_set
 from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message, plain_repr
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.optable import TABLE
-from dimtensor.tensor import elementwise
-from dimtensor.tensor import functions as f
+from dimtensor.tensor import constructors, elementwise
 from dimtensor.tensor.changes import elements
 from dimtensor.tensor.handle import TensorHandle, elemwise
 from dimtensor.tensor.linalg.contract import dot
@@ -265,9 +264,9 @@ def _array_functions() -> dict[Callable[..., Any], Callable[..., Any]]:
     handlers |= {
         np.clip: _clip,
         np.isclose: elementwise.isclose,
-        np.zeros_like: f.zeros_like,
-        np.ones_like: f.ones_like,
-        np.full_like: f.full_like,
+        np.zeros_like: constructors.zeros_like,
+        np.ones_like: constructors.ones_like,
+        np.full_like: constructors.full_like,
         np.iscomplexobj: lambda x: is_complex(x.dtype),
         np.ndim: lambda x: x.ndim,
     }

@@ -70,5 +70,5 @@ def test_values_given_for_a_name_are_data(values):
 
 
 def test_einsum_is_dot():
-    with pytest.raises(AttributeError, match=r"hint: dt\.dot\(x, beta, dim=predictor\)"):
+    with pytest.raises(AttributeError, match=r"names(.|\n)*: dt\.dot\(x, beta, dim=predictor\)"):
         _ = dt.einsum

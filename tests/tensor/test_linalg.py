@@ -829,3 +829,30 @@ def test_hints_say_how_rows_are_told_from_columns():
     assert dt.linalg.cholesky(two, dims=(a, b)).sizes == {"a": 2, "b": 2}
     values = np.eye(2) + 0.5
     assert dt.dist.MvNormal(0.0, dt.data(values, dims=[a, a.rename()])).event_dims == (a,)
+
+
+@pytest.mark.parametrize("order", [2, 1, 0, np.inf, -np.inf, 3, 0.5, -1])
+def test_norms_are_numpys(order):
+    a, b = dt.Dim("a", length=3), dt.Dim("b", length=4)
+    values = np.random.default_rng(1).normal(size=(3, 4))
+    x = dt.tensor("x", dims=[a, b])
+    f = dt.function(
+        [x], [dt.linalg.norm(x, dim, ord=order) for dim in (a, "b", [a, b], None)], "python"
+    )
+    found = f(dt.data(values, dims=[a, b]).eval())
+    axes = (0, 1, (0, 1), None)
+    for got, axis in zip(found, axes, strict=True):
+        np.testing.assert_allclose(got, np.linalg.vector_norm(values, ord=order, axis=axis))
+
+
+def test_norms_of_complex_numbers_nothing_and_their_slopes():
+    k = dt.Dim("k", length=2)
+    assert dt.linalg.norm(dt.data([3j, 4.0], dims=k)).item() == 5.0
+    x = dt.tensor("x", dims=k)
+    slope = dt.grad(dt.linalg.norm(x), x)
+    np.testing.assert_allclose(slope.eval({x: [3.0, -4.0]}), [0.6, -0.8])
+    np.testing.assert_array_equal(slope.eval({x: [0.0, 0.0]}), [0.0, 0.0])
+    with pytest.raises(dt.InputError, match="ord is a number, not 'nuc'"):
+        dt.linalg.norm(x, ord="nuc")
+    with pytest.raises(dt.DimError, match="norm takes no 'axis'"):
+        dt.linalg.norm(x, axis=0)

@@ -20,12 +20,10 @@ from dimtensor.errors import (
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.along.places import inside_of, nearest_to, positive_integer
-from dimtensor.tensor.along.windows import reduced
+from dimtensor.tensor.along.places import inside_of, nearest_to, positive_integer, reduced
+from dimtensor.tensor.along.windows import WindowReductions
 from dimtensor.tensor.constructors import arange, length
 from dimtensor.tensor.handle import elemwise, require_float, wrap
-from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions.basic import checked_min_count, where_enough
 from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
@@ -35,8 +33,7 @@ _BOUNDARIES = ("exact", "trim", "pad")
 _SIDES = ("left", "right")
 
 
-@with_named_dims
-class Coarsen:
+class Coarsen(WindowReductions):
     """Blocks of neighbouring positions, made by :meth:`DimTensor.coarsen`.
 
     Every reduction gives a tensor on ``BlockDim(dim, n)``, whose labels are the means of the labels
@@ -91,14 +88,14 @@ class Coarsen:
         return tuple(self._within.values())
 
     def _filled(self, fill: Any) -> DimTensor:
-        """The blocks, with a number where they are padded."""
+        """The blocks, padded with a number."""
         if self._inside is None:
             return self._elements
         return elemwise("where", self._inside, self._elements, fill)
 
     @property
     def _spanned(self) -> DimTensor:
-        """The blocks, NaN where they are padded."""
+        """The blocks, padded with NaN."""
         if self._inside is None:
             return self._elements
         return elemwise("where", self._inside, wrap(require_float(self._elements.node)), np.nan)
@@ -123,13 +120,21 @@ class Coarsen:
         )
 
     def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
-        result = self._values(name, skipna, options)
+        if name in ("any", "all"):
+            result = getattr(self._filled(name == "all"), name)(self._over)
+        elif name == "count":
+            result = self._spanned.count(self._over)
+        else:
+            result = self._values(name, skipna, options)
+        return self._say(result, name, **options, skipna=skipna and name != "count")
+
+    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
         blocks = {dim.short: n for dim, n in self._blocks.items()}
         shown = {key: value for key, value in options.items() if value}
-        return say(result, f"coarsen_{name}", self._x, **blocks, **shown, skipna=skipna)
+        return say(result, f"coarsen_{name}", self._x, **blocks, **shown)
 
     def _values(self, name: str, skipna: bool, options: Mapping[str, Any]) -> DimTensor:
-        """A reduction of blocks, in which padding counts nothing."""
+        """Reduce blocks, with padding as no elements."""
         if self._inside is None:
             return getattr(self._elements, name)(self._over, skipna=skipna, **options)
         fill = _neutral(name, self._elements.dtype)
@@ -142,81 +147,12 @@ class Coarsen:
         missing = elemwise("logical_and", self._inside, elemwise("isnan", self._elements))
         return elemwise("where", missing.any(self._over), np.nan, result)
 
-    def _total(self, name: str, skipna: bool, min_count: int | None) -> DimTensor:
-        least = checked_min_count(name, min_count, skipna)
-        result = self._reduced(name, skipna)
-        if not least:
-            return result
-        enough = where_enough(result, self.count(), least)
-        return say(enough, f"coarsen_{name}", self._x, skipna=True, min_count=min_count)
-
-    def sum(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
-        """Sum of each block.
-
-        Parameters
-        ----------
-        skipna : bool
-            Whether NaN are left out, as in all reductions of blocks; positions that are added to
-            fill up the last block always are.
-        min_count : int, optional
-            With `skipna`: how many elements of a block must be left for a result that is not NaN.
-
-        Raises
-        ------
-        InputError
-            If `min_count` is given without `skipna`.
-
-        Examples
-        --------
-        >>> import dimtensor as dt
-        >>> x = dt.data([1.0, 4.0, 2.0, float("nan")], dims=dt.Dim("day"))
-        >>> x.coarsen(day=2).sum(skipna=True, min_count=2).values.tolist()
-        [5.0, nan]
-        """
-        return self._total("sum", skipna, min_count)
-
-    def mean(self, *, skipna: bool = False) -> DimTensor:
-        """Mean of each block. See :meth:`sum` for `skipna`."""
-        return self._reduced("mean", skipna)
-
-    def prod(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
-        """Product of each block. See :meth:`sum` for `skipna` and `min_count`."""
-        return self._total("prod", skipna, min_count)
-
-    def min(self, *, skipna: bool = False) -> DimTensor:
-        """Smallest element of each block. See :meth:`sum` for `skipna`."""
-        return self._reduced("min", skipna)
-
-    def max(self, *, skipna: bool = False) -> DimTensor:
-        """Largest element of each block. See :meth:`sum` for `skipna`."""
-        return self._reduced("max", skipna)
-
     def median(self, *, skipna: bool = False) -> DimTensor:
         """Median of each block. See :meth:`sum` for `skipna`."""
         return self._reduced("median", skipna)
 
-    def var(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
-        """Variance of each block, with ``count - ddof`` in the divisor."""
-        return self._reduced("var", skipna, ddof=ddof)
-
-    def std(self, ddof: int = 0, *, skipna: bool = False) -> DimTensor:
-        """Standard deviation of each block."""
-        return self._reduced("std", skipna, ddof=ddof)
-
-    def count(self) -> DimTensor:
-        """Number of elements of each block that are not NaN."""
-        return say(self._spanned.count(self._over), "coarsen_count", self._x)
-
-    def any(self) -> DimTensor:
-        """Whether any element of each block is true."""
-        return say(self._filled(False).any(self._over), "coarsen_any", self._x)
-
-    def all(self) -> DimTensor:
-        """Whether all elements of each block are true."""
-        return say(self._filled(True).all(self._over), "coarsen_all", self._x)
-
     def reduce(self, func: Callable[..., DimTensor], **options: Any) -> DimTensor:
-        """Blocks reduced by a function.
+        """Reduce blocks by a function.
 
         Parameters
         ----------

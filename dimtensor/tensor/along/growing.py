@@ -1,4 +1,4 @@
-"""Weights that fade and windows that grow: reductions of what came before; as in xarray."""
+"""Reductions of the elements up to each position, exponentially weighted or not; as in xarray."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from dimtensor.dims import Dim, dim_set, find_dim, find_dims, without
 from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing, printable
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.places import positive_integer, where_enough
-from dimtensor.tensor.constructors import full, zeros
+from dimtensor.tensor.along.places import positive_integer
+from dimtensor.tensor.along.windows import OPERATIONS, Windows
+from dimtensor.tensor.constructors import arange, full, ones, zeros
 from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, require_float, widened, wrap
 from dimtensor.tensor.reductions.basic import root_of_variance
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class RollingExp:
-    """Reductions with weights that fade with the distance, made by `rolling_exp`.
+    """Exponentially weighted reductions, made by :meth:`DimTensor.rolling_exp`.
 
-    NaN are left out; the weights of the others fade over them as over any position. Variances and
-    covariances have no bias, as in xarray and pandas: NaN where there is a single element.
+    A NaN makes all results from its position on NaN. With ``skipna=True`` NaN are left out, and the
+    weights of the other elements fade over them as over any position. Variances and covariances are
+    unbiased, as in xarray and pandas: NaN where there is a single element.
 
     Examples
     --------
@@ -46,7 +48,7 @@ class RollingExp:
 
     @classmethod
     def _from(cls, x: DimTensor, given: Mapping[Any, Any], window_type: str) -> RollingExp:
-        """Find the dim, and what the window says about the weights."""
+        """Find the dim, and the rate at which weights fade."""
         if len(given) != 1:
             raise DimError(f"rolling_exp takes one dim, {len(given)} are given")
         ((key, window),) = given.items()
@@ -60,21 +62,27 @@ class RollingExp:
         total = cumulate(lambda state, each: state * kept + each, start, x, self._along)
         return total.astype(dtype)
 
-    def sum(self) -> DimTensor:
-        """Sum of the elements up to each position, with their weights."""
-        result = self._faded(wrap(self._x._present(0.0, True)))
-        return self._say(result, "sum")
+    def sum(self, *, skipna: bool = False) -> DimTensor:
+        """Sum of the elements up to each position, with their weights.
 
-    def mean(self) -> DimTensor:
+        Parameters
+        ----------
+        skipna : bool
+            Whether NaN are left out, as in all these reductions.
+        """
+        return self._say(self._faded(wrap(self._x._present(0.0, skipna))), "sum", skipna)
+
+    def mean(self, *, skipna: bool = False) -> DimTensor:
         """Mean of the elements up to each position, with their weights; NaN before the first."""
-        present = elemwise("logical_not", elemwise("isnan", self._x)).astype(self._x.dtype)
-        total, weights = self._faded(wrap(self._x._present(0.0, True))), self._faded(present)
+        x = self._x
+        present = elemwise("logical_not", elemwise("isnan", x)) if skipna else ones(self._along)
+        total = self._faded(wrap(x._present(0.0, skipna)))
+        weights = self._faded(present.astype(x.dtype))
         some = elemwise("greater", weights, 0)
         mean = elemwise("divide", total, elemwise("where", some, weights, 1))
-        result = elemwise("where", some, mean, np.nan)
-        return self._say(result, "mean")
+        return self._say(elemwise("where", some, mean, np.nan), "mean", skipna)
 
-    def var(self) -> DimTensor:
+    def var(self, *, skipna: bool = False) -> DimTensor:
         """Variance of the elements up to each position, with their weights.
 
         Examples
@@ -84,38 +92,41 @@ class RollingExp:
         >>> x.var().values.round(6).tolist()
         [nan, 4.5, 1.607143]
         """
-        return self._say(self._covariance(self._x, self._x), "var")
+        return self._say(self._covariance(self._x, self._x, skipna), "var", skipna)
 
-    def std(self) -> DimTensor:
+    def std(self, *, skipna: bool = False) -> DimTensor:
         """Standard deviation of the elements up to each position, with their weights."""
-        return self._say(root_of_variance(self._covariance(self._x, self._x)), "std")
+        variance = self._covariance(self._x, self._x, skipna)
+        return self._say(root_of_variance(variance), "std", skipna)
 
-    def cov(self, other: TensorLike) -> DimTensor:
+    def cov(self, other: TensorLike, *, skipna: bool = False) -> DimTensor:
         """Covariance with another tensor of the pairs up to each position, with their weights.
 
         Parameters
         ----------
         other : DimTensor
-            Pairs of which an element is NaN are left out.
+        skipna : bool
+            Whether pairs of which an element is NaN are left out.
         """
-        return self._say(self._covariance(*self._pairs(other, "cov")), "cov")
+        return self._say(self._covariance(*self._pairs(other, "cov"), skipna), "cov", skipna)
 
-    def corr(self, other: TensorLike) -> DimTensor:
+    def corr(self, other: TensorLike, *, skipna: bool = False) -> DimTensor:
         """Correlation with another tensor of the pairs up to each position; see :meth:`cov`."""
         x, y = self._pairs(other, "corr")
-        square = self._covariance(x, x) * self._covariance(y, y)
+        square = self._covariance(x, x, skipna) * self._covariance(y, y, skipna)
         some = elemwise("greater", square, 0)
         scale = elemwise("sqrt", elemwise("where", some, square, 1))
-        result = elemwise("where", some, self._covariance(x, y) / scale, np.nan)
-        return self._say(result, "corr")
+        result = elemwise("where", some, self._covariance(x, y, skipna) / scale, np.nan)
+        return self._say(result, "corr", skipna)
 
-    def _pairs(self, other: TensorLike, name: str) -> list[DimTensor]:
+    def _pairs(self, other: TensorLike, name: str) -> tuple[DimTensor, DimTensor]:
         """Both tensors, NaN where one is."""
         y = wrap(require_float(as_node(other, [self._x.node], f"rolling_exp.{name}")))
         gone = elemwise("logical_or", elemwise("isnan", self._x), elemwise("isnan", y))
-        return [elemwise("where", gone, np.nan, each) for each in (self._x, y)]
+        x, y = (elemwise("where", gone, np.nan, each) for each in (self._x, y))
+        return x, y
 
-    def _covariance(self, x: DimTensor, y: DimTensor) -> DimTensor:
+    def _covariance(self, x: DimTensor, y: DimTensor, skipna: bool) -> DimTensor:
         """Weighted sums of products, updated with the means.
 
         West, "Updating Mean and Variance Estimates: An Improved Method", Communications of the ACM
@@ -123,11 +134,12 @@ class RollingExp:
         """
         kept, dtype = 1.0 - self._alpha, elemwise("multiply", x, y).dtype
         x, y = widened(x), widened(y)
+        every = elemwise("equal", 0, 0)
         zero = zeros(without(elemwise("multiply", x, y).dims, (self._along,)), x.dtype)
 
         def step(state: Any, elements: Any) -> Any:
             (n, pairs, mean_x, mean_y, products), (x, y) = state, elements
-            there = elemwise("logical_not", elemwise("isnan", x * y))
+            there = elemwise("logical_not", elemwise("isnan", x * y)) if skipna else every
             present = there.astype(n.dtype)
             n, pairs, products = n * kept, pairs * kept**2, products * kept
             pairs = pairs + 2 * n * present
@@ -143,18 +155,20 @@ class RollingExp:
         value = products * n / elemwise("where", some, pairs, 1)
         return elemwise("where", some, value, np.nan).astype(dtype)
 
-    def _say(self, result: DimTensor, name: str) -> DimTensor:
-        return say(result, f"rolling_exp_{name}", self._x, dim=self._along, window=self._written)
+    def _say(self, result: DimTensor, name: str, skipna: bool) -> DimTensor:
+        shown = {"dim": self._along, "window": self._written, "skipna": skipna}
+        return say(result, f"rolling_exp_{name}", self._x, **shown)
 
     @printable
     def __repr__(self) -> str:
         return f"<RollingExp along {self._along.short}, {self._written}>"
 
 
-class Cumulative:
-    """Reductions of all elements up to each position, made by :meth:`DimTensor.cumulative`.
+class Cumulative(Windows):
+    """Windows of all elements up to each position, made by :meth:`DimTensor.cumulative`.
 
-    NaN are left out; a result is NaN where there are fewer than `min_periods` others.
+    A result is NaN where there are fewer than `min_periods` elements. With ``skipna=True`` NaN are
+    no elements; without it all results from a NaN on are NaN.
 
     Examples
     --------
@@ -164,92 +178,55 @@ class Cumulative:
     ([1.0, 5.0, 7.0], [1.0, 4.0, 4.0])
     """
 
+    _written = "cumulative"
+
     def __init__(self, x: DimTensor, dim: Any, min_periods: int):
-        self._x = wrap(require_float(x.node))
+        super().__init__(x, positive_integer(min_periods, "min_periods"))
         self._over = find_dims(x.dims, dim, "cumulative")
-        self._min_periods = positive_integer(min_periods, "min_periods")
+
+    def _sizes(self) -> DimTensor:
+        total = ones(dtype="int64")
+        for dim in self._over:
+            total = elemwise("multiply", total, arange(dim) + 1)
+        return total
 
     def _present(self) -> DimTensor:
-        present = elemwise("logical_not", elemwise("isnan", self._x)).astype("int64")
-        return present.cumsum(self._over)
+        return self._there().astype("int64").cumsum(self._over)
 
-    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
-        result = where_enough(value, self._present(), self._min_periods)
-        return self._say(result, name, **options)
-
-    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        return say(result, f"cumulative_{name}", self._x, dim=self._over, **options)
-
-    def count(self) -> DimTensor:
-        """Number of elements up to each position that are not NaN."""
-        return self._finish(self._present().astype("float64"), "count")
-
-    def sum(self) -> DimTensor:
-        """Sum up to each position."""
-        return self._finish(self._x.cumsum(self._over, skipna=True), "sum")
-
-    def prod(self) -> DimTensor:
-        """Product up to each position."""
-        return self._finish(self._x.cumprod(self._over, skipna=True), "prod")
-
-    def mean(self) -> DimTensor:
-        """Mean up to each position."""
-        n = elemwise("maximum", self._present(), 1).astype(self._x.dtype)
-        total = self._x.cumsum(self._over, skipna=True)
-        return self._finish(elemwise("divide", total, n), "mean")
-
-    def min(self) -> DimTensor:
-        """Smallest element up to each position."""
-        return self._extreme("min", "minimum", np.inf)
-
-    def max(self) -> DimTensor:
-        """Largest element up to each position."""
-        return self._extreme("max", "maximum", -np.inf)
-
-    def _extreme(self, name: str, pick: str, fill: float) -> DimTensor:
-        result = wrap(self._x._present(fill, True))
+    def _combined(self, x: DimTensor, name: str) -> DimTensor:
+        if name in ("sum", "prod"):
+            return getattr(x, f"cum{name}")(self._over)
+        operation, neutral = OPERATIONS[name]
         for dim in self._over:
-            start = full(without(result.dims, (dim,)), fill, result.dtype)
-            result = cumulate(lambda best, x: elemwise(pick, best, x), start, result, dim)
-        return self._finish(result, name)
+            start = full(without(x.dims, (dim,)), neutral, x.dtype)
+            x = cumulate(lambda best, each: elemwise(operation, best, each), start, x, dim)
+        return x
 
-    def var(self, ddof: int = 0) -> DimTensor:
-        """Variance up to each position, with ``count - ddof`` in the divisor.
+    def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
+        """See the base class.
 
-        Raises
-        ------
-        DimError
-            If it is asked for along several dims.
-
-        Notes
-        -----
         Means and squared distances are updated together: Welford, "Note on a Method for
         Calculating Corrected Sums of Squares and Products", Technometrics 4 (1962).
         """
-        return self._finish(self._variance(ddof), "var", ddof=ddof or None)
-
-    def std(self, ddof: int = 0) -> DimTensor:
-        """Standard deviation up to each position; see :meth:`var`."""
-        return self._finish(root_of_variance(self._variance(ddof)), "std", ddof=ddof or None)
-
-    def _variance(self, ddof: int) -> DimTensor:
         if len(self._over) != 1:
             raise DimError(f"cumulative variances are along one dim, not {dim_set(self._over)}")
-        (dim,), x = self._over, widened(self._x)
+        (dim,), dtype, x = self._over, x.dtype, widened(x)
         zero = zeros(without(x.dims, self._over), x.dtype)
 
-        def step(state: Any, x: Any) -> Any:
-            n, mean, squares = state
-            present = elemwise("logical_not", elemwise("isnan", x))
+        def step(state: Any, elements: Any) -> Any:
+            (n, mean, squares), (x, present) = state, elements
             n = n + present.astype(x.dtype)
             gap = elemwise("where", present, x - mean, 0)
             mean = mean + gap / elemwise("maximum", n, 1)
             squares = squares + gap * elemwise("where", present, x - mean, 0)
-            return (n, mean, squares), (n, squares)
+            return (n, mean, squares), squares
 
-        _, (n, squares) = scan(step, (zero, zero, zero), x, dim)
-        variance = elemwise("divide", squares, elemwise("maximum", n - ddof, 0))
-        return variance.astype(self._x.dtype)
+        _, squares = scan(step, (zero, zero, zero), (x, there.expand(dim)), dim)
+        return squares.astype(dtype)
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        return {"dim": self._over}
 
     @printable
     def __repr__(self) -> str:

@@ -36,8 +36,8 @@ class WindowMixin(TensorHandle):
             The number of positions of the window along each dim; of regular dates also a distance
             between them, such as ``"7D"``.
         min_periods : int, optional
-            How many elements that are not NaN a window must have for a result that is not NaN; by
-            default all.
+            How many elements a window must have for a result that is not NaN; by default all.
+            Positions beyond the ends are no elements; NaN are none where they are skipped.
         center : bool or dict of Dim or str to bool
             Whether a window lies around its position; by default it ends there.
         **by_name : int or distance
@@ -46,8 +46,8 @@ class WindowMixin(TensorHandle):
         -------
         Rolling
             With ``mean``, ``sum``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``median``,
-            ``quantile``, ``argmin``, ``argmax``, ``count``, ``reduce`` and ``construct``. NaN are
-            left out; integers become floats.
+            ``quantile``, ``any``, ``all``, ``argmin``, ``argmax``, ``count``, ``reduce`` and
+            ``construct``, which take ``skipna=``. Integers become floats.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class WindowMixin(TensorHandle):
         Returns
         -------
         RollingExp
-            With ``mean`` and ``sum``.
+            With ``mean``, ``sum``, ``var``, ``std``, ``cov`` and ``corr``, which take ``skipna=``.
 
         Raises
         ------
@@ -115,12 +115,14 @@ class WindowMixin(TensorHandle):
         dim : Dim, str or iterable of them, optional
             All dims by default.
         min_periods : int
-            How many elements that are not NaN there must be for a result that is not NaN.
+            How many elements there must be for a result that is not NaN; NaN are no elements where
+            they are skipped.
 
         Returns
         -------
         Cumulative
-            With ``sum``, ``mean``, ``prod``, ``min``, ``max``, ``var``, ``std`` and ``count``.
+            With ``sum``, ``mean``, ``prod``, ``min``, ``max``, ``var``, ``std``, ``any``, ``all``
+            and ``count``, which take ``skipna=``.
 
         Raises
         ------
@@ -242,9 +244,9 @@ class WindowMixin(TensorHandle):
         bins: Any,
         right: bool = True,
         labels: Sequence[Any] | None = None,
+        precision: int = 3,
         include_lowest: bool = False,
         *,
-        precision: int = 3,
         duplicates: Literal["raise", "drop"] = "raise",
     ) -> GroupBy:
         """Group the elements along a dim by the interval that another tensor lies in.
@@ -260,10 +262,10 @@ class WindowMixin(TensorHandle):
             Whether intervals have their right end or their left one.
         labels : sequence, optional
             Labels of the intervals in place of the intervals themselves.
-        include_lowest : bool
-            Whether the end that no interval has belongs to the one beside it.
         precision : int
             Digits of the ends of intervals in labels.
+        include_lowest : bool
+            Whether the end that no interval has belongs to the one beside it.
         duplicates : {"raise", "drop"}
             Whether edges that are there twice are an error.
 

@@ -155,7 +155,7 @@ class MissingMixin(TensorHandle):
             "interpolate_na", self, dim=along, method=method, limit=limit,
         )  # fmt: skip
 
-    def dropna(self, dim: Dim | str, how: str = "any", thresh: int | None = None) -> DimTensor:
+    def dropna(self, dim: Dim | str, *, how: str = "any", thresh: int | None = None) -> DimTensor:
         """Positions along a dim without missing elements.
 
         Parameters

@@ -1,13 +1,14 @@
-"""Elements at computed positions along a dim, which may lie outside of it."""
+"""Windows along a dim: elements at computed positions, and functions that reduce them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim
-from dimtensor.errors import InputError
+from dimtensor.dims import Dim, Dims, dim_set
+from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.handle import elemwise
 from dimtensor.tensor.reductions.order_statistics import with_an_element
@@ -50,6 +51,28 @@ def taken_at(x: DimTensor, along: Dim, places: DimTensor, fill: Any) -> DimTenso
     return elemwise("where", inside, nearest_to(x, along, places, fill), fill)
 
 
-def where_enough(value: DimTensor, present: DimTensor, least: int) -> DimTensor:
-    """A value, or NaN where there are too few elements for one."""
-    return elemwise("where", elemwise("greater_equal", present, least), value, np.nan)
+def reduced(
+    func: Callable[..., DimTensor],
+    x: DimTensor,
+    over: Dims,
+    options: Mapping[str, Any],
+    what: str,
+) -> DimTensor:
+    """Call a function with a tensor and the dims that it reduces over.
+
+    Raises
+    ------
+    DimError
+        If the result has one of them.
+    """
+    result = func(x, over[0] if len(over) == 1 else over, **options)
+    left = [dim for dim in over if dim in result.dims]
+    if left:
+        raise DimError(
+            build_message(
+                f"{what}: the function leaves {dim_set(left)}",
+                [("result", dim_set(result.dims))],
+                "it is called with a tensor and the dims to reduce over: lambda x, dim: x.sum(dim)",
+            )
+        )
+    return result

@@ -1,8 +1,11 @@
-"""Moving windows along dims; as in xarray."""
+"""Moving and growing windows along dims; as in xarray."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,50 +13,202 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim
 from dimtensor.errors import DimError, InputError, build_message, listing, printable
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.along.places import positive_integer, taken_at, where_enough
+from dimtensor.tensor.along.places import positive_integer, reduced, taken_at
 from dimtensor.tensor.along.spans import Merge, Parts, combined
 from dimtensor.tensor.along.time import is_distance, positions_in
-from dimtensor.tensor.constructors import arange, zeros
+from dimtensor.tensor.constructors import arange, ones, zeros
 from dimtensor.tensor.handle import elemwise, require_float, wrap
-from dimtensor.tensor.reductions.basic import root_of_variance
+from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.reductions.basic import checked_min_count, root_of_variance, where_enough
 from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
+# reductions that combine two neighbouring windows by one operation, with its neutral element
+OPERATIONS: dict[str, tuple[str, Any]] = {
+    "sum": ("add", 0.0),
+    "prod": ("multiply", 1.0),
+    "min": ("minimum", np.inf),
+    "max": ("maximum", -np.inf),
+    "any": ("logical_or", False),
+    "all": ("logical_and", True),
+}
 
-def reduced(
-    func: Callable[..., DimTensor],
-    x: DimTensor,
-    over: Dims,
-    options: Mapping[str, Any],
-    what: str,
-) -> DimTensor:
-    """What a function makes of a tensor without some dims, which it is given.
 
-    Raises
-    ------
-    DimError
-        If the result has one of them.
+class WindowReductions(ABC):
+    """Reductions of windows and blocks, each computed by `_reduced` of the class.
+
+    Every one takes ``skipna``: whether NaN are left out; by default a NaN makes the result of its
+    windows NaN. Positions beyond the ends of a dim are no elements, and never make a result NaN.
     """
-    result = func(x, over[0] if len(over) == 1 else over, **options)
-    left = [dim for dim in over if dim in result.dims]
-    if left:
-        raise DimError(
-            build_message(
-                f"{what}: the function leaves {dim_set(left)}",
-                [("result", dim_set(result.dims))],
-                "it is called with a tensor and the dims to reduce over: lambda x, dim: x.sum(dim)",
+
+    def __init_subclass__(cls) -> None:
+        """Copy the methods, so that errors of their arguments name the class that users have."""
+        for name, method in vars(WindowReductions).items():
+            if isinstance(method, FunctionType) and name[0] != "_" and name not in vars(cls):
+                copy: Any = FunctionType(method.__code__, method.__globals__)
+                update_wrapper(copy, method)
+                copy.__kwdefaults__ = method.__kwdefaults__
+                copy.__qualname__ = f"{cls.__name__}.{name}"
+                del copy.__wrapped__
+                setattr(cls, name, copy)
+        with_named_dims(cls)
+
+    @abstractmethod
+    def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
+        """Reduce each window."""
+
+    def sum(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
+        """Sum of each window or block.
+
+        Parameters
+        ----------
+        skipna : bool
+            Whether NaN are left out, as in all reductions of windows and blocks.
+        min_count : int, optional
+            With `skipna`: how many elements must be left for a result that is not NaN.
+
+        Raises
+        ------
+        InputError
+            If `min_count` is given without `skipna`.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.data([1.0, 4.0, 2.0, float("nan")], dims=dt.Dim("day"))
+        >>> x.coarsen(day=2).sum().values.tolist()
+        [5.0, nan]
+        >>> x.coarsen(day=2).sum(skipna=True).values.tolist()
+        [5.0, 2.0]
+        >>> x.coarsen(day=2).sum(skipna=True, min_count=2).values.tolist()
+        [5.0, nan]
+        """
+        return self._counted("sum", skipna, min_count)
+
+    def prod(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
+        """Product of each window or block. See :meth:`sum` for `skipna` and `min_count`."""
+        return self._counted("prod", skipna, min_count)
+
+    def _counted(self, name: str, skipna: bool, min_count: int | None) -> DimTensor:
+        least = checked_min_count(name, min_count, skipna)
+        result = self._reduced(name, skipna)
+        if not least:
+            return result
+        return self._say(where_enough(result, self.count(), least), name, min_count=min_count)
+
+    def mean(self, *, skipna: bool = False) -> DimTensor:
+        """Mean of each window or block. See :meth:`sum` for `skipna`."""
+        return self._reduced("mean", skipna)
+
+    def var(self, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+        """Variance of each window or block, with ``count - ddof`` in the divisor."""
+        return self._reduced("var", skipna, ddof=ddof)
+
+    def std(self, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
+        """Standard deviation of each window or block, with ``count - ddof`` in the divisor."""
+        return self._reduced("std", skipna, ddof=ddof)
+
+    def min(self, *, skipna: bool = False) -> DimTensor:
+        """Smallest element of each window or block; of several, the first has the gradient."""
+        return self._reduced("min", skipna)
+
+    def max(self, *, skipna: bool = False) -> DimTensor:
+        """Largest element of each window or block; of several, the first has the gradient."""
+        return self._reduced("max", skipna)
+
+    def any(self) -> DimTensor:
+        """Whether an element of each window or block is true; False of too short a window."""
+        return self._reduced("any", False)
+
+    def all(self) -> DimTensor:
+        """Whether all elements of each window or block are true; False of too short a window."""
+        return self._reduced("all", False)
+
+    def count(self) -> DimTensor:
+        """Number of elements of each window or block that are not NaN."""
+        return self._reduced("count", True)
+
+    @abstractmethod
+    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
+        """Note how a result was written."""
+
+
+class Windows(WindowReductions):
+    """Windows of floats along dims, combined from shorter ones."""
+
+    _written: str
+    _is_full = False  # whether a window that lacks an element has no value
+
+    def __init__(self, x: DimTensor, min_periods: int):
+        self._x = x
+        self._real = wrap(require_float(x.node))
+        self._min_periods = min_periods
+
+    @abstractmethod
+    def _combined(self, x: DimTensor, name: str) -> DimTensor:
+        """Combine the elements of each window by the operation of a reduction."""
+
+    @abstractmethod
+    def _sizes(self) -> DimTensor:
+        """Number of positions of each window within the dims."""
+
+    @abstractmethod
+    def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
+        """Sum of squared distances from the mean of each window."""
+
+    def _there(self) -> DimTensor:
+        return elemwise("logical_not", elemwise("isnan", self._real))
+
+    def _present(self) -> DimTensor:
+        """Number of elements of each window that are not NaN."""
+        return self._combined(self._there().astype(self._real.dtype), "sum")
+
+    def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
+        # a NaN that is left out of windows of too few elements makes no gradient NaN
+        skips = skipna or (self._is_full and name not in ("any", "all"))
+        count = self._present() if skips else self._sizes()
+        if name in ("any", "all"):
+            value = self._combined(self._x.astype("bool"), name)
+            result = elemwise(
+                "logical_and", value, elemwise("greater_equal", count, self._min_periods)
             )
-        )
-    return result
+        else:
+            value = count if name == "count" else self._value(name, count, skips, **options)
+            result = where_enough(value, count, self._min_periods)
+        return self._say(result, name, skipna=skipna and name != "count", **options)
+
+    def _value(self, name: str, count: DimTensor, skipna: bool, ddof: int = 0) -> DimTensor:
+        """Reduction of each window, whether or not it has enough elements."""
+        if name in OPERATIONS:
+            neutral = OPERATIONS[name][1]
+            return self._combined(wrap(self._real._present(neutral, skipna)), name)
+        if name == "mean":
+            total = self._value("sum", count, skipna)
+            return elemwise("divide", total, elemwise("maximum", count, 1).astype(total.dtype))
+        there = self._there() if skipna else ones(dtype="bool")
+        squares = self._squares(wrap(self._real._present(0.0, skipna)), there)
+        rest = elemwise("maximum", elemwise("subtract", count, ddof), 0)
+        variance = elemwise("divide", squares, rest.astype(squares.dtype))
+        return variance if name == "var" else root_of_variance(variance)
+
+    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
+        options["ddof"] = options.get("ddof") or None
+        return say(result, f"{self._written}_{name}", self._x, **self._shown, **options)
+
+    @property
+    @abstractmethod
+    def _shown(self) -> dict[str, Any]:
+        """Arguments of the windows, as expressions show them."""
 
 
-class Rolling:
+class Rolling(Windows):
     """Windows of a fixed number of positions, made by :meth:`DimTensor.rolling`.
 
-    NaN are left out of reductions, and so is what is beyond the ends. A result is NaN where fewer
-    than `min_periods` elements are left.
+    A result is NaN where a window has fewer than `min_periods` elements: positions beyond the ends
+    of the dim are none, and with ``skipna=True`` NaN are none, either. Without it a NaN makes the
+    result NaN, however many other elements there are.
 
     Examples
     --------
@@ -63,7 +218,12 @@ class Rolling:
     [nan, 4.0, 4.0]
     >>> x.rolling(day=2, min_periods=1).mean().values.tolist()
     [1.0, 2.5, 3.0]
+    >>> gap = dt.data([1.0, float("nan"), 2.0], dims=dt.Dim("day", length=3))
+    >>> gap.rolling(day=2, min_periods=1).mean(skipna=True).values.tolist()
+    [1.0, 1.0, 2.0]
     """
+
+    _written = "rolling"
 
     def __init__(
         self,
@@ -72,16 +232,14 @@ class Rolling:
         min_periods: int | None,
         center: Mapping[Dim, bool],
     ):
-        self._x = x
         self._windows = dict(windows)
         self._center = dict(center)
         size = int(np.prod(list(self._windows.values())))
         least = size if min_periods is None else positive_integer(min_periods, "min_periods")
         if least > size:
             raise InputError(f"min_periods is {least}, and a window has {size} elements")
-        self._min_periods = least
-        self._is_full = least == size  # a window that lacks an element has no value
-        self._real = wrap(require_float(x.node))
+        super().__init__(x, least)
+        self._is_full = least == size
 
     @classmethod
     def _from(
@@ -113,82 +271,39 @@ class Rolling:
         around = {dim: bool(given.get(dim, False)) for dim in windows}
         return cls(x, windows, min_periods, around)
 
-    def _combined(self, parts: Parts, fills: tuple[Any, ...], merge: Merge) -> Parts:
+    def _merged(self, parts: Parts, fills: tuple[Any, ...], merge: Merge) -> Parts:
         return combined(parts, self._windows, self._center, fills, merge)
 
-    def _by(self, x: DimTensor, operation: str, fill: Any) -> DimTensor:
-        """Elements of each window combined by an operation on two of them."""
+    def _combined(self, x: DimTensor, name: str) -> DimTensor:
+        operation, neutral = OPERATIONS[name]
+        return self._by(x, operation, neutral)
+
+    def _by(self, x: DimTensor, operation: str, beyond: Any) -> DimTensor:
+        """Combine the elements of each window; `beyond` stands beyond the ends."""
 
         def merge(one: Parts, two: Parts, *_: int) -> Parts:
             return (elemwise(operation, one[0], two[0]),)
 
-        (result,) = self._combined((x,), (fill,), merge)
-        return result
+        return self._merged((x,), (beyond,), merge)[0]
 
-    def _present(self) -> DimTensor:
-        """How many elements of each window are there."""
-        return self._by(self._there().astype(self._real.dtype), "add", 0)
+    def _sizes(self) -> DimTensor:
+        return self._combined(ones(tuple(self._windows), self._real.dtype), "sum")
 
-    def _there(self) -> DimTensor:
-        return elemwise("logical_not", elemwise("isnan", self._real))
+    def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
+        if not self._is_full or name not in ("sum", "mean", "min", "max"):
+            return super()._reduced(name, skipna, **options)
+        # NaN beyond the ends: every element must be there, so that nothing is counted
+        operation = OPERATIONS["sum" if name == "mean" else name][0]
+        result = self._by(self._real, operation, np.nan)
+        return self._say(result / self._min_periods if name == "mean" else result, name)
 
-    def _finish(self, value: DimTensor, name: str, **options: Any) -> DimTensor:
-        result = where_enough(value, self._present(), self._min_periods)
-        return self._say(result, name, **options)
+    def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
+        """See the base class.
 
-    def _total(self) -> DimTensor:
-        """The sums, NaN of windows that must be full and are not."""
-        if self._is_full:
-            return self._by(self._real, "add", np.nan)
-        return self._by(wrap(self._real._present(0.0, True)), "add", 0)
-
-    def sum(self) -> DimTensor:
-        """Sum of each window."""
-        total = self._total()
-        return self._say(total, "sum") if self._is_full else self._finish(total, "sum")
-
-    def mean(self) -> DimTensor:
-        """Mean of each window."""
-        if self._is_full:
-            return self._say(self._total() / self._min_periods, "mean")
-        present = self._present()
-        mean = elemwise("divide", self._total(), elemwise("maximum", present, 1))
-        return self._say(where_enough(mean, present, self._min_periods), "mean")
-
-    def prod(self) -> DimTensor:
-        """Product of each window."""
-        return self._finish(self._by(wrap(self._real._present(1.0, True)), "multiply", 1), "prod")
-
-    def min(self) -> DimTensor:
-        """Smallest element of each window; of several, the first has the gradient."""
-        return self._extreme("min", "minimum", np.inf)
-
-    def max(self) -> DimTensor:
-        """Largest element of each window; of several, the first has the gradient."""
-        return self._extreme("max", "maximum", -np.inf)
-
-    def _extreme(self, name: str, pick: str, fill: float) -> DimTensor:
-        if self._is_full:
-            return self._say(self._by(self._real, pick, np.nan), name)
-        return self._finish(self._by(wrap(self._real._present(fill, True)), pick, fill), name)
-
-    def var(self, ddof: int = 0) -> DimTensor:
-        """Variance of each window, with ``count - ddof`` in the divisor.
-
-        Notes
-        -----
         Means and squared distances of two windows give those of both: Chan, Golub and LeVeque,
         "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979).
         """
-        return self._say(self._variance(ddof), "var", ddof=ddof or None)
-
-    def std(self, ddof: int = 0) -> DimTensor:
-        """Standard deviation of each window; see :meth:`var`."""
-        return self._say(root_of_variance(self._variance(ddof)), "std", ddof=ddof or None)
-
-    def _variance(self, ddof: int) -> DimTensor:
-        x, dtype = self._real, self._real.dtype
-        n, mean = self._there().astype(dtype), wrap(x._present(0.0, True))
+        n = there.astype(x.dtype).expand(tuple(self._windows))
 
         def merge(one: Parts, two: Parts, *_: int) -> Parts:
             (n1, mean1, squares1), (n2, mean2, squares2) = one, two
@@ -197,55 +312,59 @@ class Rolling:
             gap = mean2 - mean1
             return n, mean1 + gap * share, squares1 + squares2 + gap * gap * n1 * share
 
-        present, _, squares = self._combined((n, mean, zeros(dtype=dtype) * mean), (0, 0, 0), merge)
-        variance = elemwise("divide", squares, elemwise("maximum", present - ddof, 0))
-        return where_enough(variance, present, self._min_periods)
+        return self._merged((n, x, zeros(dtype=x.dtype) * x), (0, 0, 0), merge)[2]
 
-    def median(self) -> DimTensor:
-        """Median of each window, which are written down for it, as for quantiles."""
-        spanned, over = self._spanned()
-        return self._finish(spanned.median(over, skipna=True), "median")
-
-    def quantile(self, q: float) -> DimTensor:
-        """A quantile of each window, interpolated linearly."""
-        spanned, over = self._spanned()
-        return self._finish(spanned.quantile(q, over, skipna=True), "quantile", q=q)
-
-    def count(self) -> DimTensor:
-        """Number of elements of each window that are not NaN."""
+    def _enough(self, value: DimTensor, skipna: bool) -> DimTensor:
+        """A value of each window, NaN where it has too few elements or one that is NaN."""
         present = self._present()
-        return self._say(where_enough(present, present, self._min_periods), "count")
+        least = self._min_periods if skipna or self._is_full else self._sizes()
+        if not skipna:
+            least = elemwise("maximum", least, self._min_periods)
+        return where_enough(value, present, least)
 
-    def argmin(self) -> DimTensor:
+    def median(self, *, skipna: bool = False) -> DimTensor:
+        """Median of each window. The windows are written down for it, as for quantiles."""
+        spanned, over = self._spanned()
+        value = self._enough(spanned.median(over, skipna=True), skipna)
+        return self._say(value, "median", skipna=skipna)
+
+    def quantile(self, q: float, *, skipna: bool = False) -> DimTensor:
+        """Quantile of each window, interpolated linearly."""
+        spanned, over = self._spanned()
+        value = self._enough(spanned.quantile(q, over, skipna=True), skipna)
+        return self._say(value, "quantile", q=q, skipna=skipna)
+
+    def argmin(self, *, skipna: bool = False) -> DimTensor:
         """Position of the smallest element within each window along one dim."""
-        return self._place("argmin", np.inf)
+        return self._place("argmin", np.inf, skipna)
 
-    def argmax(self) -> DimTensor:
+    def argmax(self, *, skipna: bool = False) -> DimTensor:
         """Position of the largest element within each window along one dim."""
-        return self._place("argmax", -np.inf)
+        return self._place("argmax", -np.inf, skipna)
 
-    def _place(self, name: str, fill: float) -> DimTensor:
+    def _place(self, name: str, fill: float, skipna: bool) -> DimTensor:
         if len(self._windows) != 1:
             raise DimError(f"{name} is within windows along one dim, not {dim_set(self._windows)}")
         (over,) = self._window_dims()
         spanned = self._construct(wrap(self._real._present(fill, True)), (over,), fill)
-        return self._finish(getattr(spanned, name)(over).astype(self._real.dtype), name)
+        place = getattr(spanned, name)(over).astype(self._real.dtype)
+        return self._say(self._enough(place, skipna), name, skipna=skipna)
 
     def reduce(self, func: Callable[..., DimTensor], **options: Any) -> DimTensor:
-        """Windows reduced by a function.
+        """Reduce windows by a function.
 
         Parameters
         ----------
         func : callable
-            Called with all windows and the dim of their positions; with several dims, a tuple. What
-            is beyond the ends is NaN.
+            Called with all windows and the dim of their positions; with several dims, a tuple.
+            Positions beyond the ends are NaN.
         **options
             Passed on to it.
 
         Returns
         -------
         DimTensor
-            NaN where fewer than `min_periods` elements of a window are there.
+            NaN where fewer than `min_periods` elements of a window are not NaN.
 
         Raises
         ------
@@ -264,7 +383,7 @@ class Rolling:
         return where_enough(result, self._present(), self._min_periods)
 
     def _spanned(self) -> tuple[DimTensor, Dims]:
-        """The windows, and their dims: for what does not follow from parts of them."""
+        """The windows along dims of their own, for reductions that parts of windows do not give."""
         over = self._window_dims()
         return self._construct(self._real, over, np.nan), over
 
@@ -286,7 +405,7 @@ class Rolling:
         fill_value: Any = np.nan,
         **by_name: Any,
     ) -> DimTensor:
-        """The windows themselves, along dims of their own.
+        """Lay the windows out along dims of their own.
 
         Parameters
         ----------
@@ -295,7 +414,7 @@ class Rolling:
         stride : int or dict of Dim or str to int
             Every how many positions there is a window.
         fill_value : number
-            What stands where a window begins before the first position, or ends after the last.
+            The elements of windows beyond the ends of the dim.
         **by_name
 
         Returns
@@ -344,9 +463,9 @@ class Rolling:
         return result.isel({dim: slice(None, None, positive_integer(n, "the stride"))
                             for dim, n in by_dim.items() if n != 1})  # fmt: skip
 
-    def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        windows = {dim.short: n for dim, n in self._windows.items()}
-        return say(result, f"rolling_{name}", self._x, **windows, **options)
+    @property
+    def _shown(self) -> dict[str, Any]:
+        return {dim.short: n for dim, n in self._windows.items()}
 
     @printable
     def __repr__(self) -> str:

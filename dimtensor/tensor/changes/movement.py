@@ -143,7 +143,7 @@ class MovementMixin(TensorHandle):
             result = say(moved, "roll", result, **{dim.short: n}, roll_coords=roll_coords)
         return result
 
-    def diff(self, dim: Dim | str, n: int = 1, label: str = "upper") -> DimTensor:
+    def diff(self, dim: Dim | str, n: int = 1, *, label: str = "upper") -> DimTensor:
         """Differences of neighbours along a dim.
 
         Parameters

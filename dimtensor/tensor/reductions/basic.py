@@ -429,8 +429,8 @@ def checked_min_count(name: str, min_count: int | None, skipna: bool) -> int:
     return int(min_count)
 
 
-def where_enough(value: DimTensor, present: DimTensor, least: int) -> DimTensor:
-    """A value, or NaN where there are too few elements for one."""
+def where_enough(value: DimTensor, present: DimTensor, least: int | DimTensor) -> DimTensor:
+    """Replace a value by NaN where there are too few elements for one."""
     value = wrap(require_float(value.node))
     return elemwise("where", elemwise("greater_equal", present, least), value, np.nan)
 

@@ -1,4 +1,4 @@
-"""Covariances and correlations of pairs; as in xarray, whose functions leave out missing ones."""
+"""Covariances and correlations of pairs of elements."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def cov(
     ddof: int = 1,
     weights: TensorLike | None = None,
     *,
-    skipna: bool = True,
+    skipna: bool = False,
 ) -> DimTensor:
-    """Covariance over dims of the pairs of which neither element is missing.
+    """Covariance over dims of the pairs of elements of two tensors.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def cov(
         How much each pair counts in means and in the covariance. `ddof` goes with the number of
         pairs, as in xarray.
     skipna : bool
-        Whether pairs of which an element is NaN are left out; else they make the result NaN.
+        Whether pairs of which an element is NaN are left out, as by xarray; else they make the
+        result NaN.
 
     Returns
     -------
@@ -78,9 +79,9 @@ def corr(
     dim: DimKey = None,
     weights: TensorLike | None = None,
     *,
-    skipna: bool = True,
+    skipna: bool = False,
 ) -> DimTensor:
-    """Pearson's correlation over dims of the pairs of which neither element is missing.
+    """Pearson's correlation over dims of the pairs of elements of two tensors.
 
     Parameters
     ----------
@@ -90,7 +91,8 @@ def corr(
     weights : DimTensor or DataArray, optional
         How much each pair counts.
     skipna : bool
-        Whether pairs of which an element is NaN are left out; else they make the result NaN.
+        Whether pairs of which an element is NaN are left out, as by xarray; else they make the
+        result NaN.
 
     Returns
     -------
@@ -137,12 +139,12 @@ class _Pairs:
     def _mean(self, x: DimTensor) -> DimTensor:
         if self._weights is None:
             return x.mean([d for d in self.over if d in x.dims], skipna=True)
-        return Weighted(x, self._weights).mean(self.over)
+        return Weighted(x, self._weights).mean(self.over, skipna=True)
 
     def _sum(self, x: DimTensor) -> DimTensor:
         if self._weights is None:
             return x.sum(self.over, skipna=True)
-        return Weighted(x, self._weights).sum(self.over)
+        return Weighted(x, self._weights).sum(self.over, skipna=True)
 
     def said(
         self, result: DimTensor, name: str, x: Any, y: Any, weights: Any, skipna: bool

@@ -46,8 +46,8 @@ class ExponentialMixin(ReductionMixin):
         Examples
         --------
         >>> import dimtensor as dt
-        >>> round(dt.data([1000.0, 1000.0], dims=dt.Dim("k")).logsumexp().item(), 4)
-        1000.6931
+        >>> f"{dt.data([1000.0, 1000.0], dims=dt.Dim('k')).logsumexp().item():.4f}"
+        '1000.6931'
         """
         dims = self._dims(dim, "logsumexp")
         if not dims:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def as_weights(weights: Any, beside: TensorHandle, what: str) -> DimTensor:
-    """Weights as a tensor; those that are true or false count 1 or 0.
+    """Convert weights to a tensor; bools count 1 or 0.
 
     Raises
     ------
@@ -43,18 +43,16 @@ def _is_missing(node: Node) -> bool:
 class Weighted:
     """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
 
-    NaN elements are left out, with their weights, as in xarray; with ``skipna=False`` they make
-    the result NaN. The means of elements whose weights add up to 0 are NaN.
+    A NaN makes the result NaN; with ``skipna=True`` NaN are left out, with their weights. The means
+    of elements whose weights add up to 0 are NaN.
 
     Examples
     --------
     >>> import dimtensor as dt
     >>> k = dt.Dim("k", length=3)
     >>> x = dt.data([1.0, 4.0, float("nan")], dims=k).weighted(dt.data([2.0, 1.0, 5.0], dims=k))
-    >>> x.sum().item(), x.mean().item(), x.sum_of_weights().item(), x.var().item()
-    (6.0, 2.0, 3.0, 2.0)
-    >>> x.mean(skipna=False).item()
-    nan
+    >>> x.mean().item(), x.mean(skipna=True).item(), x.sum_of_weights().item()
+    (nan, 2.0, 3.0)
     """
 
     def __init__(self, x: TensorHandle, weights: DimTensor):
@@ -82,46 +80,48 @@ class Weighted:
         total = elemwise("where", some, wrap(require_float(total.node)), np.nan)
         return self._say(total, "sum_of_weights", dim)
 
-    def sum(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+    def sum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Sum of elements times weights.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
         skipna : bool
-            Whether NaN elements are left out, as in all weighted reductions.
+            Whether NaN are left out, as in all weighted reductions.
         """
         present = wrap(self._x._present(0, skipna))
         total = elemwise("multiply", present, self._weights).sum(self._over(dim))
-        return self._say(total, "sum", dim)
+        return self._say(total, "sum", dim, skipna=skipna)
 
-    def mean(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+    def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Weighted mean. See :meth:`sum` for `skipna`."""
         mean = elemwise("divide", self.sum(dim, skipna=skipna), self.sum_of_weights(dim))
-        return self._say(mean, "mean", dim)
+        return self._say(mean, "mean", dim, skipna=skipna)
 
-    def sum_of_squares(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+    def sum_of_squares(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Weighted sum of squared distances from the weighted mean. See :meth:`sum`."""
-        gap = elemwise("subtract", self._x, self.mean(dim))
+        gap = elemwise("subtract", self._x, self.mean(dim, skipna=skipna))
         squares = Weighted(elemwise("square", gap), self._weights)
-        return self._say(squares.sum(self._over(dim), skipna=skipna), "sum_of_squares", dim)
+        total = squares.sum(self._over(dim), skipna=skipna)
+        return self._say(total, "sum_of_squares", dim, skipna=skipna)
 
-    def var(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+    def var(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Weighted variance. See :meth:`sum` for `skipna`."""
         squares = self.sum_of_squares(dim, skipna=skipna)
         variance = elemwise("divide", squares, self.sum_of_weights(dim))
-        return self._say(variance, "var", dim)
+        return self._say(variance, "var", dim, skipna=skipna)
 
-    def std(self, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+    def std(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Weighted standard deviation. See :meth:`sum` for `skipna`."""
-        return self._say(root_of_variance(self.var(dim, skipna=skipna)), "std", dim)
+        deviation = root_of_variance(self.var(dim, skipna=skipna))
+        return self._say(deviation, "std", dim, skipna=skipna)
 
     def quantile(
         self,
         q: float | Sequence[float] | np.ndarray | DimTensor,
-        dim: DimKey = None,
         *,
-        skipna: bool = True,
+        dim: DimKey = None,
+        skipna: bool = False,
     ) -> DimTensor:
         """Weighted quantiles.
 
@@ -165,7 +165,8 @@ class Weighted:
         result = _weighted_quantile(x, weights, along, level)
         if not skipna:
             result = elemwise("where", missing.any(along), np.nan, result)
-        return say(result, "quantile", self._x, q=shown_levels(q), weights=self._weights, dim=over)
+        shown = {"weights": self._weights, "dim": over, "skipna": skipna}
+        return say(result, "quantile", self._x, q=shown_levels(q), **shown)
 
 
 def _on(x: DimTensor, over: Dims, along: Dim) -> Node:
@@ -177,7 +178,7 @@ def _on(x: DimTensor, over: Dims, along: Dim) -> Node:
 def _weighted_quantile(
     x: DimTensor, weights: DimTensor, along: Dim, q: float | DimTensor
 ) -> DimTensor:
-    """Of each element as much as its part of the sum of weights has of the quantile's."""
+    """Average the elements by the overlap of their weights with the interval of a quantile."""
     ranks, order = SortedDim(along), x.argsort(along)
     ordered, sizes = x.isel({along: order}), weights.isel({along: order})
     total = sizes.sum(ranks)

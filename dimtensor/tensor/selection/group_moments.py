@@ -26,7 +26,7 @@ class GroupMoments(GroupReductions):
     """Covariance, correlation and polynomial fits within groups."""
 
     def cov(
-        self, other: TensorLike, dim: DimKey = None, *, ddof: int = 1, skipna: bool = True
+        self, other: TensorLike, dim: DimKey = None, *, ddof: int = 1, skipna: bool = False
     ) -> DimTensor:
         """Covariance of each group with the elements of another tensor.
 
@@ -39,7 +39,7 @@ class GroupMoments(GroupReductions):
         ddof : int
             Subtracted from the number of pairs in the divisor.
         skipna : bool
-            Whether pairs of which an element is NaN are left out, as by :func:`dimtensor.cov`.
+            Whether pairs of which an element is NaN are left out.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class GroupMoments(GroupReductions):
         found = quotient(products.sum(skipna=True), n)
         return self._kept("cov", found, missing, skipna, other=wrap(as_node(other, [self._x.node])))
 
-    def corr(self, other: TensorLike, dim: DimKey = None, *, skipna: bool = True) -> DimTensor:
+    def corr(self, other: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Pearson's correlation of each group with another tensor; see :meth:`cov`."""
         by, one, two, missing = self._pairs(other, dim, "corr")
         squares = [by._of(elemwise("square", elemwise("abs", each))).sum(skipna=True)
@@ -96,7 +96,7 @@ class GroupMoments(GroupReductions):
         result = found if skipna else elemwise("where", missing, np.nan, found)
         return self._say(result, name, **shown)
 
-    def polyfit(self, dim: Dim | str, deg: int, *, skipna: bool = False) -> DimTensor:
+    def polyfit(self, dim: Dim | str, deg: int, skipna: bool = False) -> DimTensor:
         """Coefficients of the polynomial of labels that is closest to each group.
 
         Parameters

@@ -360,7 +360,7 @@ class GroupReductions:
             found = filled_labels(name, none, fill_value, place, self._along)
         return self._say(found, name, skipna=skipna)
 
-    def first(self, *, skipna: bool = False) -> DimTensor:
+    def first(self, skipna: bool = False) -> DimTensor:
         """First element of each group, in the order of the dim; NaN for an empty one."""
         if not (skipna and is_inexact(self._x.dtype)):
             return self._pick("first")
@@ -368,7 +368,7 @@ class GroupReductions:
         present = elemwise("where", elemwise("isnan", self._x), np.inf, places)
         return self._say(self._at(self._of(present)._pick("min")), "first", skipna=True)
 
-    def last(self, *, skipna: bool = False) -> DimTensor:
+    def last(self, skipna: bool = False) -> DimTensor:
         """Last element of each group, in the order of the dim; NaN for an empty one."""
         places = arange(self._along, dtype="float64")
         if skipna and is_inexact(self._x.dtype):

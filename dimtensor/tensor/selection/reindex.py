@@ -47,10 +47,10 @@ class ReindexMixin(TensorHandle):
     def reindex(
         self,
         indexers: Any = None,
-        fill_value: Any = np.nan,
         *,
         method: str | None = None,
         tolerance: Any = None,
+        fill_value: Any = np.nan,
         **by_name: Any,
     ) -> DimTensor:
         """Bring the tensor to other labels along dims.

@@ -306,7 +306,8 @@ def test_weighted(name: str, nans: int, on: list[str], rng: np.random.Generator)
         dims=on, coords={n: LABELS[n] for n in on},
     )  # fmt: skip
     overs = [["c"], ["a", "c"], None]
-    results = [getattr(X.weighted(w), name)(over) for over in overs]
+    skips = {} if name == "sum_of_weights" else {"skipna": True}
+    results = [getattr(X.weighted(w), name)(over, **skips) for over in overs]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for over, found in zip(

@@ -59,7 +59,7 @@ def test_options_of_the_function_and_what_it_leaves():
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
 def test_places_within_windows(name):
     for options in ({}, {"center": True}, {"min_periods": 2}):
-        found = getattr(holes.rolling(t=3, **options), name)()
+        found = getattr(holes.rolling(t=3, **options), name)(skipna=True)
         same(found, getattr(HOLES.rolling(t=3, **options), name)())
     with pytest.raises(dt.DimError, match=f"{name} is within windows along one dim"):
         getattr(x.rolling(t=2, site=2), name)()

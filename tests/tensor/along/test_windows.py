@@ -28,6 +28,10 @@ def same(found, expected, **tolerances):
     )
 
 
+def skips(name):
+    return {} if name == "count" else {"skipna": True}
+
+
 REDUCTIONS = ["sum", "mean", "prod", "min", "max", "var", "std", "median", "count"]
 
 
@@ -42,7 +46,7 @@ def test_rolling_is_xarrays(name, options):
         if options.get("min_periods", 0) > window:
             continue
         expected = getattr(frame.rolling(day=window, **options), name)()
-        same(getattr(x.rolling(day=window, **options), name)(), expected)
+        same(getattr(x.rolling(day=window, **options), name)(**skips(name)), expected)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of windows without elements
@@ -59,11 +63,16 @@ def test_long_windows_are_those_of_numpy(name, center):
     for window in (7, 8, 13, 30):
         rows = frame.rolling(k=window, center=center).construct("w").values
         present = (~np.isnan(rows)).sum(1)
+        ones = xr.ones_like(frame).rolling(k=window, center=center)
+        inside = ones.construct("w", fill_value=0.0).sum("w").values
         each = getattr(np, f"nan{name}")(rows, axis=1)
         for least in (None, 3):
-            found = getattr(x.rolling(k=window, min_periods=least, center=center), name)().values
-            expected = np.where(present >= (least or window), each, np.nan)
-            np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=str((window, least)))
+            windows = x.rolling(k=window, min_periods=least, center=center)
+            enough = np.where(present >= (least or window), each, np.nan)
+            whole = np.where(present == inside, enough, np.nan)
+            for skipna, expected in ((True, enough), (False, whole)):
+                found = getattr(windows, name)(skipna=skipna).values
+                np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "min", "max", "var", "std"])
@@ -74,7 +83,7 @@ def test_gradients_of_windows(name, options, backend):
     values[9] = np.nan
     t = dt.Dim("t")
     x = dt.tensor("x", dims=t)
-    loss = (getattr(x.rolling(t=5, **options), name)().fillna(0.0) ** 2).sum()
+    loss = (getattr(x.rolling(t=5, **options), name)(skipna=bool(options)).fillna(0.0) ** 2).sum()
     f = dt.function([x], [loss, dt.grad(loss, x)], backend=backend)
     gradient = f(values)[1].values
 
@@ -111,8 +120,9 @@ def test_rolling_along_two_dims_and_windows_longer_than_the_dim():
     frame = table()
     x = dt.data(frame, dims=[DAY, SITE])
     expected = frame.rolling(day=3, site=2, min_periods=2).mean()
-    same(x.rolling(day=3, site=2, min_periods=2).mean(), expected)
-    same(x.rolling({DAY: 12}, min_periods=1).sum(), frame.rolling(day=12, min_periods=1).sum())
+    same(x.rolling(day=3, site=2, min_periods=2).mean(skipna=True), expected)
+    found = x.rolling({DAY: 12}, min_periods=1).sum(skipna=True)
+    same(found, frame.rolling(day=12, min_periods=1).sum())
 
 
 def test_windows_themselves():
@@ -156,7 +166,7 @@ def test_fading_weights_are_those_of_pandas(kind, window):
     frame = table()
     x = dt.data(frame, dims=[DAY, SITE])
     expected = frame.to_pandas().ewm(**{kind: window}, ignore_na=False).mean()
-    found = x.rolling_exp({DAY: window}, window_type=kind).mean().eval()
+    found = x.rolling_exp({DAY: window}, window_type=kind).mean(skipna=True).eval()
     np.testing.assert_allclose(found.transpose("day", "site"), expected)
     alpha = {"span": 2 / (window + 1), "com": 1 / (1 + window), "alpha": window,
              "halflife": 1 - 0.5 ** (1 / window)}[kind]  # fmt: skip
@@ -164,7 +174,7 @@ def test_fading_weights_are_those_of_pandas(kind, window):
     for row in filled:
         total = total * (1 - alpha) + row
         rows.append(total)
-    found = x.rolling_exp({DAY: window}, window_type=kind).sum().eval()
+    found = x.rolling_exp({DAY: window}, window_type=kind).sum(skipna=True).eval()
     np.testing.assert_allclose(found.transpose("day", "site"), rows)
 
 
@@ -176,9 +186,9 @@ def test_fading_moments_are_those_of_pandas(name, kind, window):
     x = dt.data(frame, dims=[DAY, SITE]).rolling_exp({DAY: window}, window_type=kind)
     by_pandas = frame.ewm(**{kind: window})
     if others is None:
-        found, expected = getattr(x, name)(), getattr(by_pandas, name)()
+        found, expected = getattr(x, name)(skipna=True), getattr(by_pandas, name)()
     else:
-        found = getattr(x, name)(dt.data(others, dims=DAY))
+        found = getattr(x, name)(dt.data(others, dims=DAY), skipna=True)
         expected = pd.DataFrame(
             {site: getattr(frame[site].ewm(**{kind: window}), name)(others) for site in "ab"}
         )
@@ -191,14 +201,14 @@ def test_growing_windows_are_xarrays(name, least):
     frame = table()
     x = dt.data(frame, dims=[DAY, SITE])
     expected = getattr(frame.cumulative("day", min_periods=least), name)()
-    same(getattr(x.cumulative("day", min_periods=least), name)(), expected)
+    same(getattr(x.cumulative("day", min_periods=least), name)(**skips(name)), expected)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "count"])
 def test_growing_windows_along_all_dims(name):
     frame = table()
     expected = getattr(frame.cumulative(["day", "site"]), name)()
-    same(getattr(dt.data(frame, dims=[DAY, SITE]).cumulative(), name)(), expected)
+    same(getattr(dt.data(frame, dims=[DAY, SITE]).cumulative(), name)(**skips(name)), expected)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
@@ -212,8 +222,7 @@ def test_blocks_are_xarrays(name, options):
     frame = table()
     x = dt.data(frame, dims=[DAY, SITE])
     expected = getattr(frame.assign_coords(site=[1, 2]).coarsen(**options), name)()
-    skips = {} if name == "count" else {"skipna": True}
-    found = getattr(x.coarsen(**options), name)(**skips)
+    found = getattr(x.coarsen(**options), name)(**skips(name))
     if "site" in options:
         expected = expected.assign_coords(site=["a"])
     else:

@@ -68,8 +68,8 @@ def test_reductions_with_weights_are_xarrays(kind, name, rng):
 def test_weighted_quantiles_are_xarrays(kind, rng):
     levels = [0.0, 0.2, 0.5, 0.77, 1.0]
     asked = [(over, skipna) for over in ("t", ["t", "site"], None) for skipna in (True, False)]
-    results = [X.weighted(W).quantile(levels, over, skipna=skipna) for over, skipna in asked]
-    results.append(X.weighted(W).quantile(0.3, "t"))
+    results = [X.weighted(W).quantile(levels, dim=over, skipna=skipna) for over, skipna in asked]
+    results.append(X.weighted(W).quantile(0.3, dim="t", skipna=True))
     f = dt.function([X, W], results, backend="python")
     for missing in (False, True):
         x, w = array(rng, missing), weights(kind)
@@ -99,7 +99,7 @@ def test_gradients_of_weighted_reductions(backend, rng):
     n = dt.Dim("n", length=5)
     x, w = dt.tensor("x", dims=n), dt.tensor("w", dims=n)
     by = x.weighted(w)
-    y = by.quantile(0.4) ** 2 + by.std() + by.mean()
+    y = by.quantile(0.4, skipna=True) ** 2 + by.std(skipna=True) + by.mean(skipna=True)
     f = dt.function([x, w], [y, *dt.grad(y, [x, w])], backend=backend)
     values, sizes = rng.normal(size=5), rng.uniform(0.5, 2.0, size=5)
     values[2] = np.nan
@@ -128,8 +128,9 @@ def test_covariances_with_weights_are_xarrays(kind, over, rng):
     x, y, w = array(rng), array(rng), weights(kind)
     y[4, 1] = np.nan
     results = [
-        dt.cov(X, Y, over, weights=W), dt.cov(X, Y, over, ddof=0, weights=W),
-        dt.corr(X, Y, over, weights=W),
+        dt.cov(X, Y, over, weights=W, skipna=True),
+        dt.cov(X, Y, over, ddof=0, weights=W, skipna=True),
+        dt.corr(X, Y, over, weights=W, skipna=True),
     ]  # fmt: skip
     found = dt.evaluate(results, {X: x, Y: y, W: w})
     assert_same(found[0], xr.cov(x, y, over, weights=w))
@@ -145,9 +146,9 @@ def test_missing_pairs_are_left_out_or_not(name):
     x, y = dt.data(u, dims=[t, s]), dt.data(v, dims=t)
     known = {"cov": np.cov, "corr": np.corrcoef}[name](u[:, 0], v)[0, 1]
     left = {"cov": np.cov, "corr": np.corrcoef}[name](u[[0, 2, 3], 1], v[[0, 2, 3]])[0, 1]
-    found = getattr(dt, name)(x, y, "t")
+    found = getattr(dt, name)(x, y, "t", skipna=True)
     np.testing.assert_allclose(found.values, [known, left])
-    found = getattr(dt, name)(x, y, "t", skipna=False)
+    found = getattr(dt, name)(x, y, "t")
     np.testing.assert_allclose(found.values, [known, np.nan])
 
 
