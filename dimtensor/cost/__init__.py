@@ -1,4 +1,4 @@
-"""What computing costs, as polynomials in the lengths of dims; the dims graph alone is asked."""
+"""Cost model of the dims graph: operations and bytes as polynomials in the lengths of dims."""
 
 from dimtensor.cost.nodes import Cost, computation, graph_cost, node_cost
 from dimtensor.cost.polynomial import Count, Lengths, Polynomial, missing_lengths

@@ -1,26 +1,25 @@
-"""What the nodes of the dims graph cost.
+"""Costs of the nodes of the dims graph.
 
-The model counts, for each node alone:
+For each node the model counts:
 
-- *flops*: sums and products of numbers. Another operation counts as many as it takes the time of,
-  roughly (:mod:`dimtensor.cost.weights`): a quotient 3, a function of a library 10. Complex numbers
-  count as real ones.
-- *bytes read* and *written*: what has to pass between memory and processor. Kernels fuse: the
-  elements of an elementwise operation, of a look-up or of a tensor under other dims are made where
-  they are read and are nowhere in memory. Such a node moves nothing (a look-up reads what it looks
-  up); leaves are read once; sums, products of matrices, decompositions, sorts, updates and loops
+- *flops*: additions and multiplications. Other operations have a weight of about their relative
+  time (:mod:`dimtensor.cost.weights`): a quotient 3, a library function 10. Complex numbers count
+  as real ones.
+- *bytes read* and *written*: traffic between memory and processor. As kernels fuse operations, the
+  results of elementwise operations, look-ups and renames are never stored, and only look-ups read
+  anything. Leaves are read once; sums, matrix products, decompositions, sorts, updates and loops
   write their results. With ``fused=False`` every node reads its operands and writes its result, as
   in an interpreter.
 
-The costs of a graph are the sum over its nodes, each once; nodes that are results of one
-computation count as one, see :func:`computation`. A loop costs its rounds times its body; where a
-condition ends it, the rounds are the variable ``rounds``. A conditional costs no more than the term
-by term larger one of its branches. A derivative is a multiple of its function. A product of
-several tensors is contracted pair by pair, the smallest result first.
+The cost of a graph is the sum over its nodes; the outputs of one computation count once, see
+:func:`computation`. A loop costs its number of steps times its body; that of a while loop is the
+variable ``rounds``. A conditional costs the termwise maximum of its branches. A derivative is a
+multiple of its function. A product of several tensors is contracted in pairs, with the smallest
+result first.
 
-The numbers are those of algorithms in textbooks (Golub and Van Loan 2013): a Cholesky factor of n
-by n costs n³/3, a solution by an LU decomposition 2n³/3 and 2n² for each right-hand side. Sorting
-costs a number per element, the logarithm of a million for that of the length.
+Linear algebra has the costs of textbook algorithms (Golub and Van Loan 2013): a Cholesky factor of
+an n by n matrix n³/3, a solution by LU decomposition 2n³/3 plus 2n² per right-hand side. Sorting
+has a constant cost per element, with the logarithm of a million for that of the length.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ from dimtensor.graph.node import Node
 from dimtensor.graph.regions import Region, split_inputs
 from dimtensor.graph.walk import toposort
 
-# bytes that take as long to move as a sum or product of one element
+# bytes that are moved in the time of one flop
 _BYTES_PER_FLOP = 8
-_ASSUMED = 1000  # for lengths that are not known where a contraction order is chosen
+_ASSUMED = 1000  # for unknown lengths when the contraction order is chosen
 
 
 class Cost(NamedTuple):
-    """What something costs.
+    """Cost of a computation.
 
     Attributes
     ----------
@@ -74,23 +73,23 @@ class Cost(NamedTuple):
         return Cost(*(a + b for a, b in zip(self, other, strict=True)))
 
     def times(self, factor: Polynomial | Number) -> Cost:
-        """The cost of doing it some number of times."""
+        """Multiply the cost by a number of repetitions."""
         return Cost(*(each * factor for each in self))
 
     @property
     def work(self) -> Polynomial:
-        """All in one: operations, and for 8 bytes that are moved as much as for one."""
+        """Total cost: flops, with 8 bytes of traffic counted as one."""
         return self.flops + (self.read + self.written) * Fraction(1, _BYTES_PER_FLOP)
 
 
 def node_cost(node: Node, fused: bool = True) -> Cost:
-    """What a node costs beside its inputs.
+    """Compute the cost of a node without its inputs.
 
     Parameters
     ----------
     node : Node
     fused : bool
-        Whether elements are made where they are read, or every result is stored.
+        Whether operations are fused, or every result is stored.
 
     Examples
     --------
@@ -114,13 +113,13 @@ _costs: Beside[dict[bool, Cost]] = Beside()
 
 
 def graph_cost(outputs: Iterable[Node], fused: bool = True) -> Cost:
-    """What all nodes below some cost, what is used twice counted once."""
+    """Compute the cost of a graph, with shared subexpressions counted once."""
     computations = {computation(node): node for node in toposort(outputs)}
     return sum((node_cost(node, fused) for node in computations.values()), Cost())
 
 
 def computation(node: Node) -> Hashable:
-    """What nodes have in common that are results of one computation: a loop, a decomposition."""
+    """Return a key that all outputs of one computation share, such as a loop or decomposition."""
     attrs = node.attrs
     if "output" in getattr(attrs, "_fields", ()):
         return (node.kind, node.inputs, attrs._replace(output=0))
@@ -145,7 +144,7 @@ def _cost(node: Node, fused: bool) -> Cost:
 
 
 def size_of(node: Node) -> Polynomial:
-    """The bytes of a node's values."""
+    """Return the size of a node's values in bytes."""
     return Polynomial.size(node.dims) * np.dtype(node.dtype).itemsize
 
 
@@ -177,7 +176,7 @@ def _sorting(node: Node) -> Polynomial:
 
 
 def _looked_up(node: Node) -> Polynomial:
-    """A position for each element that is looked up; slices are read in place."""
+    """Count a position for each element that is looked up; slices are free."""
     selected = kind_of(node).selected(node)
     assert selected is not None
     element = node if node.kind == "index" else node.inputs[1]
@@ -199,10 +198,7 @@ def _dot(node: Node) -> Polynomial:
 
 
 def contraction(node: Node) -> list[tuple[Polynomial, Dims]]:
-    """The products of two that a product of several is: the cost and the dims of each result.
-
-    Pairs are taken by the size of their result, that with the smallest first.
-    """
+    """Contract a product in pairs, the smallest result first; return cost and dims of each step."""
     pool = [frozenset(x.dims) for x in node.inputs]
     if len(pool) == 1:
         return [(Polynomial.size(node.inputs[0].dims), node.dims)]
@@ -219,7 +215,7 @@ def contraction(node: Node) -> list[tuple[Polynomial, Dims]]:
 def _paired(
     pool: list[frozenset[Dim]], pair: tuple[int, int], kept: Dims
 ) -> tuple[list[frozenset[Dim]], frozenset[Dim]]:
-    """The operands with the product of two at the end, and the dims of all its terms."""
+    """Replace two operands by their product at the end; return also the dims before summing."""
     others = [own for at, own in enumerate(pool) if at not in pair]
     joint = pool[pair[0]] | pool[pair[1]]
     return [*others, joint & frozenset(kept).union(*others)], joint
@@ -229,7 +225,7 @@ def _paired(
 
 
 def _apply(node: Node) -> Polynomial:
-    """A function that is known by its name; of another, an operation per element that it reads."""
+    """Return the cost of a known function; for others, one flop per element read or written."""
     attrs = node.attrs
     core = attrs.core_in[0]
     batch = Polynomial.size({d for x, c in zip(node.inputs, attrs.core_in, strict=True)
@@ -247,7 +243,7 @@ def _apply(node: Node) -> Polynomial:
 
 Algorithm = Callable[[Polynomial, Polynomial, Polynomial], Polynomial]
 
-# by rows m and columns n of a matrix, and the columns k of a right-hand side
+# by the numbers of rows m and columns n of the matrix, and of columns k of a right-hand side
 LINEAR_ALGEBRA: dict[str, Algorithm] = {
     "cholesky": lambda m, n, k: m**3 * Fraction(1, 3),
     "solve": lambda m, n, k: m**3 * Fraction(2, 3) + 2 * m**2 * k,
@@ -270,7 +266,7 @@ def _region(region: Region, fused: bool) -> Cost:
 
 
 def trips(node: Node) -> Polynomial:
-    """How often the body of a loop runs; at most, where a condition may end it."""
+    """Return the (maximal) number of steps of a loop."""
     attrs = node.attrs
     if attrs.over is not None:
         return Polynomial.of(attrs.over)
@@ -280,7 +276,7 @@ def trips(node: Node) -> Polynomial:
 
 
 def _value(node: Node) -> Polynomial | None:
-    """The value of a number that is made of lengths and constants."""
+    """Evaluate a scalar that is computed from lengths and constants."""
     if node.kind == "constant":
         return Polynomial.constant(int(node.attrs.value))
     if node.kind == "length":
@@ -301,7 +297,7 @@ _ARITHMETIC: dict[str, Callable[[Polynomial, Polynomial], Polynomial]] = {
 
 
 def _inside(node: Node, fused: bool) -> Cost:
-    """What bodies cost, as often as they run."""
+    """Compute the cost of regions, times the number of runs."""
     regions = kind_of(node).regions(node.attrs)
     if node.kind == "loop":
         return _region(regions[0], fused).times(trips(node))
@@ -347,10 +343,10 @@ FLOPS: dict[str, Callable[[Node], Polynomial]] = {
 
 _LEAVES = frozenset({"input", "data", "shaped", "bound"})
 _DERIVATIVES = ("gradient", "jacobian", "pushforward")
-# other names of what is there
+# renamed or constant values
 _MOVES_NOTHING = frozenset(
     {"constant", "length", "positions", "label_position", "codes", "expand", "relabel", "named",
      "split", "rv", "shown", "check"}
 )  # fmt: skip
-# elements are made where they are read
+# results are computed where they are used
 _FUSED = frozenset({"elemwise", "cast", "index", "merge", "concat", "stack"})

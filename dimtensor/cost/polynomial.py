@@ -1,10 +1,9 @@
 """Polynomials in the lengths of dims.
 
-A variable is a dim, which stands for its length, or a :class:`Count`, which is a number that no dim
-has, such as the rounds of a loop that stops by a condition. A dim that is made of others is
-expressed by theirs where its length is a polynomial of them (a product, a concatenation, a rename);
-a selection whose length follows from values, or from a slice of a dim of unknown length, is a
-variable of its own.
+Variables are dims, which stand for their lengths, and :class:`Count`, which stands for other
+numbers, such as the number of steps of a while loop. A derived dim is replaced by its parents if
+its length is a polynomial of theirs (products, concatenations, renames). Masked dims, and slices of
+dims of unknown length, are variables of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dimtensor.errors import DimError, LabelError, build_message
 
 
 class Count(NamedTuple):
-    """A number that is not known, and is no length: what it counts, as text."""
+    """Unknown number other than a length, with a text for what it counts."""
 
     name: str
 
@@ -32,7 +31,7 @@ class Count(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """What is no polynomial of others: the larger or smaller of two, a quotient rounded down."""
+    """Non-polynomial function of polynomials: maximum, minimum, or floor division."""
 
     name: str
     operands: tuple[Polynomial, ...]
@@ -42,7 +41,7 @@ class Formula(NamedTuple):
         return f"{self.name}({', '.join(map(str, self.operands))})"
 
     def of(self, numbers: list[int]) -> int:
-        """The number that it is of some numbers."""
+        """Evaluate the function."""
         return _FORMULAS[self.name](*numbers)
 
 
@@ -56,7 +55,7 @@ _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Polynomial:
-    """A polynomial in lengths, immutable, compared by value.
+    """Polynomial in lengths, immutable and compared by value.
 
     Parameters
     ----------
@@ -84,12 +83,12 @@ class Polynomial:
 
     @classmethod
     def constant(cls, number: Number) -> Polynomial:
-        """A polynomial that is a number."""
+        """Make a constant polynomial."""
         return cls({(): number})
 
     @classmethod
     def of(cls, variable: Variable) -> Polynomial:
-        """The length of a dim, by the lengths that it follows from."""
+        """Make the polynomial of a dim's length, in terms of the dims it is derived from."""
         if isinstance(variable, DerivedDim):
             found = _derived(variable)
             if found is not None:
@@ -98,12 +97,12 @@ class Polynomial:
 
     @classmethod
     def size(cls, dims: Iterable[Dim]) -> Polynomial:
-        """The number of elements of a tensor with some dims."""
+        """Make the polynomial of the number of elements of a tensor with given dims."""
         return math.prod(map(cls.of, dims), start=ONE)
 
     @classmethod
     def bound(cls, *polynomials: Polynomial) -> Polynomial:
-        """A polynomial that none of some is larger than: the largest coefficient of each term."""
+        """Make an upper bound of polynomials: the largest coefficient of each term."""
         terms: dict[Monomial, Number] = {}
         for one in polynomials:
             for key, number in one.terms.items():
@@ -161,22 +160,22 @@ class Polynomial:
 
     @property
     def number(self) -> Number | None:
-        """The number that it is; None if it has variables."""
+        """Value of a constant polynomial; None if it has variables."""
         return self.terms.get((), 0) if not any(self.terms) else None
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """What it depends on."""
+        """Variables of the polynomial."""
         found = dict.fromkeys(v for key in self.terms for v, _ in key)
         return tuple(sorted(found, key=_sort_key))
 
     def at(self, lengths: Lengths) -> Number:
-        """The number that it is at some lengths.
+        """Evaluate the polynomial at given lengths.
 
         Raises
         ------
         DimError
-            If a length that it needs is neither given nor known.
+            If a length is neither given nor known.
         """
         total: Number = 0
         for key, number in self.terms.items():
@@ -206,24 +205,23 @@ ZERO, ONE = Polynomial({}), Polynomial({(): 1})
 
 
 class Lengths:
-    """Numbers for the variables of polynomials.
+    """Values of the variables of polynomials.
 
     Parameters
     ----------
     given : mapping of Dim or Count to int
-        Lengths of dims that have none of their own, or whose own is not meant.
+        Lengths of dims without one, or that replace their own.
     assumed : int, optional
-        What stands for every other length that is not known.
+        Value of all other unknown lengths.
 
     Attributes
     ----------
     assumptions : dict of Dim or Count to int
-        Variables that were asked for and had no length, with what was assumed.
+        Variables for which a length was assumed.
 
     Notes
     -----
-    A mask leaves no more positions than there are, so this is what is taken for it, unless it is
-    given.
+    A masked dim is assumed to be as long as its parent, unless its length is given.
     """
 
     def __init__(self, given: Mapping[Any, int] | None = None, assumed: int | None = None):
@@ -236,7 +234,7 @@ class Lengths:
                 self._binding.add_length(variable, length, "a length that is given")
 
     def get(self, variable: Variable) -> int | None:
-        """A number, None where it is not known."""
+        """Return the value of a variable, or None if it is not known."""
         try:
             return self._numbers[variable]
         except KeyError:
@@ -247,12 +245,12 @@ class Lengths:
             return found
 
     def required(self, variable: Variable) -> int:
-        """A number that must be known.
+        """Return the value of a variable.
 
         Raises
         ------
         DimError
-            If it is not.
+            If it is not known.
         """
         found = self.get(variable)
         if found is None:
@@ -260,12 +258,12 @@ class Lengths:
         return found
 
     def assuming(self, length: int) -> Lengths:
-        """The same, with a length for all that have none."""
+        """Return lengths with a value for all unknown variables."""
         known = {v: number for v, number in self._numbers.items() if number is not None}
         return Lengths(known, assumed=length)
 
     def missing(self, *polynomials: Polynomial) -> list[Variable]:
-        """The variables of polynomials that have no number."""
+        """Return the variables of polynomials without a value."""
         found = dict.fromkeys(v for one in polynomials for v in one.variables)
         missing = [v for v in sorted(found, key=_sort_key) if self.get(v) is None]
         inside = [x for v in missing if isinstance(v, Formula) for x in self.missing(*v.operands)]
@@ -280,7 +278,7 @@ class Lengths:
             return variable.of([int(x.at(self)) for x in variable.operands]) if known else None
         try:
             found = variable._bound_length(self._binding)
-        except LabelError:  # a slice by labels that come with the data
+        except LabelError:  # a slice by late labels
             found = None
         if found is None and isinstance(variable, DerivedDim):
             parents = [self.get(parent) for parent in variable.parents]
@@ -291,7 +289,7 @@ class Lengths:
 
 
 def missing_lengths(variables: Iterable[Variable]) -> DimError:
-    """The error of lengths that are not known."""
+    """Make the error of unknown lengths."""
     found = list(variables)
     which = ", ".join(v.short for v in found)
     one = found[0].short
@@ -305,7 +303,7 @@ def missing_lengths(variables: Iterable[Variable]) -> DimError:
 
 
 def _derived(dim: DerivedDim) -> Polynomial | None:
-    """The length of a dim by those of its parents, if it is a polynomial of them."""
+    """Express the length of a dim as a polynomial of its parents' lengths, or return None."""
     if isinstance(dim, SelDim):
         return None
     found = dim.length_from([Polynomial.of(parent) for parent in dim.parents])
@@ -334,7 +332,7 @@ def _sort_key(variable: Variable) -> tuple:
 
 
 def _term_key(term: tuple[Monomial, Number]) -> tuple:
-    """Terms of a high degree first."""
+    """Return a sort key that puts terms of high degree first."""
     key, _ = term
     return (-sum(power for _, power in key), [(-power, _sort_key(v)) for v, power in key])
 
@@ -344,7 +342,7 @@ def _power(variable: Variable, power: int) -> str:
 
 
 def _name(variable: Variable) -> str:
-    """What a variable is called; of a selection more than the name, which is that of its parent."""
+    """Return the name of a variable; for a selection, with the selection, as dims share names."""
     if isinstance(variable, SelDim) and isinstance(variable.selection, (Slice, LateSlice, Mask)):
         return f"{variable.short}[{variable.selection.text}]"
     return variable.short

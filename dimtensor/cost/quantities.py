@@ -1,4 +1,4 @@
-"""Numbers of bytes and operations as text, and as they are written by users."""
+"""Formatting and parsing of numbers of bytes and operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
 def bytes_of(limit: Any) -> int:
-    """A number of bytes from an integer, or from a text with a unit.
+    """Parse a number of bytes: an integer, or a text with a unit.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def bytes_of(limit: Any) -> int:
     if found is None or found[2] not in _UNITS:
         raise InputError(
             build_message(
-                f"{limit!r} is no number of bytes",
+                f"{limit!r} is not a number of bytes",
                 [("units", ", ".join(_UNITS))],
                 'write it as limit="2 GB", or as an integer',
             )
@@ -43,7 +43,7 @@ def bytes_of(limit: Any) -> int:
 
 
 def bytes_text(count: Number) -> str:
-    """A number of bytes with a unit.
+    """Format a number of bytes with a unit.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def bytes_text(count: Number) -> str:
 
 
 def count_text(count: Number) -> str:
-    """A number of operations, shortened.
+    """Format a number of operations.
 
     Examples
     --------

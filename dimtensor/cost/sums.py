@@ -1,4 +1,4 @@
-"""Sums of polynomials over a range of one of their variables (Faulhaber's formula)."""
+"""Sums of polynomials over a range of a variable (Faulhaber's formula)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dimtensor.cost.polynomial import ZERO, Number, Polynomial, Variable
 
 
 def by_powers(polynomial: Polynomial, variable: Variable) -> dict[int, Polynomial]:
-    """The coefficients of the powers of a variable."""
+    """Return the coefficients of the powers of a variable."""
     found: dict[int, dict] = {}
     for key, number in polynomial.terms.items():
         power = next((p for v, p in key if v == variable), 0)
@@ -20,7 +20,7 @@ def by_powers(polynomial: Polynomial, variable: Variable) -> dict[int, Polynomia
 
 
 def substituted(polynomial: Polynomial, variable: Variable, value: Polynomial) -> Polynomial:
-    """A polynomial with something in the place of a variable."""
+    """Substitute a polynomial for a variable."""
     parts = by_powers(polynomial, variable)
     return sum((value**power * factor for power, factor in parts.items()), ZERO)
 
@@ -28,7 +28,7 @@ def substituted(polynomial: Polynomial, variable: Variable, value: Polynomial) -
 def summed(
     polynomial: Polynomial, counter: Variable, start: Polynomial, stop: Polynomial, step: int = 1
 ) -> Polynomial:
-    """The sum over the rounds of a loop; where steps do not divide the range, nearly.
+    """Sum a polynomial over a loop counter; approximate if the step does not divide the range.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def summed(
 
 
 def _powers(power: int, n: Polynomial) -> Polynomial:
-    """The sum of the powers of 0, 1, …, n - 1."""
+    """Sum the powers of 0, 1, …, n - 1."""
     total = ZERO
     for j in range(power + 1):
         number: Number = Fraction(comb(power + 1, j), power + 1) * _bernoulli(j)
@@ -56,7 +56,7 @@ def _powers(power: int, n: Polynomial) -> Polynomial:
 
 @bounded(64)
 def _bernoulli(m: int) -> Fraction:
-    """Bernoulli's numbers, of which that of 1 is -1/2."""
+    """Compute the Bernoulli number B(m), with B(1) = -1/2."""
     if m == 0:
         return Fraction(1)
     return -sum((comb(m + 1, j) * _bernoulli(j) for j in range(m)), Fraction(0)) / (m + 1)

@@ -1,7 +1,7 @@
-"""What an element of an operation costs, in sums or products.
+"""Costs per element of operations, in additions or multiplications.
 
-The numbers are those of kernels (:mod:`dimtensor.ops.facts`), by the names of the op table and
-without asking PyTensor; a test compares the two.
+They are those of kernels (:mod:`dimtensor.ops.facts`), by the names of the op table and without
+importing PyTensor; a test compares the two.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ WEIGHTS: dict[str, int] = {
 
 
 def weight(name: str) -> int:
-    """What an element of a row of the op table costs; a function of a library is a call."""
+    """Return the cost per element of an operation; by default that of a library function."""
     return WEIGHTS.get(name, CALL)
 
 
-# log2 of a length of a dim that is sorted along, which is no polynomial: a million elements
+# log2 of the length of a sorted dim, which is not a polynomial: that of a million elements
 SORT_DEPTH = 20
-# comparisons, and moves, per element and level
+# comparisons and moves per element and level
 SORT = 2
-# words that a generator makes for a draw, and the function of them
+# a draw: the words of a generator, and a function of them
 DRAW = 3 * CALL
-# an element read at a place that is looked up
+# an element read by a gather
 GATHER = 2
-# a gradient costs at most so many times its function (Baur and Strassen 1983: 3 to 5)
+# cost of gradients and tangents in units of the function (Baur and Strassen 1983: at most 3 to 5)
 REVERSE, FORWARD = 3, 2

@@ -1,4 +1,4 @@
-"""The only place where a dim becomes an axis."""
+"""Lowering of the dims graph to positional PyTensor: the only place where dims become axes."""
 
 from dimtensor.lower import (
     autodiff,

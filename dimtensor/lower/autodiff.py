@@ -1,8 +1,8 @@
-"""Lowering of derivatives: taken of the positional graph of a region, by variables of its own.
+"""Lowering of derivatives: the positional graph of a region is differentiated by fresh variables.
 
-Values of the variables of a derivative come in only when it is taken: variables of equal values are
-different variables, and a value is no place where a derivative ends. What the derivative computes
-that others compute, too, is one with it afterwards (:func:`~dimtensor.ops.graphs.shared`).
+The values of these variables are substituted after differentiation, so that variables with equal
+values are distinct. Computations shared with other parts of the graph are then merged
+(:func:`~dimtensor.ops.graphs.shared`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from dimtensor.ops.nodes import alloc
 
 
 class _Function(NamedTuple):
-    """A region on variables of its own.
+    """Region lowered with fresh variables.
 
-    ``axes`` are the dims of the axes of y, as they are called outside.
+    ``axes`` are the dims of y's axes, named as outside of the region.
     """
 
     inner: RegionLowering
@@ -63,7 +63,7 @@ class _Function(NamedTuple):
     def at(
         self, ctx: Lowering, values: Sequence[Variable], results: Sequence[Variable]
     ) -> list[Variable]:
-        """Results at the values of the variables; what must hold there is asked for."""
+        """Substitute the values of the variables in results, and add the region's checks."""
         conditions = [condition for condition, _ in self.inner.checks]
         pairs = dict(zip(self.wrt, values, strict=False))
         found = replaced([*results, *conditions], pairs)
@@ -73,7 +73,7 @@ class _Function(NamedTuple):
 
 
 def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) -> list[Variable]:
-    """Gradients, zeros where y does not depend on an input."""
+    """Compute gradients; they are zero where y does not depend on a variable."""
     if cotangent is None:
         cotangent = number(1, y)
     found = taken_last(lambda: pull([y], [cotangent], wrt))
@@ -96,7 +96,7 @@ def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
 
 
 def _shared(ctx: Lowering, node: Node, compute: Callable[[], list[Variable]]) -> list[Variable]:
-    """The work that the outputs of one derivative share."""
+    """Compute the results that all outputs of one derivative share."""
     key = (node.kind, node.inputs, node.attrs._replace(output=0))
     found = ctx.shared.get(key)
     if found is None:
@@ -137,7 +137,7 @@ def jacobian_order(node: Node, estimates: Estimates) -> Found:
 
 
 def _unit_cotangents(lengths: Sequence[Variable | int], dtype: str) -> Variable:
-    """Identity of a shape twice."""
+    """Make an identity tensor whose shape is the given one twice."""
     n = len(lengths)
     result: Variable | None = None
     for at, length in enumerate(lengths):

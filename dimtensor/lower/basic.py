@@ -1,4 +1,4 @@
-"""Lowering of elementwise operations, constants, reductions, sorting."""
+"""Lowering of elementwise operations, constants, reductions and sorting."""
 
 from __future__ import annotations
 
@@ -62,10 +62,9 @@ def label_position(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[V
 
 
 def _logaddexp(x: Variable, y: Variable) -> Variable:
-    """log(exp(x) + exp(y)); the larger operand is taken out, equal infinities stay.
+    """Compute log(exp(x) + exp(y)) with the larger operand factored out, preserving infinities.
 
-    Where they are equal one counts as the larger and the other as the smaller, so that each has its
-    half of the derivative.
+    Of equal operands one is treated as the larger, so that each gets half of the derivative.
     """
     first = pt.ge(x, y)
     high, low = pt.switch(first, x, y), pt.switch(first, y, x)
@@ -79,10 +78,10 @@ def _finite(x: Variable) -> Variable:
 
 
 def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., Variable]:
-    """Product x * function(y), 0 where x is 0 and y is at the end of the domain or outside of it.
+    """Make x * function(y) that is 0 for x = 0 even if y is not inside the domain.
 
-    Inside nothing is masked, so that the gradient in x is function(y) where x is 0, too. PyTensor's
-    own op of this kind gives wrong gradients to operands that broadcast.
+    Inside the domain nothing is masked, so the gradient in x at 0 is function(y). PyTensor's own op
+    has wrong gradients for operands that are broadcast.
     """
 
     def product(x: Variable, y: Variable) -> Variable:
@@ -96,7 +95,7 @@ def _x_times(function: Callable[..., Variable], start: float) -> Callable[..., V
 
 
 def _logit(x: Variable) -> Variable:
-    """Logarithm of the odds, by their distance from 1, which has all digits near 1/2."""
+    """Compute the log odds as log1p of the odds minus 1, which is accurate near 1/2."""
     low = elementwise(pt.lt, x, number(0.5, x))
     twice = elementwise(pt.mul, number(2, x), x)
     one = number(1, x)
@@ -110,7 +109,7 @@ def _logit(x: Variable) -> Variable:
 
 
 def _kv(v: Variable, x: Variable) -> Variable:
-    """By the scaled function; of infinity 0, where that is a product of two zeros or NaN."""
+    """Compute kv by the scaled function; 0 at infinity, where their product is 0 * 0 or NaN."""
     infinite = elementwise(pt.eq, x, number(np.inf, x))
     inside = elementwise(pt.switch, infinite, number(1, x), x)
     value = pt.kve(v, inside) * pt.exp(-inside)
@@ -119,7 +118,7 @@ def _kv(v: Variable, x: Variable) -> Variable:
 
 
 def _close(x: Variable, y: Variable, rtol: Variable, atol: Variable) -> Variable:
-    """Closeness as `numpy.isclose` defines it."""
+    """Compare as `numpy.isclose` does."""
     if not is_float(x.type.dtype):
         x, y, rtol, atol = (pt.cast(v, "float64") for v in (x, y, rtol, atol))
     near = pt.le(pt.abs(x - y), atol + rtol * pt.abs(y))
@@ -151,7 +150,7 @@ _COMPOSED: dict[str, Callable[..., Variable]] = {
 
 
 def positional_function(name: str) -> Callable[..., Variable]:
-    """The PyTensor function that a row of the op table lowers to."""
+    """Return the PyTensor function that a row of the op table lowers to."""
     if name in _COMPOSED:
         return _COMPOSED[name]
     if name == "stop_gradient":
@@ -165,13 +164,13 @@ def positional_function(name: str) -> Callable[..., Variable]:
 
 
 def _angle_of_real(x: Variable) -> Variable:
-    """0 or pi, by the sign, which zero has, too."""
+    """Return 0 or pi, by the sign, which may be that of -0.0."""
     if not is_float(x.type.dtype):
         x = pt.cast(x, "float64")
     return pt.arctan2(pt.zeros_like(x), disconnected_grad(x))
 
 
-# what functions of floats or complex numbers are for operands of simpler kinds
+# simplified functions for integer and for real operands
 _INTEGERS: dict[str, Callable[[Variable], Variable]] = dict.fromkeys(
     ("ceil", "floor", "trunc", "round", "round_half_away_from_zero"), lambda x: x
 )
@@ -188,7 +187,7 @@ _REALS: dict[str, Callable[[Variable], Variable]] = {
 
 
 def _integer_quotient(node: Node, x: Variable, y: Variable) -> Variable:
-    """Quotient or remainder, 0 where the divisor is: backends do not agree on what it is."""
+    """Compute a quotient or remainder; 0 for division by zero, where backends disagree."""
     function = positional_function(node.attrs)
     divisor = node.inputs[1]
     if divisor.kind == "constant" and divisor.attrs.value != 0:
@@ -199,7 +198,7 @@ def _integer_quotient(node: Node, x: Variable, y: Variable) -> Variable:
 
 
 def _integer_power(ctx: Lowering, node: Node, x: Variable, y: Variable) -> Variable:
-    """Power of integers, of which only those with exponents that are not negative are integers."""
+    """Compute a power of integers, checking at run time that exponents are not negative."""
     exponent = node.inputs[1]
     if exponent.kind == "constant" or y.type.dtype.startswith("uint"):
         return pt.pow(x, y)
@@ -213,14 +212,14 @@ def _cast_operand(variable: Variable, dtype: str) -> Variable:
     return pt.neq(variable, 0) if dtype == "bool" else pt.cast(variable, dtype)
 
 
-# constant but for jumps
+# piecewise constant functions
 _STEPS = frozenset({"ceil", "floor", "trunc", "round", "round_half_away_from_zero", "sign"})
 
 
 def _without_derivative(ctx: Lowering, x: Variable) -> Variable:
-    """An operand of which the result has no derivative.
+    """Disconnect the gradient of an operand without derivative.
 
-    A derivative of zero is not passed on: times a NaN below, it would be NaN.
+    A zero derivative must not be propagated, as its product with a NaN would be NaN.
     """
     if not ctx.differentiates or not is_inexact(x.type.dtype):
         return x
@@ -258,9 +257,9 @@ def elemwise_order(node: Node, estimates: Estimates) -> Found:
 
 
 def _broadcast(whole: Dims, part: Dims, estimates: Estimates) -> Found:
-    """Dims that a smaller operand lacks are inside of its own, so that it is read once.
+    """Prefer the dims that a broadcast operand lacks inside of its own, so that it is read once.
 
-    Vectors are left out: they stay in the cache.
+    Vectors are ignored, as they stay in the cache.
     """
     if not 2 <= len(part) < len(whole):
         return
@@ -297,7 +296,7 @@ def _of_bools(function: Callable[..., Variable]) -> Reduction:
 
 
 def _extreme(of_bools: Any, of_floats: Any, of_integers: Any) -> Reduction:
-    """An extreme; PyTensor's minimum negates twice, and the least integer has no negative."""
+    """Make a minimum or maximum; PyTensor's minimum negates, which overflows for integers."""
 
     def reduced(x: Variable, axes: list[int], dtype: str) -> Variable:
         if dtype == "bool":
@@ -307,7 +306,7 @@ def _extreme(of_bools: Any, of_floats: Any, of_integers: Any) -> Reduction:
     return reduced
 
 
-# of the elements along some axes, with the dtype of the result
+# reductions of a variable over axes, with the dtype of the result
 REDUCTIONS: dict[str, Reduction] = {
     "sum": _accumulated(pt.sum),
     "prod": _accumulated(pt.prod),
@@ -372,7 +371,7 @@ def arg_reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Varia
     if x.type.dtype == "bool":
         x = pt.cast(x, "int8")
     if name == "argmin" and not is_float(x.type.dtype):
-        # the inverse of the bits turns the order round, and no integer is out of its range
+        # inverting the bits reverses the order of integers without overflow
         x = pt.cast(~x, x.type.dtype)
         name = "argmax"
     x = with_an_element(ctx, node, x, axes, (dim,), name == "argmax")

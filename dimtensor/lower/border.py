@@ -1,7 +1,7 @@
-"""Positional variables that stand for inputs outside of a function.
+"""Links between positional variables and the nodes that they were lowered from.
 
-``to_shaped`` gives users such variables. They remember which input they stand for, so that what is
-made of them can come back, through ``from_shaped``, as a function of the inputs.
+Variables returned by ``to_shaped`` refer to their inputs, so that ``from_shaped`` can wrap results
+computed from them as functions of these inputs.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from dimtensor.ops.graphs import tag_of
 
 
 def named_variable(name: str | None, dtype: str, shape: tuple[int | None, ...]) -> Variable:
-    """A positional variable of any name; PyTensor refuses names like ``single`` in constructors."""
+    """Make a positional variable of any name; PyTensor's constructor rejects some names."""
     variable = pt.tensor(dtype=dtype, shape=shape)
     variable.name = name
     return variable
 
 
 def stand_for(variable: Variable, node: Node) -> None:
-    """Remember on a variable which input it stands for; its axes are in the order of the dims."""
+    """Record on a variable the input that it represents; its axes are in the order of the dims."""
     variable.tag.stands_for = node
 
 
-# whether variables are to remember the nodes that they were made for
+# whether to record the nodes of variables
 remembering: ContextVar[bool] = ContextVar("remembering", default=False)
 
 
 def remember(variable: Variable, node: Node) -> None:
-    """Remember on a variable, and on copies of it, the first node that it is the value of."""
-    # weakly: positional graphs are cycles, which would keep data until the collector finds them
+    """Record on a variable, and its copies, the first node that it was lowered from."""
+    # weakly: positional graphs have reference cycles, which would keep data alive
     tag_of(variable).setdefault("made_for", ref(node))
 
 
 def made_for(variable: Variable) -> Node | None:
-    """The node that a variable is the value of, if that is remembered."""
+    """Return the recorded node of a variable, if any."""
     known = tag_of(variable).get("made_for")
     return None if known is None else known()
 
 
 class Remembered(Feature):
-    """Lets what takes the place of a variable remember the node that the variable was made for."""
+    """Feature of function graphs that copies recorded nodes to variables' replacements."""
 
     def on_change_input(
         self, fgraph: Any, node: Any, i: Any, r: Variable, new_r: Variable, reason: Any = None
@@ -62,7 +62,7 @@ class Remembered(Feature):
 
 
 def roots_of(variable: Variable) -> dict[Variable, Node | None]:
-    """The variables that a positional one is computed from, and the inputs that they stand for."""
+    """Return the root variables of a positional variable, with the inputs they represent."""
     return {
         root: getattr(root.tag, "stands_for", None)
         for root in graph_inputs([variable])
@@ -73,12 +73,15 @@ def roots_of(variable: Variable) -> dict[Variable, Node | None]:
 def without_assertions(
     inputs: Sequence[Variable], output: Variable
 ) -> tuple[list[Variable], Variable, list[tuple[Variable, str]]]:
-    """A positional graph and, apart from it, the conditions that were asserted in it.
+    """Separate a positional graph from the assertions in it.
 
     Returns
     -------
-    list of Variable, Variable, list of (Variable, str)
-        Inputs and output of a copy, and scalars of bool with their messages, innermost first.
+    inputs : list of Variable
+    output : Variable
+        Inputs and output of a copy of the graph.
+    asserted : list of (Variable, str)
+        Boolean scalars with their messages, innermost first.
     """
     graph = FunctionGraph(list(inputs), [output], clone=True)
     asserted = [node for node in graph.toposort() if isinstance(node.op, CheckAndRaise)]

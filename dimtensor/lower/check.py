@@ -1,4 +1,4 @@
-"""Lowering of checks that users wrote: the value passes, the condition is asked for."""
+"""Lowering of users' checks: the value passes through, the condition becomes a run-time check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dimtensor.lower.context import Lowering, lowers
 
 @lowers("check")
 def check(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    # what is asked for already cannot be what fails first
+    # a condition is checked once, by the first node that has it
     if ctx.shared.setdefault(("check", node.inputs[1]), node) is node:
         condition = inputs[1]
         ctx.check(node, pt.all(condition) if condition.type.ndim else condition)

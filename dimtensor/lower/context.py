@@ -1,4 +1,4 @@
-"""Lowering: the dims graph becomes a positional PyTensor graph, node by node, or raises."""
+"""Lowering of the dims graph to a positional PyTensor graph, node by node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RULES: dict[str, Rule] = {}
 def lowers(kind: str) -> Callable[[Rule], Rule]:
     """Register the lowering function of a node kind.
 
-    The function gets the positional variables of the inputs, whose axes are in the plan's order,
+    The function takes the positional variables of the inputs, whose axes are in the plan's order,
     and returns a variable with the dims of its axes in any order.
     """
 
@@ -49,7 +49,7 @@ def lowers(kind: str) -> Callable[[Rule], Rule]:
 
 
 class Lowering:
-    """Positional variables of one graph.
+    """Lowering of one graph, with the positional variables of its nodes.
 
     Parameters
     ----------
@@ -57,26 +57,24 @@ class Lowering:
     order : AxisOrder
         The layout plan.
     leaf : callable
-        Gives the positional variable of an input or data node, axes in the plan's order.
+        Returns the positional variable of an input or data node, with axes in the plan's order.
     lengths : mapping of Dim to Variable, optional
-        Scalars that stand for the lengths of dims which no leaf carries.
+        Scalars for the lengths of dims that are not axes of a leaf.
     check_shapes : bool
-        Whether computed positional variables are checked to have the lengths of their dims.
+        Whether to check that computed positional variables have the lengths of their dims.
     stop : collection of Node
-        Nodes of which the variables are given.
+        Nodes whose variables are given.
     annotate : bool
-        Whether dims and the lines of the user's code are noted on variables.
+        Whether to record dims and lines of the user's code on variables.
     segments : bool
-        Whether gradients through loops that stop store states by segments, where such a loop runs
-        in the steps of another.
+        Whether gradients through while loops nested in other loops store states by segments.
 
     Attributes
     ----------
     hidden : dict of LabelPosition to Variable
-        Integer inputs that the graph needs beside its leaves: positions of labels that are known
-        when data arrives.
+        Integer inputs besides the leaves: positions of late labels.
     checks : list of (Variable, Check)
-        Scalars that are true where a run was valid, and what asks for it.
+        Boolean scalars that are true in a valid run, and the checks that they belong to.
     """
 
     def __init__(
@@ -105,13 +103,13 @@ class Lowering:
         self._lengths: dict[Dim, Any] = dict(lengths or {})
         self._sought: set[Dim] = set()
         self.variables: dict[Node, Variable] = {}
-        self.shared: dict[Any, Any] = {}  # what several nodes compute together
+        self.shared: dict[Any, Any] = {}  # results shared by the outputs of one computation
         self.hidden: dict[LabelPosition, Variable] = {}
         self.checks: list[tuple[Variable, Check]] = []
 
     def run(self) -> list[Variable]:
-        """Lower everything; the variables of the outputs, axes in the plan's order."""
-        quiet(self._run)  # PyTensor computes with lengths, of which some are 0
+        """Lower the graph and return the variables of the outputs, with axes in plan order."""
+        quiet(self._run)  # PyTensor's constant folding may divide by lengths of 0
         if remembering.get():
             for node, variable in self.variables.items():
                 remember(variable, node)
@@ -122,20 +120,20 @@ class Lowering:
             self.variables[node] = self._lower(node)
 
     def variable(self, output: Node) -> Variable:
-        """The variable of a node that is made of nodes of the graph."""
+        """Return the variable of a node that depends on nodes of the graph."""
         for node in toposort([output]):
             if node not in self.variables:
                 self.variables[node] = self._lower(node)
         return self.variables[output]
 
     def makes(self, node: Node) -> bool:
-        """Whether a node is there, or made of the leaves that are there."""
+        """Return True if a node can be lowered from the leaves of this graph."""
         below = toposort([node], self.variables)
         needed = {x for x in below if x.kind in (*LEAF_KINDS, "bound")}
         return needed.difference(self.variables).issubset(self._nodes)
 
     def axes(self, node: Node) -> Dims:
-        """Dims of the axes of a node's variable."""
+        """Return the dims of the axes of a node's variable."""
         return self.order.sort(node.dims)
 
     def _lower(self, node: Node) -> Variable:
@@ -165,7 +163,7 @@ class Lowering:
         return transpose(variable, node.attrs.dims, self.axes(node))
 
     def _of_promised_shape(self, node: Node, variable: Variable) -> Variable:
-        """A computed variable, checked to have the lengths of the dims that it is given."""
+        """Add checks that a computed variable has the lengths of its dims."""
         for axis, dim in enumerate(node.attrs.dims):
             carrier = self._carriers.get(dim)
             known = dim.length is not None or (carrier is not None and carrier[0] is not node)
@@ -175,10 +173,10 @@ class Lowering:
         return variable
 
     def of_length(self, node: Node, variable: Variable, axis: int, dim: Dim) -> Variable:
-        """The variable of a node, checked to have the length of a dim along an axis.
+        """Check that the variable of a node has the length of a dim along an axis.
 
-        Code trusts lengths, so the check precedes every use; as a check of the program it is made
-        on backends, too, that have no errors in their code.
+        Code relies on lengths, so the check precedes every use. It is a check of the program, too,
+        for backends that cannot raise errors in their code.
         """
         fits = pt.eq(variable.shape[axis], self.length(dim))
         self.check(node, fits, dim)
@@ -187,9 +185,9 @@ class Lowering:
     # -- lengths -------------------------------------------------------------------------------
 
     def _find_carriers(self) -> dict[Dim, tuple[Node, Dim]]:
-        """A leaf with each dim, and the axis that tells its length."""
+        """Find for each dim a leaf and its axis that determine the length."""
         carriers: dict[Dim, tuple[Node, Dim]] = {}
-        # a computed variable tells lengths where nothing else does
+        # computed variables determine lengths only if no other leaf does
         for leaf in sorted(leaves(self._outputs), key=_is_computed):
             for dim in leaf.dims:
                 carriers.setdefault(dim, (leaf, dim))
@@ -197,7 +195,7 @@ class Lowering:
         return carriers
 
     def _find_replaced(self) -> dict[Dim, dict[Dim, None]]:
-        """The dims that take the places of others, which are as long."""
+        """Find for each dim the dims that renames equate with it."""
         replaced: dict[Dim, dict[Dim, None]] = {}
         for node in self._nodes:
             for old, new in node.attrs.pairs if node.kind == "relabel" else ():
@@ -206,21 +204,21 @@ class Lowering:
         return replaced
 
     def length(self, dim: Dim) -> Any:
-        """Length of a dim: an int where it is static, else a scalar variable of dtype int64.
+        """Return the length of a dim: an int if it is static, else a scalar variable of int64.
 
         Raises
         ------
         GraphError
-            If nothing in the graph tells.
+            If nothing in the graph determines it.
         MemoryLimitError
-            If it is more than 64-bit integers count.
+            If it does not fit into 64-bit integers.
         """
         if dim.length is not None:
             check_positions_of(dim, dim.length, ((each, each.length) for each in dim.parents))
             return dim.length
         known = self._lengths.get(dim)
         if known is None:
-            if dim in self._sought:  # each of two dims takes the place of the other
+            if dim in self._sought:  # two dims are renamed to each other
                 raise self._unknown_length(dim)
             self._sought.add(dim)
             try:
@@ -232,14 +230,14 @@ class Lowering:
     def _unknown_length(self, dim: Dim) -> GraphError:
         return GraphError(
             build_message(
-                f"nothing in the expression tells the length of {dim!r}",
+                f"nothing in the expression determines the length of {dim!r}",
                 [("inputs", ", ".join(map(describe, leaves(self._outputs))) or "none")],
                 "give the dim a length or coords, or make the dim itself an input of dt.function",
             )
         )
 
     def set_length(self, dim: Dim, length: Any) -> None:
-        """Tell the length of a dim that only a computation gives."""
+        """Set the length of a dim that a computation determines."""
         self._lengths[dim] = length
 
     def _find_length(self, dim: Dim) -> Any:
@@ -273,14 +271,14 @@ class Lowering:
         if isinstance(selection, Slice):
             return slice_length(selection, self.length(dim.parent))
         if isinstance(selection, Mask):
-            if self.makes(selection.key):  # a mask need not have its turn yet, or any
+            if self.makes(selection.key):  # the mask may be lowered later, or not be in the graph
                 return pt.sum(self.variable(selection.key), dtype="int64")
         if isinstance(selection, LateSlice):
             return self.hidden_input(LabelPosition(dim.parent, selection.ends, "length"))
-        raise GraphError(f"nothing in the expression tells the length of {dim!r}")
+        raise GraphError(f"nothing in the expression determines the length of {dim!r}")
 
     def hidden_input(self, position: LabelPosition) -> Variable:
-        """The integer input that stands for a label's position."""
+        """Return the integer input for the position of a late label."""
         variable = self.hidden.get(position)
         if variable is None:
             shape = (len(position.labels),) if position.role == "many" else ()
@@ -294,7 +292,7 @@ class Lowering:
     # -- positions -------------------------------------------------------------------------------
 
     def are_checked(self, indexer: Node) -> bool:
-        """Whether all values of an indexer are checked before the graph runs."""
+        """Return True if the host checks all values of an indexer before the graph runs."""
         leaves = source_leaves(indexer)
         return leaves is not None and all(map(self.is_checked, leaves))
 
@@ -302,41 +300,41 @@ class Lowering:
         return leaf.kind != "bound"
 
     def is_late(self, dim: Dim) -> bool:
-        """Whether code has to ask if a dim is long enough: the host does not know, or not when."""
+        """Return True if code must check the length of a dim, because the host cannot."""
         return depends_on_mask(dim) or (self.may_not_run and dim.length is None)
 
     # -- helpers for rules -----------------------------------------------------------------------
 
     def align(self, variable: Variable, dims: Dims, to: Dims) -> Variable:
-        """Axes transposed to the order of `to`; axes of length 1 where `dims` lacks a dim."""
+        """Transpose axes to the order of `to`, inserting axes of length 1 for lacking dims."""
         if dims == to:
             return variable
         pattern = [dims.index(dim) if dim in dims else "x" for dim in to]
         return variable.dimshuffle(pattern)
 
     def broadcast(self, variable: Variable, dims: Dims, to: Dims) -> Variable:
-        """Align axes, and broadcast along the dims that are lacking."""
+        """Align axes, and broadcast along lacking dims."""
         if set(dims) == set(to):
             return transpose(variable, dims, to)
         return alloc(self.align(variable, dims, to), *self.shape(to))
 
     def check(self, node: Node, condition: Variable, about: Dim | None = None) -> None:
-        """Ask that a scalar be true whenever the graph runs.
+        """Add a run-time check that a boolean scalar is true.
 
-        What is said where it is not, :func:`~dimtensor.graph.checking.checks.check_messages` knows.
+        For its message see :func:`~dimtensor.graph.checking.checks.check_messages`.
         """
         self.checks.append((condition, Check(node, about)))
 
 
 def transpose(variable: Variable, dims: Dims, to: Dims) -> Variable:
-    """Axes in another order."""
+    """Transpose a variable to another order of dims."""
     if dims == to:
         return variable
     return variable.dimshuffle([dims.index(dim) for dim in to])
 
 
 def _is_computed(leaf: Node) -> bool:
-    """Whether it is a positional variable that nobody gives: computed, or a constant."""
+    """Return True for a positional variable that is computed or constant."""
     if leaf.kind != "shaped":
         return False
     variable = leaf.attrs.variable
@@ -344,13 +342,13 @@ def _is_computed(leaf: Node) -> bool:
 
 
 def slice_length(selection: Slice, length: Any) -> Any:
-    """Length of a slice of a vector whose length is a scalar variable."""
+    """Compute the length of a slice of a vector."""
     if isinstance(length, (int, np.integer)):
         return selection.length(int(length))
     start, stop, step = selection.start, selection.stop, selection.step
-    if step < 0:  # it goes forward through the vector turned round
+    if step < 0:  # a forward slice of the reversed vector
         start, stop = (None if end is None else -1 - end for end in (start, stop))
-    # an end on the wrong side of the other one makes the distance negative
+    # the distance is negative for an empty slice
     first = 0 if start is None else start if start >= 0 else pt.maximum(length + start, 0)
     last = length if stop is None else length + stop if stop < 0 else pt.minimum(stop, length)
     distance = last if start is None else last - first

@@ -1,4 +1,4 @@
-"""Lowering of n-ary dot products: a contraction order, then products of two."""
+"""Lowering of n-ary contractions: a contraction order, then products of pairs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dimtensor.lower.layout.preferences import (
 )
 from dimtensor.ops.nodes import reshaped
 
-# stands for a length that is not known when the contraction order is chosen
+# assumed for unknown lengths when the contraction order is chosen
 _EXPECTED_LENGTH = 1000
 
 
 def contraction_path(operands: list[Dims], result: Dims) -> list[tuple[int, ...]]:
-    """The contraction order that ``numpy.einsum_path`` finds: pairs of operands.
+    """Find the contraction order by ``numpy.einsum_path``, as pairs of operands.
 
-    Of each step the operands are taken out of the list and the product is appended.
+    In each step the operands are removed from the list and their product is appended.
     """
     if len(operands) <= 2:
         return [tuple(range(len(operands)))]
@@ -92,7 +92,7 @@ def dot_order(node: Node, estimates: Estimates) -> Found:
 
 
 def _in_blocks(groups: tuple[Dims, Dims, Dims], estimates: Estimates) -> Preference:
-    """The batch first, then the dims of rows beside each other and those of columns."""
+    """Prefer batch dims first, and the dims of rows, and of columns, contiguous."""
     batch, one = frozenset(groups[0]), frozenset(groups[1])
     dims = tuple(dim for group in groups for dim in group)
     cost = COPY * estimates.elements(dims)
@@ -120,7 +120,7 @@ def _sum_out(
 def _product(
     ctx: Lowering, x: tuple[Variable, Dims], y: tuple[Variable, Dims], needed: set[Dim]
 ) -> tuple[Variable, Dims]:
-    """Product of two operands, summed over the shared dims that nobody needs any more."""
+    """Multiply two operands, and sum over shared dims that are not needed any more."""
     x = _sum_out(ctx, *x, needed | set(y[1]))
     y = _sum_out(ctx, *y, needed | set(x[1]))
     shared = [dim for dim in x[1] if dim in y[1]]
@@ -129,12 +129,12 @@ def _product(
     left = tuple(dim for dim in x[1] if dim not in shared)
     right = tuple(dim for dim in y[1] if dim not in shared)
     if not summed or not (left and right) or not is_inexact(x[0].type.dtype):
-        # without free dims on both sides every element of the larger operand is read once: a loop
-        # that multiplies and sums, together with what surrounds it, is as fast as a matrix product
+        # without free dims on both sides every element of the larger operand is read once: a fused
+        # loop that multiplies and sums is as fast as a matrix product
         joint = ctx.order.sort({*x[1], *y[1]})
         product = ctx.align(*x, joint) * ctx.align(*y, joint)
         return _sum_out(ctx, product, joint, needed)
-    if ctx.order.sort((*left, *right))[0] in right:  # the result is to have its columns first
+    if ctx.order.sort((*left, *right))[0] in right:  # the plan has the columns first
         x, y, left, right = y, x, right, left
     a = _grouped(ctx, *x, (batch, left, summed))
     b = _grouped(ctx, *y, (batch, summed, right))
@@ -149,11 +149,11 @@ def _product(
 def _grouped(
     ctx: Lowering, variable: Variable, dims: Dims, groups: tuple[Dims, Dims, Dims]
 ) -> Variable:
-    """Axes in three groups, each group one axis; an empty first group is left out.
+    """Reshape axes to three groups (batch and two matrix axes), each merged into one axis.
 
-    An empty second or third group is left out where there is no batch (a vector), else it is an
-    axis of length 1. Where the axes lie in groups, columns before rows, the matrix is transposed
-    after each group became one axis, which copies nothing.
+    An empty batch is omitted. An empty matrix group is omitted without batch (a vector), and else
+    an axis of length 1. If the axes are grouped already, but with columns before rows, the matrix
+    is transposed after merging, which makes a view.
     """
     batch, *matrix = groups
     turned = tuple(dim for group in (batch, *matrix[::-1]) for dim in group)

@@ -1,4 +1,4 @@
-"""Random draws: dims of generators become the first axes, then come those of one stream."""
+"""Lowering of random draws: dims of generators are the first axes, followed by those drawn."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def draw(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, D
 
 
 def _words(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    """The words of the generators, their axis last, and the dims before it."""
+    """Return the state words of generators, with the dim of words last, and their other dims."""
     source, word = node.inputs[0], node.attrs.word
     streams = without(ctx.axes(source), (word,))
     return ctx.align(inputs[0], ctx.axes(source), (*streams, word)), streams
 
 
 def _along_stream(node: Node) -> Dims:
-    """Dims that are drawn from one stream; those that nobody asked for come first."""
+    """Return the dims that are drawn from one stream; those not requested come first."""
     attrs: DrawAttrs = node.attrs
     words, *parameters = node.inputs
     given = tuple(dict.fromkeys(dim for x in parameters for dim in x.dims))

@@ -16,11 +16,10 @@ from dimtensor.lower.context import Lowering
 def with_an_element(
     ctx: Lowering, node: Node, x: Variable, axes: Dims, over: Dims, largest: bool
 ) -> Variable:
-    """The operand of an extreme with one more element along axes that a mask may leave without any.
+    """Add a neutral element to the operand of a min or max along axes that may be empty.
 
-    The element loses against all others, the largest or the smallest of which is asked for, so that
-    the run goes through and can be refused by name: backends differ in what they do with the
-    extreme of nothing. Other lengths are checked before the run.
+    Backends treat the extreme of an empty array differently. With the element the code runs, and
+    the run-time check reports the empty dim by name. Other lengths are checked before the run.
     """
     for dim in over:
         if not (ctx.is_late(dim) or has_run_time_length(dim)):

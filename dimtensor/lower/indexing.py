@@ -28,7 +28,7 @@ from dimtensor.ops.positions import inhabited
 
 
 def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: Dim) -> Variable:
-    """An indexer that never reaches outside of the dim; a violation is reported after the run."""
+    """Clip an indexer that the host does not check; a violation is reported after the run."""
     if indexer.categories is dim or indexer.kind == "group_position":
         return variable
     if ctx.are_checked(indexer) and not depends_on_mask(dim):
@@ -47,10 +47,10 @@ def _clipped(ctx: Lowering, node: Node, at: Variable, dim: Dim) -> Variable:
 
 
 def _static(ctx: Lowering, node: Node, item: IndexItem) -> Any:
-    """A position or positions that are written in the graph, as what PyTensor indexes by.
+    """Return the constant positions of an item as an index for PyTensor.
 
-    The host checks them where it knows the length, and that they are read; where there are none,
-    nothing is read.
+    The host checks them, unless it does not know the length or whether the code runs; then they are
+    clipped and checked at run time.
     """
     payload = item.payload.array if isinstance(item.payload, Positions) else item.payload
     if not ctx.is_late(item.dim) or item.dim not in check_messages(node):
@@ -59,7 +59,7 @@ def _static(ctx: Lowering, node: Node, item: IndexItem) -> Any:
 
 
 def _is_clipped_into(indexer: Node, dim: Dim) -> bool:
-    """Whether an indexer is ``min(max(..., 0), max(length - 1, 0))`` of a dim with positions."""
+    """Return True for an indexer ``min(max(..., 0), max(length - 1, 0))`` of a non-empty dim."""
     if indexer.kind != "elemwise" or indexer.attrs != "minimum":
         return False
     low, last = indexer.inputs
@@ -130,10 +130,10 @@ def index_order(node: Node, estimates: Estimates) -> Found:
 def _rows(
     source: Dims, items: Sequence, indexers: Sequence[Node], written: bool, estimates: Estimates
 ) -> Found:
-    """A gathered array is stored by rows if the innermost loop is over rows, else by columns.
+    """Prefer to store a gathered array by rows if the innermost loop is over rows, else by columns.
 
-    Rows that are written, by an update or by the gradient of a look-up, are to be innermost:
-    elements at places that data tell cannot be written several at a time.
+    Rows that are written, by an update or the gradient of a look-up, should be innermost, as a
+    scatter cannot be vectorized.
     """
     looked_up = tuple(item.dim for item in items if item.kind == "tensor")
     own = {d for item in items if item.kind == "tensor" for d in indexers[item.payload].dims}
@@ -156,7 +156,7 @@ def _rows(
 def _take_views(
     ctx: Lowering, node: Node, x: Variable, dims: Dims, nodes: tuple[Node, ...]
 ) -> tuple[Variable, Dims]:
-    """Integers and slices, all in one view."""
+    """Apply all integers and slices of a selection in one view."""
     by_dim = {item.dim: item for item in node.attrs.items if _is_view(item)}
     slots: list[Any] = []
     result: list[Dim] = []
@@ -187,7 +187,7 @@ def _as_slice(ctx: Lowering, item: IndexItem) -> slice:
 
 
 def _positions_of(ctx: Lowering, node: Node, item: IndexItem, indexers: list[Variable]) -> Variable:
-    """Positions along the item's dim as a vector."""
+    """Return the positions of an item as a vector."""
     if item.kind == "mask":
         return indexers[item.payload].nonzero()[0]
     if isinstance(item.payload, Positions):
@@ -199,7 +199,7 @@ def _positions_of(ctx: Lowering, node: Node, item: IndexItem, indexers: list[Var
 def _gather(
     ctx: Lowering, x: Variable, dims: Dims, arrays: dict[Dim, tuple[Variable, Dims]]
 ) -> tuple[Variable, Dims]:
-    """Pointwise look-up: the dims of the indexers replace the dims they index."""
+    """Gather elements pointwise: the dims of the indexers replace the indexed dims."""
     if len(arrays) == 1:
         ((dim, (variable, own)),) = arrays.items()
         if not set(own) & set(without(dims, [dim])):
@@ -207,7 +207,7 @@ def _gather(
             return pt.take(x, variable, axis=axis), (*dims[:axis], *own, *dims[axis + 1 :])
     indices, indexed, target, rest = _joint_indices(ctx, dims, arrays, ctx.order.sort)
     first = dims.index(indexed[0])
-    if dims[first : first + len(indexed)] == indexed:  # what is beside each other stays in place
+    if dims[first : first + len(indexed)] == indexed:  # adjacent axes stay in place
         before, after = dims[:first], dims[first + len(indexed) :]
         return x[(*[slice(None)] * first, *indices)], (*before, *target, *after)
     moved = transpose(x, dims, (*indexed, *rest))
@@ -220,9 +220,19 @@ def _joint_indices(
     arrays: dict[Dim, tuple[Variable, Dims]],
     sort: Callable[[Iterable[Dim]], Dims],
 ) -> tuple[list[Variable], Dims, Dims, Dims]:
-    """Index arrays of one common shape, the dims they index, their dims, and the dims left over.
+    """Broadcast index arrays to a common shape.
 
-    A dim that an indexer shares with the tensor is walked in step, by an index of its own.
+    A dim that an indexer shares with the tensor is indexed by its positions.
+
+    Returns
+    -------
+    indices : list of Variable
+    indexed : tuple of Dim
+        The indexed dims.
+    target : tuple of Dim
+        The dims of the index arrays.
+    rest : tuple of Dim
+        The other dims of the tensor.
     """
     remaining = without(dims, arrays)
     all_dims = {dim for _, own in arrays.values() for dim in own}
@@ -266,7 +276,7 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
         else:
             at = _positions_of(ctx, node, item, indexers)
             arrays[item.dim] = (at, (item.new_dim(nodes),))
-    # of values for one position the last stays, which depends on the order of the dims
+    # of several values for one position the last one wins, which depends on the order of dims
     order = sort_dims if mode == "set" else ctx.order.sort
     indices, indexed, target, rest = _joint_indices(ctx, dims, arrays, order)
     moved = transpose(x, dims, (*indexed, *rest))

@@ -1,4 +1,4 @@
-"""Positional functions lifted over batch dims: what an ``apply`` node calls."""
+"""Lowering of ``apply`` nodes: positional functions batched over further dims."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from dimtensor.ops.rewrites.known import with_known_values
 
 
 class LiftedGraph:
-    """A positional graph between core-shaped inputs and outputs, callable on batched inputs.
+    """Positional graph of core-shaped inputs and outputs, callable with batched inputs.
 
-    Equal graphs are equal, whatever their variables are called.
+    Instances with equal graphs are equal, whatever the names of variables.
     """
 
-    # nothing is known of the lengths that somebody's function gives
+    # the lengths of a user's function are unknown
     checked_lengths = True
 
     def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable]):
         self.graph = freeze(*with_known_values(inputs, outputs))
 
     def __call__(self, *variables: Variable) -> list[Variable]:
-        # ops are batched by their nodes' methods, some of which frozen nodes lack
+        # frozen nodes lack methods that batching needs
         inputs = [v.type() for v in self.graph.inputs]
         outputs = self.graph.bind(inputs)
         return over_batch(outputs, dict(zip(inputs, variables, strict=True)))
 
     def static_shape(self, output: int) -> tuple[int | None, ...]:
-        """Known lengths of the core axes of an output."""
+        """Return the known lengths of an output's core axes."""
         return tuple(self.graph.outputs[output].type.shape)
 
     def used_inputs(self, output: int) -> set[int]:
-        """Numbers of the inputs that an output is computed from."""
+        """Return the indices of the inputs that an output depends on."""
         found = set(ancestors([self.graph.outputs[output]]))
         return {number for number, v in enumerate(self.graph.inputs) if v in found}
 
@@ -87,7 +87,7 @@ def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
 
 @prefers("apply")
 def apply_order(node: Node, estimates: Estimates) -> Found:
-    """Core axes are the last ones."""
+    """Prefer core axes as last axes."""
     attrs = node.attrs
     for number, (x, core) in enumerate(zip(node.inputs, attrs.core_in, strict=True)):
         if core and len(x.dims) > 1:
@@ -101,7 +101,7 @@ def apply_order(node: Node, estimates: Estimates) -> Found:
 def _with_batch(
     ctx: Lowering, result: Variable, batch: Dims, carried: Dims, core: Dims
 ) -> tuple[Variable, Dims]:
-    """Repeat a result along batch dims that the function did not make it depend on."""
+    """Broadcast a result along batch dims that it does not depend on."""
     dims = (*batch, *core)
     if result.type.ndim == len(core):
         return ctx.broadcast(result, core, dims), dims
@@ -117,7 +117,7 @@ def _with_batch(
 
 
 def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> Variable:
-    """Take the length of a new dim from the result; check that of a dim that has one already."""
+    """Set the lengths of new dims from the result, and check those of known dims."""
     attrs = node.attrs
     name = attrs.name or "apply"
     first = result.type.ndim - len(attrs.core_out)

@@ -25,24 +25,24 @@ from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 Results = list[tuple[Variable, Dims]]
 
-# from so many steps on, loops that stop in steps of others are cut into segments
+# minimal number of steps for which gradients of nested while loops store states by segments
 _MANY_STEPS = 100
 
 
 class RegionLowering(Lowering):
-    """Positional variables of a region.
+    """Lowering of a region.
 
     Parameters
     ----------
     parent : Lowering
-        The lowering of the graph that the region is in: it knows the lengths of dims.
+        The lowering of the enclosing graph, which provides the lengths of dims.
     region : Region
     bound : sequence of Variable
-        What bound leaves stand for, axes in the plan's order.
+        The values of the bound leaves, with axes in the plan's order.
     known : mapping of Node to Node, optional
-        The nodes outside that bound leaves are, where they are no more than that.
+        For bound leaves with the same value in all of the region: the outer node.
     may_not_run : bool
-        Whether only the run tells if the region is computed at all.
+        Whether the region may not be computed, depending on run-time values.
     in_steps : bool
         Whether it is a step of a loop.
     """
@@ -100,7 +100,7 @@ def bound(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
         build_message(
             "a value that belongs to a step of a loop is used outside of it",
             [("value", describe(node))],
-            "what a step computes comes out as its state, or as what it gives for its trace",
+            "return it from the step, as its state or as a value of its trace",
         )
     )
 
@@ -116,7 +116,7 @@ def loop(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, D
 
 @prefers("loop")
 def loop_order(node: Node, estimates: Estimates) -> Found:
-    """The dim of a loop is the first of its sequences and traces."""
+    """Prefer the dim of a loop as first axis of its sequences and traces."""
     over = node.attrs.over
     if over is None:
         return
@@ -174,10 +174,10 @@ def _loop(ctx: Lowering, attrs: LoopAttrs, nodes: tuple[Node, ...]) -> Results:
 
 
 def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints | None:
-    """How a gradient stores states where room for steps that do not run costs time.
+    """Choose checkpoints for the gradient of a while loop that is nested in another loop.
 
-    A loop in steps clears the room for all its steps whenever it runs, and often runs a few. In
-    segments it clears the room for the steps of a segment, and runs them once more.
+    Its tape has room for the maximal number of steps, which is zeroed at each run although few
+    steps may run. With segments, only the room of one segment is zeroed, and steps run once more.
     """
     if not (ctx.segments and ctx.in_steps and ctx.differentiates and attrs.stops):
         return None
@@ -187,7 +187,7 @@ def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints |
 
 
 def _stand_in(ctx: Lowering, leaf: Node) -> Variable:
-    """A variable for a state or an element of a sequence."""
+    """Make a variable for a state or an element of a sequence."""
     lengths = ctx.shape(ctx.axes(leaf))
     static = tuple(length if isinstance(length, int) else None for length in lengths)
     return pt.tensor(dtype=leaf.dtype, shape=static)
@@ -199,7 +199,7 @@ def _length(ctx: Lowering, over: Dim | None) -> Variable:
 
 
 def _along(ctx: Lowering, x: Node, over: Dim | None) -> Variable:
-    """A sequence with the dim of the loop as its first axis."""
+    """Transpose a sequence so that the dim of the loop is its first axis."""
     assert over is not None
     axes = ctx.axes(x)
     return transpose(ctx.variable(x), axes, (over, *without(axes, [over])))
@@ -230,7 +230,7 @@ def _cond(ctx: Lowering, node: Node, inputs: list[Variable]) -> Results:
         return [*outputs, *(other + own if at else own + other)]
 
     if _may_ask(node.attrs.otherwise):
-        branch(1, [x.type() for x in operands])  # to know how many checks it asks for
+        branch(1, [x.type() for x in operands])  # to count its checks
     results = conditional(
         condition, lambda *bound: branch(0, bound), lambda *bound: branch(1, bound), operands
     )

@@ -1,4 +1,4 @@
-"""Lowering of operations that change dims: expand, rename, ravel, concat, stack."""
+"""Lowering of operations that rearrange elements: expand, rename, ravel, concat, stack."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def relabel_order(node: Node, estimates: Estimates) -> Found:
 def _product(
     node: Node, apart: Dims, together: Dims, product: ProductDim, estimates: Estimates
 ) -> Found:
-    """Factors are beside each other, in the order of the product, where the product is."""
+    """Prefer the factors of a product adjacent, in its order and at its position."""
     factors = frozenset(product.factors)
     cost = COPY * estimates.elements(apart)
     joint = tuple(dict.fromkeys((*apart, *together)))

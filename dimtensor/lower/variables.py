@@ -1,4 +1,4 @@
-"""Random variables have no values to lower; names are dropped."""
+"""Lowering of named expressions; random variables have no values and are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifier of the lowered graph: every positional variable is what its node says."""
+"""Verifier of lowered graphs: positional variables must match the types of their nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dimtensor.graph.printing.printer import node_text
 def verify_variable(
     node: Node, variable: Variable, axes: Dims, lengths: Mapping[Dim, Any] | None = None
 ) -> None:
-    """Compare a positional variable with the node that it stands for.
+    """Compare a positional variable with its node.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def verify_variable(
     axes : tuple of Dim
         Dims of the axes of the variable, in order.
     lengths : mapping of Dim to int or Variable, optional
-        Lengths that the graph is specialised on.
+        Lengths that the graph is specialized on.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _error(node: Node, variable: Variable, what: str) -> GraphError:
 def verify_program(
     inputs: Sequence[Variable], outputs: Sequence[Variable], messages: Sequence[str]
 ) -> None:
-    """Check that a positional graph needs nothing but its inputs, and that its checks are scalars.
+    """Check that a positional graph depends on its inputs only, and that its checks are scalars.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def verify_program(
     Raises
     ------
     GraphError
-        If an input is there twice, a variable comes from nowhere, or a check is no boolean scalar.
+        If an input occurs twice, a root variable is not an input, or a check is not a bool scalar.
     """
     if len(set(inputs)) != len(inputs):
         twice = sorted({str(v) for v in inputs if list(inputs).count(v) > 1})

@@ -16,7 +16,7 @@ OF = dt.tensor("of", dims=T)
 RENAMED = dt.tensor("renamed", dims=RenamedDim(T, "u"))
 OTHER = dt.tensor("other", dims=Q)
 STEPS = np.arange(4.0)
-NOTHING = r"nothing in the expression tells the length of Dim\('t'\)"
+NOTHING = r"nothing in the expression determines the length of Dim\('t'\)"
 
 CASES = {  # at x = 2 and 4 positions along t
     "elements": (lambda: X * dt.arange(T), 2 * STEPS),

@@ -50,5 +50,5 @@ def test_bytes_are_written_with_their_unit():
     "limit", ["2", "2 G", "2 gb", "GB", "-1 GB", -1, 2.5, True, None, "1 GB x"]
 )
 def test_other_limits_are_refused(limit):
-    with pytest.raises(InputError, match="is no number of bytes"):
+    with pytest.raises(InputError, match="is not a number of bytes"):
         bytes_of(limit)

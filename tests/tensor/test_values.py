@@ -76,7 +76,7 @@ def test_reprs_show_values_of_data_alone(monkeypatch):
     assert "array(2.5)" in repr(invest.mean())
     assert "array('IBM')" in repr(invest.mean(YEAR).idxmin())
     assert "array" not in repr(mu * invest)
-    assert "array" not in repr(dt.arange(YEAR) * 2)  # nothing tells the length
+    assert "array" not in repr(dt.arange(YEAR) * 2)  # nothing determines the length
     failing = dt.check(invest.sum() < 0, "is negative", invest + 1)
     assert "array" not in repr(failing)
     big = dt.data(np.zeros(300_000), dims=dt.Dim("n"))

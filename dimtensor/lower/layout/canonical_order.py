@@ -12,10 +12,10 @@ from dimtensor.traversal import postorder
 
 
 def in_order(outputs: Sequence[Node]) -> list[Node]:
-    """Topological order that depends neither on the names of dims nor on what was made before.
+    """Sort nodes topologically, independent of the names of dims and of the session's history.
 
-    Indexers, which nodes hold by the names of dims, and operands that commute are visited in the
-    order of what they compute.
+    Indexers, which are sorted by the names of dims, and operands of commutative operations are
+    visited in an order of their structure.
     """
     keys = structures(outputs)
     return postorder(outputs, lambda node: _inputs(node, keys))
@@ -35,9 +35,9 @@ def _inputs(node: Node, keys: Mapping[Node, tuple[int, int]]) -> Sequence[Node]:
 
 
 class Roles:
-    """The roles of the dims of a graph: where they come in, and which operations name them.
+    """Roles of the dims of a graph: where they first occur, and which operations refer to them.
 
-    Dims of equal roles can be exchanged for each other, and the graph stays the same.
+    Exchanging dims with equal roles does not change the graph.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ class Roles:
         self._events.setdefault(dim, []).append((at, role))
 
     def key(self, dim: Dim) -> tuple:
-        """Sort keys of dims that do not depend on their names."""
+        """Return a sort key of a dim that does not depend on names."""
         known = self._keys.get(dim)
         if known is None:
-            self._keys[dim] = ()  # dims that are renamed in a circle
+            self._keys[dim] = ()  # for cyclic renames
             sources = [*dim.parents, *self._sources.get(dim, ())]
             own = tuple(sorted(self._events.get(dim, ())))
             known = self._keys[dim] = (own, tuple(self.key(source) for source in sources))
@@ -75,7 +75,7 @@ class Roles:
 
 
 def _mentions(node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
-    """The dims that a node names, each with its place there."""
+    """Iterate over the dims that a node refers to, each with its role."""
     if node.categories is not None:
         yield node.categories, "categories"
     yield from kind_of(node).mentions(node, numbers)

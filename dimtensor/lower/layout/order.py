@@ -1,12 +1,11 @@
-"""The layout plan: which axis of every positional variable each dim is.
+"""Layout plan: the order of axes of all positional variables.
 
-One total order of all dims of a graph serves every node, so that elementwise operations never
-transpose; the axes of a node are its dims in this order. Of all orders the plan is the one that
-costs least, see :mod:`dimtensor.lower.layout.preferences`, and, where that leaves a choice, the one
-with the dim that is expected to be longest innermost, where memory is contiguous.
+All nodes of a graph share one total order of dims, so elementwise operations never transpose. The
+plan is the order with the lowest cost (:mod:`dimtensor.lower.layout.preferences`); of equal ones,
+that with the longest expected dim innermost, where memory is contiguous.
 
-The plan is a function of the graph. Names of dims decide only between dims that could be exchanged
-for each other, and lengths only by their ranks.
+The plan is a function of the graph. Names of dims break ties only between interchangeable dims, and
+lengths enter by their ranks.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ _MOST_SWEEPS = 4
 
 
 class AxisOrder:
-    """A total order of dims.
+    """Total order of dims.
 
     Parameters
     ----------
     ranks : mapping of Dim to a sortable key
-        Dims that are not in it come last, in canonical order.
+        Other dims come last, in canonical order.
     cost : int
-        What this order costs, in the units of :mod:`dimtensor.lower.layout.preferences`.
+        Cost of the order, in the units of :mod:`dimtensor.lower.layout.preferences`.
 
     Examples
     --------
@@ -49,19 +48,19 @@ class AxisOrder:
 
     @classmethod
     def canonical(cls) -> AxisOrder:
-        """The canonical order of dims, whatever the graph."""
+        """Return the canonical order of dims, which does not depend on the graph."""
         return cls({})
 
     @classmethod
     def of(cls, dims: Iterable[Dim], cost: int = 0) -> AxisOrder:
-        """The order in which dims are given, outermost first."""
+        """Make an order from dims, outermost first."""
         return cls({dim: (0, at) for at, dim in enumerate(dims)}, cost)
 
     def key(self, dim: Dim) -> tuple:
         return self._ranks.get(dim, (1, *dim._sort_key))
 
     def sort(self, dims: Iterable[Dim]) -> Dims:
-        """Dims in the order of their axes."""
+        """Sort dims by the order of their axes."""
         given = tuple(dims)
         known = self._sorted.get(given)
         if known is None:
@@ -72,20 +71,20 @@ class AxisOrder:
         return " < ".join(dim.short for dim in self.sort(self._ranks))
 
 
-# plans by the youngest output, which no dim refers to, then by all outputs
+# plans by the youngest output, which no dim refers to, and then by all outputs and lengths
 _plans: Beside[dict[tuple, AxisOrder]] = Beside()
-_PLANS_OF_A_NODE = 16  # each for other outputs, or other lengths
+_PLANS_OF_A_NODE = 16
 
 
 def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None) -> AxisOrder:
-    """The layout plan of the graph below the outputs.
+    """Compute the layout plan of a graph.
 
     Parameters
     ----------
     outputs : iterable of Node
     lengths : mapping of Dim to int, optional
-        Lengths of dims that do not know their own. A length that nobody knows is expected to be
-        longer than all others: observations, time, draws.
+        Lengths of dims without one. Unknown lengths, such as those of observations, time or draws,
+        are assumed to be the longest.
 
     Examples
     --------
@@ -123,7 +122,7 @@ def _plan(roots: Sequence[Node], lengths: Mapping[Dim, int]) -> AxisOrder:
     return _Search(order, families, preferences(nodes, ranks)).run()
 
 
-# -- where the search starts: the longest innermost, dims beside those that they are made of -------
+# -- initial order: the longest dim innermost, derived dims next to their parents ------------------
 
 
 def _root(dim: Dim) -> Dim:
@@ -133,7 +132,7 @@ def _root(dim: Dim) -> Dim:
 
 
 def _families(dims: Dims, nodes: Sequence[Node]) -> dict[Dim, Dim]:
-    """Representative of each dim's equivalence class under renaming."""
+    """Return a representative of each dim's equivalence class under renaming."""
     leader: dict[Dim, Dim] = {}
 
     def find(dim: Dim) -> Dim:
@@ -153,7 +152,7 @@ def _families(dims: Dims, nodes: Sequence[Node]) -> dict[Dim, Dim]:
 
 
 def _ranks(dims: Dims, families: Mapping[Dim, Dim], lengths: Mapping[Dim, int]) -> dict[Dim, int]:
-    """Ranks of the lengths of families, that is of the longest dim that a member is made of."""
+    """Rank families by length: that of the longest dim that a member is derived from."""
     expected: dict[Dim, float] = {}
     for dim in dims:
         length = max(_expected_length(base, lengths) for base in dim._bases)
@@ -190,7 +189,7 @@ def _generation(dim: Dim) -> int:
 
 
 class _Search:
-    """Moves dims and families of dims to other places while that costs less."""
+    """Local search: moves dims and families of dims while that reduces the cost."""
 
     def __init__(
         self, order: Sequence[Dim], families: Mapping[Dim, Dim], found: Sequence[Preference]
@@ -215,7 +214,7 @@ class _Search:
         return sum(p.cost(tuple(sorted(p.dims, key=place.__getitem__))) for p in found)
 
     def _units_in_question(self) -> list[list[Dim]]:
-        """Families, and members of larger ones, that some preference is not content with."""
+        """Return the families, and their members, for which a preference has a cost."""
         concerned = {
             dim
             for preference in self._preferences
@@ -229,7 +228,7 @@ class _Search:
         return units + [[dim] for unit in units if len(unit) > 1 for dim in unit]
 
     def _move(self, unit: list[Dim]) -> bool:
-        """Put a unit where it costs least, as near as possible to where it is."""
+        """Move a unit to the position with the lowest cost, preferring small moves."""
         about = list({id(p): p for dim in unit for p in self._about.get(dim, ())}.values())
         moved = set(unit)
         rest = [dim for dim in self._order if dim not in moved]

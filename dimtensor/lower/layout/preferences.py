@@ -1,9 +1,9 @@
-"""Preferences: the order of axes that each operation wants, and the cost of another one.
+"""Layout preferences of operations: costs of orders of axes.
 
-A preference looks at the order of a few dims and gives the cost of that order. Costs are integers:
-tenths of the time that an element of a loop takes, times a number of elements. Only ratios of costs
-matter, so lengths enter as ranks: dims of the same length are of one rank, and each rank counts for
-eight times as many elements as the one below.
+A preference assigns a cost to an order of a few dims. Costs are integers, in tenths of the time per
+element of a loop times the number of elements. Only ratios of costs matter, so lengths enter as
+ranks: dims of equal length have the same rank, and each rank stands for eight times as many
+elements as the next lower one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.graph.regions import DERIVATIVES, regions_of
 
-# each measured as what is lost by the wrong order, see docs/design/layout.md
+# measured costs of the wrong order, see docs/design/layout.md
 _SHORT_INNERMOST = 6
 SUMMED_INNERMOST = 2
 EXTREME_INNERMOST = 60
@@ -31,14 +31,14 @@ Cost = Callable[[Dims], int]
 
 
 class Preference(NamedTuple):
-    """The cost of the order of some dims."""
+    """Cost function of an order of dims."""
 
     dims: Dims
     cost: Cost
 
 
 class Estimates:
-    """Arguments of preferences besides a node and its inputs.
+    """Estimated sizes and gradients of a graph, as arguments of preference rules.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ class Estimates:
                     self._differentiated.add(node)
 
     def elements(self, dims: Iterable[Dim]) -> int:
-        """About how many elements a tensor has."""
+        """Estimate the number of elements of a tensor."""
         exponent = sum(self.ranks[dim] + 1 for dim in dims)
         return 1 << min(3 * exponent, 400)
 
     def has_gradient(self, node: Node) -> bool:
-        """Whether a derivative is taken that may pass a node."""
+        """Return True if a derivative may be taken through a node."""
         return node in self._differentiated
 
 
@@ -78,9 +78,9 @@ PREFERENCES: dict[str, Rule] = {}
 
 
 def prefers(*kinds: str) -> Callable[[Rule], Rule]:
-    """Register what the nodes of some kinds ask for; a function beside their lowering.
+    """Register the preference rule of node kinds, defined next to their lowering.
 
-    It gives preferences with keys: of those with the same key, one counts.
+    A rule yields pairs of a key and a preference; of preferences with equal keys one counts.
     """
 
     def register(rule: Rule) -> Rule:
@@ -92,7 +92,7 @@ def prefers(*kinds: str) -> Callable[[Rule], Rule]:
 
 
 def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Preference]:
-    """Preferences of all nodes of a graph, which come in topological order."""
+    """Collect the preferences of all nodes of a graph, given in topological order."""
     estimates = Estimates(nodes, ranks)
     found: dict[tuple, Preference] = {}
     walked: dict[Dims, None] = {}
@@ -102,7 +102,7 @@ def preferences(nodes: Sequence[Node], ranks: Mapping[Dim, int]) -> list[Prefere
         rule = PREFERENCES.get(node.kind)
         if rule is not None:
             for key, preference in rule(node, estimates):
-                # a loop that computes several results walks its operands once
+                # a fused loop with several results reads its operands once
                 found.setdefault(key, preference)
     for dims in walked:
         general = _long_innermost(dims, estimates)
@@ -115,7 +115,7 @@ def _long_innermost(dims: Dims, estimates: Estimates) -> Preference | None:
     ranks = estimates.ranks
     longest = max(ranks[dim] for dim in dims)
     size = estimates.elements(dims)
-    # the shorter, the worse, but not by much
+    # shorter innermost dims cost slightly more
     cost = {d: (_SHORT_INNERMOST + min(longest - ranks[d], 3)) * size for d in dims}
     cost = {dim: c for dim, c in cost.items() if ranks[dim] < longest}
     return Preference(dims, lambda order: cost.get(order[-1], 0)) if cost else None
@@ -132,7 +132,7 @@ def before(outer: Dim, inner: Dim, cost: int) -> Preference:
 
 
 def last(dims: Dims, core: Dims, cost: int) -> Preference:
-    """Some dims are the last ones, in this order."""
+    """Prefer dims as last axes, in this order."""
     n = len(core)
     return Preference(dims, lambda order: 0 if order[len(order) - n :] == core else cost)
 
@@ -144,7 +144,7 @@ def first(dims: Dims, wanted: Dims, cost: int) -> Preference:
 def same_order(
     node: Node, dims: Dims, others: Dims, mapping: Mapping[Dim, Dim], estimates: Estimates
 ) -> Found:
-    """Two sets of dims, one made of the other, are in the same order."""
+    """Prefer the same order for dims and the dims they are mapped to."""
     if len(dims) < 2 or not mapping:
         return
     one, two = frozenset(dims), frozenset(others)
