@@ -32,7 +32,7 @@ from dimtensor.values.admission import (
     what_is_in,
 )
 from dimtensor.values.admission import label_positions as _label_positions
-from dimtensor.values.columns import as_column
+from dimtensor.values.columns import as_column, string_labels
 from dimtensor.values.labelled import (
     as_array,
     as_labelled,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 DimsLike = Dim | Iterable[Dim] | None
+_UNNAMED = "label"  # name of the dim of the labels of data without a name
 
 
 def tensor(
@@ -184,8 +185,9 @@ def data(
         By default the name of the DataArray or Series.
     categories : Dim, optional
         The values are labels of this dim (strings, datetimes, numbers); where it has no labels,
-        they are positions along it. A categorical or enum that has a name, or is given one, has by
-        default a dim of that name with its categories.
+        they are positions along it. Strings have by default a dim of the strings that occur,
+        sorted; a categorical or enum one of its categories. It has the name of the data, or
+        ``"label"``.
     dtype : dtype-like, optional
 
     Returns
@@ -198,10 +200,10 @@ def data(
         If lengths are not those of the dims.
     LabelError
         If labels of the value are not those of its dims, or the values are no labels of
-        `categories`.
+        `categories`; if some strings are missing.
     DtypeError
-        If the values are no numbers and `categories` is not given, or they are complex and `dtype`
-        is not.
+        If the values are neither numbers nor strings and `categories` is not given, or if they are
+        no numbers and `dtype` is given.
     InputError
         If a column lacks numbers and has integers above 2**53, which are not all floats; if the
         value is no array, such as a generator, or one of its methods raises.
@@ -209,10 +211,13 @@ def data(
     Examples
     --------
     >>> import dimtensor as dt
+    >>> obs = dt.Dim("obs")
     >>> country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
-    >>> where = dt.data(["USA", "Italy", "USA"], dims=dt.Dim("obs"), categories=country)
-    >>> where.codes.eval().values.tolist()
+    >>> where = dt.data(["USA", "Italy", "USA"], dims=obs, categories=country)
+    >>> where.codes.values.tolist()
     [2, 0, 2]
+    >>> dt.data(["USA", "Italy", "USA"], dims=obs, name="country").categories.coords.tolist()
+    ['Italy', 'USA']
     """
     wake_soon()
     if isinstance(value, str) and isinstance(dims, (list, np.ndarray)) and _numbers(dims):
@@ -228,7 +233,7 @@ def data(
         own = getattr(value, "name", None)
         name = own if isinstance(own, str) and own else None
     what = f"data {name!r}" if name else "data"
-    value, declared = as_column(value, name, what)
+    value, declared = as_column(value, name or _UNNAMED, what)
     if categories is None and dtype is None:
         categories = declared
     given = None if dims is None else as_dim_tuple(dims, "the dims of data")
@@ -239,6 +244,8 @@ def data(
     canonical_dims(given, "the dims of data")
     binding = Binding()
     array, order = _axes_in_order(value, given, binding, what)
+    if categories is None and dtype is None:
+        categories = string_labels(array, name or _UNNAMED, what)
     if categories is not None:
         array = _label_positions(array, categories, what)
     elif dtype is not None:
@@ -305,7 +312,7 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
         return array
     raise DtypeError(
         build_message(
-            f"{what} has {what_is_in(array)}, a tensor holds numbers",
+            f"{what} has {what_is_in(array)}, a tensor holds numbers or labels of a dim",
             [("values", listing(array.ravel(), 4))],
             "for labels pass categories=dim, the dim that has them",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.arrays import no_floats, raised_by
+from dimtensor.arrays import is_na, no_floats, raised_by
 from dimtensor.caches import bounded
 from dimtensor.dims import Coords, Dim
 from dimtensor.errors import DimtensorError, InputError, LabelError, build_message, listing
@@ -88,10 +88,33 @@ def _check_floats(series: nw.Series, source: str) -> None:
         raise no_floats(changed, source)
 
 
-def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | None]:
-    """A column of polars or pyarrow as an array of NumPy, and the dim that its categories are.
+def string_labels(array: np.ndarray, name: str, source: str) -> Dim | None:
+    """The dim of the strings in an array, each once and sorted; None where there are no strings.
 
-    Anything else is given back as it is, a Series of pandas too, but for the dim.
+    Raises
+    ------
+    LabelError
+        If strings are missing.
+    """
+    if not array.ndim or array.dtype.kind not in "UTO":
+        return None
+    items = array.ravel().tolist()
+    if not items and array.dtype.kind == "O":
+        return None
+    strings = np.array([isinstance(item, str) for item in items], dtype=bool)
+    if not strings.all():
+        absent = np.array([item is None or is_na(item) or item != item for item in items])
+        if strings.any() and (strings | absent).all():
+            raise _lacking(absent, source)
+        return None
+    found = set(items)
+    return Dim(name, coords=np.array(sorted(found), dtype=object))
+
+
+def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | None]:
+    """Convert a column of polars or pyarrow to an array of NumPy, with the dim of its categories.
+
+    Anything else is passed through, a Series of pandas too, but for the dim.
     """
     kind = _kind(type(value))
     if kind == "pandas":

@@ -538,8 +538,13 @@ def extreme_of_nothing():
 
 
 @building
-def data_of_strings():
-    dt.data(["USA", "Italy"], dims=OBS)
+def data_of_dates():
+    dt.data(np.array(["2021-01-01", "2021-01-02"], "M8[D]"), dims=OBS)
+
+
+@building
+def data_of_strings_without_some():
+    dt.data(["USA", None, "Italy"], dims=OBS)
 
 
 @building

@@ -194,8 +194,8 @@ def test_categories_of_a_column_are_a_dim():
     assert dt.data(columns[0], dims=OBS, categories=other).codes.values.tolist() == [2, 1]
     numbers = pd.Series([3, 1], dtype="category", name="n")
     assert dt.data(numbers, dims=OBS, dtype="float64").values.tolist() == [3.0, 1.0]
-    with pytest.raises(dt.DtypeError, match="data has strings"):
-        dt.data(columns[0].rename(None), dims=OBS)
+    unnamed = dt.data(pa.chunked_array([["b", "a"], ["b"]]).dictionary_encode(), dims=OBS)
+    assert unnamed.categories == dt.Dim("label", coords=["b", "a"])
     with pytest.raises(dt.LabelError, match="data 'level' lacks 1 label\n  rows: 1"):
         dt.data(pl.Series("level", ["low", None], dtype=pl.Enum(kinds)), dims=OBS)
 
