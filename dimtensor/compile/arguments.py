@@ -77,6 +77,6 @@ def _open_end(end: End) -> np.ndarray:
         at = taken.start or 0 if end.role == "start" else taken.stop
         return np.asarray(np.iinfo(np.int64).max if at is None else at, dtype=np.int64)
     raise PositionError(
-        f"the length of {end.cut.dim.title} has to be known for {end.role} of a slice: call the "
+        f"the length of {end.cut.dim._title} has to be known for {end.role} of a slice: call the "
         "function itself, or give the dim a length"
     )

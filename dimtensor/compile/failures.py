@@ -172,5 +172,5 @@ def _place(dims: Dims, place: Sequence[int], binding: Binding) -> str:
     parts = []
     for dim, position in zip(dims, place, strict=True):
         label = positions_to_labels(np.asarray([position]), dim, binding)[0]
-        parts.append(f"{dim.short}={plain_repr(label)}")
+        parts.append(f"{dim._short}={plain_repr(label)}")
     return ", ".join(parts)

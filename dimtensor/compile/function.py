@@ -333,7 +333,7 @@ class CompiledFunction[R](Levels):
     @printable
     def __repr__(self) -> str:
         outputs = ", ".join(
-            "{" + ", ".join(dim.short for dim in node.dims) + "}" for node in self._code.outputs
+            "{" + ", ".join(dim._short for dim in node.dims) + "}" for node in self._code.outputs
         )
         return f"<CompiledFunction ({self._input_names()}) -> [{outputs}] on {self.backend}>"
 

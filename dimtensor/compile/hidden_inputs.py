@@ -29,8 +29,8 @@ def locate(source: LabelPosition | Source, binding: Binding) -> np.ndarray:
     length = source.dim._bound_length(binding)
     labels = source.dim._bound_labels(binding)
     if length is None:
-        raise no_labels(source.dim.title, source.labels[:2])
-    taken = LateSlice(*source.labels).resolve(labels, source.dim.title)
+        raise no_labels(source.dim._title, source.labels[:2])
+    taken = LateSlice(*source.labels).resolve(labels, source.dim._title)
     start, stop, step = taken.indices(length)
     if source.role == "length":
         return np.asarray(len(range(start, stop, step)), dtype=np.int64)
@@ -43,10 +43,10 @@ def _positions(source: LabelPosition, binding: Binding) -> np.ndarray:
     labels = source.dim._bound_labels(binding)
     if labels is not None:
         if source.role == "one":
-            return np.array([labels.position(source.labels[0], source.dim.title)])
-        return labels.positions(source.labels, source.dim.title)
+            return np.array([labels.position(source.labels[0], source.dim._title)])
+        return labels.positions(source.labels, source.dim._title)
     if not all(map(is_position, source.labels)):
-        raise no_labels(source.dim.title, source.labels)
+        raise no_labels(source.dim._title, source.labels)
     return _within(source.dim, np.array(source.labels, dtype=np.int64), binding)
 
 
@@ -56,6 +56,6 @@ def _within(dim: Dim, positions: np.ndarray, binding: Binding) -> np.ndarray:
         outside = positions[(positions < -length) | (positions >= length)]
         if outside.size:
             raise PositionError(
-                f"position {outside[0]} is outside of {dim.title} of length {length}"
+                f"position {outside[0]} is outside of {dim._title} of length {length}"
             )
     return positions

@@ -110,7 +110,7 @@ def _sizes(nodes: Iterable[Node], binding: Binding) -> Iterator[_Size]:
 
 
 def _error(size: _Size) -> MemoryLimitError:
-    lengths = ", ".join(f"{dim.short}={length:,}" for dim, length in size.lengths.items())
+    lengths = ", ".join(f"{dim._short}={length:,}" for dim, length in size.lengths.items())
     headline = (
         "there is not enough memory for this call: its largest array takes "
         f"{bytes_text(size.bytes)}"

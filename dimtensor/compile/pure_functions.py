@@ -425,7 +425,7 @@ def _length(dim: Dim, binding: Binding) -> int:
     if length is None:
         raise InputError(
             build_message(
-                f"the length of {dim.title} comes with the inputs, a C function has to know it",
+                f"the length of {dim._title} comes with the inputs, a C function has to know it",
                 hint="give the shapes of the inputs: f.c_function(*shapes)",
             )
         )

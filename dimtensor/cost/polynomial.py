@@ -26,7 +26,7 @@ class Count(NamedTuple):
     name: str
 
     @property
-    def short(self) -> str:
+    def _short(self) -> str:
         return self.name
 
 
@@ -37,7 +37,7 @@ class Formula(NamedTuple):
     operands: tuple[Polynomial, ...]
 
     @property
-    def short(self) -> str:
+    def _short(self) -> str:
         return f"{self.name}({', '.join(map(str, self.operands))})"
 
     def of(self, numbers: list[int]) -> int:
@@ -282,7 +282,7 @@ class Lengths:
             found = None
         if found is None and isinstance(variable, DerivedDim):
             parents = [self.get(parent) for parent in variable.parents]
-            found = variable.length_from(parents)
+            found = variable._length_from(parents)
             if found is None and isinstance(variable, SelDim):
                 found = parents[0]
         return found
@@ -291,8 +291,8 @@ class Lengths:
 def missing_lengths(variables: Iterable[Variable]) -> DimError:
     """Make the error of unknown lengths."""
     found = list(variables)
-    which = ", ".join(v.short for v in found)
-    one = found[0].short
+    which = ", ".join(v._short for v in found)
+    one = found[0]._short
     return DimError(
         build_message(
             "the cost as a number needs lengths that are not known",
@@ -306,7 +306,7 @@ def _derived(dim: DerivedDim) -> Polynomial | None:
     """Express the length of a dim as a polynomial of its parents' lengths, or return None."""
     if isinstance(dim, SelDim):
         return None
-    found = dim.length_from([Polynomial.of(parent) for parent in dim.parents])
+    found = dim._length_from([Polynomial.of(parent) for parent in dim.parents])
     return found if isinstance(found, Polynomial) else None
 
 
@@ -327,7 +327,7 @@ def _sort_key(variable: Variable) -> tuple:
     if isinstance(variable, Count):
         return ((2, variable.name, 0), 0)
     if isinstance(variable, Formula):
-        return ((3, variable.short, 0), 0)
+        return ((3, variable._short, 0), 0)
     return (variable._sort_key, variable._serial)
 
 
@@ -344,8 +344,8 @@ def _power(variable: Variable, power: int) -> str:
 def _name(variable: Variable) -> str:
     """Return the name of a variable; for a selection, with the selection, as dims share names."""
     if isinstance(variable, SelDim) and isinstance(variable.selection, (Slice, LateSlice, Mask)):
-        return f"{variable.short}[{variable.selection.text}]"
-    return variable.short
+        return f"{variable._short}[{variable.selection.text}]"
+    return variable._short
 
 
 def _times(number: Number, factors: str) -> str:

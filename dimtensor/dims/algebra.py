@@ -65,7 +65,7 @@ def in_order(given: Iterable[Any], what: str) -> tuple:
         If there are several, and a set or a dict has them; if these are not several things.
     """
     if isinstance(given, (Set, Mapping)) and len(given) > 1:
-        names = sorted(getattr(one, "short", None) or str(one) for one in given)
+        names = sorted(getattr(one, "_short", None) or str(one) for one in given)
         raise DimError(
             build_message(
                 f"{what} have an order here, and a {type(given).__name__} has none",
@@ -182,7 +182,7 @@ def dim_set(dims: Iterable[Dim]) -> str:
     >>> dim_set([Dim("age", length=5), Dim("country")])
     '{age, country}'
     """
-    return "{" + ", ".join(dim.short for dim in dims) + "}"
+    return "{" + ", ".join(dim._short for dim in dims) + "}"
 
 
 def _operand(names: Sequence[str] | None, position: int) -> str:
@@ -238,14 +238,14 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
         raise DimError(
             build_message(
                 f"{operation}: a dim is named by a string or is a Dim, not {key!r}",
-                [("dims", ", ".join(repr(dim.short) for dim in dims) or "none (a scalar)")],
+                [("dims", ", ".join(repr(dim._short) for dim in dims) or "none (a scalar)")],
                 "dims have no order, so that none has a number: name one, such as "
-                f"{dims[0].short!r}"
+                f"{dims[0]._short!r}"
                 if dims
                 else None,
             )
         )
-    known = [dim.short for dim in dims]
+    known = [dim._short for dim in dims]
     raise DimError(
         build_message(
             f"{operation}: there is no dim {name!r}{did_you_mean(name, known)}",
@@ -261,7 +261,7 @@ def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:
     if not dims:
         raise DimError(f"{operation} goes along a dim, and a scalar has none")
     if len(dims) != 1:
-        raise DimError(f"{operation}: name one of the dims {[dim.short for dim in dims]}")
+        raise DimError(f"{operation}: name one of the dims {[dim._short for dim in dims]}")
     return dims[0]
 
 

@@ -78,7 +78,7 @@ class Binding:
             if dim.length is not None and dim.length != length:
                 raise DimError(
                     build_message(
-                        f"{dim.title} has length {dim.length}, {source} has length {length} "
+                        f"{dim._title} has length {dim.length}, {source} has length {length} "
                         "along it",
                         [("dim", repr(dim))],
                     )
@@ -87,7 +87,7 @@ class Binding:
         elif known[0] != length:
             raise DimError(
                 build_message(
-                    f"inputs disagree about the length of {dim.title}",
+                    f"inputs disagree about the length of {dim._title}",
                     [(known[1], known[0]), (source, length)],
                 )
             )
@@ -109,7 +109,7 @@ class Binding:
         elif not known[0].same_labels(labels):
             raise LabelError(
                 build_message(
-                    f"inputs disagree about the labels of {dim.title}",
+                    f"inputs disagree about the labels of {dim._title}",
                     [
                         (known[1], listing(known[0].values)),
                         (source, listing(labels.values)),

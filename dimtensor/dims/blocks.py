@@ -45,8 +45,8 @@ class BlockDim(DerivedDim):
 
     __slots__ = ("boundary", "parent", "side", "size")
 
-    recipe = "blocks"
-    named_as_parent = True
+    _recipe = "blocks"
+    _named_as_parent = True
 
     parent: Dim
     size: int
@@ -58,7 +58,7 @@ class BlockDim(DerivedDim):
         return cls._intern(key, parent.name, parent=parent, size=size, boundary=boundary, side=side)
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls(parents[0], *options)
 
     @property
@@ -66,17 +66,17 @@ class BlockDim(DerivedDim):
         return (self.parent,)
 
     @property
-    def options(self) -> tuple:
+    def _options(self) -> tuple:
         return (self.size, self.boundary, self.side)
 
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
         length = lengths[0]
         if self.boundary == "pad":
             return (length + self.size - 1) // self.size
         if self.boundary == "exact" and isinstance(length, int) and length % self.size:
             raise DimError(
                 build_message(
-                    f"{self.parent.title} has {length} positions, which are no multiple of blocks "
+                    f"{self.parent._title} has {length} positions, which are no multiple of blocks "
                     f"of {self.size}",
                     [("dim", repr(self.parent))],
                     "boundary='trim' leaves out what fills no block, boundary='pad' fills it up",
@@ -84,7 +84,7 @@ class BlockDim(DerivedDim):
             )
         return length // self.size
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         if labels[0] is None:
             return None
         ends = self.ends(len(labels[0]))
@@ -114,22 +114,22 @@ class BlockDim(DerivedDim):
         >>> BlockDim(Dim("day"), 2, "pad", "right").ends(3)
         [(0, 1), (1, 3)]
         """
-        blocks = int(self._length_from([length]))
+        blocks = int(self._length_of_parents([length]))
         start = 0 if self.side == "left" else length - blocks * self.size
         return [
             (max(at, 0), min(at + self.size, length))
             for at in range(start, start + blocks * self.size, self.size)
         ]
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"BlockDim({parents[0]}, {self.size}, {self.boundary!r}, {self.side!r})"
 
     def __reduce__(self) -> tuple:
-        return (BlockDim, (self.parent, *self.options))
+        return (BlockDim, (self.parent, *self._options))
 
     @printable
     def __repr__(self) -> str:
-        return f"BlockDim({self.parent.short}, {self.size})"
+        return f"BlockDim({self.parent._short}, {self.size})"
 
 
 def _mean(values: np.ndarray) -> float:

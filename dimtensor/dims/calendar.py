@@ -382,9 +382,9 @@ def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
     if freq is None or not len(dates):
         raise LabelError(
             build_message(
-                f"extend: the labels of {dim.title} have no frequency",
+                f"extend: the labels of {dim._title} have no frequency",
                 [("dim", repr(dim))],
-                f"say it: {dim.short}.extend({periods!r}, freq='D')",
+                f"say it: {dim._short}.extend({periods!r}, freq='D')",
             )
         )
     new = extended(dates, periods, freq)

@@ -143,7 +143,7 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = Fal
         known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
         raise LabelError(
             build_message(
-                f"{what}: the labels of {dim.title} are no dates, they are {known}",
+                f"{what}: the labels of {dim._title} are no dates, they are {known}",
                 [("dim", repr(dim))],
                 "dt.date_range(name, start=..., periods=..., freq=...) makes a dim of dates",
             )
@@ -152,7 +152,7 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = Fal
         at = np.flatnonzero(index.isna()).tolist()
         raise LabelError(
             build_message(
-                f"{what}: some labels of {dim.title} are no dates, they are NaT",
+                f"{what}: some labels of {dim._title} are no dates, they are NaT",
                 [("dim", repr(dim)), ("positions", listing(at))],
                 "leave these positions out first, by isel",
             )
@@ -163,8 +163,8 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = Fal
 def _of_another_calendar(dim: Dim, what: str, index: Any) -> LabelError:
     return LabelError(
         build_message(
-            f"{what}: dates of the standard calendar have it, and the labels of {dim.title} are of "
-            f"the calendar {index.calendar!r}",
+            f"{what}: dates of the standard calendar have it, and the labels of {dim._title} are "
+            f"of the calendar {index.calendar!r}",
             [("dim", repr(dim))],
             "the parts of the calendar without weeks, resample, rolling, shift and sel are there",
         )

@@ -22,7 +22,7 @@ _CHEAP_LENGTH = 10_000
 class DerivedDim(Dim):
     """A dim made of others by a recipe.
 
-    A new kind of dim is a subclass with its constructor, `recipe` and `named_as_parent`, and the
+    A new kind of dim is a subclass with its constructor, `_recipe` and `_named_as_parent`, and the
     methods that raise here. Graph, lowering and compilation ask these, and know no kind but
     selections.
 
@@ -30,28 +30,28 @@ class DerivedDim(Dim):
     --------
     >>> from dimtensor import Dim, PadDim
     >>> padded = PadDim(Dim("t", length=3), 1, 0)
-    >>> padded.length_from([5]), padded.text(["t"])
+    >>> padded._length_from([5]), padded._text(["t"])
     (6, 'PadDim(t, 1, 0)')
-    >>> padded.with_parents([Dim("s", length=3)]) is PadDim(Dim("s", length=3), 1, 0)
+    >>> padded._with_parents([Dim("s", length=3)]) is PadDim(Dim("s", length=3), 1, 0)
     True
-    >>> PadDim.made(padded.parents, padded.options, None) is padded
+    >>> PadDim._made(padded.parents, padded._options, None) is padded
     True
-    >>> padded.labels_from([None]) is None
+    >>> padded._labels_from([None]) is None
     True
     """
 
     __slots__ = ()
 
-    recipe: ClassVar[str]
+    _recipe: ClassVar[str]
     # whether its name is that of its parent
-    named_as_parent: ClassVar[bool] = False
+    _named_as_parent: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        DERIVED[cls.recipe] = cls
+        DERIVED[cls._recipe] = cls
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         """The dim of this recipe, or the simpler one that it is.
 
         Parameters
@@ -69,11 +69,11 @@ class DerivedDim(Dim):
         raise NotImplementedError
 
     @property
-    def options(self) -> tuple:
+    def _options(self) -> tuple:
         """Parameters of the recipe besides parents and name."""
         return ()
 
-    def with_parents(self, parents: Sequence[Dim]) -> Dim:
+    def _with_parents(self, parents: Sequence[Dim]) -> Dim:
         """The dim that the same recipe makes of other parents.
 
         Parameters
@@ -84,9 +84,9 @@ class DerivedDim(Dim):
         -------
         Dim
         """
-        return self.made(parents, self.options, self.name)
+        return self._made(parents, self._options, self.name)
 
-    def length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
         """Length where the parents have some lengths: integers or symbolic scalars.
 
         None where a length that is needed is None.
@@ -100,12 +100,14 @@ class DerivedDim(Dim):
         -------
         int, symbolic scalar or None
         """
-        return None if any(length is None for length in lengths) else self._length_from(lengths)
+        return (
+            None if any(length is None for length in lengths) else self._length_of_parents(lengths)
+        )
 
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
         raise NotImplementedError
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         """Labels where the parents have some; None where one that is needed is not known.
 
         Parameters
@@ -119,7 +121,7 @@ class DerivedDim(Dim):
         """
         raise NotImplementedError
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         """The recipe in one line, without labels; parents are given as text.
 
         Parameters
@@ -135,14 +137,14 @@ class DerivedDim(Dim):
     def _settle(self) -> None:
         """Find the length that the parents tell."""
         if self._length is None:
-            self._length = self.length_from([parent.length for parent in self.parents])
+            self._length = self._length_from([parent.length for parent in self.parents])
 
     @property
     def _bases(self) -> tuple[Dim, ...]:
         return tuple(dict.fromkeys(base for parent in self.parents for base in parent._bases))
 
     def _derive_labels(self) -> Coords | None:
-        return self.labels_from([parent._labels() for parent in self.parents])
+        return self._labels_from([parent._labels() for parent in self.parents])
 
     def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
         return super()._labels_at(positions) if len(self) <= _CHEAP_LENGTH else None
@@ -151,14 +153,14 @@ class DerivedDim(Dim):
         known = self.length if self.length is not None else binding.length(self)
         if known is not None:
             return known
-        return self.length_from([parent._bound_length(binding) for parent in self.parents])
+        return self._length_from([parent._bound_length(binding) for parent in self.parents])
 
     def _bound_labels(self, binding: Binding) -> Coords | None:
         labels = self._labels()
         if labels is None:
             labels = binding.labels(self)
         if labels is None:
-            labels = self.labels_from([parent._bound_labels(binding) for parent in self.parents])
+            labels = self._labels_from([parent._bound_labels(binding) for parent in self.parents])
         return labels
 
 
@@ -177,10 +179,10 @@ def check_positions_of(dim: Dim, length: int, parents: Iterable[tuple[Dim, int |
     """
     if length <= MOST_POSITIONS:
         return
-    known = [(each.short, f"{n:,} positions") for each, n in parents if n is not None]
+    known = [(each._short, f"{n:,} positions") for each, n in parents if n is not None]
     raise MemoryLimitError(
         build_message(
-            f"{dim.title} would have {length:,} positions, more than 64-bit integers count",
+            f"{dim._title} would have {length:,} positions, more than 64-bit integers count",
             known,
         )
     )

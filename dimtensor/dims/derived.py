@@ -63,8 +63,8 @@ class SelDim(DerivedDim):
 
     __slots__ = ("parent", "selection")
 
-    recipe = "selection"
-    named_as_parent = True
+    _recipe = "selection"
+    _named_as_parent = True
 
     parent: Dim
     selection: Selection
@@ -112,7 +112,7 @@ class SelDim(DerivedDim):
         pass
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls._from(parents[0], *options)
 
     @property
@@ -120,16 +120,16 @@ class SelDim(DerivedDim):
         return (self.parent,)
 
     @property
-    def options(self) -> tuple:
+    def _options(self) -> tuple:
         return (self.selection,)
 
-    def length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
         return self.selection.length(lengths[0])
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"SelDim({parents[0]}, {self.selection.text})"
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return None if labels[0] is None else self.selection.take(labels[0])
 
     def _derive_labels(self) -> Coords | None:
@@ -159,7 +159,7 @@ class SelDim(DerivedDim):
             length = self.parent._bound_length(binding)
             if length is None:
                 return None
-            taken = self.selection.resolve(self.parent._bound_labels(binding), self.parent.title)
+            taken = self.selection.resolve(self.parent._bound_labels(binding), self.parent._title)
             return len(range(*taken.indices(length)))
         return None
 
@@ -221,7 +221,7 @@ class RenamedDim(DerivedDim):
 
     __slots__ = ("parent",)
 
-    recipe = "renamed"
+    _recipe = "renamed"
 
     parent: Dim
 
@@ -239,7 +239,7 @@ class RenamedDim(DerivedDim):
         return cls._intern((parent, name), name, parent=parent)
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls(parents[0], name)
 
     @property
@@ -254,16 +254,16 @@ class RenamedDim(DerivedDim):
     def parents(self) -> tuple[Dim, ...]:
         return (self.parent,)
 
-    def length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
         return lengths[0]
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return labels[0]
 
     def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
         return self.parent._labels_at(positions)
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"RenamedDim({parents[0]}, {self.name!r})"
 
     def _bound_labels(self, binding: Binding) -> Coords | None:
@@ -324,7 +324,7 @@ class ConcatDim(DerivedDim):
 
     __slots__ = ("parts",)
 
-    recipe = "concat"
+    _recipe = "concat"
 
     parts: tuple[Dim, ...]
 
@@ -351,21 +351,21 @@ class ConcatDim(DerivedDim):
         return cls._intern((parts, name), name, parts=parts)
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls(parents, name)
 
     @property
     def parents(self) -> tuple[Dim, ...]:
         return self.parts
 
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
         return sum(lengths)
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         known = [part for part in labels if part is not None]
         return None if len(known) < len(labels) else joined(known)
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"ConcatDim([{', '.join(parents)}])"
 
     def __reduce__(self) -> tuple:

@@ -208,7 +208,7 @@ class Dim:
         """The dims this one is directly derived from."""
         return ()
 
-    def is_longer_than(self, other: Dim) -> bool:
+    def _is_longer_than(self, other: Dim) -> bool:
         """Whether it has more positions than another dim, whatever the length of that is.
 
         Parameters
@@ -223,7 +223,7 @@ class Dim:
         --------
         >>> import dimtensor as dt
         >>> t = dt.Dim("t")
-        >>> dt.PadDim(t, 0, 1).is_longer_than(t), t.is_longer_than(t)
+        >>> dt.PadDim(t, 0, 1)._is_longer_than(t), t._is_longer_than(t)
         (True, False)
         """
         return False
@@ -327,7 +327,7 @@ class Dim:
         select: Any = DERIVED["selection"]
         if isinstance(selection, (list, np.ndarray, slice)):
             return select(self, selection)
-        found = self._known_labels(selection).locate(selection, self.title)
+        found = self._known_labels(selection).locate(selection, self._title)
         return found if isinstance(found, int) else select(self, positions=found)
 
     def position(self, label: Any) -> int:
@@ -351,7 +351,7 @@ class Dim:
         >>> Dim("country", coords=["Italy", "Kenya"]).position("Kenya")
         1
         """
-        return self._known_labels(label).position(label, self.title)
+        return self._known_labels(label).position(label, self._title)
 
     def _known_labels(self, label: Any) -> Coords:
         labels = self._labels()
@@ -417,12 +417,12 @@ class Dim:
         object.__setattr__(self, key, value)
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """Short way to speak of the dim in a message."""
         return f"dim {self.name!r}" if self.name is not None else "an anonymous dim"
 
     @property
-    def short(self) -> str:
+    def _short(self) -> str:
         """Name for listings and for output coordinates."""
         return self.name if self.name is not None else f"_{self._serial}"
 

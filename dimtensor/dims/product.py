@@ -32,7 +32,7 @@ def check_combinations(factors: Iterable[Dim], what: str, way_out: str) -> None:
     MemoryLimitError
         If it is larger than most memories, with the number of combinations.
     """
-    lengths = {dim.short: dim.length for dim in factors}
+    lengths = {dim._short: dim.length for dim in factors}
     count = math.prod(n or 1 for n in lengths.values())
     if count <= MOST_COMBINATIONS:
         return
@@ -74,7 +74,7 @@ class ProductDim(DerivedDim):
 
     __slots__ = ("factors",)
 
-    recipe = "product"
+    _recipe = "product"
 
     factors: tuple[Dim, ...]
 
@@ -85,30 +85,30 @@ class ProductDim(DerivedDim):
         if len(factors) == 1:
             return factors[0]
         if name is None:
-            name = "_".join(factor.short for factor in factors)
+            name = "_".join(factor._short for factor in factors)
         return cls._intern((factors, name), name, factors=factors)
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls(parents, name)
 
     @property
     def length(self) -> int | None:
         if self._length is None:
-            return self.length_from([factor.length for factor in self.factors])
+            return self._length_from([factor.length for factor in self.factors])
         return self._length
 
     @property
     def parents(self) -> tuple[Dim, ...]:
         return self.factors
 
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
         return math.prod(lengths)
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"ProductDim({{{', '.join(parents)}}})"
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         known = [factor for factor in labels if factor is not None]
         return _combinations(known) if len(known) == len(labels) else None
 
@@ -118,7 +118,7 @@ class ProductDim(DerivedDim):
         known = [column for column in columns if column is not None]
         return list(zip(*known, strict=True)) if len(known) == len(columns) else None
 
-    def factor_labels(self, labels: Coords) -> tuple[Coords, ...] | None:
+    def _factor_labels(self, labels: Coords) -> tuple[Coords, ...] | None:
         """Labels of the factors of which tuples are combinations, in any order.
 
         Factors have the labels that they have, others those in the tuples, as they come first.
@@ -135,7 +135,7 @@ class ProductDim(DerivedDim):
         Examples
         --------
         >>> product = ProductDim([Dim("a"), Dim("b", coords=["u", "v"])])
-        >>> [part.to_list() for part in product.factor_labels(Coords([(1, "v"), (1, "u")]))]
+        >>> [part.to_list() for part in product._factor_labels(Coords([(1, "v"), (1, "u")]))]
         [[1], ['u', 'v']]
         """
         tuples, count = labels.to_list(), len(self.factors)
@@ -146,11 +146,11 @@ class ProductDim(DerivedDim):
             own = dim_labels(factor)
             if own is None:
                 own = Coords(list({tagged(label[at]): label[at] for label in tuples}.values()))
-                own = factor.arranged(own) if isinstance(factor, ProductDim) else own
+                own = factor._arranged(own) if isinstance(factor, ProductDim) else own
             parts.append(own)
         return tuple(parts)
 
-    def arranged(self, labels: Coords) -> Coords:
+    def _arranged(self, labels: Coords) -> Coords:
         """Tuples, in any order, as all combinations in the order of the dim; other labels as given.
 
         Parameters
@@ -164,14 +164,14 @@ class ProductDim(DerivedDim):
         Examples
         --------
         >>> product = ProductDim([Dim("a"), Dim("b", coords=["u", "v"])])
-        >>> product.arranged(Coords([(1, "v"), (1, "u")])).to_list()
+        >>> product._arranged(Coords([(1, "v"), (1, "u")])).to_list()
         [(1, 'u'), (1, 'v')]
         """
-        parts = self.factor_labels(labels)
+        parts = self._factor_labels(labels)
         return labels if parts is None else _combinations(parts)
 
     def _told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
-        parts = self.factor_labels(labels)
+        parts = self._factor_labels(labels)
         if parts is None or not labels.same_labels(_combinations(parts)):
             return ()
         return zip(self.factors, parts, strict=True)
@@ -199,7 +199,7 @@ class ProductDim(DerivedDim):
 
     @printable
     def __repr__(self) -> str:
-        return f"ProductDim({{{', '.join(factor.short for factor in self.factors)}}})"
+        return f"ProductDim({{{', '.join(factor._short for factor in self.factors)}}})"
 
 
 def _combinations(factors: Sequence[Coords]) -> Coords:

@@ -264,7 +264,7 @@ def normalise_position(parent: Dim, position: Any) -> int:
     if length is not None:
         if not -length <= position < length:
             raise PositionError(
-                f"position {position} is outside of {parent.title} of length {length}"
+                f"position {position} is outside of {parent._title} of length {length}"
             )
         return position % length
     return position
@@ -287,19 +287,19 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
         return selection
     if isinstance(selection, slice):
         return _normalise_slice(parent, selection, length)
-    array = array_of(selection, f"the positions along {parent.title}", gaps=False)
+    array = array_of(selection, f"the positions along {parent._title}", gaps=False)
     if isinstance(selection, (list, tuple)) and array.dtype.kind in "iu":
         if any(isinstance(one, (bool, np.bool_)) for one in selection):
             raise DtypeError(
-                f"positions along {parent.title} are integers or a mask, not both: "
+                f"positions along {parent._title} are integers or a mask, not both: "
                 f"{listing(selection)}"
             )
     if array.ndim != 1:
-        raise DimError(f"positions along {parent.title} are one-dimensional, not {array.shape}")
+        raise DimError(f"positions along {parent._title} are one-dimensional, not {array.shape}")
     if array.dtype == bool:
         if length is not None and len(array) != length:
             raise DimError(
-                f"a mask of {len(array)} values does not fit {parent.title} of length {length}"
+                f"a mask of {len(array)} values does not fit {parent._title} of length {length}"
             )
         if length is None:
             raise DimError(
@@ -312,12 +312,12 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
     elif array.size == 0:
         array = np.zeros(0, dtype=np.int64)
     elif array.dtype.kind not in "iu":
-        raise DtypeError(f"positions along {parent.title} are integers, not {array.dtype}")
+        raise DtypeError(f"positions along {parent._title} are integers, not {array.dtype}")
     if length is not None:
         outside = array[(array < -length) | (array >= length)]
         if outside.size:
             raise PositionError(
-                f"positions {listing(outside)} are outside of {parent.title} of length {length}"
+                f"positions {listing(outside)} are outside of {parent._title} of length {length}"
             )
         array = np.where(array < 0, array + length, array)
         return _positions_or_slice(array, length)
@@ -329,9 +329,9 @@ def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice
     if any(hasattr(end, "known_values") and end.known_values() is None for end in given):
         raise DtypeError(
             build_message(
-                f"a slice along {parent.title} ends at a number that is computed: its length would "
-                "not be known before",
-                hint=f"keep positions by a mask: x.isel({parent.short}=dt.arange(dim) < n)",
+                f"a slice along {parent._title} ends at a number that is computed: its length "
+                "would not be known before",
+                hint=f"keep positions by a mask: x.isel({parent._short}=dt.arange(dim) < n)",
             )
         )
     try:
@@ -342,9 +342,9 @@ def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice
         low, high = map(plain_repr, given[:2])
         raise DtypeError(
             build_message(
-                f"a slice of positions along {parent.title} goes from an integer to an integer, "
+                f"a slice of positions along {parent._title} goes from an integer to an integer, "
                 f"not from {low} to {high}",
-                hint=f"slice by label with sel: x.sel({parent.short}=slice({low}, {high}))",
+                hint=f"slice by label with sel: x.sel({parent._short}=slice({low}, {high}))",
             )
         ) from None
     step = 1 if by is None else by
@@ -394,11 +394,11 @@ def resolve_labels(parent: Dim, labels: Any) -> Selection:
         if known is None:
             ends = map(checked_label, Labels((labels.start, labels.stop, labels.step)))
             return LateSlice(*ends)
-        return normalise_selection(parent, slice_positions(known, labels, parent.title))
+        return normalise_selection(parent, slice_positions(known, labels, parent._title))
     if isinstance(labels, str):
-        raise LabelError(f"several labels of {parent.title} are a list, not the string {labels!r}")
+        raise LabelError(f"several labels of {parent._title} are a list, not the string {labels!r}")
     if known is not None:
-        return normalise_selection(parent, known.positions(labels, parent.title))
+        return normalise_selection(parent, known.positions(labels, parent._title))
     given = Coords(labels)  # which checks them
     return LateLabels(Labels(labels if isinstance(labels, list) else given.to_list()))
 

@@ -30,8 +30,8 @@ class PadDim(DerivedDim):
 
     __slots__ = ("after", "before", "parent")
 
-    recipe = "pad"
-    named_as_parent = True
+    _recipe = "pad"
+    _named_as_parent = True
 
     parent: Dim
     before: int
@@ -39,14 +39,14 @@ class PadDim(DerivedDim):
 
     def __new__(cls, parent: Dim, before: int, after: int) -> Any:
         if before < 0 or after < 0:
-            raise DimError(f"{parent.title} cannot be padded by {before} and {after} positions")
+            raise DimError(f"{parent._title} cannot be padded by {before} and {after} positions")
         if before == after == 0:
             return parent
         key = (parent, before, after)
         return cls._intern(key, parent.name, parent=parent, before=before, after=after)
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls(parents[0], *options)
 
     @property
@@ -54,19 +54,19 @@ class PadDim(DerivedDim):
         return (self.parent,)
 
     @property
-    def options(self) -> tuple:
+    def _options(self) -> tuple:
         return (self.before, self.after)
 
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
         return lengths[0] + self.before + self.after
 
-    def is_longer_than(self, other: Dim) -> bool:  # as of any dim
+    def _is_longer_than(self, other: Dim) -> bool:  # as of any dim
         return other is self.parent
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"PadDim({parents[0]}, {self.before}, {self.after})"
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return None if labels[0] is None else self._padded(labels[0])
 
     def _padded(self, labels: Coords) -> Coords:
@@ -96,7 +96,7 @@ class PadDim(DerivedDim):
 
     @printable
     def __repr__(self) -> str:
-        return f"PadDim({self.parent.short}, {self.before}, {self.after})"
+        return f"PadDim({self.parent._short}, {self.before}, {self.after})"
 
 
 class SortedDim(DerivedDim):
@@ -115,8 +115,8 @@ class SortedDim(DerivedDim):
 
     __slots__ = ("parent",)
 
-    recipe = "sorted"
-    named_as_parent = True
+    _recipe = "sorted"
+    _named_as_parent = True
 
     parent: Dim
 
@@ -124,7 +124,7 @@ class SortedDim(DerivedDim):
         return cls._intern((parent,), parent.name, parent=parent)
 
     @classmethod
-    def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls(parents[0])
 
     @property
@@ -135,13 +135,13 @@ class SortedDim(DerivedDim):
     def parents(self) -> tuple[Dim, ...]:
         return (self.parent,)
 
-    def length_from(self, lengths: Sequence[Any]) -> Any:
+    def _length_from(self, lengths: Sequence[Any]) -> Any:
         return lengths[0]
 
-    def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return None
 
-    def text(self, parents: Sequence[str]) -> str:
+    def _text(self, parents: Sequence[str]) -> str:
         return f"SortedDim({parents[0]})"
 
     def __reduce__(self) -> tuple:
@@ -149,4 +149,4 @@ class SortedDim(DerivedDim):
 
     @printable
     def __repr__(self) -> str:
-        return f"SortedDim({self.parent.short})"
+        return f"SortedDim({self.parent._short})"

@@ -204,7 +204,7 @@ def _looked_up(tree: ast.expr, namespace: Mapping[str, Any]) -> Any:
 def _of_tensor(
     node: Node, method: str, inner: list[str], argument: str, before: str, typed: str | None
 ) -> Offer | None:
-    dims = {dim.short: dim for dim in node.dims}
+    dims = {dim._short: dim for dim in node.dims}
     if method == "[]":
         return _words(dims, typed) if inner == ["{"] and ":" not in before else None
     if method == "loc":
@@ -248,7 +248,7 @@ def _of_function(
     if not asked & _DIMS:
         return None
     values = [_value(name, namespace) for name in _NAME.findall(given)]
-    dims = [dim.short for x in values if isinstance(x, TensorHandle) for dim in x.node.dims]
+    dims = [dim._short for x in values if isinstance(x, TensorHandle) for dim in x.node.dims]
     return _words(dict.fromkeys(dims), typed)
 
 

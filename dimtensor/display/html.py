@@ -151,7 +151,7 @@ def dim_html(dim: Dim) -> str:
     length = "?" if dim.length is None else str(dim.length)
     plain = isinstance(dim, (NamedDim, AnonymousDim))
     kind = "Dim" if plain else type(dim).__name__
-    head = [styled(kind, "kind"), styled(dim.short, "name"), length]
+    head = [styled(kind, "kind"), styled(dim._short, "name"), length]
     return card(head, [Section("Labels", dims_table([dim]))])
 
 
@@ -171,7 +171,7 @@ def _head(node: Node) -> list[str | Html]:
         parts.append(styled(node.name, "name"))
     parts += [f"({sizes_text(node)})", styled(node.dtype, "soft")]
     if node.categories is not None:
-        parts.append(styled(f"labels of {node.categories.short}", "soft"))
+        parts.append(styled(f"labels of {node.categories._short}", "soft"))
     return parts
 
 

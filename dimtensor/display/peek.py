@@ -53,7 +53,7 @@ def dim_row(dim: Dim, node: Node | None = None, head: int = 3, tail: int = 2) ->
             if gap is not None:
                 labels.insert(gap, "…")
     return DimRow(
-        dim.short,
+        dim._short,
         "?" if dim.length is None else str(dim.length),
         labels,
         _note(dim, own_length, bool(labels)),
@@ -63,7 +63,7 @@ def dim_row(dim: Dim, node: Node | None = None, head: int = 3, tail: int = 2) ->
 def _note(dim: Dim, own_length: int | None, labelled: bool) -> str:
     notes = []
     if not isinstance(dim, (NamedDim, AnonymousDim)):
-        parents = ", ".join(parent.short for parent in dim.parents)
+        parents = ", ".join(parent._short for parent in dim.parents)
         notes.append(f"{type(dim).__name__} of {parents}" if labelled else dim_text(dim))
     if dim.length is None:
         notes.append(f"{own_length} in these data" if own_length is not None else "with the data")

@@ -72,13 +72,13 @@ def tensor_text(x: Any) -> str:
 def headline(node: Node, kind: str = "DimTensor") -> str:
     """Write the first line of a repr."""
     name = f" {node.name!r}" if node.name is not None else ""
-    labels = f" labels of {node.categories.short}" if node.categories is not None else ""
+    labels = f" labels of {node.categories._short}" if node.categories is not None else ""
     return f"<{kind}{name} ({sizes_text(node)}) {node.dtype}{labels}>"
 
 
 def sizes_text(node: Node) -> str:
     """Write dims with their lengths; late lengths are ``?``."""
-    return ", ".join(f"{d.short}: {'?' if d.length is None else d.length}" for d in node.dims)
+    return ", ".join(f"{d._short}: {'?' if d.length is None else d.length}" for d in node.dims)
 
 
 def _content(node: Node) -> list[str]:

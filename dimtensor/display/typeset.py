@@ -307,7 +307,7 @@ class _Typesetter:
         (x,) = node.inputs
         over = [dim for dim in x.dims if dim not in node.dims]
         budget = budget if budget == _ALL else budget - 6
-        sign = self.w.under(_BIG[name], self.w.text(", ".join(dim.short for dim in over)))
+        sign = self.w.under(_BIG[name], self.w.text(", ".join(dim._short for dim in over)))
         return self.w.row([sign, self.put(x, budget, PRECEDENCE["*"])])
 
     def _index(self, node: Node, budget: int) -> str:
@@ -315,7 +315,7 @@ class _Typesetter:
         shares = self._shares(node.inputs, budget - 4 * len(node.attrs.items))
         parts: list[str] = []
         for item in node.attrs.items:
-            parts.append(self.w.text(f"{', ' if parts else ''}{item.dim.short} "))
+            parts.append(self.w.text(f"{', ' if parts else ''}{item.dim._short} "))
             parts.append(self.w.sign("="))
             at = item.payload
             if item.kind in ("tensor", "mask") and indexers[at].kind != "label_position":

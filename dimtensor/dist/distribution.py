@@ -327,7 +327,7 @@ class Distribution(Spelled, ABC):
 def _text(node: Node) -> str:
     if node.kind == "constant":
         return f"{node.attrs.value.item():g}"
-    dims = ", ".join(dim.short for dim in node.dims)
+    dims = ", ".join(dim._short for dim in node.dims)
     return f"{node.name or '…'}{{{dims}}}" if dims else node.name or "…"
 
 

@@ -31,7 +31,7 @@ class Given(NamedTuple):
 
 def refusal(d: Distribution, given: Given) -> GraphError:
     """What is said of elements that cannot be drawn given others."""
-    dims = ", ".join(dim.short for dim in given.at)
+    dims = ", ".join(dim._short for dim in given.at)
     return GraphError(
         build_message(
             f"elements of {d.name} belong together along {dims}: there is no formula for some "
@@ -56,7 +56,7 @@ def known_start(d: Distribution, given: Given, dim: Dim) -> tuple[DimTensor, int
     if positions != tuple(range(len(positions))):
         raise GraphError(
             build_message(
-                f"{d.name} goes on after its known elements: they come first along {dim.short}",
+                f"{d.name} goes on after its known elements: they come first along {dim._short}",
                 [("known positions", listing(list(map(str, positions))))],
                 "new labels stand behind those that there are, in their order",
             )

@@ -145,7 +145,7 @@ def check_range(node: Node, allowed: Range, what: str) -> Node:
     values = np.asarray(known[node.kind]())
     outside = [v for v in values.ravel() if not allowed.has(float(v))]
     if outside:
-        dims = [("dims", ", ".join(dim.short for dim in node.dims))] if node.dims else []
+        dims = [("dims", ", ".join(dim._short for dim in node.dims))] if node.dims else []
         raise InputError(
             build_message(
                 f"{what} is {allowed.spoken}, not {outside[0].item():g}",

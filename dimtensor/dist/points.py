@@ -131,7 +131,9 @@ class Interpolated(VectorDistribution):
         if points.node.kind == "data":
             axis = points.node.dims.index(self.dim)
             if (np.diff(np.asarray(points.node.attrs.values), axis=axis) <= 0).any():
-                raise InputError("Interpolated: the points do not increase along " + self.dim.short)
+                raise InputError(
+                    "Interpolated: the points do not increase along " + self.dim._short
+                )
         first, last = self._ends
         self._support = Bounded(first, last)
         self.discrete = False

@@ -204,7 +204,7 @@ def _meant(key: Any, names: Mapping[str, list[Dim]], counts: set[str], dims: Any
         return [dim for dim in names[key] if dim.length is None] or names[key]
     if isinstance(key, str) and (key in counts or key == "rounds"):
         return [Count(key)]
-    name = key.short if isinstance(key, Dim) else key
+    name = key._short if isinstance(key, Dim) else key
     raise InputError(
         build_message(
             f"there is no dim {name!r} to give a length to{did_you_mean(name, [*names])}",
@@ -236,7 +236,7 @@ def _over(
         details.append(("largest array", f"{bytes_text(size)} = {largest.size} bytes"))
         details += made_at(largest)
     variables = (each.peak if largest is None else largest.size).variables
-    known = ", ".join(f"{v.short}={found.lengths.get(v):,}" for v in variables)
+    known = ", ".join(f"{v._short}={found.lengths.get(v):,}" for v in variables)
     if known:
         details.append(("lengths", known))
     return MemoryLimitError(

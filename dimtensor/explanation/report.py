@@ -234,8 +234,8 @@ class Explanation:
         """List the lengths that occur in polynomials, with their values."""
         variables = dict.fromkeys(v for p in self.polynomials for v in p.variables)
         return ", ".join(
-            f"{v.short}={number:,}" if (number := self.lengths.get(v)) is not None
-            else f"{v.short}=?"
+            f"{v._short}={number:,}" if (number := self.lengths.get(v)) is not None
+            else f"{v._short}=?"
             for v in variables
         )  # fmt: skip
 

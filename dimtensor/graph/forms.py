@@ -74,7 +74,7 @@ def known_length(dim: Dim) -> int | None:
         taken = relative_slice(dim.parent, dim.selection)
         return None if taken is None else taken.length(known_length(dim.parent))
     if isinstance(dim, DerivedDim) and not isinstance(dim, SelDim):
-        return dim.length_from([known_length(parent) for parent in dim.parents])
+        return dim._length_from([known_length(parent) for parent in dim.parents])
     length = dim.length
     return length if length is not None and length <= SHORT else None
 
@@ -108,7 +108,7 @@ def dim_form(dim: Dim, masks: frozenset[Node] | set[Node]) -> tuple:
             return ("slice", dim.parent, selection_form(dim.parent, selection))
         raise FormlessError(f"{dim!r} is a selection of no known kind")
     assert isinstance(dim, DerivedDim)
-    return (dim.recipe, *dim.parents, *dim.options)
+    return (dim._recipe, *dim.parents, *dim._options)
 
 
 def relative_slice(dim: Dim, selection: Slice) -> Slice | None:

@@ -33,7 +33,7 @@ def require_label_op(name: str, operands: Sequence[Node]) -> None:
     if found and name not in _LABEL_OPS:
         raise DtypeError(
             build_message(
-                f"{name} is not defined for labels of {found[0].title}",
+                f"{name} is not defined for labels of {found[0]._title}",
                 [("labels", describe(x)) for x in operands if x.categories is not None],
                 "labels compare with ==; .codes gives their positions as integers",
             )
@@ -50,7 +50,7 @@ def require_no_labels(x: Node, what: str) -> None:
     """
     if x.categories is not None:
         raise DtypeError(
-            f"{what} is not defined for labels of {x.categories.title}; "
+            f"{what} is not defined for labels of {x.categories._title}; "
             ".codes gives their positions as integers"
         )
 

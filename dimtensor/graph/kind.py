@@ -190,7 +190,7 @@ class Kind[A]:
     def described(self, node: Node) -> str:
         """Describe the node with its dims, for error messages."""
         dims = f"with dims {dim_set(node.dims)}" if node.dims else "without dims"
-        labels = f", labels of {node.categories.short}" if node.categories is not None else ""
+        labels = f", labels of {node.categories._short}" if node.categories is not None else ""
         return f"{self.title(node)} {dims}{labels}"
 
     def messages(self, node: Node) -> dict[Dim | None, str]:

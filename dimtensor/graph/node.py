@@ -116,7 +116,7 @@ class Node(_Fields):
 
     @printable
     def __repr__(self) -> str:
-        dims = ", ".join(dim.short for dim in self.dims)
+        dims = ", ".join(dim._short for dim in self.dims)
         return f"<{self.kind} {{{dims}}} {self.dtype}>"
 
     def __reduce__(self) -> tuple:
@@ -244,7 +244,7 @@ def keep_place(old: Node, new: Node, since: int) -> None:
 
 
 def _short(dim: Dim) -> str:
-    return dim.short
+    return dim._short
 
 
 def _serial_of(node: Node) -> int:

@@ -106,7 +106,7 @@ def reindex[X](x: X, indexers: Any = None, fill_value: Any = np.nan, **by_name: 
     side = _side_of(x, 0)
     wanted = {}
     for key, new in named_indexers(indexers, by_name).items():
-        name = key.short if isinstance(key, Dim) else key
+        name = key._short if isinstance(key, Dim) else key
         if name not in side.names:
             raise DimError(
                 build_message(f"reindex: there is no dim {name!r}", [("dims", listing(side.names))])
@@ -160,7 +160,7 @@ class _Tensor:
         self.title = title
         self._node = node
         data = dict(node.attrs.labels) if node.kind == "data" else {}
-        self._dims = {dim.short: dim for dim in node.dims}
+        self._dims = {dim._short: dim for dim in node.dims}
         self.names = tuple(self._dims)
         found = {
             name: data.get(dim) if dim_labels(dim) is None else dim_labels(dim)

@@ -68,9 +68,9 @@ def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim,
     found: dict[Node | Dim, Any] = {}
     for source in sources:
         if isinstance(source, Dim):
-            if source.short in dataset.dims:
-                index = dataset.indexes.get(source.short)
-                size = dataset.sizes[source.short]
+            if source._short in dataset.dims:
+                index = dataset.indexes.get(source._short)
+                size = dataset.sizes[source._short]
                 found[source] = size if index is None else np.asarray(index)
         elif source.name in dataset.data_vars:
             found[source] = _with_dims_of(source, dataset[source.name])
@@ -84,7 +84,7 @@ def _with_dims_of(node: Node, array: xr.DataArray) -> xr.DataArray:
     that was taken, too. Labels that Datasets and files do not hold are texts.
     """
     for dim in node.dims:
-        name = dim.short
+        name = dim._short
         renamed = [d for d in array.dims if str(d).rstrip("_") == f"{name}_{node.name}".rstrip("_")]
         if name not in array.dims and renamed:
             array = array.rename({renamed[0]: name})

@@ -263,7 +263,7 @@ class Lowering:
         if isinstance(dim, SelDim):
             return self._selected_length(dim)
         if isinstance(dim, DerivedDim):
-            return dim.length_from([self.length(parent) for parent in dim.parents])
+            return dim._length_from([self.length(parent) for parent in dim.parents])
         raise self._unknown_length(dim)
 
     def _selected_length(self, dim: SelDim) -> Any:

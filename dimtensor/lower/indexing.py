@@ -77,7 +77,7 @@ def _is_clipped_into(indexer: Node, dim: Dim) -> bool:
         return False
     if length.attrs is dim:
         return bool(dim.length)
-    return dim.is_longer_than(length.attrs)
+    return dim._is_longer_than(length.attrs)
 
 
 def _is_at_least_zero(node: Node) -> bool:

@@ -132,8 +132,8 @@ def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> Variable:
             if expected != static:
                 raise DimError(
                     build_message(
-                        f"{name}: {dim.title} has length {expected}, the function gives {static}",
-                        [("dims of the output", [d.short for d in attrs.core_out])],
+                        f"{name}: {dim._title} has length {expected}, the function gives {static}",
+                        [("dims of the output", [d._short for d in attrs.core_out])],
                     )
                 )
         elif attrs.function.checked_lengths:

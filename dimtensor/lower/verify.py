@@ -48,7 +48,7 @@ def verify_variable(
             raise _error(
                 node,
                 variable,
-                f"axis {axis} has static length {static}, {dim.title} has length {length}",
+                f"axis {axis} has static length {static}, {dim._title} has length {length}",
             )
 
 

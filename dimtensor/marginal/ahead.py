@@ -41,7 +41,7 @@ def one_step_ahead(
     (step,) = steps
     chain = step if isinstance(step, Chain) else step.chain
     if {chain.dim, *chain.batch} != set(dims):
-        return None, f"it has not one element for each one along {chain.dim.short!r}"
+        return None, f"it has not one element for each one along {chain.dim._short!r}"
     if chain.slots or not all(
         origin == {name} or origin <= {u.name for u in chain.eliminated} for origin in chain.origins
     ):

@@ -133,7 +133,7 @@ class Chain:
 
     def __str__(self) -> str:
         names = ", ".join(unknown.name for unknown in self.eliminated)
-        return f"{names}: a loop along {self.dim.short}, {self.cost}"
+        return f"{names}: a loop along {self.dim._short}, {self.cost}"
 
 
 class _ChainMove(Move):

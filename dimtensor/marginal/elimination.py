@@ -63,7 +63,7 @@ class Cost:
 
 
 def _counted(dim: Dim) -> str:
-    return dim.short if dim.length is None else f"{dim.short} ({dim.length})"
+    return dim._short if dim.length is None else f"{dim._short} ({dim.length})"
 
 
 class Step(Protocol):
@@ -269,7 +269,7 @@ def no_order(factors: Sequence[Factor], left: Sequence[Unknown]) -> GraphError:
         return GraphError(f"marginalize: no term of the density depends on {names}")
     details: list[tuple[str, object]] = []
     for factor in coupling[:4]:
-        dims = ", ".join(dim.short for dim in factor.dims)
+        dims = ", ".join(dim._short for dim in factor.dims)
         details.append(("expression", formula(factor.source, 80)))
         details.append(
             ("  along", f"{{{dims}}}, reads {', '.join(str(s) for _, s in factor.slots)}")

@@ -283,7 +283,7 @@ def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
             if unknown.node not in below or step.chain.dim not in unknown.dims:
                 continue
             names = listing([one.name for one in step.chain.eliminated])
-            dim = step.chain.dim.short
+            dim = step.chain.dim._short
             raise GraphError(
                 build_message(
                     f"marginalize: {names} cannot be integrated out along {dim!r} while "
@@ -359,7 +359,7 @@ def marginalize(
             raise InputError(
                 build_message(
                     "marginalize: a log density has no dims",
-                    [("dims", ", ".join(dim.short for dim in node.dims))],
+                    [("dims", ", ".join(dim._short for dim in node.dims))],
                     "sum it, or give its terms: dt.marginalize({'y': y_logp, 'z': z_logp}, z)",
                 )
             )

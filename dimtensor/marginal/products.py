@@ -29,7 +29,7 @@ def in_pairs(chain: Chain, merge: Merge) -> DimTensor:
     if chain.order > 1 or set(chain.orders.values()) != {1} or chain.following.length is None:
         raise GraphError(
             build_message(
-                f"marginalize: no associative scan along {chain.dim.short!r}",
+                f"marginalize: no associative scan along {chain.dim._short!r}",
                 [("order", chain.order), ("length", chain.dim.length or "comes with the data")],
                 "it is of chains that look back one position, along a dim whose length is known; "
                 "without associative_scan=True it is a loop",
@@ -64,7 +64,7 @@ class _Products:
             if count % 2:  # the last one waits
                 last = x.isel({dim: count - 1})
                 rest = last if rest is None else self.product(last, rest)
-            pair = Dim(f"pairs of {self.chain.dim.short}", length=half)
+            pair = Dim(f"pairs of {self.chain.dim._short}", length=half)
             even, odd = (
                 self._on(x.isel({dim: slice(first, 2 * half, 2)}), x, dim, pair) for first in (0, 1)
             )

@@ -329,7 +329,7 @@ class Reader:
 
 def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
     """The error of an expression that mixes elements of an unknown."""
-    names = listing([dim.short for dim in dims])
+    names = listing([dim._short for dim in dims])
     return GraphError(
         build_message(
             f"marginalize: an expression mixes elements of {slot.unknown.name!r} along {names}, so "

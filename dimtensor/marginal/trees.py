@@ -64,7 +64,7 @@ class Tree:
 
     def __str__(self) -> str:
         depth = len(self.levels)
-        return f"{self.unknown.name}: a tree along {self.dim.short} of depth {depth}, {self.cost}"
+        return f"{self.unknown.name}: a tree along {self.dim._short} of depth {depth}, {self.cost}"
 
 
 @dataclass(frozen=True)

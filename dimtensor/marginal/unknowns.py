@@ -121,11 +121,11 @@ class Slot(NamedTuple):
 
 def _text(dim: Dim, where: Where) -> str:
     if isinstance(where, At):
-        return f"{dim.short}={where.position}"
+        return f"{dim._short}={where.position}"
     if isinstance(where, Look):
-        return f"{dim.short}={where.positions.name or '…'}"
+        return f"{dim._short}={where.positions.name or '…'}"
     by = f"{where.by:+d}" if where.by else ""
-    return f"{where.dim.short}{by}"
+    return f"{where.dim._short}{by}"
 
 
 def dims_of(where: Iterable[Where]) -> Dims:

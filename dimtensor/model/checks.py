@@ -82,7 +82,7 @@ def _support(variable: Variable) -> str:
 
 
 def _dims(node: Node) -> str:
-    return "of dims {" + ", ".join(dim.short for dim in node.dims) + "}"
+    return "of dims {" + ", ".join(dim._short for dim in node.dims) + "}"
 
 
 def _tables(d: Distribution) -> Iterator[TableDistribution]:

@@ -225,10 +225,10 @@ class Placed:
         whole = [dim for dim in variable.node.dims if dim not in term.dims]
         if not whole:
             return where(kept, term, 0.0)
-        self._refuse_parts(name, [dim.short for dim in whole])
+        self._refuse_parts(name, [dim._short for dim in whole])
         every = kept.all(whole)
         # other data of the same structure
-        names = ", ".join(dim.short for dim in whole)
+        names = ", ".join(dim._short for dim in whole)
         message = f"observations of {name!r} are left out along all of {names}, or none"
         return where(check(every | logical_not(kept.any(whole)), message, every), term, 0.0)
 

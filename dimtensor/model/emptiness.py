@@ -82,10 +82,10 @@ def _any_of_masks(late: set[Dim]) -> tuple[dict[Dim, Node], Any]:
 def _warn_of(empty: set[Dim]) -> None:
     # A selection from an empty dim is empty too: only the dim is named.
     first = [dim for dim in empty if not any(parent in empty for parent in dim.parents)]
-    for dim in sorted(first, key=lambda dim: dim.short):
+    for dim in sorted(first, key=lambda dim: dim._short):
         warn(
             build_message(
-                f"a selection along {dim.short!r} is empty: sums along it are 0, and terms of "
+                f"a selection along {dim._short!r} is empty: sums along it are 0, and terms of "
                 "the log density over it vanish",
                 [("dim", repr(dim))],
                 f"compare what is selected with the labels that there are: {_parents(dim)}.coords",
@@ -96,7 +96,7 @@ def _warn_of(empty: set[Dim]) -> None:
 
 def _parents(dim: Dim) -> str:
     """The names of the dims that a dim is made of."""
-    return " or ".join(dict.fromkeys(parent.short for parent in dim.parents))
+    return " or ".join(dict.fromkeys(parent._short for parent in dim.parents))
 
 
 class _Groups(NamedTuple):
@@ -206,7 +206,7 @@ def _empty(
 
 
 def _warn_of_groups(groups: _Groups, empty: np.ndarray) -> None:
-    names = " and ".join(repr(dim.short) for dim in groups.dims)
+    names = " and ".join(repr(dim._short) for dim in groups.dims)
     rows = [tuple(map(_label, groups.dims, row)) for row in empty.tolist()]
     labels = [row[0] if len(row) == 1 else row for row in rows]
     warn(

@@ -239,7 +239,7 @@ def with_missing(node: Node, observed: Observation) -> tuple[DimTensor, DimTenso
 
 
 def _absent(node: Node, value: xr.DataArray) -> np.ndarray:
-    return value.isnull().transpose(*(dim.short for dim in node.dims)).values
+    return value.isnull().transpose(*(dim._short for dim in node.dims)).values
 
 
 def _at(absent: np.ndarray, x: DimTensor) -> DimTensor:
@@ -252,9 +252,9 @@ def _with_labels(node: Node, value: xr.DataArray) -> list[tuple[Dim, Dim]]:
     """The dims of a variable that lack labels, and each with those of its observations."""
     found = []
     for dim in (dim for dim in node.dims if dim_labels(dim) is None):
-        index = value.indexes.get(dim.short)
-        labels = range(value.sizes[dim.short]) if index is None else labels_of(index)
-        found.append((dim, Dim(dim.short, coords=labels)))
+        index = value.indexes.get(dim._short)
+        labels = range(value.sizes[dim._short]) if index is None else labels_of(index)
+        found.append((dim, Dim(dim._short, coords=labels)))
     return found
 
 
@@ -294,7 +294,7 @@ def completed(
     """Observations with draws of the missing ones in their places, which have the leading dims."""
     import xarray as xr
 
-    observed = observed.transpose(*(dim.short for dim in node.dims))
+    observed = observed.transpose(*(dim._short for dim in node.dims))
     drawn = unknown.transpose(*leading, ...).values
     values = np.broadcast_to(observed.values, (*drawn.shape[: len(leading)], *observed.shape))
     values = values.copy()

@@ -312,12 +312,12 @@ class Model(Rendered, Parametrising, ByName):
             if node.dims and has_elements(value) and not isinstance(value, TensorHandle):
                 value = make_data(admitted(node, value).rename(None), node.dims)
             set_to = full(node.dims, value, node.dtype)
-            more = [dim.short for dim in set_to.dims if dim not in node.dims]
+            more = [dim._short for dim in set_to.dims if dim not in node.dims]
             if more:
                 raise DimError(
                     build_message(
                         f"do: the value of {name!r} has dims that it has not",
-                        [("dims", [dim.short for dim in node.dims]), ("more", more)],
+                        [("dims", [dim._short for dim in node.dims]), ("more", more)],
                     )
                 )
             chosen[name] = make("named", (set_to.node,), NamedAttrs(name))

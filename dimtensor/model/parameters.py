@@ -72,7 +72,7 @@ class Parameter:
             if dim._bound_length(binding) is None:
                 raise GraphError(
                     build_message(
-                        f"the length of {dim.title} of the parameter {self.name!r} is known "
+                        f"the length of {dim._title} of the parameter {self.name!r} is known "
                         "neither from the dim nor from the data of the model",
                         [("dim", repr(dim))],
                         "give the dim a length or coords, or data along it",
@@ -230,7 +230,7 @@ def check_complete(
 
 def _described(node: Node) -> str:
     name = "an unnamed input" if node.name is None else repr(node.name)
-    return f"{name} with dims {{{', '.join(dim.short for dim in node.dims)}}}"
+    return f"{name} with dims {{{', '.join(dim._short for dim in node.dims)}}}"
 
 
 def _described_all(nodes: Sequence[Node]) -> str:

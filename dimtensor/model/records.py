@@ -245,7 +245,7 @@ def check_names(
     if twice:
         raise GraphError(f"{kind}s have names of parameters: {', '.join(map(repr, twice))}")
     everything = {**parameters, **recorded}
-    dims = {dim.short: name for name, dims in everything.items() for dim in dims}
+    dims = {dim._short: name for name, dims in everything.items() for dim in dims}
     for name in everything:
         what = "parameter" if name in parameters else kind
         if name in LEADING[-1]:
@@ -277,7 +277,7 @@ def check_slashes(named: Mapping[str, Dims], kind: str) -> None:
         If one has a slash.
     """
     told = [(kind, name) for name in named]
-    told += [("dim", dim.short) for dims in named.values() for dim in dims]
+    told += [("dim", dim._short) for dims in named.values() for dim in dims]
     for what, name in told:
         if "/" in name:
             other = re.sub(r"\s*/\s*", "_per_", name)

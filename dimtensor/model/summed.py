@@ -206,7 +206,7 @@ def _why_not(
     if all(set(part.dims) == dims for part in parts):
         return ""
     apart = [dim for dim in parts[0].dims if all(dim in part.dims for part in parts)]
-    along = ", ".join(dim.short for dim in apart)
+    along = ", ".join(dim._short for dim in apart)
     each = f"for each position along {along}" if along else "for all of them"
     return f"its elements share what is summed out, and there is one density {each}"
 

@@ -78,7 +78,7 @@ def _checked(node: Node) -> Node:
         raise DimError(
             build_message(
                 "a log density has no dims",
-                [("dims", [dim.short for dim in node.dims])],
+                [("dims", [dim._short for dim in node.dims])],
                 "sum it: logp.sum(), or give its terms by name, each of which is summed over its "
                 "own dims: {'y': normal(y, mu, sigma), 'mu': normal(mu, 0, 1)}",
             )
@@ -127,8 +127,8 @@ def check_sums(logp: Node, binding: Binding) -> None:
 
 
 def _counted(has: tuple[Dim, ...], lacks: list[Dim], binding: Binding) -> str:
-    over = ", ".join(dim.short for dim in has)
-    along = ", ".join(dim.short for dim in lacks)
+    over = ", ".join(dim._short for dim in has)
+    along = ", ".join(dim._short for dim in lacks)
     return f"over {{{over}}}, counted {_factor(lacks, binding)} times, along {{{along}}}"
 
 

@@ -276,9 +276,9 @@ _SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", 
 
 
 def _what(node: Node) -> str:
-    dims = ", ".join(dim.short for dim in node.dims)
+    dims = ", ".join(dim._short for dim in node.dims)
     law = f" with the distribution {node.attrs.law}" if node.kind == "rv" else ""
-    labels = "" if node.categories is None else f", labels of {node.categories.title}"
+    labels = "" if node.categories is None else f", labels of {node.categories._title}"
     return f"{_SPOKEN[node.kind]}{law}, of dims {{{dims}}}{labels}"
 
 

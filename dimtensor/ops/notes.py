@@ -45,7 +45,7 @@ def note_of(variable: Any) -> Note | None:
 
 def write_note(variable: Variable, node: Node, axes: Dims) -> None:
     """Note dims and line of a node on its variable, and the line on what that is made of."""
-    _write(variable, Note(tuple(dim.short for dim in axes), node.line))
+    _write(variable, Note(tuple(dim._short for dim in axes), node.line))
     inside = Note(None, node.line)
     todo = [variable]
     while todo:

@@ -108,7 +108,7 @@ class Arrangements(Draws):
         if dim not in shares.dims:
             raise DimError(
                 build_message(
-                    f"choice: the probabilities have no {dim.title}",
+                    f"choice: the probabilities have no {dim._title}",
                     [("p", describe(shares.node))],
                 )
             )

@@ -118,9 +118,9 @@ def _order(
     for key in in_order(given, f"the dims of {name}"):
         asked.append(key if isinstance(key, Dim) else _found(key, own, name))
     if len(set(asked)) != len(asked):
-        raise DimError(f"{name}: a dim is named twice in {[dim.short for dim in asked]}")
+        raise DimError(f"{name}: a dim is named twice in {[dim._short for dim in asked]}")
     if event is not None and event in asked:
-        raise DimError(f"{name}: {event.title} is the dim of one draw, not one of its dims")
+        raise DimError(f"{name}: {event._title} is the dim of one draw, not one of its dims")
     inner = [] if event is None else [event]
     return (*asked, *without(known, (*asked, *inner, *words.dims, WORD)))
 
@@ -128,7 +128,7 @@ def _order(
 def _found(key: Any, dims: Dims, name: str) -> Dim:
     """The dim of parameters or the generator that a name says; new dims are no names."""
     if isinstance(key, str) and all(dim.name != key for dim in dims):
-        known = [dim.short for dim in dims]
+        known = [dim._short for dim in dims]
         details = [("dims", ", ".join(map(repr, known)) or "none (numbers)")]
         text = f"{name}: neither parameters nor the generator have a dim {key!r}"
         hint = f"a dim that is new has a length: dims=dt.Dim({key!r}, length=3)"

@@ -65,7 +65,7 @@ class Generator(Standard, Discrete, Arrangements):
     @printable
     def __repr__(self) -> str:
         used = f", used by {self._used}" if self._used else ""
-        dims = ", ".join(dim.short for dim in self.dims)
+        dims = ", ".join(dim._short for dim in self.dims)
         return f"Generator({{{dims}}}{used})"
 
     def split(self, dim: Dim) -> Generator:

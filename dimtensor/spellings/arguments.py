@@ -258,5 +258,5 @@ def _shown(value: Any) -> str:
         return repr(value)
     if hasattr(value, "event_dims"):
         return f"dist.{value!r}"
-    name = getattr(value, "short", None) or getattr(value, "name", None)
+    name = getattr(value, "_short", None) or getattr(value, "name", None)
     return name if isinstance(name, str) and name.isidentifier() else "..."

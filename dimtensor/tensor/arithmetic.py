@@ -219,7 +219,7 @@ class ArithmeticMixin(TensorHandle):
 
 def _no_assignment(x: TensorHandle, key: Any, value: Any = None) -> DtypeError:
     """The error for `x[key] = value`, or `del x[key]`, with the expression that does it."""
-    first = x.dims[0].short if x.dims else "dim"
+    first = x.dims[0]._short if x.dims else "dim"
     of_labels = isinstance(key[0] if isinstance(key, list) and key else key, str)
     at = plain_repr(key) if isinstance(key, (int, str, slice, list)) else "…"
     where, which = f"{first}={at}", "sel" if of_labels else "isel"

@@ -51,7 +51,7 @@ def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
     """
     first = next(iter(value), None) if isinstance(value, (list, tuple)) else value
     if isinstance(first, Dim):
-        shown = [dim.short for dim in canonical_dims(value, "the dims of full")]
+        shown = [dim._short for dim in canonical_dims(value, "the dims of full")]
         number = dims if isinstance(dims, (int, float)) else "value"
         hint = f"dt.full([{', '.join(shown)}], {number})"
         raise InputError(
@@ -306,8 +306,8 @@ def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor
     other = dim.rename() if other is None else other
     if None not in (dim.length, other.length) and dim.length != other.length:
         raise DimError(
-            f"the identity needs dims of one length, {dim.title} has {dim.length} and "
-            f"{other.title} has {other.length}"
+            f"the identity needs dims of one length, {dim._title} has {dim.length} and "
+            f"{other._title} has {other.length}"
         )
     same = arange(dim).node, arange(other).node
     hit = make("elemwise", tuple(sorted(same, key=lambda n: n.serial)), "equal")

@@ -85,7 +85,7 @@ class TensorHandle:
         open_dims = {d for d in known if isinstance(d, AnonymousDim) and d.length is None}
         if open_dims:
             known.update(_told_lengths(self.node, open_dims))
-        return {dim.short: length for dim, length in known.items()}
+        return {dim._short: length for dim, length in known.items()}
 
     @property
     def name(self) -> str | None:
@@ -272,7 +272,7 @@ def require_float(node: Node) -> Node:
     """
     if node.categories is not None:
         raise DtypeError(
-            f"labels of {node.categories.title} are no numbers; .codes gives their positions as "
+            f"labels of {node.categories._title} are no numbers; .codes gives their positions as "
             "integers"
         )
     if is_inexact(node.dtype):

@@ -291,7 +291,7 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
         raise DimError(
             build_message(
                 f"{what} has {array.ndim} axes and is given {len(given)} dims",
-                [("shape", array.shape), ("dims", ", ".join(dim.short for dim in given))],
+                [("shape", array.shape), ("dims", ", ".join(dim._short for dim in given))],
             )
         )
     for dim, length in zip(given, array.shape, strict=True):
@@ -341,7 +341,7 @@ def data_beside(
 
 def _no_index_name(value: Any, beside: Sequence[Node], what: str) -> InputError:
     """The error of a Series beside tensors, of whose dims it has none."""
-    names = list(dict.fromkeys(dim.short for x in beside for dim in x.dims))
+    names = list(dict.fromkeys(dim._short for x in beside for dim in x.dims))
     column = f"the Series {value.name!r}" if value.name is not None else "the Series"
     series = f"df[{value.name!r}]" if value.name is not None else "series"
     named = [x.name for x in beside if len(x.dims) == 1 and x.name and x.name.isidentifier()]

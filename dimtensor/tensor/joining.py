@@ -60,7 +60,7 @@ def concat(
         [dim] * len(nodes) if isinstance(dim, (Dim, str)) else in_order(dim, "the dims of concat")
     )
     if isinstance(dim, (Dim, str)):
-        _check_has_it(nodes, dim if isinstance(dim, str) else dim.short)
+        _check_has_it(nodes, dim if isinstance(dim, str) else dim._short)
     if len(keys) != len(nodes):
         raise DimError(f"concat: {len(keys)} dims are named for {len(nodes)} tensors")
     parts = tuple(
@@ -85,7 +85,7 @@ def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
         other = then if isinstance(then, TensorHandle) else None
         shown = [x.name or word for x, word in ((tensors, "x"), (other, "y")) if x is not None]
         new = f"dt.Dim('k', length={len(shown)})"
-        dim = new if name == "stack" else repr(tensors.dims[0].short if tensors.dims else "k")
+        dim = new if name == "stack" else repr(tensors.dims[0]._short if tensors.dims else "k")
         hint = f"dt.{name}([{', '.join(shown)}], {dim})"
         raise InputError(
             build_message(f"{name} takes tensors in a list, and then the dim", hint=hint)
@@ -94,8 +94,8 @@ def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
 
 
 def _check_has_it(nodes: Sequence[Node], name: str) -> None:
-    if all(dim.short != name for x in nodes for dim in x.dims):
-        known = list(dict.fromkeys(dim.short for x in nodes for dim in x.dims))
+    if all(dim._short != name for x in nodes for dim in x.dims):
+        known = list(dict.fromkeys(dim._short for x in nodes for dim in x.dims))
         raise DimError(
             build_message(
                 f"concat: none of the tensors has a dim {name!r}{did_you_mean(name, known)}",
@@ -145,7 +145,7 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
         if dim in x.dims:
             raise DimError(
                 build_message(
-                    f"stack: operand {at + 1} has {dim.title} already",
+                    f"stack: operand {at + 1} has {dim._title} already",
                     [("operand", describe(x))],
                     "stack along a new dim; concat joins along one that is there",
                 )

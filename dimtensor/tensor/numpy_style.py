@@ -155,7 +155,7 @@ def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
     """Raise for an option that NumPy has; whatever else is unknown, Python tells."""
     dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of what is grouped, or has weights
     details = [("dims", dim_set(dims))] if dims else []
-    first = repr(dims[0].short) if dims else "dim"
+    first = repr(dims[0]._short) if dims else "dim"
     chooses = [each for each in _DIMS if each in known]
     if option in _OPTIONS:
         headline = f"{function} takes no {option!r}"

@@ -259,7 +259,7 @@ class ValuesMixin(TensorHandle):
 
     def _number(self) -> Any:
         if self.node.dims and has_values(self.node):
-            names = ", ".join(dim.short for dim in self.node.dims)
+            names = ", ".join(dim._short for dim in self.node.dims)
             raise DimError(f"a tensor with dims {{{names}}} is no number; see sel, sum and item")
         return _array(self.node, "a number").item()
 

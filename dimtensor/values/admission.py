@@ -151,7 +151,7 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
     product = product_below(dim)
     if levels is None or product is None or None in levels:
         return labels
-    factors = tuple(factor.short for factor in product.factors)
+    factors = tuple(factor._short for factor in product.factors)
     while set(levels) != set(factors) and all(str(level).endswith("'") for level in levels):
         levels = tuple(str(level)[:-1] for level in levels)  # of a product renamed, as in results
     if levels == factors:
@@ -159,7 +159,7 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
     if set(levels) != set(factors):
         raise LabelError(
             build_message(
-                f"{source}: the levels along {dim.title} are not its factors",
+                f"{source}: the levels along {dim._title} are not its factors",
                 [("levels", listing(levels)), ("factors", listing(factors))],
                 "rename the levels of the index",
             )
@@ -177,7 +177,7 @@ def _arranged(dim: Dim, labels: Coords) -> Coords:
     Those of a product are all combinations of the labels of its factors.
     """
     product = dim._unrenamed
-    return product.arranged(labels) if isinstance(product, ProductDim) else labels
+    return product._arranged(labels) if isinstance(product, ProductDim) else labels
 
 
 @bounded(16)
@@ -192,7 +192,7 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
     if labels.duplicates:
         raise LabelError(
             build_message(
-                f"{source} has labels of {dim.title} more than once: {listing(labels.duplicates)}",
+                f"{source} has labels of {dim._title} more than once: {listing(labels.duplicates)}",
                 hint="make them unique, or average over them, before the call",
             )
         )
@@ -200,9 +200,9 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
     unknown = labels.take(np.flatnonzero(at < 0)).values
     raise LabelError(
         build_message(
-            f"{source} does not have the labels of {dim.title}",
+            f"{source} does not have the labels of {dim._title}",
             [("missing", listing(missing)), ("unknown", listing(unknown))],
-            f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim.title}",
+            f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim._title}",
         )
     )
 
@@ -234,7 +234,7 @@ def label_positions(
         if array.dtype.kind not in "iu" and array.size:
             raise LabelError(
                 build_message(
-                    f"{source} has labels of {categories.title}, which has no labels",
+                    f"{source} has labels of {categories._title}, which has no labels",
                     [("dim", repr(categories)), ("values", listing(array.ravel(), 4))],
                     "give the dim coords or pass integers, which are positions along it",
                 )
@@ -242,7 +242,7 @@ def label_positions(
         check_positions(array, categories._bound_length(binding), categories, source)
         return array.astype(np.int64)
     try:
-        return own.positions(array.ravel(), categories.title).reshape(array.shape)
+        return own.positions(array.ravel(), categories._title).reshape(array.shape)
     except LabelError as error:
         raise LabelError(f"{source}: {error}") from None
 
@@ -260,7 +260,7 @@ def check_positions(array: np.ndarray, length: int | None, dim: Dim, source: str
     if array.min() < -length or array.max() >= length:
         outside = array[(array < -length) | (array >= length)].ravel()
         raise PositionError(
-            f"{source} has positions outside of {dim.title} of length {length}: "
+            f"{source} has positions outside of {dim._title} of length {length}: "
             f"{listing(outside, 4)}"
         )
 

@@ -17,10 +17,10 @@ from dimtensor.values.labelled import Labelled, as_labelled
 def title_of(source: Node | Dim) -> str:
     """How messages speak of an input, of data, or of a dim given as an input."""
     if isinstance(source, Dim):
-        return f"the length of {source.title}"
+        return f"the length of {source._title}"
     if source.name is not None:
         return f"{'data' if source.kind == 'data' else 'input'} {source.name!r}"
-    dims = ", ".join(dim.short for dim in source.dims)
+    dims = ", ".join(dim._short for dim in source.dims)
     return f"an unnamed {'data tensor' if source.kind == 'data' else 'input'} of dims {{{dims}}}"
 
 

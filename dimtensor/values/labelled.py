@@ -177,7 +177,7 @@ def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | No
         )
     own = axis_names(dims)
     return Labelled(
-        values, tuple(own.get(n, n.short) if isinstance(n, Dim) else n for n in names), {}
+        values, tuple(own.get(n, n._short) if isinstance(n, Dim) else n for n in names), {}
     )
 
 
@@ -283,7 +283,7 @@ def _only_name(dims: Dims, source: str) -> str:
 
 
 def _names_argument(dims: Dims) -> str:
-    names = [dim.short for dim in dims] if len(dims) == 2 else ["row", "column"]
+    names = [dim._short for dim in dims] if len(dims) == 2 else ["row", "column"]
     return f"index={names[0]!r}, columns={names[1]!r}"
 
 

@@ -131,7 +131,7 @@ def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
         return None
     product = product_below(dim)
     if product is not None:
-        levels = [factor.short for factor in product.factors]
+        levels = [factor._short for factor in product.factors]
         while any(level in taken for level in levels):  # as beside the product itself, renamed
             levels = [level + "'" for level in levels]
         if all(isinstance(label, tuple) for label in labels.values):

@@ -194,7 +194,7 @@ class LengthPort:
 
     def __init__(self, dim: Dim):
         self.dim = dim
-        self.title = f"input {dim.short!r}"
+        self.title = f"input {dim._short!r}"
 
     def read(self, value: Any) -> Reading:
         """Read a length or labels.
@@ -241,7 +241,7 @@ class LengthPort:
                 build_message(
                     f"{self.title} is a dim that has other labels",
                     [("dim", listing(own.values)), ("given", listing(labels.values))],
-                    f"declare dt.Dim({self.dim.short!r}) without coords to give it labels at calls",
+                    f"declare dt.Dim({self.dim._short!r}) without coords to label it at calls",
                 )
             )
 

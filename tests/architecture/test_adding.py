@@ -99,29 +99,29 @@ def twice() -> Iterator[type[DerivedDim]]:
     class Twice(DerivedDim):
         __slots__ = ("parent",)
 
-        recipe = "twice"
-        named_as_parent = True
+        _recipe = "twice"
+        _named_as_parent = True
         parent: Dim
 
         def __new__(cls, parent: Dim) -> Any:
             return cls._intern((parent,), parent.name, parent=parent)
 
         @classmethod
-        def made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
             return cls(parents[0])
 
         @property
         def parents(self) -> tuple[Dim, ...]:
             return (self.parent,)
 
-        def _length_from(self, lengths: Sequence[Any]) -> Any:
+        def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
             return lengths[0] * 2
 
-        def labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
             (known,) = labels
             return None if known is None else known.take(np.repeat(np.arange(len(known)), 2))
 
-        def text(self, parents: Sequence[str]) -> str:
+        def _text(self, parents: Sequence[str]) -> str:
             return f"Twice({parents[0]})"
 
     yield Twice

@@ -50,8 +50,8 @@ def test_files_that_are_left_out_become_no_more() -> None:
 # What gives a user something of any type, as far as a type checker knows. Take one out when it says
 # more; none comes in. Calendar parts of dims are tensors, which dims are below and cannot name.
 UNTYPED = {
-    "Dim.__getitem__", "SelDim.length_from", "BlockDim.length_from", "RenamedDim.length_from",
-    "SortedDim.length_from", "CompiledFunction.inputs", "Node.value", "StatefulFunction.step",
+    "Dim.__getitem__",
+    "CompiledFunction.inputs", "Node.value", "StatefulFunction.step",
     "Explanation.plot", "LogDensity.to_blackjax", "LogDensity.to_nutpie",
 }  # fmt: skip
 BELOW_TENSORS = "dimtensor.dims.calendar"

@@ -190,8 +190,8 @@ def test_multi_indexes_are_looked_at_each_time():
     f = dt.function([x], x * 2.0, backend="python")
     index = pd.MultiIndex.from_product([["x", "y", "z"], [10, 20]], names=["a", "b"])
     for order in (np.arange(6), np.arange(6)[::-1], np.arange(6)):
-        coords = xr.Coordinates.from_pandas_multiindex(index[order], pair.short)
-        given = xr.DataArray(1.0 + order, dims=pair.short, coords=coords)
+        coords = xr.Coordinates.from_pandas_multiindex(index[order], pair._short)
+        given = xr.DataArray(1.0 + order, dims=pair._short, coords=coords)
         assert alike(given) is None
         assert f(given).values.tolist() == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
 

@@ -28,23 +28,23 @@ each = pytest.mark.parametrize("recipe", EXAMPLES)
 def test_every_recipe_has_an_example_and_says_all_that_is_asked() -> None:
     assert set(DERIVED) == set(EXAMPLES)
     for recipe, kind in DERIVED.items():
-        assert kind.recipe == recipe
-        for name in ("made", "parents", "text", "labels_from"):
+        assert kind._recipe == recipe
+        for name in ("_made", "parents", "_text", "_labels_from"):
             asked = inspect.getattr_static(kind, name)
             assert asked is not inspect.getattr_static(DerivedDim, name), f"{recipe}: {name}"
-        assert "length_from" in vars(kind) or "_length_from" in vars(kind), recipe
+        assert "_length_from" in vars(kind) or "_length_of_parents" in vars(kind), recipe
 
 
 @each
 def test_a_dim_is_made_of_its_recipe(recipe: str) -> None:
     dim, (length, _), text = EXAMPLES[recipe]
     assert isinstance(dim, DerivedDim)
-    assert type(dim).made(dim.parents, dim.options, dim.name) is dim
-    assert dim.with_parents(dim.parents) is dim
-    assert dim.named_as_parent == (recipe in ("selection", "pad", "sorted", "blocks"))
+    assert type(dim)._made(dim.parents, dim._options, dim.name) is dim
+    assert dim._with_parents(dim.parents) is dim
+    assert dim._named_as_parent == (recipe in ("selection", "pad", "sorted", "blocks"))
     assert dim.length is None
-    assert dim.length_from([{A: 4, B: 2}[parent] for parent in dim.parents]) == length
-    assert dim.length_from([None for _ in dim.parents]) is None
+    assert dim._length_from([{A: 4, B: 2}[parent] for parent in dim.parents]) == length
+    assert dim._length_from([None for _ in dim.parents]) is None
     assert dim_text(dim) == text
     assert {*family(dim)} == {dim, *dim.parents}
 

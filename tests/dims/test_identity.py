@@ -59,8 +59,8 @@ def test_an_anonymous_dim_has_the_length_of_its_tensors() -> None:
     dim = dt.Dim()
     before = dt.ProductDim([AGE, dim])
     x = dt.from_shaped(pt.constant(np.ones((5, 3))), dims=[AGE, dim])
-    assert (x * 2).sizes == {"age": 5, dim.short: 3}
-    assert dt.data(np.zeros(4), dims=dim).sizes == {dim.short: 4}
+    assert (x * 2).sizes == {"age": 5, dim._short: 3}
+    assert dt.data(np.zeros(4), dims=dim).sizes == {dim._short: 4}
     assert dim.length is None  # it is a key, and does not change
     assert dt.ProductDim([AGE, dim]) is before
     with pytest.raises(dt.CheckError, match="is not as long as an anonymous dim"):

@@ -54,7 +54,7 @@ def test_every_repr_is_well_formed():
         page = read(x._repr_html_())
         assert "details" in page.tags
         for dim in x.dims:
-            assert dim.short in page.text
+            assert dim._short in page.text
             read(dim._repr_html_())
 
 

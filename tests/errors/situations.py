@@ -1178,7 +1178,7 @@ def _table(x: dt.DimTensor) -> dt.DimTensor:
 
 
 def _neighbours(x: dt.DimTensor, dim: dt.Dim) -> tuple[dt.DimTensor, dt.DimTensor]:
-    name = dim.short
+    name = dim._short
     later = dt.SelDim(dim, positions=slice(1, None))
     return x.isel({name: slice(None, -1)}).relabel(name, later), x.isel({name: slice(1, None)})
 

@@ -157,7 +157,7 @@ def test_all_dims_in_attributes_are_exchanged(name: str) -> None:
 
     def other(dim: Dim) -> Dim:
         if isinstance(dim, DerivedDim):
-            return dim.with_parents([*map(other, dim.parents)])
+            return dim._with_parents([*map(other, dim.parents)])
         return Dim(f"other {dim.name}", length=dim.length)
 
     before = list(dims_in(node.attrs))

@@ -46,10 +46,10 @@ def test_a_posterior_is_an_argument(drawn):
     # labels that are tuples are texts in a posterior, and belong to the same elements
     last = pairs.sel({PAIRS: ("c", 10)}) if PAIRS.factors[0] is K else pairs.sel({PAIRS: (10, "c")})
     flat = posterior["pairs"]
-    text = "c,10" if "c,10" in flat[PAIRS.short].values else "10,c"
-    turned = posterior.isel({PAIRS.short: slice(None, None, -1)})
+    text = "c,10" if "c,10" in flat[PAIRS._short].values else "10,c"
+    turned = posterior.isel({PAIRS._short: slice(None, None, -1)})
     for given in (posterior, turned):
-        np.testing.assert_array_equal(last.eval(given), flat.sel({PAIRS.short: text}))
+        np.testing.assert_array_equal(last.eval(given), flat.sel({PAIRS._short: text}))
     # all supports are the real line: the vector has the values in the order of the supports
     parts = tree["unconstrained_posterior"].to_dataset()
     vectors = np.concatenate([x.values.reshape(2, DRAWS, -1) for x in parts.values()], axis=2)

@@ -75,7 +75,7 @@ def test_slopes_and_intercepts_of_groups():
 def test_categorical_predictors_and_interactions():
     fit = model("y ~ 1 + g + x:h + (0 + g || county)")
     (levels,) = fit["g"].dims
-    assert levels.short == "g_dim"
+    assert levels._short == "g_dim"
     assert list(levels.coords) == ["b", "c"]
     (both,) = fit["x:h"].dims
     assert list(both.coords) == ["u", "v"]
@@ -350,12 +350,12 @@ def test_effects_of_one_bar_are_correlated():
     z = RNG.normal(size=(4, 2))
     rho = 0.6
     chol = np.array([[1.0, 0.0], [rho, np.sqrt(1 - rho**2)]])
-    (columns,) = (dim for dim in fit["1+x|county_z"].dims if dim.short != "county")
+    (columns,) = (dim for dim in fit["1+x|county_z"].dims if dim._short != "county")
     assert list(columns.coords) == ["1", "x"]
     point = {
         "x": 0.5, "Intercept": 2.0, "sigma": 1.5, "1|county_sigma": 0.7, "x|county_sigma": 0.3,
-        "1+x|county_chol": ([columns.short, columns.short + "'"], chol),
-        "1+x|county_z": (["county", columns.short], z),
+        "1+x|county_chol": ([columns._short, columns._short + "'"], chol),
+        "1+x|county_z": (["county", columns._short], z),
     }  # fmt: skip
     effects = z @ (np.array([[0.7], [0.3]]) * chol).T
     mean = 2.0 + 0.5 * X + effects[OF, 0] + effects[OF, 1] * X
@@ -370,7 +370,7 @@ def test_effects_of_one_bar_are_correlated():
 def test_correlations_in_draws_and_for_new_groups():
     fit = model("y ~ 1 + (0 + g | county)")
     assert {"1|county", "g|county_raw"}.isdisjoint(fit.free)
-    (columns,) = (dim.short for dim in fit["g|county_z"].dims if dim.short != "county")
+    (columns,) = (dim._short for dim in fit["g|county_z"].dims if dim._short != "county")
     chol = np.linalg.cholesky([[1.0, 0.8, -0.3], [0.8, 1.0, 0.1], [-0.3, 0.1, 1.0]])
     spread = np.array([0.5, 1.0, 2.0])
     post = posterior(
@@ -391,7 +391,7 @@ def test_effects_of_two_bars_and_of_one_column_are_independent():
     fit = model("y ~ (x | g) + (x || county) + (1 | h)")
     assert {"1+x|g_chol", "1+x|g_z", "1|county", "x|county", "1|h"} <= set(fit.free)
     fit = model("g ~ (x | county)", "categorical")
-    assert {dim.short for dim in fit["1+x|county_chol"].dims} > {"g_dim"}
+    assert {dim._short for dim in fit["1+x|county_chol"].dims} > {"g_dim"}
 
 
 # pieces of formulas that formulae reads as another formula, without a word
@@ -526,7 +526,7 @@ def test_other_priors():
 
 def test_a_group_that_is_a_predictor_too():
     fit = model("y ~ county + (1 | county)")
-    assert fit["1|county"].dims[0].short == "county_group"
+    assert fit["1|county"].dims[0]._short == "county_group"
     assert fit.draw(3, seed=1)["prior"]["1|county"].sizes["county_group"] == 4
 
 

@@ -390,7 +390,7 @@ def test_vectors_that_means_mix_are_one_vector(how):
     }[how]
     order = [dim for dim in (G, H, part) if dim in mean.dims]
     y, seen = dt.rv("y", dist.Normal(mean, 0.7)), rng.normal(size=[d.length for d in order])
-    fit = dt.Model(y, backend="python").observe({y: ([d.short for d in order], seen)})
+    fit = dt.Model(y, backend="python").observe({y: ([d._short for d in order], seen)})
     fit = fit.marginalize(f)
     assert fit.elimination == "f: a Cholesky factor, g (2) × part (3) × g (2) × part (3)"
     design = np.kron(across, np.eye(3))

@@ -27,7 +27,7 @@ def goes_on(d, seen=SEEN, wider=LONGER, data=None, backend="python"):
     dims = {x.dims[0]: wider}
     tree = fit.predict(nothing_known(), data, dims=dims, seed=1, backend=backend)
     found = tree["predictions"]["x"]
-    assert list(found[wider.short].values) == list(wider.coords)
+    assert list(found[wider._short].values) == list(wider.coords)
     found = found.transpose("chain", "draw", ...).values[0]
     assert (found[:, : len(seen)] == seen).all()
     return found[:, len(seen) :]

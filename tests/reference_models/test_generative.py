@@ -62,7 +62,7 @@ def test_log_densities_by_variable_add_up(name):
     stan = _of_stan(program)
     values = {name: known[parts[0]] for name, parts in stan.items() if name not in program.parts}
     for name, parts in program.parts.items():
-        dims = [dim.short for dim in program.fit[name].dims]
+        dims = [dim._short for dim in program.fit[name].dims]
         values[name] = (dims[::-1], [known[part] for part in parts])
     terms = program.fit.logp(values)
     assert set(terms) == set(program.fit.variables) - summed_out

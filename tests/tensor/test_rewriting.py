@@ -151,7 +151,7 @@ def test_dims_are_exchanged_beside_tensors():
     assert found.sizes == {"k": 5}
     assert found is dt.substitute(X * A, {A: 2.0 * A, K: wide})
     assert found is dt.substitute(X * A, {"a": 2.0 * A}, dims={"k": wide})
-    with pytest.raises(dt.InputError, match="is a dim, not DimTensor"):
+    with pytest.raises(dt.InputError, match="is replaced by a dim, not DimTensor"):
         dt.substitute(X, dims={K: X})
 
 

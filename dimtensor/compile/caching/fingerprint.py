@@ -153,7 +153,7 @@ class _DimForms(dict[Dim, tuple]):
 
     def named_by(self, dim: Dim) -> Dim:
         """Return the dim whose number determines the name of a dim in the rebuilt graph."""
-        while self[dim][0] != "plain" and isinstance(dim, DerivedDim) and dim.named_as_parent:
+        while self[dim][0] != "plain" and isinstance(dim, DerivedDim) and dim._named_as_parent:
             (dim,) = dim.parents
         return dim
 

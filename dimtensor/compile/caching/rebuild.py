@@ -122,7 +122,7 @@ class _Reader:
         if kind == "mask":
             return SelDim._from(values[0], Mask(values[1]))
         parents = tuple(one for one in values if isinstance(one, Dim))
-        dim = DERIVED[kind].made(parents, tuple(values[len(parents) :]), name)
+        dim = DERIVED[kind]._made(parents, tuple(values[len(parents) :]), name)
         _require(dim.parents == parents, "parents are in another order")
         return dim
 

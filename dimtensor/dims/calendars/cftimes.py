@@ -90,9 +90,9 @@ def part_of(dim: Dim, index: Any, part: str) -> np.ndarray:
         raise LabelError(
             build_message(
                 f"{part}: the weeks of ISO 8601 are those of the standard calendar, and the labels "
-                f"of {dim.title} are dates of the calendar {index.calendar!r}",
+                f"of {dim._title} are dates of the calendar {index.calendar!r}",
                 [("labels", listing(index))],
-                f"resample({dim.short}='7D') makes weeks of 7 days, and dayofweek, dayofyear, "
+                f"resample({dim._short}='7D') makes weeks of 7 days, and dayofweek, dayofyear, "
                 "month and season are there",
             )
         )

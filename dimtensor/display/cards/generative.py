@@ -120,7 +120,7 @@ def _rows(model: Model) -> list[tuple[str, ...]]:
 
 
 def _names(node: Node) -> str:
-    return "{" + ", ".join(dim.short for dim in node.dims) + "}"
+    return "{" + ", ".join(dim._short for dim in node.dims) + "}"
 
 
 def _role(model: Model, name: str) -> str:
@@ -130,7 +130,7 @@ def _role(model: Model, name: str) -> str:
 
 
 def _with_dims(node: Node) -> str:
-    return f"{node.name}{{{', '.join(dim.short for dim in node.dims)}}}"
+    return f"{node.name}{{{', '.join(dim._short for dim in node.dims)}}}"
 
 
 def _variables(model: Model, arrays: Mapping[str, Any]) -> list[list[str | Html]]:
@@ -168,15 +168,15 @@ def _dims(model: Model) -> list[Dim]:
 
 def _told(dim: Dim, arrays: Mapping[str, xr.DataArray]) -> tuple[int | None, Any]:
     """Return the length and labels of a dim in the data."""
-    sizes = [x for x in arrays.values() if dim.short in x.dims]
-    labels = next((x.indexes[dim.short] for x in sizes if dim.short in x.indexes), None)
-    return (sizes[0].sizes[dim.short] if sizes else None), labels
+    sizes = [x for x in arrays.values() if dim._short in x.dims]
+    labels = next((x.indexes[dim._short] for x in sizes if dim._short in x.indexes), None)
+    return (sizes[0].sizes[dim._short] if sizes else None), labels
 
 
 def _sizes(node: Node, arrays: Mapping[str, xr.DataArray]) -> str:
     lengths = [dim.length if dim.length is not None else _told(dim, arrays)[0] for dim in node.dims]
     known = ["?" if length is None else str(length) for length in lengths]
-    shown = ", ".join(f"{dim.short}: {n}" for dim, n in zip(node.dims, known, strict=True))
+    shown = ", ".join(f"{dim._short}: {n}" for dim, n in zip(node.dims, known, strict=True))
     return f"({shown})" if shown else ""
 
 
@@ -186,7 +186,12 @@ def _dim_row(dim: Dim, arrays: Mapping[str, xr.DataArray]) -> list[str | Html]:
         labels = _first(late, *_EDGE) if late is not None else []
         many = _first(late, _MOST_LABELS, _MOST_LABELS) if late is not None else []
         note = "with the data" if labels else "with the data, no labels"
-        return [styled(dim.short, "name"), str(length), _folded(labels, many), styled(note, "soft")]
+        return [
+            styled(dim._short, "name"),
+            str(length),
+            _folded(labels, many),
+            styled(note, "soft"),
+        ]
     row = dim_row(dim)
     many = dim_row(dim, head=_MOST_LABELS, tail=_MOST_LABELS).labels
     return [
@@ -214,7 +219,7 @@ def _data(model: Model, arrays: Mapping[str, xr.DataArray]) -> list[list[str | H
     nodes |= {name: model.variables[name].node for name in model.observed}
     for name, node in nodes.items():
         array = arrays.get(name)
-        kind = "labels of " + node.categories.short if node.categories is not None else node.dtype
+        kind = "labels of " + node.categories._short if node.categories is not None else node.dtype
         role = "observed" if name in model.observed else "" if array is not None else "not given"
         missing = int(array.isnull().sum()) if array is not None else 0
         how = model._missing.get(name, "")

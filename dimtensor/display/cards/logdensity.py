@@ -70,6 +70,6 @@ def _rows(model: LogDensity) -> list[tuple[str, str, str, str]]:
     """Return name, support, dims and number of unconstrained elements of each parameter."""
     rows, binding = [], model.functions.binding
     for p in model.parameters:
-        sizes = [f"{dim.short}: {dim._bound_length(binding)}" for dim in p.tensor.dims]
+        sizes = [f"{dim._short}: {dim._bound_length(binding)}" for dim in p.tensor.dims]
         rows.append((p.name, repr(p.support), f"{{{', '.join(sizes)}}}", str(p.size(binding))))
     return rows

@@ -70,7 +70,7 @@ def _headline(found: Simplified) -> str:
 
 
 def _assumed(found: Simplified) -> str:
-    lengths = ", ".join(f"{dim.short}: {n:,}" for dim, n in found.assumed.items())
+    lengths = ", ".join(f"{dim._short}: {n:,}" for dim, n in found.assumed.items())
     return f"assumed lengths: {lengths}"
 
 

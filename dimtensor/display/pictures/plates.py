@@ -106,7 +106,7 @@ def _box(model: Model, node: Node, name: str) -> Box:
         kind, detail = "operation", "named"
     else:
         kind = "data" if node.kind == "data" or name in model.data else "input"
-        detail = f"→ {node.categories.short}" if node.categories is not None else node.dtype
+        detail = f"→ {node.categories._short}" if node.categories is not None else node.dtype
     return Box(_short(name), _short(detail), kind)
 
 
@@ -117,7 +117,7 @@ def _lengths(model: Model) -> dict[str, int]:
         found |= {str(dim): size for dim, size in array.sizes.items()}
     nodes = [v.node for v in model.variables.values()]
     for node in (*nodes, *model._found.named.values(), *model._found.inputs.values()):
-        found |= {dim.short: dim.length for dim in node.dims if dim.length is not None}
+        found |= {dim._short: dim.length for dim in node.dims if dim.length is not None}
     return found
 
 
@@ -125,7 +125,7 @@ def _grouped(order: Sequence[Node], lengths: Mapping[str, int]) -> Group:
     """Nest groups: each in the largest one whose dims are a subset of its own."""
     root = Group("", frozenset())
     sets: dict[frozenset[str], Group] = {root.dims: root}
-    members = [frozenset(dim.short for dim in node.dims) for node in order]
+    members = [frozenset(dim._short for dim in node.dims) for node in order]
     for dims in sorted(set(members), key=lambda dims: (len(dims), sorted(dims))):
         if dims not in sets:
             around = max((d for d in sets if d < dims), key=len)

@@ -213,7 +213,7 @@ class LKJCholeskyCov(VectorDistribution):
                 f"LKJCholeskyCov takes a distribution of positive numbers as sd, not {sd.name}"
             )
         if col in sd.dims:
-            raise DimError(f"LKJCholeskyCov: sd has {col.short}, the dim of the columns")
+            raise DimError(f"LKJCholeskyCov: sd has {col._short}, the dim of the columns")
         given = {"eta": (eta, "positive")}
         given |= {f"sd_{key}": (value, "bound") for key, value in sd.parameters.items()}
         super().__init__(

@@ -100,7 +100,7 @@ class KroneckerNormal(VectorDistribution):
         if len(set(rows)) != len(rows):
             raise InputError(
                 "KroneckerNormal: each matrix has a dim of its own, and two of them are over "
-                f"{next(row for row in rows if rows.count(row) > 1).short}"
+                f"{next(row for row in rows if rows.count(row) > 1)._short}"
             )
         given = {f"{self.form}_{at}": (value, "real") for at, value in enumerate(matrices)}
         given |= {"mu": (mu, "real"), "sigma": (sigma, "not negative")}
@@ -148,7 +148,7 @@ class KroneckerNormal(VectorDistribution):
         noise = square(p["sigma"])
         bases, own, fixed = [], [], stop_gradient(noise)
         for cov, (row, col) in zip(covs, self.pairs, strict=True):
-            found = eigh(stop_gradient(cov), [row, col], dim=f"{row.short} eigen")
+            found = eigh(stop_gradient(cov), [row, col], dim=f"{row._short} eigen")
             vectors = found.eigenvectors
             (dim,) = [d for d in found.eigenvalues.dims if d not in cov.dims]
             turned = vectors.relabel(row, col).relabel(dim, dim.rename())

@@ -162,7 +162,7 @@ class _Counts(VectorDistribution):
         n = self._parameters["n"]
         if not is_known(n):
             return super()._conditions(x)
-        fits = Condition(equal(x.sum(self.dim), n), f"do not add up to n along {self.dim.short}")
+        fits = Condition(equal(x.sum(self.dim), n), f"do not add up to n along {self.dim._short}")
         return [*in_support(self._support, x), fits]
 
 

@@ -85,7 +85,7 @@ class Together(ABC):
 
     def _details(self, at: dict[Dim, int]) -> list[tuple[str, str]]:
         labels = [
-            f"{dim.short}={k if dim.coords is None else plain_repr(dim.coords[k])}"
+            f"{dim._short}={k if dim.coords is None else plain_repr(dim.coords[k])}"
             for dim, k in at.items()
         ]
         return [("at", ", ".join(labels))] if labels else []
@@ -132,14 +132,14 @@ class Shares(Together):
 
     def _message(self) -> str:
         return (
-            f"{self.what} do not add up to 1 along {self.dim.short}: "
+            f"{self.what} do not add up to 1 along {self.dim._short}: "
             f"x.softmax({_written(self.dim)}) makes such probabilities of real numbers"
         )
 
     def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
         total, dim = wrong.sum(self.dim).item(), _written(self.dim)
         return build_message(
-            f"{self.what}: probabilities along {self.dim.short} add up to {total:.6g}, not to 1",
+            f"{self.what}: probabilities along {self.dim._short} add up to {total:.6g}, not to 1",
             [*self._details(at), ("probabilities", _listed(wrong))],
             f"w / w.sum({dim}) makes shares of weights, x.softmax({dim}) makes them of real "
             "numbers",
@@ -158,13 +158,13 @@ class Increasing(Together):
 
     def _message(self) -> str:
         return (
-            f"{self.what} do not increase along {self.dim.short}: "
+            f"{self.what} do not increase along {self.dim._short}: "
             "dist.ordered and dt.supports.ordered make cutpoints that do"
         )
 
     def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
         return build_message(
-            f"{self.what} do not increase along {self.dim.short}",
+            f"{self.what} do not increase along {self.dim._short}",
             [*self._details(at), ("cutpoints", _listed(wrong))],
             "give them from the lowest to the highest one",
         )
@@ -182,7 +182,7 @@ def _is_known(node: Node) -> bool:
 
 def _written(dim: Dim) -> str:
     """A dim as code would have it."""
-    return dim.short if dim.short.isidentifier() else "dim"
+    return dim._short if dim._short.isidentifier() else "dim"
 
 
 def _listed(x: DimTensor) -> str:

@@ -99,8 +99,8 @@ class VectorDistribution(Distribution):
                 build_message(
                     f"a value of {self.name} lacks dims along which its elements belong together",
                     [
-                        ("lacks", ", ".join(dim.short for dim in missing)),
-                        ("dims", ", ".join(dim.short for dim in node.dims) or "none"),
+                        ("lacks", ", ".join(dim._short for dim in missing)),
+                        ("dims", ", ".join(dim._short for dim in node.dims) or "none"),
                     ],
                 )
             )
@@ -131,9 +131,9 @@ def check_shared(what: str, parameter: DimTensor, event: Dims) -> None:
     if found:
         raise DimError(
             build_message(
-                f"{what} may not differ along {', '.join(dim.short for dim in found)}, whose "
+                f"{what} may not differ along {', '.join(dim._short for dim in found)}, whose "
                 "elements belong together",
-                [("dims", ", ".join(dim.short for dim in parameter.dims))],
+                [("dims", ", ".join(dim._short for dim in parameter.dims))],
             )
         )
 
@@ -181,7 +181,7 @@ def as_positions(x: Any, dim: Dim, name: str) -> DimTensor:
     if not is_integer(node.dtype):
         raise InputError(
             build_message(
-                f"a value of {name} is of labels or positions along {dim.title}, not of "
+                f"a value of {name} is of labels or positions along {dim._title}, not of "
                 f"{node.dtype}",
                 hint="dt.data(values, dims=..., categories=dim) holds labels",
             )

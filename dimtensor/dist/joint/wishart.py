@@ -73,7 +73,7 @@ class _Wishart(VectorDistribution):
 
     @property
     def _inner(self) -> Dim:
-        return Dim(f"{self.row.short} inside", length=len(self.row))
+        return Dim(f"{self.row._short} inside", length=len(self.row))
 
     def _log_diagonal(self, factor: DimTensor) -> DimTensor:
         """Half of the logarithm of a determinant."""

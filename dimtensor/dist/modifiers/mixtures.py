@@ -91,7 +91,7 @@ class Mixture(Distribution):
 
     @printable
     def __repr__(self) -> str:
-        return f"mixture({self.parts!r}, dim={self.dim.short})"
+        return f"mixture({self.parts!r}, dim={self.dim._short})"
 
     def _of_parts(self, what: Callable[[Distribution], DimTensor]) -> DimTensor:
         """Something of all parts, along the dim of the mixture."""
@@ -208,7 +208,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim
     each = [as_distribution(part, "mixture") for part in given]
     if not one and dim.length is not None and len(each) != dim.length:
         raise DimError(
-            f"mixture: there are {len(each)} parts and {dim.title} has length {dim.length}"
+            f"mixture: there are {len(each)} parts and {dim._title} has length {dim.length}"
         )
     labelled = [part.name for part in each if part.categories is not None]
     if labelled:
@@ -228,7 +228,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim
         )
     if dim in each[0].event_dims:
         raise DimError(
-            f"mixture: elements of {each[0].name} belong together along {dim.short}, over which "
+            f"mixture: elements of {each[0].name} belong together along {dim._short}, over which "
             "there is one part for each position"
         )
     check_shared("weights of mixture", w, each[0].event_dims)

@@ -68,16 +68,18 @@ def GP(kernel: Any, dim: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 
     cov = _of_points(kernel, dim, at) if callable(kernel) else _given(kernel, at)
     _, row, col = matrix(cov, None, "GP")
     if row != dim:
-        raise DimError(f"GP: the covariances are over {row.short} and {col.short}, not {dim.short}")
+        raise DimError(
+            f"GP: the covariances are over {row._short} and {col._short}, not {dim._short}"
+        )
     return MvNormal(mean, where(equal(arange(row), arange(col)), cov + added, cov))
 
 
 def _of_points(kernel: Callable[[Any, Any], Any], dim: Dim, at: Any) -> TensorHandle:
     if at is None:
-        raise InputError(f"GP: a kernel that is a function needs points along {dim.short}: at=...")
+        raise InputError(f"GP: a kernel that is a function needs points along {dim._short}: at=...")
     points: Any = at if isinstance(at, TensorHandle) else wrap(as_node(at, what="at of GP"))
     if dim not in points.dims:
-        raise DimError(f"GP: the points, at, lack {dim.short}")
+        raise DimError(f"GP: the points, at, lack {dim._short}")
     cov = kernel(points, points.relabel(dim, dim.rename()))
     if not isinstance(cov, TensorHandle):
         raise InputError(f"GP: the kernel gives a tensor of covariances, not {cov!r}")

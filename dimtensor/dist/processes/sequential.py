@@ -94,7 +94,7 @@ class Series(Distribution):
         self._xs, self._xs_tree = _leaves(xs, "xs")
         first, batch = self._settled(())[1:]
         if dim in first.dims:
-            raise DimError(f"Series: an element has {dim.short}, the dim of the series")
+            raise DimError(f"Series: an element has {dim._short}, the dim of the series")
         self.discrete, self.event_dims = first.discrete, sort_dims((dim, *first.event_dims))
         self._dims = sort_dims((dim, *batch))
 
@@ -119,7 +119,7 @@ class Series(Distribution):
     @printable
     def __repr__(self) -> str:
         shown = ", ".join(name for name in self._own)
-        return f"Series({self.dim.short}{'; ' if shown else ''}{shown})"
+        return f"Series({self.dim._short}{'; ' if shown else ''}{shown})"
 
     def _step(self, state: Any, x: Any) -> tuple[Distribution, After]:
         """The distribution of an element, and the way to the state after it."""
@@ -182,7 +182,7 @@ class Series(Distribution):
         """Log densities of elements given those before them."""
         value = wrap(as_node(x, what="a value of Series"))
         if self.dim not in value.dims:
-            raise DimError(f"a value of Series lacks {self.dim.title}, the dim of the series")
+            raise DimError(f"a value of Series lacks {self.dim._title}, the dim of the series")
         init = self._settled(value.dims)[0]
 
         def step(state: Any, given: Any) -> Any:
@@ -228,15 +228,15 @@ class InOrder(Wrapper):
         as_distribution(base, "ordered")
         if base.event_dims or base.discrete or dim in base.dims:
             text = "ordered takes a distribution of single real numbers that is the same along "
-            details = [("distribution", repr(base)), ("dims", [d.short for d in base.dims])]
+            details = [("distribution", repr(base)), ("dims", [d._short for d in base.dims])]
             hint = None
             if dim in base.dims and not base.event_dims and not base.discrete:
-                k = dim.short if dim.short.isidentifier() else "k"
+                k = dim._short if dim._short.isidentifier() else "k"
                 hint = (
                     f"of d, which differs along {k}: dist.custom(lambda x: d.logp(x).sum({k}), "
                     f"dt.supports.ordered({k}), event_dims={k}), up to a constant of its parameters"
                 )
-            raise InputError(build_message(text + dim.short, details, hint))
+            raise InputError(build_message(text + dim._short, details, hint))
         super().__init__("ordered", base, {})
         self.dim = dim
         self.event_dims = (dim,)
@@ -254,7 +254,7 @@ class InOrder(Wrapper):
 
     @printable
     def __repr__(self) -> str:
-        return f"ordered({self.base!r}, dim={self.dim.short})"
+        return f"ordered({self.base!r}, dim={self.dim._short})"
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
         in_order = in_support(ordered_along(self.dim), x)

@@ -77,7 +77,7 @@ class RandomWalk(VectorDistribution):
         self.start = as_distribution(start, "RandomWalk")
         for part, dims in ((step, step.event_dims), (start, start.dims)):
             if dim in dims:
-                raise DimError(f"RandomWalk: {part.name} has {dim.short}, along which it walks")
+                raise DimError(f"RandomWalk: {part.name} has {dim._short}, along which it walks")
             if part.discrete:
                 raise InputError(f"RandomWalk takes continuous steps, not {part.name}")
         given = {f"step_{key}": (value, "bound") for key, value in step.parameters.items()}
@@ -244,7 +244,7 @@ class AR(VectorDistribution):
         self.lag = dims[0] if lag is None else find_dim(dims, lag, "AR")
         if self.lag.length is None:
             raise GraphError(
-                f"AR: the number of lags, the length of {self.lag.title}, is not known"
+                f"AR: the number of lags, the length of {self.lag._title}, is not known"
             )
         given = {"rho": (rho, "real"), "sigma": (sigma, "positive"), "constant": (constant, "real")}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}

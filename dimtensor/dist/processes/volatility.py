@@ -228,7 +228,7 @@ class EulerMaruyama(VectorDistribution):
 def _without_series(given: dict[str, tuple[Any, str]], dim: Dim, name: str) -> None:
     for key, (value, _) in given.items():
         if dim in getattr(value, "dims", ()):
-            raise DimError(f"{name}: {key} has {dim.short}, the dim of the series")
+            raise DimError(f"{name}: {key} has {dim._short}, the dim of the series")
 
 
 def MvGaussianRandomWalk(

@@ -249,8 +249,8 @@ class Bounded(Support):
                     build_message(
                         f"a bound of {x.name!r} has dims that the parameter has not",
                         [
-                            ("parameter", [dim.short for dim in x.dims]),
-                            ("bound", [dim.short for dim in bound.dims]),
+                            ("parameter", [dim._short for dim in x.dims]),
+                            ("bound", [dim._short for dim in bound.dims]),
                         ],
                     )
                 )
@@ -452,8 +452,8 @@ def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
             build_message(
                 f"{support}: the parameter {x.name!r} has {len(x.dims)} dims, so the one along "
                 "which its values belong together is named",
-                [("dims", [d.short for d in x.dims] or "none (a scalar)")],
-                f"dt.supports.{support}({x.dims[0].short if x.dims else 'dim'})",
+                [("dims", [d._short for d in x.dims] or "none (a scalar)")],
+                f"dt.supports.{support}({x.dims[0]._short if x.dims else 'dim'})",
             )
         )
     return x.dims[0]

@@ -30,7 +30,7 @@ class AlongDim(Support):
     def __init__(self, kind: str, dim: Dim | str | None = None):
         self._kind = kind
         self.dim = dim
-        shown = dim.short if isinstance(dim, Dim) else dim
+        shown = dim._short if isinstance(dim, Dim) else dim
         self.name = kind if dim is None else f"{kind}({shown})"
 
     def __call__(self, dim: Dim | str | None = None) -> Any:
@@ -140,7 +140,7 @@ class Simplex(AlongDim):
     def _sum_to_zero(self, w: DimTensor, number: DimTensor) -> DimTensor:
         dim, free = self._along, self._free
         if dim.length is not None and dim.length <= SHORT:
-            step = Dim(f"steps of {dim.short}", length=dim.length - 1)
+            step = Dim(f"steps of {dim._short}", length=dim.length - 1)
             at, counted = arange(dim), arange(step) + 1
             weights = where(at < counted, 1.0, where(equal(at, counted), -counted, 0.0))
             return (weights * w.relabel(free, step)).sum(step)
@@ -169,7 +169,7 @@ def running_sums(x: DimTensor, dim: Dim, strictly: bool = False) -> DimTensor:
     if dim.length is None or dim.length > SHORT:
         sums = x.cumsum(dim)
         return sums.shift({dim: 1}, fill_value=0.0) if strictly else sums
-    summed = Dim(f"sums along {dim.short}", length=dim.length)
+    summed = Dim(f"sums along {dim._short}", length=dim.length)
     counted = arange(summed) < arange(dim) if strictly else arange(summed) <= arange(dim)
     return where(counted, x.relabel(dim, summed), 0.0).sum(summed)
 
@@ -204,7 +204,7 @@ class ZeroSums(Support):
 
     def __init__(self, dims: Dims):
         self._each = [ZeroSum("zero_sum", dim) for dim in dims]
-        self.name = f"zero_sum({', '.join(dim.short for dim in dims)})"
+        self.name = f"zero_sum({', '.join(dim._short for dim in dims)})"
 
     def resolve(self, x: DimTensor) -> Support:
         return ZeroSums(tuple(the_dim(x, one._along, "zero_sum") for one in self._each))

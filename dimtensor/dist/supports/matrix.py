@@ -47,7 +47,7 @@ class _Square(Support):
 
     def __init__(self, row: Dim | str | None = None, col: Dim | str | None = None):
         self._row, self._col = row, col
-        shown = [d.short if isinstance(d, Dim) else d for d in (row, col) if d is not None]
+        shown = [d._short if isinstance(d, Dim) else d for d in (row, col) if d is not None]
         self.name = f"{self.kind}({', '.join(shown)})" if shown else self.kind
 
     def __call__(self, row: Dim | str | None = None, col: Dim | str | None = None) -> Any:
@@ -65,7 +65,7 @@ class _Square(Support):
         if row.length is None:
             raise GraphError(
                 build_message(
-                    f"{self.kind} of {x.name!r}: the length of {row.title} is not known",
+                    f"{self.kind} of {x.name!r}: the length of {row._title} is not known",
                     hint="give the dim a length or coords",
                 )
             )
@@ -82,7 +82,7 @@ class _Square(Support):
         raise DimError(
             build_message(
                 f"{self.kind}: the dims of rows and columns of {x.name!r} are named",
-                [("dims", [dim.short for dim in x.dims] or "none (a scalar)")],
+                [("dims", [dim._short for dim in x.dims] or "none (a scalar)")],
                 f"dt.supports.{self.kind}(row, col); only where the tensor has a dim and its "
                 "rename, as in dims=[row, row.rename()], they may be left out",
             )
@@ -110,7 +110,7 @@ class _Square(Support):
             rows, cols = row.coords.tolist(), col.coords.tolist()
             coords = [(rows[i], cols[j]) for i, j in zip(*places, strict=True)]
         sign = ">=" if self.diagonal_too else ">"
-        return Dim(f"{row.short}{sign}{col.short}", coords=coords, length=len(places[0]))
+        return Dim(f"{row._short}{sign}{col._short}", coords=coords, length=len(places[0]))
 
     def free_dims(self, dims: Dims) -> Dims:
         return sort_dims([self.pairs, *(dim for dim in dims if dim not in self._dims)])
@@ -338,13 +338,13 @@ class CovMatrix(_OfFactor):
 
 def transposed(x: DimTensor, row: Dim, col: Dim) -> DimTensor:
     """A matrix whose rows and columns are exchanged, on the same dims."""
-    aside = Dim(f"{row.short} aside", length=row.length)
+    aside = Dim(f"{row._short} aside", length=row.length)
     return x.relabel(row, aside).relabel(col, row).relabel(aside, col)
 
 
 def self_product(factor: DimTensor, row: Dim, col: Dim) -> DimTensor:
     """L L' of a factor L, on the same dims."""
-    inner = Dim(f"{row.short} inside", length=row.length)
+    inner = Dim(f"{row._short} inside", length=row.length)
     left = factor.relabel(col, inner)
     return dot(left, left.relabel(row, col), dim=[inner])
 

@@ -92,4 +92,4 @@ def bind_relabelled(pairs: Iterable[tuple[Dim, Dim]], binding: Binding) -> None:
     for old, new in pairs:
         length = old._bound_length(binding)
         if length is not None:
-            binding.add_length(new, length, f"the {old.title} that it takes the place of")
+            binding.add_length(new, length, f"the {old._title} that it takes the place of")

@@ -106,7 +106,7 @@ def _cheap_complaint(node: Node) -> Complaint | None:
     if len(dims) > 1:
         keys = [dim._sort_key for dim in dims]
         if any(one >= two for one, two in pairwise(keys)):
-            if len({dim.short for dim in dims}) < len(dims):
+            if len({dim._short for dim in dims}) < len(dims):
                 return "two dims have one name", [("dims", list(map(repr, dims)))]
             return "the dims are not in canonical order", [("expected", _names(sort_dims(dims)))]
     return None

@@ -25,7 +25,7 @@ from dimtensor.graph.rebuilding.substitute import DimMap
 
 def _with_dim(x: Node, dim: Dim, what: str) -> Dims:
     if dim in x.dims:
-        raise DimError(f"{what}: a generator cannot have {dim.title} twice: {describe(x)}")
+        raise DimError(f"{what}: a generator cannot have {dim._title} twice: {describe(x)}")
     return union([x.dims, (dim,)], what)
 
 

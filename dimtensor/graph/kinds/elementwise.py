@@ -136,7 +136,7 @@ class Codes(_Elementwise[Dim | None]):
     def infer(self, inputs: tuple[Node, ...], attrs: Dim | None) -> NodeType:
         if attrs is not None and not is_integer(inputs[0].dtype):
             raise DtypeError(
-                f"labels of {attrs.title} are given by integers, not {inputs[0].dtype}"
+                f"labels of {attrs._title} are given by integers, not {inputs[0].dtype}"
             )
         return NodeType(inputs[0].dims, inputs[0].dtype, attrs)
 

@@ -121,7 +121,7 @@ class Shaped(Kind[at.ShapedAttrs]):
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
         return {
-            dim: f"axis {axis} of a positional variable is not as long as {dim.title}"
+            dim: f"axis {axis} of a positional variable is not as long as {dim._title}"
             for axis, dim in enumerate(node.attrs.dims)
         }
 

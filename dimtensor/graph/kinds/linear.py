@@ -126,7 +126,7 @@ class Apply(Kind[ApplyAttrs]):
     def messages(self, node: Node) -> dict[Dim | None, str]:
         name = node.attrs.name or "apply"
         return {
-            dim: f"{name}: {dim.title} differs in length from the function's result"
+            dim: f"{name}: {dim._title} differs in length from the function's result"
             for dim in node.attrs.core_out
         }
 
@@ -140,8 +140,8 @@ class Apply(Kind[ApplyAttrs]):
             if new in matrix or new.length is None:
                 continue
             for dim in matrix:
-                promise = f"{new.title} of length {new.length}"
-                what = f"{attrs.name}: {dim.title} is shorter than {promise}"
+                promise = f"{new._title} of length {new.length}"
+                what = f"{attrs.name}: {dim._title} is shorter than {promise}"
                 yield Requirement(dim, new.length, what, DimError)
 
     def form(self, node: Node) -> tuple:
@@ -162,7 +162,7 @@ def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:
     """Make the error of a dim that is a core dim of one input and a batch dim of another."""
     return DimError(
         build_message(
-            f"{name}: {dim.title} is a core dim {what} and a batch dim of another",
+            f"{name}: {dim._title} is a core dim {what} and a batch dim of another",
             [("core dim", repr(dim)), ("batch dim of", describe(x))],
             "rename one of them with rename_dim",
         )

@@ -73,7 +73,7 @@ class Loop(_Bodies[LoopAttrs]):
             if dim in element.dims:
                 raise DimError(
                     build_message(
-                        f"the result of a step has {dim.title}, the dim of the loop",
+                        f"the result of a step has {dim._title}, the dim of the loop",
                         [("result", dim_set(element.dims)), ("loop over", repr(dim))],
                         "rename it with rename_dim",
                     )

@@ -28,7 +28,7 @@ from dimtensor.graph.optable import TABLE, OpRow
 
 
 def _without_value(name: str, dims: Dims) -> dict[Dim | None, str]:
-    return {dim: f"{name} has no value over {dim.title}: it has length 0" for dim in dims}
+    return {dim: f"{name} has no value over {dim._title}: it has length 0" for dim in dims}
 
 
 def reduction_row(name: str) -> OpRow:
@@ -56,7 +56,7 @@ class Reduce(Kind[ReduceAttrs]):
             raise DtypeError(f"{name} is not defined for {x.dtype}")
         for dim in dims if _needs_element(name) else ():
             if dim.length == 0:
-                raise DimError(f"{name} over {dim.title} of length 0 has no value")
+                raise DimError(f"{name} over {dim._title} of length 0 has no value")
         return NodeType(without(x.dims, dims), dtype)
 
     def complaint(self, node: Node) -> str | None:
@@ -97,7 +97,7 @@ class Reduce(Kind[ReduceAttrs]):
 
 
 def _an_element(name: str, dim: Dim, beside: Dims = ()) -> Requirement:
-    return Requirement(dim, 1, f"{name} has no value over {dim.title}", DimError, beside)
+    return Requirement(dim, 1, f"{name} has no value over {dim._title}", DimError, beside)
 
 
 class _AlongOne(Kind[AlongAttrs]):
@@ -141,7 +141,7 @@ class ArgReduce(_AlongOne):
         if is_complex(inputs[0].dtype):
             raise DtypeError(f"{name} is not defined for {inputs[0].dtype}")
         if dim.length == 0:
-            raise DimError(f"{name} over {dim.title} of length 0 has no value")
+            raise DimError(f"{name} over {dim._title} of length 0 has no value")
         return NodeType(without(inputs[0].dims, [dim]), "int64")
 
     def messages(self, node: Node) -> dict[Dim | None, str]:

@@ -76,7 +76,7 @@ class _Selecting(Kind[Any]):
         found: dict[Dim | None, str] = {}
         for item in items:
             if item.kind == "tensor":
-                what = f"positions computed for {item.dim.title} are outside of its length"
+                what = f"positions computed for {item.dim._title} are outside of its length"
                 found[item.dim] = what
             elif item.dim.length is None:
                 found.update((item.dim, one.what) for one in _needed(item, indexers))
@@ -159,7 +159,7 @@ def _item_form(item: IndexItem, indexers: Sequence[Node]) -> tuple:
 
 def _needed(item: IndexItem, indexers: Sequence[Node]) -> Iterator[Requirement]:
     dim = item.dim
-    where = f"is outside of {dim.title}"
+    where = f"is outside of {dim._title}"
     if item.kind == "int":
         needed = _reach(item.payload)
         yield Requirement(dim, needed, f"position {item.payload} {where}", PositionError)
@@ -169,7 +169,7 @@ def _needed(item: IndexItem, indexers: Sequence[Node]) -> Iterator[Requirement]:
             far = max(positions.tolist(), key=_reach)
             yield Requirement(dim, _reach(far), f"position {far} {where}", PositionError)
     elif item.kind == "tensor":
-        what = f"positions are looked up along {dim.title}"
+        what = f"positions are looked up along {dim._title}"
         yield Requirement(dim, 1, what, PositionError, indexers[item.payload].dims)
 
 
@@ -195,7 +195,7 @@ def _ragged(dim: Dim, mask: Node) -> DimError:
     """Make the error of a mask with further dims, for instance by batching."""
     return DimError(
         build_message(
-            f"a mask along {dim.title} has this dim and no other: it would select different "
+            f"a mask along {dim._title} has this dim and no other: it would select different "
             "numbers of positions along the others",
             [("mask", describe(mask))],
             "dt.where(mask, x, 0) keeps the dim and can be summed; over several dims x[mask] "
@@ -261,7 +261,7 @@ class Update(_Selecting):
             )
         if x.categories is not None and value.categories is not x.categories:
             raise LabelError(
-                f"{mode}: {describe(value)} does not hold labels of {x.categories.title}"
+                f"{mode}: {describe(value)} does not hold labels of {x.categories._title}"
             )
         return NodeType(x.dims, x.dtype, x.categories)
 
@@ -310,7 +310,7 @@ def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:
         )
     return DimError(
         build_message(
-            f"{mode}: the value has {dim.title}, the selection has not",
+            f"{mode}: the value has {dim._title}, the selection has not",
             [("selection", dim_set(selected)), ("value", dim_set(value.dims))],
             "expand the tensor over the dim first",
         )

@@ -180,8 +180,8 @@ def _with_new(kept: Dims, new: Dims, operation: str) -> Dims:
         if dim in kept:
             raise DimError(
                 build_message(
-                    f"{operation}: two dims of the result would be {dim.title}",
-                    [("kept", [d.short for d in kept]), ("new", [d.short for d in new])],
+                    f"{operation}: two dims of the result would be {dim._title}",
+                    [("kept", [d._short for d in kept]), ("new", [d._short for d in new])],
                     "rename one of them with rename_dim first",
                 )
             )

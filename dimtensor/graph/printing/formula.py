@@ -172,10 +172,10 @@ def parts_of(node: Node) -> tuple[Parts, int]:
         place = _index(x, items, indexers)
         return [f"{mode}(", *place, ", ", Operand(value, _ANY), ")"], _ATOM
     if node.kind == "positions":
-        return [f"arange({node.attrs.short})"], _ATOM
+        return [f"arange({node.attrs._short})"], _ATOM
     if node.kind == "expand" and node.inputs[0].kind == "constant":
         return [_filled(node)], _ATOM
-    if node.kind == "relabel" and all(old.short == new.short for old, new in node.attrs.pairs):
+    if node.kind == "relabel" and all(old._short == new._short for old, new in node.attrs.pairs):
         return parts_of(node.inputs[0])
     if node.kind == "shown" and node.attrs.name == "gradient":
         return _gradient(node), _ATOM
@@ -185,7 +185,7 @@ def parts_of(node: Node) -> tuple[Parts, int]:
 def leaf_name(node: Node) -> str:
     """Return the name of an input or data; unnamed labels have the name of their dim."""
     dim = node.categories if node.kind == "data" else None
-    return node.name or f"<{dim.short if dim is not None else node.kind}>"
+    return node.name or f"<{dim._short if dim is not None else node.kind}>"
 
 
 def _written(words: Words) -> Parts:
@@ -202,7 +202,7 @@ def _written(words: Words) -> Parts:
     for key, value in words.options:
         if key == "dim" and not isinstance(value, Dim):  # without dims over all
             if value and not _over_all(value, words):
-                parts.append(f", dim={{{', '.join(dim.short for dim in value)}}}")
+                parts.append(f", dim={{{', '.join(dim._short for dim in value)}}}")
         else:
             parts.append(f", {key}={_option(value)}" if key else f", {_option(value)}")
     return _call(words.name, parts)
@@ -214,11 +214,11 @@ def _over_all(dims: Any, words: Words) -> bool:
 
 def _option(value: Any) -> str:
     if isinstance(value, Dim):
-        return value.short
+        return value._short
     if value is ...:
         return _ELLIPSIS
     if isinstance(value, (tuple, list)) and value and all(isinstance(x, Dim) for x in value):
-        return "{" + ", ".join(dim.short for dim in value) + "}"
+        return "{" + ", ".join(dim._short for dim in value) + "}"
     return plain_repr(value)
 
 
@@ -271,7 +271,7 @@ def terms_of(node: Node, name: str) -> list[Node]:
 def _filled(node: Node) -> str:
     """Write a tensor filled with one number."""
     (number,) = node.inputs
-    dims = "{" + ", ".join(dim.short for dim in node.attrs) + "}"
+    dims = "{" + ", ".join(dim._short for dim in node.attrs) + "}"
     value = number.attrs.value
     if value in (0, 1) and is_inexact(number.dtype):
         return f"{'ones' if value else 'zeros'}({dims})"
@@ -282,7 +282,7 @@ def _filled(node: Node) -> str:
 def _index(x: Node, items: Sequence[Any], indexers: Sequence[Node]) -> Parts:
     parts: Parts = []
     for item in items:
-        parts.append(f"{', ' if parts else '['}{item.dim.short}=")
+        parts.append(f"{', ' if parts else '['}{item.dim._short}=")
         if item.kind in ("tensor", "mask"):
             indexer = indexers[item.payload]
             if indexer.kind == "label_position":  # a label whose position comes with the data

@@ -93,7 +93,7 @@ def node_text(node: Node) -> str:
 
 def str_ref(dim: Dim) -> str:
     """Return the name of a dim, or the repr of an object that is not a dim."""
-    return dim.short if isinstance(dim, Dim) else repr(dim)
+    return dim._short if isinstance(dim, Dim) else repr(dim)
 
 
 class References:

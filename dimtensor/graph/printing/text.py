@@ -17,7 +17,7 @@ SHOWN_VALUES = 3
 
 def short_ref(dim: Dim) -> str:
     """Return the name of a dim, for texts without another dim of that name."""
-    return dim.short
+    return dim._short
 
 
 def call_of(node: Node, ref: DimRef = short_ref) -> Call:
@@ -38,7 +38,7 @@ def call_of(node: Node, ref: DimRef = short_ref) -> Call:
 def dim_text(dim: Dim, ref: DimRef = short_ref) -> str:
     """Write the recipe of a dim, with references to its parents and without computing labels."""
     if isinstance(dim, DerivedDim):
-        return dim.text([ref(parent) for parent in dim.parents])
+        return dim._text([ref(parent) for parent in dim.parents])
     return repr(dim)
 
 
@@ -96,10 +96,10 @@ def label_text(node: Node) -> str | None:
     (x,) = node.inputs
     dim = node.attrs
     if x.kind == "label_position":
-        return f"{dim.short}[{plain_repr(x.attrs.labels[0])}]"
+        return f"{dim._short}[{plain_repr(x.attrs.labels[0])}]"
     if x.kind != "constant":
         return None
     position = int(x.attrs.value)
     if isinstance(dim, ProductDim) or dim.coords is None or position >= len(dim.coords):
-        return f"{dim.short}[{position}]"
-    return f"{dim.short}[{listing(dim.coords[position : position + 1])}]"
+        return f"{dim._short}[{position}]"
+    return f"{dim._short}[{listing(dim.coords[position : position + 1])}]"

@@ -77,14 +77,14 @@ class Exchange:
                 if isinstance(old, SelDim) and old.parent._unrenamed in self._dims:
                     if isinstance(old.selection, (Positions, Slice)):
                         raise DimError(
-                            f"substitute: elements of {old.parent.title} are moved by position, "
+                            f"substitute: elements of {old.parent._title} are moved by position, "
                             "as in a roll, and could be different ones along another dim"
                         )
                 both = (self.dim(old).length, self.dim(new).length)
                 lengths = {length for length in both if length is not None}
                 if len(lengths) > 1:
                     raise DimError(
-                        f"substitute: {old.title} replaces {new.title}, and would have another "
+                        f"substitute: {old._title} replaces {new._title}, and would have another "
                         f"length: {sorted(lengths)}"
                     )
         kind = KINDS[node.kind]
@@ -126,7 +126,7 @@ class Exchange:
             if self.dim(dim) is not dim:
                 raise DimError(
                     build_message(
-                        f"substitute: {describe(node)} has values along {dim.title}, and none "
+                        f"substitute: {describe(node)} has values along {dim._title}, and none "
                         "along another dim",
                         [("instead", repr(self.dim(dim)))],
                         "replace the data, too: dt.substitute(x, {dim: other, data: other_data})",
@@ -145,7 +145,7 @@ class Exchange:
             return item
         if item.dim._unrenamed not in self._dims and item.dim.length != other.length:
             raise DimError(
-                f"substitute: positions along {item.dim.title}, which is derived from a replaced "
+                f"substitute: positions along {item.dim._title}, which is derived from a replaced "
                 "dim, could be different ones"
             )
         if item.dim._unrenamed not in self._dims:
@@ -173,7 +173,7 @@ class Exchange:
         if lost:
             raise LabelError(
                 build_message(
-                    f"substitute: labels of {dim.title} that the expression selects are not in "
+                    f"substitute: labels of {dim._title} that the expression selects are not in "
                     "the dim that replaces it",
                     [("labels", listing(lost)), ("instead", repr(self._dims[dim]))],
                 )

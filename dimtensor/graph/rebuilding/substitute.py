@@ -199,7 +199,7 @@ def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:
     parents = [map_dim(parent, mapping) for parent in dim.parents]
     if all(new is old for new, old in zip(parents, dim.parents, strict=True)):
         return dim
-    return dim.with_parents(parents)
+    return dim._with_parents(parents)
 
 
 def expand_node(x: Node, dims: Dims) -> Node:

@@ -170,8 +170,8 @@ class ExportedFunction:
             for key, said, length in zip(entry["dims"], entry["shape"], array.shape, strict=True):
                 if length == 0 and isinstance(said, str):
                     raise InputError(
-                        f"{port.title} has no positions along {self._dims[key].title}: an exported "
-                        "function takes lengths from 1 on"
+                        f"{port.title} has no positions along {self._dims[key]._title}: an "
+                        "exported function takes lengths from 1 on"
                     )
             along = entry.get("positions_along")
             if along is not None:
@@ -197,7 +197,7 @@ class ExportedFunction:
                 raise ExportError(
                     build_message(
                         "the exported function returned an array of another shape than its dims",
-                        [("dims", listing([dim.short for dim in dims])), ("shape", array.shape)],
+                        [("dims", listing([dim._short for dim in dims])), ("shape", array.shape)],
                     )
                 )
             name = keys[at] if kind == "dict" and at < len(keys) else entry["name"]

@@ -183,7 +183,7 @@ def _entry(
 ) -> dict[str, Any]:
     categories = source.categories if isinstance(source, Node) else None
     return {
-        "name": source.short if isinstance(source, Dim) else source.name,
+        "name": source._short if isinstance(source, Dim) else source.name,
         "dims": [keys[dim] for dim in dims],
         "dtype": dtype,
         **({} if categories is None else {"categories": keys[categories]}),

@@ -38,7 +38,7 @@ class Lengths:
         # dims that are made of others come last: their lengths follow from those of their parents
         for dim in sorted(dict.fromkeys(d._unrenamed for d in dims), key=lambda d: bool(d.parents)):
             if self.of(dim) is None:
-                name = _unique(re.sub(r"\W", "_", dim.short), names)
+                name = _unique(re.sub(r"\W", "_", dim._short), names)
                 (self._symbols[dim],) = export.symbolic_shape(name, scope=scope)
 
     def of(self, dim: Dim) -> Any:
@@ -99,9 +99,9 @@ def labels_to_json(labels: Coords, dim: Dim) -> dict[str, Any]:
     wrong = [label for label in labels.to_list() if not survives(label)]
     raise ExportError(
         build_message(
-            f"the function is not exported: labels of {dim.title} cannot be written to a file",
+            f"the function is not exported: labels of {dim._title} cannot be written to a file",
             [("labels", listing(wrong or labels.to_list()))],
-            f"give {dim.title} labels that are numbers, strings, dates, periods, intervals, or "
+            f"give {dim._title} labels that are numbers, strings, dates, periods, intervals, or "
             "tuples of them",
         )
     )

@@ -234,7 +234,7 @@ def _require_lengths(parts: Parts) -> None:
                 where = "" if node.line is None else str(node.line)
                 raise GraphError(
                     build_message(
-                        f"cannot be exported: the length of {dim.title} follows from values",
+                        f"cannot be exported: the length of {dim._title} follows from values",
                         [("in", describe(node)), ("line", where or "unknown")],
                         "a symbol stands for a length that the shapes of inputs tell; keep the "
                         "whole dim and use dt.where, with zeros where the mask is false",
@@ -271,7 +271,7 @@ def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
         whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
         if not whole or not 0 <= n <= LENGTH:
             raise InputError(
-                f"export: the length of {dim.title} is an integer from 0 on, not {n!r}"
+                f"export: the length of {dim._title} is an integer from 0 on, not {n!r}"
             )
     return {dim: int(n) for dim, n in found.items()}
 
@@ -305,7 +305,7 @@ def _binding(function: CompiledFunction, parts: Parts, values: Mapping[Node, Any
 def _carriers(inputs: Sequence[Node | Dim]) -> list[Node]:
     """Inputs with arrays in the places of dims: a length is the length of one."""
     return [
-        make("input", (), InputAttrs(f"length of {x.short}", None, (x,), "bool", None))
+        make("input", (), InputAttrs(f"length of {x._short}", None, (x,), "bool", None))
         if isinstance(x, Dim)
         else x
         for x in inputs

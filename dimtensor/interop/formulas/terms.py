@@ -103,7 +103,7 @@ class Terms:
         for terms in self._blocks():
             total = total + self._varying(terms, scales, rest)
         if self.obs not in getattr(total, "dims", ()):  # what else tells how many rows there are?
-            self.rows = f"{self.obs.short}_data"
+            self.rows = f"{self.obs._short}_data"
             total = total + make_data(np.zeros(len(self.table)), dims=self.obs, name=self.rows)
         return total
 
@@ -139,7 +139,7 @@ class Terms:
         """Group-specific effects of terms, in the rows: correlated where they are several."""
         designs = {name: self._within(name, term, scales) for name, term in terms.items()}
         group = self._group(next(iter(terms.values())).factor)
-        where = self.made[f"{group.short}_data"]
+        where = self.made[f"{group._short}_data"]
         spreads = {
             name: self.variable(f"{name}_sigma", design.prior, [*design.along, *rest])
             for name, design in designs.items()
@@ -217,7 +217,7 @@ class Terms:
         if any(name not in self.table for name in names):
             raise InputError(f"groups of a formula are columns of the table, not {factor.name}")
         common = {} if self.design.common is None else self.design.common.terms
-        taken = {*common, self.obs.short, "chain", "draw"}
+        taken = {*common, self.obs._short, "chain", "draw"}
         name = f"{factor.name}_group" if factor.name in taken else factor.name
         rows, groups = groups_of(self.table, names)
         group = Dim(name, coords=groups)
@@ -248,7 +248,7 @@ class Terms:
         values: dict[str, Any] = {}
         for name, (term, has_dim) in parts.items():
             columns = numbers_of(name, partial(term.eval_new_data, frame))
-            named = ([self.obs.short, f"{name}_dim"], columns)
+            named = ([self.obs._short, f"{name}_dim"], columns)
             values[f"{name}_data"] = named if has_dim else columns[:, 0]
         for name in self.extra:
             values[f"{name}_data"] = frame[name].to_numpy()
@@ -258,14 +258,14 @@ class Terms:
         dims = {}
         if self.obs.length is not None:
             labels = None if self.obs.coords is None else range(n)
-            dims[self.obs] = Dim(self.obs.short, length=n, coords=labels)
+            dims[self.obs] = Dim(self.obs._short, length=n, coords=labels)
         for group, names in self.factors.values():
             rows, _ = groups_of(frame, names)
             known = () if group.coords is None else group.coords
             more = sorted(set(rows).difference(known))
             if more:
-                dims[group] = Dim(group.short, coords=[*known, *more])
-            values[f"{group.short}_data"] = np.asarray(rows)
+                dims[group] = Dim(group._short, coords=[*known, *more])
+            values[f"{group._short}_data"] = np.asarray(rows)
         return values, dims
 
 

@@ -163,4 +163,4 @@ class Draw:
 
 
 def _called(dim: Dim) -> str:
-    return str(dim.name or dim.short)
+    return str(dim.name or dim._short)

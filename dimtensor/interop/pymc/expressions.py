@@ -134,9 +134,9 @@ class Expressions:
         self._warned.add(key)
         warn(
             build_message(
-                f"{name!r} has the dim {old.short} and is used along {new.short}, position by "
+                f"{name!r} has the dim {old._short} and is used along {new._short}, position by "
                 "position: labels differ",
-                [(old.short, repr(old)), (new.short, repr(new))],
+                [(old._short, repr(old)), (new._short, repr(new))],
                 "PyMC computes the same; if it is not meant, index by position where it is used",
             ),
             ModelWarning,

@@ -140,7 +140,7 @@ class _Writing:
         names: dict[Dim, str] = {}
         for node in self._nodes():
             for dim in node.dims:
-                names.setdefault(dim, str(dim.name or dim.short))
+                names.setdefault(dim, str(dim.name or dim._short))
         double = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
         if double:
             raise InputError(
@@ -230,7 +230,7 @@ class _Writing:
 
     def _absent(self, node: Node) -> np.ndarray:
         observed = self.ours.observed[str(node.name)]
-        found: np.ndarray = observed.isnull().transpose(*[d.short for d in node.dims]).values
+        found: np.ndarray = observed.isnull().transpose(*[d._short for d in node.dims]).values
         return found
 
     def _seen(self, summed: Potentials, node: Node, d: Distribution) -> Node:
@@ -265,7 +265,7 @@ class _Writing:
             raise GraphError(
                 build_message(
                     f"to_pymc: observations of {node.name!r} cannot be left out along "
-                    f"{listing([dim.short for dim in d.event_dims])}: there they have one log "
+                    f"{listing([dim._short for dim in d.event_dims])}: there they have one log "
                     "density together",
                     [(str(node.name), repr(d))],
                     "observe(..., missing='infer') makes them unknowns",

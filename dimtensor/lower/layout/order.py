@@ -68,7 +68,7 @@ class AxisOrder:
         return known
 
     def __str__(self) -> str:
-        return " < ".join(dim.short for dim in self.sort(self._ranks))
+        return " < ".join(dim._short for dim in self.sort(self._ranks))
 
 
 # plans by the youngest output, which no dim refers to, and then by all outputs and lengths

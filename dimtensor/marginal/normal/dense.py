@@ -165,7 +165,7 @@ def _together(white: Node, mine: Named) -> list[Dim]:
 
 def _over_product(white: Node, core: Sequence[Dim], name: str) -> tuple[Node, Node]:
     """A vector over the product of dims, and the one over the dims by it."""
-    factors = {dim: RenamedDim(dim, f"{n} {dim.short}") for n, dim in enumerate(core)}
+    factors = {dim: RenamedDim(dim, f"{n} {dim._short}") for n, dim in enumerate(core)}
     product = ProductDim(factors.values(), f"all of {name}")
     whole = tensor(f"{name} in a row", (*without(white.dims, core), product), white.dtype).node
     apart = make("split", (whole,), product)
@@ -178,8 +178,8 @@ def _integrated(
 ) -> tuple[Named, DenseNormal]:  # fmt: skip
     reader = AffineReader(white)
     terms = [term for _, x in mine for term in reader.terms(x)]
-    row = [RenamedDim(dim, f"{dim.short} of {unknown.name}") for dim in core]
-    col = [RenamedDim(dim, f"{dim.short} of {unknown.name}'") for dim in core]
+    row = [RenamedDim(dim, f"{dim._short} of {unknown.name}") for dim in core]
+    col = [RenamedDim(dim, f"{dim._short} of {unknown.name}'") for dim in core]
     batch = without(white.dims, core)
     precision, linear = _moments(reader, terms, batch, core, (*row, *col))
     if core:

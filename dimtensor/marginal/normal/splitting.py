@@ -36,7 +36,7 @@ def parts_of(unknown: Unknown, dim: Dim) -> list[Unknown]:
     labels = range(len(dim)) if dim.coords is None else dim.coords
     found = []
     for label in labels:
-        name = f"{unknown.name}[{dim.short}={label}]"
+        name = f"{unknown.name}[{dim._short}={label}]"
         own = unknown.node
         node = tensor(name, without(unknown.dims, [dim]), own.dtype, own.categories).node
         found.append(replace(unknown, node=node, name=name))

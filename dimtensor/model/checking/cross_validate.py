@@ -284,9 +284,9 @@ def _name_of(dim: Any) -> str:
 def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
     """The dim along which is left out, groups of its positions, and the variables that have it."""
     groups = None
-    dims = {each.short: each for name in fit.observed for each in fit.variables[name].node.dims}
+    dims = {each._short: each for name in fit.observed for each in fit.variables[name].node.dims}
     if isinstance(dim, Dim):
-        along = dim.short
+        along = dim._short
     elif isinstance(dim, str) and dim in dims:
         along = dim
     else:
@@ -337,16 +337,16 @@ def _which(fit: Model, along: str, dim: Any, groups: np.ndarray | None, names: l
         return _Which("elements", along, None)
     shared = [set(members) for members in summed.together.values() if {*members} & {*names}]
     terms = [summed.terms[x] for x, members in summed.together.items() if {*members} & {*names}]
-    dims = [{each.short for each in term.dims} for term in terms]
+    dims = [{each._short for each in term.dims} for term in terms]
     if groups is None:
         apart = all(members <= set(names) for members in shared)
         whole = apart and all(along in one for one in dims)
         return _Which("groups" if whole else "given", along, None)
     name = fit._name(dim, fit._found.inputs, "data")
     of = fit._found.inputs[name].categories
-    if of is not None and all(of.short in one for one in dims):
+    if of is not None and all(of._short in one for one in dims):
         summed.groups(names)
-        return _Which("groups", of.short, fit.defaults[name].values)
+        return _Which("groups", of._short, fit.defaults[name].values)
     raise GraphError(
         build_message(
             f"cross_validate: groups of {name!r} share what is summed out, and have no log density "

@@ -122,4 +122,4 @@ def _densities(
 
 
 def _dim(node: Any, name: Any) -> Dim:
-    return next(dim for dim in node.dims if dim.short == name)
+    return next(dim for dim in node.dims if dim._short == name)

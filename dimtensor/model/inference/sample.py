@@ -211,7 +211,7 @@ def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -
 def _check_dims(model: LogDensity, kept: list[str]) -> None:
     recorded = [p.tensor for p in model.parameters] + list(model.deterministics.values())
     recorded += [model.terms[name] for name in kept]
-    check_leading([dim.short for x in recorded for dim in x.dims], "sample")
+    check_leading([dim._short for x in recorded for dim in x.dims], "sample")
 
 
 def any_seed() -> int:

@@ -185,7 +185,7 @@ def _not_finite(array: np.ndarray, dims: Dims, binding: Binding) -> str | None:
     for dim, position in zip(dims, broken[0], strict=True):
         known = dim._bound_labels(binding)
         label = int(position) if known is None else known.values[position]
-        labels.append(f"{dim.short}={plain_repr(label)}")
+        labels.append(f"{dim._short}={plain_repr(label)}")
     if not dims:
         return plain_repr(first)
     count = "the only element" if array.size == 1 else f"{len(broken)} of {array.size} elements"
@@ -193,7 +193,7 @@ def _not_finite(array: np.ndarray, dims: Dims, binding: Binding) -> str | None:
 
 
 def _set(dims: Dims) -> str:
-    return "{" + ", ".join(dim.short for dim in dims) + "}"
+    return "{" + ", ".join(dim._short for dim in dims) + "}"
 
 
 # -- expressions -----------------------------------------------------------------------------------

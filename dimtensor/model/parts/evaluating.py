@@ -135,7 +135,7 @@ class Evaluating(Approximating):
             return values
         if not set(observed.dims) <= set(values.dims):
             d = self.variables[name].distribution
-            joint = [dim.short for dim in d.event_dims if dim.short not in values.dims]
+            joint = [dim._short for dim in d.event_dims if dim._short not in values.dims]
             if not joint:
                 return values  # of groups
             # elements that have one density are missing together

@@ -273,15 +273,15 @@ class Drawing(ABC):
         for node in (node for node in above if node in found):
             name, drawn = node.name, found[node]
             for dim in node.dims:
-                own = drawn.sizes.get(dim.short)
+                own = drawn.sizes.get(dim._short)
                 if own is None or dim.length is not None or dim in wider:
                     continue
                 for other, x in self.data.items():
-                    if dim in self._found.inputs[other].dims and x.sizes[dim.short] != own:
+                    if dim in self._found.inputs[other].dims and x.sizes[dim._short] != own:
                         raise DimError(
                             build_message(
-                                f"predict: {name!r} has {own} elements along {dim.short!r} in the "
-                                f"draws, and {other!r} has {x.sizes[dim.short]}",
+                                f"predict: {name!r} has {own} elements along {dim._short!r} in the "
+                                f"draws, and {other!r} has {x.sizes[dim._short]}",
                                 hint=f"of draws without it, post['posterior'].drop_vars({name!r}), "
                                 "new elements are drawn",
                             )
@@ -389,10 +389,10 @@ class Drawing(ABC):
         binding = Binding()
         for name, x in self.observed.items():
             for dim in self.variables[name].node.dims:
-                binding.add_length(dim, x.sizes[dim.short], f"observations of {name!r}")
-                numbered = dim.short in self.observed.plain[name].numbered
-                if dim.short in x.indexes and not numbered:
-                    own = labels_of(x.indexes[dim.short])
+                binding.add_length(dim, x.sizes[dim._short], f"observations of {name!r}")
+                numbered = dim._short in self.observed.plain[name].numbered
+                if dim._short in x.indexes and not numbered:
+                    own = labels_of(x.indexes[dim._short])
                     binding.add_labels(dim, own, f"observations of {name!r}")
         found: dict[Dim, Any] = {}
         for dim in dims:
@@ -405,7 +405,7 @@ class Drawing(ABC):
     def _row_numbered(self) -> dict[str, tuple[str, ...]]:
         """By name of data, the axes whose rows a default index numbers."""
         own = {
-            name: tuple(d.short for d, one in node.attrs.labels if isinstance(one, RowNumbers))
+            name: tuple(d._short for d, one in node.attrs.labels if isinstance(one, RowNumbers))
             for name, node in self._found.inputs.items()
             if node.kind == "data" and name not in self.data
         }
@@ -455,9 +455,9 @@ def _check_told(told: Mapping[Dim, Any], targets: Mapping[str, Node]) -> None:
         if dim.length is not None and dim.length != length:
             raise DimError(
                 build_message(
-                    f"dims: {dim.short!r} has the length {dim.length}, not {length}",
+                    f"dims: {dim._short!r} has the length {dim.length}, not {length}",
                     [("variables", listing([n for n, x in targets.items() if dim in x.dims]))],
-                    f"predict takes a wider dim: dims={{{dim.short}: dt.Dim({dim.short!r}, ...)}}",
+                    f"pass a wider dim: dims={{{dim._short}: dt.Dim({dim._short!r}, ...)}}",
                 )
             )
 
@@ -467,11 +467,11 @@ def _numbers(targets: Iterable[Node], values: Mapping[Any, Any], draws: Any) -> 
     known: dict[str, int] = dict(getattr(draws, "sizes", {}))
     for key, value in values.items():
         if isinstance(key, Dim):
-            known[key.short] = LengthPort(key).read(value).lengths[0]
+            known[key._short] = LengthPort(key).read(value).lengths[0]
         else:
             known |= {str(dim): n for dim, n in value.sizes.items()}
     each = known.get("chain", 1) * known.get("draw", 1)
     return each * sum(
-        math.prod(known.get(d.short, 1) if d.length is None else d.length for d in node.dims)
+        math.prod(known.get(d._short, 1) if d.length is None else d.length for d in node.dims)
         for node in targets
     )

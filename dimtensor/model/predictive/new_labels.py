@@ -37,13 +37,13 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> tuple[Drawing, dict[Dim
     used = {dim for node in toposort([x.node for x in model.outputs]) for dim in node.dims}
     for old, new in wider.items():
         unlike = new.coords is None and (old.coords is not None or new.length is None)
-        if old not in used or new.short != old.short or unlike:
+        if old not in used or new._short != old._short or unlike:
             raise DimError(
                 build_message(
                     f"predict: {new!r} cannot take the place of {old!r}",
-                    [("dims of the model", ", ".join(sorted(dim.short for dim in used)))],
-                    f"dims={{{old.short}: dt.Dim({old.short!r}, coords=[...])}}, of the same name "
-                    "and with labels",
+                    [("dims of the model", ", ".join(sorted(dim._short for dim in used)))],
+                    f"dims={{{old._short}: dt.Dim({old._short!r}, coords=[...])}}, of the same "
+                    "name and with labels",
                 )
             )
 
@@ -58,19 +58,19 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> tuple[Drawing, dict[Dim
     for node in toposort(nodes):
         moved = [d for d in node.dims if exchange.dim(d) is not d] if node.kind == "data" else []
         if moved and node.attrs.recipe is None:
-            (old,) = [dim for dim in wider if dim.short == moved[0].short] or [moved[0]]
+            (old,) = [dim for dim in wider if dim._short == moved[0]._short] or [moved[0]]
             raise DimError(
                 build_message(
-                    f"predict: {describe(node)} has values along {old.title}, and none along the "
+                    f"predict: {describe(node)} has values along {old._title}, and none along the "
                     "wider dim",
                     [("dims", repr(wider.get(old, exchange.dim(old))))],
                     "name it, dt.data(..., name='x'), and give the others: predict(post, "
-                    f"{{'x': values}}, dims={{{old.short}: ...}})",
+                    f"{{'x': values}}, dims={{{old._short}: ...}})",
                 )
             )
     other._set(tuple(map(wrap, exchange.nodes(nodes, {}))))
     wider, inputs = exchange.dims, other._found.inputs
-    along = {new.short for new in wider.values()}
+    along = {new._short for new in wider.values()}
     other.data = {n: x for n, x in defaults.items() if n in inputs and not along & set(x.dims)}
     other._numbered = model._row_numbered
     kept = {n: x for n, x in model.observed.plain.items() if not along & set(x.array.dims)}
@@ -97,21 +97,21 @@ def known_positions(
     for new in wider.values():
         if new not in variable.node.dims:
             continue
-        unlabelled = new.short not in values.indexes
-        own = pd.RangeIndex(values.sizes[new.short]) if unlabelled else values.indexes[new.short]
+        unlabelled = new._short not in values.indexes
+        own = pd.RangeIndex(values.sizes[new._short]) if unlabelled else values.indexes[new._short]
         at = new.to_index().get_indexer(own)
         if unlabelled and (at < 0).any():
             raise LabelError(
-                f"predict: {name!r} has no labels along {new.short} that tell which elements of "
+                f"predict: {name!r} has no labels along {new._short} that tell which elements of "
                 "the wider dim are known"
             )
         if new in variable.distribution.event_dims and (at < 0).any():
             raise LabelError(
                 build_message(
-                    f"predict: elements of {name!r} belong together along {new.short}, and the "
+                    f"predict: elements of {name!r} belong together along {new._short}, and the "
                     "wider dim lacks labels of some that are known",
                     [("lacks", listing([label_text(label) for label in own[at < 0]]))],
-                    f"dims={{{new.short}: dt.Dim({new.short!r}, coords=[*known, *more])}}",
+                    f"dims={{{new._short}: dt.Dim({new._short!r}, coords=[*known, *more])}}",
                 )
             )
         found[new] = tuple(map(int, at[at >= 0]))
@@ -125,8 +125,8 @@ def padded(node: Node, value: xr.DataArray, wider: Iterable[Dim]) -> xr.DataArra
     to = {dim: dim.to_index() for dim in wider if dim in node.dims}
     if not to:
         return value
-    lacking = [dim for dim in to if dim.short not in value.indexes]
-    value = value.assign_coords({d.short: pd.RangeIndex(value.sizes[d.short]) for d in lacking})
+    lacking = [dim for dim in to if dim._short not in value.indexes]
+    value = value.assign_coords({d._short: pd.RangeIndex(value.sizes[d._short]) for d in lacking})
     filling = 0 if node.categories is None else node.categories.to_index()[0]
-    value = value.reindex({d.short: labels for d, labels in to.items()}, fill_value=filling)
-    return value.drop_vars([dim.short for dim in to if dim.coords is None])
+    value = value.reindex({d._short: labels for d, labels in to.items()}, fill_value=filling)
+    return value.drop_vars([dim._short for dim in to if dim.coords is None])

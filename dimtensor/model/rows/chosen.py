@@ -124,7 +124,7 @@ class OverRows:
         texts = []
         for sums, stand in self.chosen:
             columns, found = known.rows(sums)
-            along = ", ".join(dim.short for dim in sums.dims)
+            along = ", ".join(dim._short for dim in sums.dims)
             texts.append(f"{len(found.first):,} distinct of {found.number:,} along {along}")
             found = in_steps(found) if few_lengths else found
             lengths[stand.row] = len(found.first)
@@ -179,16 +179,16 @@ def _is_worth_it(sums: RowSums, known: Known) -> bool:
 
 def _stand(sums: RowSums, known: Known, taken: Sequence[str | None]) -> Stand:
     columns, found = known.rows(sums)
-    row = Dim(_another(f"rows of {', '.join(dim.short for dim in sums.dims)}", taken))
+    row = Dim(_another(f"rows of {', '.join(dim._short for dim in sums.dims)}", taken))
     leaves: dict[Node, Node] = {}
     names: list[str] = []
     for node, column in zip(sums.columns, columns, strict=True):
         # data of equal values and no names would be one node, and have others later
-        names.append(_another(node.name or row.short, names))
+        names.append(_another(node.name or row._short, names))
         leaf = make("data", (), DataAttrs(names[-1], *_at_rows(column, sums, found, row, known)))
         leaves[node] = leaf if node.categories is None else make("codes", (leaf,), node.categories)
-    counts = DataAttrs(f"counts of {row.short}", (row,), found.counts.astype("float64"))
-    number = DataAttrs(f"number of {row.short}", (), np.asarray(float(found.number)))
+    counts = DataAttrs(f"counts of {row._short}", (row,), found.counts.astype("float64"))
+    number = DataAttrs(f"number of {row._short}", (), np.asarray(float(found.number)))
     return Stand(row, leaves, make("data", (), counts), make("data", (), number))
 
 

@@ -75,7 +75,7 @@ class CalculusMixin(TensorHandle):
         n, least = len(places), edge_order + 1
         if n < least:
             needed = "two" if least == 2 else "three"
-            raise LabelError(f"differentiate: {along.title} has {n} labels, {needed} are needed")
+            raise LabelError(f"differentiate: {along._title} has {n} labels, {needed} are needed")
         sources, weights = _slopes(places, edge_order)
         x = wrap(require_float(self.node))
         terms = []

@@ -64,7 +64,7 @@ class Coarsen(WindowReductions):
         self._named: dict[Dim, Dim] = {}
         for dim, n in self._blocks.items():
             block = BlockDim(dim, n, boundary[dim], side[dim])
-            step = NamedDim(f"{dim.short}:within", None, n)
+            step = NamedDim(f"{dim._short}:within", None, n)
             first = elemwise("multiply", arange(block), n)
             source = elemwise("add", first, arange(step))
             if side[dim] == "right":
@@ -129,7 +129,7 @@ class Coarsen(WindowReductions):
         return self._say(result, name, **options, skipna=skipna and name != "count")
 
     def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
-        blocks = {dim.short: n for dim, n in self._blocks.items()}
+        blocks = {dim._short: n for dim, n in self._blocks.items()}
         shown = {key: value for key, value in options.items() if value}
         return say(result, f"coarsen_{name}", self._x, **blocks, **shown)
 
@@ -214,13 +214,13 @@ class Coarsen(WindowReductions):
         """
         given = gathered(window_dim, by_name, self._x.dims, "construct", "two dims each")
         pairs = {find_dim(tuple(self._blocks), key, "construct"): new for key, new in given.items()}
-        lacking = [dim.short for dim in self._blocks if dim not in pairs]
+        lacking = [dim._short for dim in self._blocks if dim not in pairs]
         if lacking:
             raise DimError(f"construct: name the dims of blocks along {listing(lacking)}")
         changes: list[tuple[Dim, Dim]] = []
         for dim, new in pairs.items():
             if isinstance(new, (str, Dim)) or len(new) != 2:
-                raise DimError(f"construct: two dims take the place of {dim.title}, not {new!r}")
+                raise DimError(f"construct: two dims take the place of {dim._title}, not {new!r}")
             for old, other in zip((self._named[dim], self._within[dim]), new, strict=True):
                 named = other if isinstance(other, Dim) else RenamedDim(old, other)
                 if None not in (old.length, named.length) and old.length != named.length:
@@ -232,7 +232,7 @@ class Coarsen(WindowReductions):
 
     @printable
     def __repr__(self) -> str:
-        return f"<Coarsen {', '.join(f'{dim.short}={n}' for dim, n in self._blocks.items())}>"
+        return f"<Coarsen {', '.join(f'{dim._short}={n}' for dim, n in self._blocks.items())}>"
 
 
 def on_dim(x: DimTensor, old: Dim, new: Dim) -> DimTensor:
@@ -297,7 +297,7 @@ def _labelled(block: BlockDim, coord_func: Any) -> Dim:
     if labels is None:
         raise LabelError(
             build_message(
-                f"coarsen: the labels of {block.parent.title} are not known, so no coord_func "
+                f"coarsen: the labels of {block.parent._title} are not known, so no coord_func "
                 "makes others of them",
                 [("dim", repr(block.parent))],
                 "coord_func='mean', or a dim with coords",

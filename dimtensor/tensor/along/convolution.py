@@ -79,7 +79,7 @@ def convolve(
         )
     along = only_dim(x.dims, named[0], "convolve")
     lag = _weights_dim(x, weights, along, named[1] if named[1:] else None)
-    k = weights.sizes[lag.short]
+    k = weights.sizes[lag._short]
     a, b = (wrap(require_float(each.node)) for each in (x, weights))
     dtype = promote((a.dtype, b.dtype))
     if is_complex(dtype):
@@ -114,7 +114,7 @@ def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str 
             build_message(
                 "convolve: it cannot be told along which dim the weights are",
                 [("weights", list(weights.sizes)), ("tensor", list(x.sizes))],
-                f"name it after that of the tensor: dim=[{along.short!r}, {own[0].short!r}]"
+                f"name it after that of the tensor: dim=[{along._short!r}, {own[0]._short!r}]"
                 if own
                 else "weights have a dim: dt.data(weights, dims=dt.Dim('lag'))",
             )
@@ -129,11 +129,11 @@ def _target(x: DimTensor, along: Dim, k: int | None, mode: str) -> Dim:
     if mode == "same":
         return along
     if k is None:
-        return Dim(f"{along.short}_{mode}")
+        return Dim(f"{along._short}_{mode}")
     n = along.length
     if mode == "valid" and n is not None and k > n:
         raise DimError(
-            f"convolve: {k} weights do not lie inside of the {n} positions of {along.title}"
+            f"convolve: {k} weights do not lie inside of the {n} positions of {along._title}"
         )
     if mode == "full":
         return PadDim(along, 0, k - 1)

@@ -221,7 +221,7 @@ def irfft(
     if m is not None and n is not None and n // 2 + 1 != max(m, 1):
         raise DimError(
             build_message(
-                f"irfft: {target.title} of length {n} has {n // 2 + 1} frequencies",
+                f"irfft: {target._title} of length {n} has {n // 2 + 1} frequencies",
                 [("frequencies", repr(along))],
             )
         )
@@ -271,12 +271,12 @@ def _transformed(
 
 
 def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:
-    name = f"{'rfreq' if half else 'freq'}_{along.short}"
+    name = f"{'rfreq' if half else 'freq'}_{along._short}"
     n = along.length
     if n is None:
         return Dim(name)
     if not n:
-        raise DimError(f"{what}: {along.title} has no positions")
+        raise DimError(f"{what}: {along._title} has no positions")
     step = 1.0
     if dim_labels(along) is not None and n > 1:
         places = coordinate(along, what, unit=unit)
@@ -285,7 +285,7 @@ def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:
         if not step or not np.allclose(steps, step, rtol=1e-6, atol=0.0):
             raise LabelError(
                 build_message(
-                    f"{what}: the labels of {along.title} are not evenly spaced",
+                    f"{what}: the labels of {along._title} are not evenly spaced",
                     [("distances", f"{steps.min():.6g} to {steps.max():.6g}")],
                     "x.interp(...) puts them on even ones",
                 )
@@ -296,7 +296,7 @@ def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:
 def _target(along: Dim, to: Dim | str | None, n: int | None) -> Dim:
     if isinstance(to, Dim):
         return to
-    return Dim(re.sub("^r?freq_", "", along.short) if to is None else to, length=n)
+    return Dim(re.sub("^r?freq_", "", along._short) if to is None else to, length=n)
 
 
 def __dir__() -> list[str]:

@@ -161,7 +161,7 @@ class RollingExp:
 
     @printable
     def __repr__(self) -> str:
-        return f"<RollingExp along {self._along.short}, {self._written}>"
+        return f"<RollingExp along {self._along._short}, {self._written}>"
 
 
 class Cumulative(Windows):

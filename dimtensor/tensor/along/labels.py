@@ -157,14 +157,14 @@ class LabelMixin(TensorHandle):
         along = find_dim(self.dims, key, "sortby")
         labels = dim_labels(along)
         if labels is None:
-            raise LabelError(f"sortby: the labels of {along.title} are not known")
+            raise LabelError(f"sortby: the labels of {along._title} are not known")
         ranks = np.empty(len(labels), dtype=np.int64)
         try:
             ranks[labels.index.argsort(kind="stable")] = np.arange(len(labels))
         except TypeError as fault:
             raise LabelError(
                 build_message(
-                    f"sortby: the labels of {along.title} have no order",
+                    f"sortby: the labels of {along._title} have no order",
                     [("labels", listing(labels.values)), ("comparing them", fault)],
                     "sort by numbers along the dim: data, or any tensor",
                 )
@@ -216,12 +216,12 @@ class LabelMixin(TensorHandle):
                 continue
             known = dim_labels(along)
             if known is None:
-                raise LabelError(f"drop_sel: the labels of {along.title} are not known")
+                raise LabelError(f"drop_sel: the labels of {along._title} are not known")
             listed = isinstance(given, (list, tuple, range)) or ndim_of(given)
             several = given if listed else [given]
             if errors == "ignore":
                 several = [label for label in several if _is_there(known, label)]
-            gone = known.positions(several, along.title)
+            gone = known.positions(several, along._title)
             result = result.isel({along: np.delete(np.arange(len(known)), gone)})
         return result
 
@@ -287,7 +287,7 @@ class LabelMixin(TensorHandle):
         known = None if self.categories is None else dim_labels(self.categories)
         if known is not None and self.categories is not None:
             chosen = np.zeros(len(known), bool)
-            places = known.places(values, self.categories.title)
+            places = known.places(values, self.categories._title)
             chosen[places[places >= 0]] = True
             return say(data(chosen, self.categories).sel({self.categories: self}), "isin", self)
         result = zeros(self.dims, "bool")

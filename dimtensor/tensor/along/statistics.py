@@ -67,7 +67,7 @@ def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left
     if along in values.dims:
         raise DimError(
             build_message(
-                f"searchsorted: the values have {along.title} themselves",
+                f"searchsorted: the values have {along._title} themselves",
                 [("dims of the values", dim_set(values.dims))],
                 "rename it: v.rename_dim(dim)",
             )
@@ -134,7 +134,7 @@ def cross(x: Any, y: Any, dim: Dim | str) -> DimTensor:
     along = find_dim(left.dims, dim, "cross")
     find_dim(right.dims, along, "cross")
     if along.length != 3:
-        raise DimError(f"cross: {along.title} has length {along.length}, not 3")
+        raise DimError(f"cross: {along._title} has length {along.length}, not 3")
     up, down = left.roll({along: -1}), left.roll({along: 1})
     result = up * right.roll({along: 1}) - down * right.roll({along: -1})
     return say(result, "cross", x, y, dim=along)
@@ -185,4 +185,4 @@ class StatisticsMixin(TensorHandle):
 
 def _apart(dim: Dim) -> Dim:
     """A dim for what is looked through while the values have the dim itself."""
-    return SortedDim(dim).rename(f"{dim.short}:sorted")
+    return SortedDim(dim).rename(f"{dim._short}:sorted")

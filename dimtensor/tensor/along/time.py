@@ -250,7 +250,7 @@ def positions_in(dim: Dim, distance: Any, what: str) -> int:
             return n
     raise LabelError(
         build_message(
-            f"{what}: {distance!r} is no number of positions along {dim.title}",
+            f"{what}: {distance!r} is no number of positions along {dim._title}",
             [("dim", repr(dim))],
             "give a number of positions, or bring the dates to a frequency with reindex",
         )
@@ -318,7 +318,7 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
     earlier = Dim(dim.name, coords=Coords(pd_index(before, dates)))
     moved = reindex_node(x.node, dim, earlier, fill_value)
     result = wrap(relabel_node(moved, (earlier, dim)))
-    return say(result, "shift", x, **{dim.short: str(distance)})
+    return say(result, "shift", x, **{dim._short: str(distance)})
 
 
 def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> LabelError:
@@ -326,7 +326,7 @@ def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> Lab
     zone = date_index(dim, "shift", missing=True).tz
     why = str(error) if zone is None else f"the clocks of {zone} change on one of these days"
     days = offset.n if type(offset).__name__ == "Day" else None
-    way = f": x.shift({dim.short}='{24 * days}h')" if days else ""
+    way = f": x.shift({dim._short}='{24 * days}h')" if days else ""
     return LabelError(
         build_message(
             f"shift: not all dates that are {distance!s} earlier are there once: {why}",

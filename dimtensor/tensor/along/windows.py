@@ -388,7 +388,7 @@ class Rolling(Windows):
         return self._construct(self._real, over, np.nan), over
 
     def _window_dims(self) -> Dims:
-        return tuple(NamedDim(f"{dim.short}:window", None, n) for dim, n in self._windows.items())
+        return tuple(NamedDim(f"{dim._short}:window", None, n) for dim, n in self._windows.items())
 
     def _construct(self, x: DimTensor, over: Dims, fill: Any) -> DimTensor:
         for (dim, n), window in zip(self._windows.items(), over, strict=True):
@@ -447,10 +447,10 @@ class Rolling(Windows):
             named[dim] = new if isinstance(new, Dim) else Dim(new, length=length)
             if named[dim].length != length:
                 raise DimError(
-                    f"construct: the window along {dim.title} has {length} positions, "
+                    f"construct: the window along {dim._title} has {length} positions, "
                     f"{named[dim]!r} has {named[dim].length}"
                 )
-        lacking = [dim.short for dim in self._windows if dim not in named]
+        lacking = [dim._short for dim in self._windows if dim not in named]
         if lacking:
             raise DimError(f"construct: name the dim of the window along {listing(lacking)}")
         x = self._x
@@ -465,10 +465,10 @@ class Rolling(Windows):
 
     @property
     def _shown(self) -> dict[str, Any]:
-        return {dim.short: n for dim, n in self._windows.items()}
+        return {dim._short: n for dim, n in self._windows.items()}
 
     @printable
     def __repr__(self) -> str:
-        windows = ", ".join(f"{dim.short}={n}" for dim, n in self._windows.items())
+        windows = ", ".join(f"{dim._short}={n}" for dim, n in self._windows.items())
         center = any(self._center.values())
         return f"<Rolling {windows}, min_periods={self._min_periods}, center={center}>"

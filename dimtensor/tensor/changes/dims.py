@@ -144,7 +144,7 @@ class ShapeMixin(TensorHandle):
         if None not in (dim.length, new.length) and dim.length != new.length:
             raise DimError(
                 build_message(
-                    f"relabel: {dim.title} has length {dim.length}, {new.title} has {new.length}",
+                    f"relabel: {dim._title} has length {dim.length}, {new._title} has {new.length}",
                     [("old", repr(dim)), ("new", repr(new))],
                 )
             )
@@ -223,7 +223,7 @@ class ShapeMixin(TensorHandle):
             dims = tuple(d for d in dims if d.length == 1)
         for d in dims:
             if d.length != 1:
-                raise DimError(f"squeeze: {d.title} has length {d.length}, not 1")
+                raise DimError(f"squeeze: {d._title} has length {d.length}, not 1")
         return self.isel(dict.fromkeys(dims, 0)) if dims else wrap(self.node)  # type: ignore[attr-defined]
 
     def transpose(self, *dims: Any) -> NoReturn:
@@ -401,7 +401,7 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
     if new is None or isinstance(new, str):
         return RenamedDim(dim, new)
     if not isinstance(new, Dim):
-        raise DimError(f"{dim.title} is renamed to a name or a Dim, not to {new!r}")
+        raise DimError(f"{dim._title} is renamed to a name or a Dim, not to {new!r}")
     if new._unrenamed is dim._unrenamed:
         return new
     mine, theirs = dim_labels(dim), dim_labels(new)
@@ -413,7 +413,7 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
         return new
     raise DimError(
         build_message(
-            f"rename_dim: {dim.title} and {new.title} are not known to have the same labels",
+            f"rename_dim: {dim._title} and {new._title} are not known to have the same labels",
             [("old", repr(dim)), ("new", repr(new))],
             "relabel(old, new) puts one in the place of the other position by position",
         )

@@ -78,7 +78,7 @@ class MovementMixin(TensorHandle):
             added = filler(result, dim, abs(n), fill_value)
             pieces = [added, result] if n > 0 else [result, added]
             whole = concat(pieces, [filler_dim(dim, abs(n)), dim][:: 1 if n > 0 else -1],
-                           name=dim.short)  # fmt: skip
+                           name=dim._short)  # fmt: skip
             (along,) = [d for d in whole.dims if d not in result.dims]
             kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
             (cut,) = [d for d in kept.dims if d not in result.dims]
@@ -125,7 +125,7 @@ class MovementMixin(TensorHandle):
             if roll_coords and dim.length is None:
                 raise DimError(
                     build_message(
-                        f"roll: labels move along dims of known length, {dim.title} has none",
+                        f"roll: labels move along dims of known length, {dim._title} has none",
                         [("dim", repr(dim))],
                         "roll_coords=False moves the elements alone",
                     )
@@ -140,7 +140,7 @@ class MovementMixin(TensorHandle):
                 if not roll_coords:
                     new = [d for d in moved.dims if d not in result.dims]
                     moved = wrap(relabel_node(moved.node, *((cut, dim) for cut in new)))
-            result = say(moved, "roll", result, **{dim.short: n}, roll_coords=roll_coords)
+            result = say(moved, "roll", result, **{dim._short: n}, roll_coords=roll_coords)
         return result
 
     def diff(self, dim: Dim | str, n: int = 1, *, label: str = "upper") -> DimTensor:
@@ -196,9 +196,9 @@ class MovementMixin(TensorHandle):
 
 def _refuse_bool(n: Any, what: str, dim: Dim) -> None:
     if isinstance(n, (bool, np.bool_)):
-        raise DtypeError(f"{what}: {n!r} is no number of positions along {dim.title}")
+        raise DtypeError(f"{what}: {n!r} is no number of positions along {dim._title}")
 
 
 def _options(dim: Dim, value: Any, fill: str, filled: Any) -> dict[str, Any]:
     """How a call is written: the dim, and the filling where it is not NaN."""
-    return {dim.short: value} | ({} if filled is np.nan else {fill: filled})
+    return {dim._short: value} | ({} if filled is np.nan else {fill: filled})

@@ -53,7 +53,7 @@ class NewDimsMixin(TensorHandle):
                 if new is own or (new.name is not None and new.name == own.name):
                     raise DimError(
                         build_message(
-                            f"expand_dims: the tensor has {own.title} already",
+                            f"expand_dims: the tensor has {own._title} already",
                             [("dims", dim_set(self.dims))],
                         )
                     )
@@ -115,7 +115,7 @@ def _swapped(old: Dim, new: Any) -> Dim:
         return Dim(new.name, coords=wrap(new.node).values)
     raise DimError(
         build_message(
-            f"swap_dims: nothing tells what comes into the place of {old.title}",
+            f"swap_dims: nothing tells what comes into the place of {old._title}",
             [("old", repr(old)), ("new", plain_repr(new))],
             "a Dim; a tensor along the old dim that has a name and known values; a name, if the "
             "length is known",

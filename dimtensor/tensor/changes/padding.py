@@ -107,7 +107,7 @@ class PaddingMixin(TensorHandle):
             new = PadDim(dim, before, after)
             if new is dim:
                 continue
-            shown: dict[str, Any] = {dim.short: (before, after)}
+            shown: dict[str, Any] = {dim._short: (before, after)}
             if mode == "constant":
                 padded = _joined(result, dim, new, _constant(constants(dim)))
                 if constant_values is not np.nan:
@@ -164,7 +164,7 @@ def _joined(x: DimTensor, dim: Dim, new: PadDim, fill: _Fill) -> DimTensor:
     if new.after:
         pieces.append(fill(x, dim, new.after, "after"))
         dims.append(filler_dim(dim, new.after, "after"))
-    whole = concat(pieces, dims, name=dim.short)
+    whole = concat(pieces, dims, name=dim._short)
     (along,) = [d for d in whole.dims if d not in x.dims]
     return wrap(relabel_node(whole.node, (along, new)))
 
@@ -174,7 +174,7 @@ def _padded(
 ) -> DimTensor:
     """A tensor with what follows from its own elements at its ends."""
     if dim.length == 0:
-        raise DimError(f"pad: {dim.title} has no elements, so mode {mode!r} has none to add")
+        raise DimError(f"pad: {dim._title} has no elements, so mode {mode!r} has none to add")
     if mode in _COPIES:
         if reflect_type == "odd" and mode in ("reflect", "symmetric"):
             return _turned(x, dim, new, mode)
@@ -240,7 +240,7 @@ def _turned(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
 
 def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
     """The dim of positions that are added to another."""
-    return NamedDim(f"{dim.short}:{where}", None, n)
+    return NamedDim(f"{dim._short}:{where}", None, n)
 
 
 def filler(x: Any, dim: Dim, n: int, value: Any, where: str = "fill") -> Any:

@@ -130,7 +130,7 @@ def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bo
         turned = [_part(x, dim, slice(None, None, -1), dim) for x in xs]
         found = _prefixes(combine, turned, dim, n, False)
         return [_part(x, dim, slice(None, None, -1), dim) for x in found]
-    first, half = Dim(f"{dim.short}, first", length=1), Dim(f"{dim.short}, pairs", length=n // 2)
+    first, half = Dim(f"{dim._short}, first", length=1), Dim(f"{dim._short}, pairs", length=n // 2)
     even = [_part(x, dim, slice(0, n - n % 2, 2), half) for x in xs]
     odd = [_part(x, dim, slice(1, None, 2), half) for x in xs]
     pairs = _prefixes(combine, combine(even, odd), half, n // 2, False)
@@ -140,7 +140,7 @@ def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bo
         return [
             _joined(parts, (first, half), dim, [0, 1]) for parts in zip(start, pairs, strict=True)
         ]
-    later = Dim(f"{dim.short}, later", length=rest)
+    later = Dim(f"{dim._short}, later", length=rest)
     between = combine(
         [_part(y, half, slice(0, rest), later) for y in pairs],
         [_part(x, dim, slice(2, None, 2), later) for x in xs],
@@ -161,7 +161,7 @@ def _part(x: Any, dim: Dim, which: slice, new: Dim) -> Any:
 
 def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence[int]) -> Any:
     """Concatenate parts along their dims, reorder the elements, and replace the dim."""
-    whole = concat(list(parts), list(dims), name=f"{dim.short}, joined")
+    whole = concat(list(parts), list(dims), name=f"{dim._short}, joined")
     (along,) = [d for d in whole.dims if d not in parts[0].dims]
     taken = whole.isel({along: list(order)})
     (cut,) = [d for d in taken.dims if d not in whole.dims] or [along]

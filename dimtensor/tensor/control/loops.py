@@ -278,7 +278,7 @@ def _lacking(name: str, place: str, node: Node, dim: Dim) -> DimError:
     details += [("another dim of that name", repr(each)) for each in namesakes]
     return DimError(
         build_message(
-            f"{name}: {place} lacks {dim.title}, along which the loop runs",
+            f"{name}: {place} lacks {dim._title}, along which the loop runs",
             details,
             "a value that is the same in all steps is not a sequence: use it in the step directly",
         )

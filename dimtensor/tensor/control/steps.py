@@ -184,7 +184,7 @@ def _changed(
 
 
 def _typed(node: Node) -> str:
-    labels = "" if node.categories is None else f", labels of {node.categories.short}"
+    labels = "" if node.categories is None else f", labels of {node.categories._short}"
     return f"{dim_set(node.dims)} {node.dtype}{labels}"
 
 

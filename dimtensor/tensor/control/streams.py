@@ -121,7 +121,7 @@ class SingleUse:
 
 def _same_at_every_step(loop: Body, name: str, by: str) -> InputError:
     ways = [] if loop.dim is None else [
-        f"give each step a generator of its own, by a sequence {name}.split({loop.dim.short})"
+        f"give each step a generator of its own, by a sequence {name}.split({loop.dim._short})"
     ]  # fmt: skip
     ways += [_AS_STATE] if loop.has_state else []
     return InputError(
@@ -144,7 +144,7 @@ def check_variable(name: str, node: Node) -> None:
     """
     loop = innermost_loop()
     if loop is not None:
-        dim = "" if loop.dim is None else f", dims={loop.dim.short}"
+        dim = "" if loop.dim is None else f", dims={loop.dim._short}"
         outside = f"{name} = dt.rv({name!r}, ...{dim})"
         raise GraphError(
             build_message(
@@ -243,7 +243,7 @@ def check_streams(name: str, path: str, node: Node, dims: Dims) -> None:
     """
     lacking = without(dims, node.dims)
     if lacking and is_words(node):
-        splits = "".join(f".split({dim.short})" for dim in lacking)
+        splits = "".join(f".split({dim._short})" for dim in lacking)
         raise DimError(
             build_message(
                 f"{name}: all positions along {dim_set(lacking)} would draw the same numbers, "

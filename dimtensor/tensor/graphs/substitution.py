@@ -96,7 +96,7 @@ def substitute(
         if isinstance(old, Dim):
             if not isinstance(new, Dim):
                 raise InputError(
-                    f"substitute: the replacement of {old.title} is a dim, not {type(new).__name__}"
+                    f"substitute: {old._title} is replaced by a dim, not {type(new).__name__}"
                 )
             exchanged[old] = new
             continue

@@ -171,7 +171,7 @@ def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, A
     if col in right.dims:
         raise DimError(
             build_message(
-                f"{name}: the right-hand side has {col.title}, which is the dim of the solution",
+                f"{name}: the right-hand side has {col._title}, which is the dim of the solution",
                 [("matrix", describe(matrix)), ("right-hand side", describe(right))],
                 "rename it in the right-hand side with rename_dim",
             )

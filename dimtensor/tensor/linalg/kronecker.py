@@ -144,9 +144,9 @@ def _factors(
             if at != other and shared:
                 raise DimError(
                     build_message(
-                        f"{operation}: {shared[0].title} is a dim of matrix {at + 1} and of matrix "
-                        f"{other + 1}",
-                        [(f"matrix {n + 1}", [d.short for d in found[n][0].dims])
+                        f"{operation}: {shared[0]._title} is a dim of matrix {at + 1} and of "
+                        f"matrix {other + 1}",
+                        [(f"matrix {n + 1}", [d._short for d in found[n][0].dims])
                          for n in sorted((at, other))],
                         "rename it in one of them with rename_dim",
                     )

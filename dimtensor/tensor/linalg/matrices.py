@@ -22,7 +22,7 @@ def require_numbers(node: Node, operation: str) -> None:
     """Raise DtypeError for a tensor of labels."""
     if node.categories is not None:
         raise DtypeError(
-            f"{operation} is not defined for labels of {node.categories.title}; "
+            f"{operation} is not defined for labels of {node.categories._title}; "
             ".codes gives their positions as integers"
         )
 
@@ -44,7 +44,7 @@ def matrix(
         raise DimError(
             build_message(
                 f"{operation}: dims are the row dim and the column dim, not {len(found)} dims",
-                [("dims", [dim.short for dim in found])],
+                [("dims", [dim._short for dim in found])],
             )
         )
     return node, *found
@@ -70,7 +70,7 @@ def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
 
 def _pair_hint(dims: Dims, operation: str) -> str:
     """Suggest a way to tell rows from columns; distributions do not take `dims=`."""
-    names = [dim.short for dim in dims if dim.short.isidentifier()]
+    names = [dim._short for dim in dims if dim._short.isidentifier()]
     if operation[0].islower() and len(dims) > 1:
         row, column = names[:2] if len(names) > 1 else ("row", "column")
         return f"pass dims=({row}, {column}), rows first, or dims=({column}, {row})"
@@ -93,8 +93,8 @@ def square(
     if not same:
         raise DimError(
             build_message(
-                f"{operation} takes a square matrix; {row.title} and {col.title} are not known to "
-                "have the same length",
+                f"{operation} takes a square matrix; {row._title} and {col._title} are not known "
+                "to have the same length",
                 [("rows", _with_length(row)), ("columns", _with_length(col))],
                 "give both a length, or make one of them by renaming the other",
             )
@@ -148,7 +148,7 @@ def numbering(x: Node, dim: Dim | str, like: Dim, operation: str) -> Dim:
         if None not in (new.length, like.length) and new.length != like.length:
             raise DimError(
                 build_message(
-                    f"{operation}: {new.title} has length {new.length}, the result has length "
+                    f"{operation}: {new._title} has length {new.length}, the result has length "
                     f"{like.length}",
                     [("dim", repr(new))],
                 )
@@ -157,8 +157,8 @@ def numbering(x: Node, dim: Dim | str, like: Dim, operation: str) -> Dim:
         if other is new or (other.name is not None and other.name == new.name):
             raise DimError(
                 build_message(
-                    f"{operation}: the matrix has a dim named {new.short!r} already",
-                    [("dims", [d.short for d in x.dims])],
+                    f"{operation}: the matrix has a dim named {new._short!r} already",
+                    [("dims", [d._short for d in x.dims])],
                     "pass another name as dim=",
                 )
             )
@@ -187,7 +187,7 @@ def shorter(x: Node, dim: Dim | str, row: Dim, col: Dim, operation: str) -> tupl
     else:
         raise DimError(
             build_message(
-                f"{operation}: which of {row.title} and {col.title} is shorter is not known",
+                f"{operation}: which of {row._title} and {col._title} is shorter is not known",
                 [("rows", _with_length(row)), ("columns", _with_length(col))],
                 "give both a length, or pass dim=, a Dim that is as long as the shorter one",
             )

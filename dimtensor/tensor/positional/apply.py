@@ -181,7 +181,7 @@ def _trace(
 
 def _core_text(core: Dims) -> str:
     lengths = ["length unknown" if d.length is None else str(d.length) for d in core]
-    return ", ".join(f"{d.short} ({n})" for d, n in zip(core, lengths, strict=True)) or "a scalar"
+    return ", ".join(f"{d._short} ({n})" for d, n in zip(core, lengths, strict=True)) or "a scalar"
 
 
 def _out_dims(
@@ -220,7 +220,7 @@ def _dims_of_output(variable: Any, keys: DimKeys, known: Dims, name: str, what: 
         raise DimError(
             build_message(
                 f"{name}: the {what} has {len(shape)} axes and is given {len(dims)} dims",
-                [("shape", shape), ("output_core_dims", [dim.short for dim in dims])],
+                [("shape", shape), ("output_core_dims", [dim._short for dim in dims])],
                 "output_core_dims names the axes that the function returns, without batch dims",
             )
         )
@@ -230,9 +230,9 @@ def _dims_of_output(variable: Any, keys: DimKeys, known: Dims, name: str, what: 
         if dim.length is not None and dim.length != static:
             raise DimError(
                 build_message(
-                    f"{name}: axis {axis} of the {what} has length {static}, {dim.title} has "
+                    f"{name}: axis {axis} of the {what} has length {static}, {dim._title} has "
                     f"length {dim.length}",
-                    [("shape", shape), ("output_core_dims", [d.short for d in dims])],
+                    [("shape", shape), ("output_core_dims", [d._short for d in dims])],
                     "a result of another length needs a dim of its own",
                 )
             )

@@ -66,7 +66,7 @@ def to_shaped(node: Node, order: Dims) -> Any:
     lowering = Lowering([node], _ORDER, input_variable)
     (variable,) = differentiated(lowering.run)  # the caller may differentiate the variable
     if lowering.hidden:
-        late = [f"{p.dim.short}: {p.labels}" for p in lowering.hidden]
+        late = [f"{p.dim._short}: {p.labels}" for p in lowering.hidden]
         raise GraphError(
             build_message(
                 "a positional graph cannot look up labels that arrive with the data",
@@ -128,7 +128,7 @@ def from_shaped(
     require_dim(categories)
     if categories is not None and variable.type.dtype not in integer_dtypes:
         raise DtypeError(
-            f"from_shaped: positions of labels of {categories.title} are integers, the variable "
+            f"from_shaped: positions of labels of {categories._title} are integers, the variable "
             f"has elements of {variable.type.dtype}"
         )
     if dims is not None and not isinstance(dims, Dim):
@@ -140,7 +140,7 @@ def from_shaped(
         raise DimError(
             build_message(
                 f"the variable has {len(shape)} axes and is given {len(given)} dims",
-                [("shape", shape), ("dims", ", ".join(dim.short for dim in given))],
+                [("shape", shape), ("dims", ", ".join(dim._short for dim in given))],
             )
         )
     for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
@@ -149,9 +149,9 @@ def from_shaped(
         if dim.length is not None and dim.length != static:
             raise DimError(
                 build_message(
-                    f"axis {axis} of the variable has length {static}, {dim.title} has "
+                    f"axis {axis} of the variable has length {static}, {dim._title} has "
                     f"length {dim.length}",
-                    [("shape", shape), ("dims", ", ".join(d.short for d in given))],
+                    [("shape", shape), ("dims", ", ".join(d._short for d in given))],
                 )
             )
     roots = roots_of(variable)
@@ -207,7 +207,7 @@ def _of_named_axes(
     if dims is None:
         given = {n: Dim(n, length=k) for n, k in zip(names, variable.type.shape, strict=True)}
     else:
-        given = {str(dim.short): dim for dim in as_dim_tuple(dims, "the dims of from_shaped")}
+        given = {str(dim._short): dim for dim in as_dim_tuple(dims, "the dims of from_shaped")}
         if set(given) != set(names):
             raise DimError(
                 build_message(

@@ -109,13 +109,13 @@ class OrderMixin(ReductionMixin):
             return _position(wrap(self.node), name, only_dim(self.dims, dim, name), skipna)
         dims = self._dims(dim, name)
         if len(dims) == 1:
-            return {dims[0].short: _position(wrap(self.node), name, dims[0], skipna)}
+            return {dims[0]._short: _position(wrap(self.node), name, dims[0], skipna)}
         product = ProductDim(dims)
         flat = _position(wrap(make("merge", (self.node,), product)), name, product, skipna)
         positions: dict[str, DimTensor] = {}
         for factor in reversed(product.factors):
             n = wrap(make("length", (), factor))
-            positions[factor.short] = elemwise("mod", flat, n)
+            positions[factor._short] = elemwise("mod", flat, n)
             flat = elemwise("floor_divide", flat, n)
         return dict(reversed(positions.items()))
 
@@ -258,7 +258,7 @@ def _position(
     if not (skipna and is_inexact(x.dtype)):
         return wrap(make("arg_reduce", (x.node,), AlongAttrs(name, along)))
     some = elemwise("logical_not", elemwise("isnan", x)).any(along)
-    text = f"{asked or name}: all elements are missing along {along.title}"
+    text = f"{asked or name}: all elements are missing along {along._title}"
     return check(some, text, _first_extreme(x, name, along))
 
 
@@ -299,7 +299,7 @@ def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) 
         if not number or labels.family != "number":
             raise InputError(
                 build_message(
-                    f"{name}: fill_value {fill_value!r} is no label of {along.title}",
+                    f"{name}: fill_value {fill_value!r} is no label of {along._title}",
                     [("dim", repr(along))],
                     "a tensor of labels of a dim has no others; only where labels are numbers a "
                     "number may stand beside them",

@@ -55,7 +55,7 @@ def polyval(x: TensorLike, coefficients: DimTensor, dim: Dim | str = "degree") -
     along = find_dim(coefficients.dims, dim, "polyval")
     labels = [] if along.coords is None else along.coords.tolist()
     if not labels or not all(isinstance(each, int) and each >= 0 for each in labels):
-        raise InputError(f"polyval: the labels of {along.title} are no degrees: {labels}")
+        raise InputError(f"polyval: the labels of {along._title} are no degrees: {labels}")
     result: Any = 0.0
     for power in range(max(labels), -1, -1):
         result = result * x
@@ -173,7 +173,9 @@ class PolynomialMixin(TensorHandle):
         along = find_dim(self.dims, dim, "polyfit")
         places = numbers_along(along)
         if not isinstance(deg, int) or deg < 0 or len(places) <= deg:
-            raise InputError(f"polyfit: degree {deg!r} of {len(places)} labels along {along.title}")
+            raise InputError(
+                f"polyfit: degree {deg!r} of {len(places)} labels along {along._title}"
+            )
         if cov not in (False, True, "unscaled"):
             raise InputError(f"polyfit: cov is True, False or 'unscaled', not {cov!r}")
         powers = np.vander(places, deg + 1)
@@ -208,8 +210,8 @@ class PolynomialMixin(TensorHandle):
         rank = int(np.linalg.matrix_rank(design))
         if full:
             singular = np.linalg.svd(design, compute_uv=False)
-            found[f"{along.short}_matrix_rank"] = data(rank)
-            found[f"{along.short}_singular_values"] = data(singular, dims=degree)
+            found[f"{along._short}_matrix_rank"] = data(rank)
+            found[f"{along._short}_singular_values"] = data(singular, dims=degree)
         residuals = _residuals(x, result, data(powers, dims=[along, degree]), along, skipna)
         if rank <= deg:
             residuals = elemwise("where", False, residuals, np.nan)
@@ -232,7 +234,7 @@ class PolynomialMixin(TensorHandle):
 def numbers_along(along: Dim) -> np.ndarray:
     """The labels of a dim as numbers, dates in nanoseconds from 1970."""
     places = coordinate(
-        along, "polyfit", f"relabel('{along.short}', dt.Dim(name, coords=range(n)))"
+        along, "polyfit", f"relabel('{along._short}', dt.Dim(name, coords=range(n)))"
     )
     labels = dim_labels(along)
     if labels is not None and labels.family != "number":
@@ -266,7 +268,7 @@ def _by_equations(
     those of all, which are solved as they are.
     """
     basis, triangle = np.linalg.qr(design)
-    row, col = (Dim(f"{degree.short}:{end}", length=len(degree)) for end in ("row", "col"))
+    row, col = (Dim(f"{degree._short}:{end}", length=len(degree)) for end in ("row", "col"))
     there = elemwise("logical_not", elemwise("isnan", x)) if skipna else ones(along, "bool")
     rows, cols = (data(basis, dims=[along, end]).astype(x.dtype) for end in (row, col))
     known = elemwise("where", there, x, 0.0)

@@ -29,7 +29,7 @@ class GroupArithmetic(GroupMoments):
         """
         node = as_node(value, [arange(dim).node for dim in self._result_dims], what)
         if any(dim not in node.dims for dim in self._result_dims):
-            titles = " and ".join(dim.title for dim in self._result_dims)
+            titles = " and ".join(dim._title for dim in self._result_dims)
             raise DimError(
                 build_message(
                     f"{what}: a value per group is along {titles}",

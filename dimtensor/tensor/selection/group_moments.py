@@ -143,9 +143,9 @@ class GroupMoments(GroupReductions):
         if along is not self._along:
             raise DimError(
                 build_message(
-                    f"polyfit: the groups are of elements along {self._along.title}",
-                    [("named", along.title)],
-                    f"x.polyfit({along.short!r}, deg) fits along another dim",
+                    f"polyfit: the groups are of elements along {self._along._title}",
+                    [("named", along._title)],
+                    f"x.polyfit({along._short!r}, deg) fits along another dim",
                 )
             )
         if isinstance(deg, bool) or not isinstance(deg, int) or deg < 0:

@@ -85,7 +85,7 @@ class GroupReductions:
         if self._along not in dims:
             raise DimError(
                 build_message(
-                    f"{name}: the groups are of elements along {self._along.title}, which is "
+                    f"{name}: the groups are of elements along {self._along._title}, which is "
                     "not named",
                     [("dims of x", dim_set(self._x.dims)), ("named", dim_set(dims))],
                     f"x.{name}(dim) reduces over others alone",

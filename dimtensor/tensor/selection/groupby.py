@@ -157,7 +157,7 @@ class GroupBy(GroupArithmetic):
         else:
             result = function(self)
         if any(dim not in result.dims for dim in self._result_dims):
-            titles = " and ".join(dim.title for dim in self._result_dims)
+            titles = " and ".join(dim._title for dim in self._result_dims)
             raise DimError(
                 build_message(
                     f"map brings a result on {titles} back to the elements",
@@ -214,7 +214,7 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
             )
         )
     if isinstance(labels, (np.ndarray, list, tuple)):
-        dim = x.dims[0].short if len(x.dims) == 1 else "dim"
+        dim = x.dims[0]._short if len(x.dims) == 1 else "dim"
         items = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
         given = repr(items) if len(items) <= 8 else "labels"
         raise InputError(
@@ -260,7 +260,7 @@ def _labels_found(values: Any) -> Coords:
 
 def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
     """The error of a dim, or its name, in the place of a tensor of labels."""
-    name = given.short if isinstance(given, Dim) else given
+    name = given._short if isinstance(given, Dim) else given
     if any(dim.name == name for dim in x.dims):
         hint = (
             f"each label of dim {name!r} is a group of its own: a reduction over the other dims, "

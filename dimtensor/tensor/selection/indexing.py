@@ -68,7 +68,7 @@ def gathered(
     """
     if indexers is not None and not isinstance(indexers, Mapping):
         text = f"{what} takes dims by name or a dict from dims to {each}, not "
-        dim = next((d.short for d in dims if d.short.isidentifier()), "dim")
+        dim = next((d._short for d in dims if d._short.isidentifier()), "dim")
         simple = isinstance(indexers, (bool, int, float, str, slice, list))
         shown = clipped(repr(indexers)) if simple else "..."
         hint = f"x.{what}({dim}={shown}), or a dict: x.{what}({{{dim!r}: {shown}}})"
@@ -130,11 +130,11 @@ class IndexingMixin(TensorHandle):
                 found.select(dim, normalise_selection(dim, selection))
             else:
                 text = (
-                    f"isel: {plain_repr(selection)} is no position along {dim.title}; labels go "
+                    f"isel: {plain_repr(selection)} is no position along {dim._title}; labels go "
                     "to sel"
                 )
                 at = whole(selection)
-                hint = None if at is None else f"a position is an integer: isel({dim.short}={at})"
+                hint = None if at is None else f"a position is an integer: isel({dim._short}={at})"
                 raise DtypeError(build_message(text, hint=hint))
         return found.apply(self.node)
 
@@ -221,7 +221,7 @@ class IndexingMixin(TensorHandle):
         if isinstance(key, TensorHandle) and key.dtype == "bool":
             return self._masked(key.node)
         if len(self.dims) != 1 or isinstance(key, tuple):
-            first = self.dims[0].short if self.dims else "dim"
+            first = self.dims[0]._short if self.dims else "dim"
             raise DimError(
                 build_message(
                     "dims have no order, so brackets select along one only where there is one",
@@ -233,7 +233,7 @@ class IndexingMixin(TensorHandle):
         if isinstance(key, str):
             text = f"brackets select by position, and {key!r} is a label or a name"
             x = called(self.node)
-            hint = f"{x}.sel({{{self.dims[0].short!r}: {key!r}}}) selects by label"
+            hint = f"{x}.sel({{{self.dims[0]._short!r}: {key!r}}}) selects by label"
             raise DtypeError(build_message(text, [("dims", dim_set(self.dims))], hint))
         return self.isel({self.dims[0]: key})
 

@@ -58,7 +58,7 @@ class Items:
         if kind == "mask" and indexer.dims != (dim,):
             raise DimError(
                 build_message(
-                    f"a mask along {dim.title} has this dim and no other",
+                    f"a mask along {dim._title} has this dim and no other",
                     [("mask", dim_set(indexer.dims))],
                     "mask over several dims with x[mask], which ravels them",
                 )
@@ -75,7 +75,7 @@ class Items:
         dims = [item.dim for item in self.items]
         twice = [dim for dim in dims if dims.count(dim) > 1]
         if twice:
-            raise DimError(f"{twice[0].title} is selected from twice, by its name and as a Dim")
+            raise DimError(f"{twice[0]._title} is selected from twice, by its name and as a Dim")
         order = sorted(self.items, key=lambda item: item.dim._sort_key)
         renumbered, indexers = [], []
         for item in order:
@@ -102,7 +102,7 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         if labels is None:
             raise LabelError(f"sel with method={method!r} needs a dim with labels, not {dim!r}")
         many = key if isinstance(key, (list, np.ndarray)) else [key]
-        positions = labels.nearest(many, method, tolerance, dim.title)
+        positions = labels.nearest(many, method, tolerance, dim._title)
         if many is key:
             found.select(dim, normalise_selection(dim, positions))
         else:
@@ -122,13 +122,13 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
     elif isinstance(key, (Set, dict)):
         raise LabelError(
             build_message(
-                f"sel: several labels of {dim.title} are a list; a {type(key).__name__} has no "
+                f"sel: several labels of {dim._title} are a list; a {type(key).__name__} has no "
                 "order",
                 [("given", ", ".join(sorted(map(plain_repr, key))))],
             )
         )
     elif labels is not None:
-        at = labels.locate(key, dim.title)
+        at = labels.locate(key, dim._title)
         if isinstance(at, int):
             found.position(dim, at)
         else:  # a part of a date stands for several labels, and the dim stays
@@ -156,7 +156,7 @@ def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -
     if labels is None:
         raise LabelError(
             build_message(
-                f"sel: the labels of {dim.title}, which come with the data, are not looked up by "
+                f"sel: the labels of {dim._title}, which come with the data, are not looked up by "
                 "those of a DataArray",
                 [("dim", repr(dim)), ("dims of the labels", ", ".join(map(str, key.dims)))],
                 "select by position with isel, or by dt.tensor(..., categories=dim)",
@@ -164,7 +164,7 @@ def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -
         )
     if method is None:
         return data_beside(key, [x], dim)
-    nearest = labels.nearest(key.values.ravel(), method, tolerance, dim.title)
+    nearest = labels.nearest(key.values.ravel(), method, tolerance, dim._title)
     positions = data_beside(key.copy(data=nearest.reshape(key.shape)), [x])
     return wrap(make("codes", (positions.node,), dim))
 
@@ -173,7 +173,7 @@ def _check_label(label: Any, dim: Dim) -> None:
     try:
         checked_label(label)
     except LabelError:
-        raise LabelError(f"sel: {plain_repr(label)} is no label of {dim.title}") from None
+        raise LabelError(f"sel: {plain_repr(label)} is no label of {dim._title}") from None
 
 
 def _takes_all(key: Any) -> bool:
@@ -204,14 +204,14 @@ def remaining(x: Node, dim: Dim, gone: Any) -> Any:
         known = gone.known_values()  # type: ignore[attr-defined]
         if known is None:
             raise DtypeError(
-                f"drop_isel: how many positions along {dim.title} a computed tensor names is not "
+                f"drop_isel: how many positions along {dim._title} a computed tensor names is not "
                 "known; give a mask of the dim"
             )
         gone = np.asarray(known).ravel()
     gone = as_plain(gone)
     if not isinstance(gone, (slice, range, list, tuple)) and not ndim_of(gone):
         if not is_position(python_label(gone)):
-            raise DtypeError(f"drop_isel: {plain_repr(gone)} is no position along {dim.title}")
+            raise DtypeError(f"drop_isel: {plain_repr(gone)} is no position along {dim._title}")
         gone = [int(gone)]
     everything = np.arange(len(dim))
     taken = normalise_selection(dim, gone)
@@ -245,7 +245,7 @@ def _refuse_masked(dim: Dim) -> None:
     if depends_on_mask(dim):
         raise LabelError(
             build_message(
-                f"sel: which labels {dim.title} has is known when its mask is computed",
+                f"sel: which labels {dim._title} has is known when its mask is computed",
                 [("dim", repr(dim))],
                 "select by label first and mask the result, or select by position with isel",
             )
@@ -257,13 +257,13 @@ def require_positions(indexer: Node, dim: Dim, what: str, x: Node | None = None)
         raise DtypeError(
             build_message(
                 f"{what}: {indexer.name or 'this tensor'} holds labels of "
-                f"{indexer.categories.title}, no positions along {dim.title}",
-                hint=f"select by label: {called(x)}.sel({dim.short}={called(indexer, 'labels')})",
+                f"{indexer.categories._title}, no positions along {dim._title}",
+                hint=f"select by label: {called(x)}.sel({dim._short}={called(indexer, 'labels')})",
             )
         )
     if indexer.dtype != "bool" and not is_integer(indexer.dtype):
         raise DtypeError(
-            f"{what}: positions along {dim.title} are integers or a mask, not {indexer.dtype}"
+            f"{what}: positions along {dim._title} are integers or a mask, not {indexer.dtype}"
         )
 
 
@@ -287,8 +287,8 @@ def refuse_labels(x: Node, dim: Dim, key: Any) -> None:
         raise DtypeError(
             build_message(
                 f"isel: {listing(items) if several else repr(items)} "
-                f"{'are' if several else 'is'} no position along {dim.title}",
-                hint=f"select by label: {called(x)}.sel({dim.short}={_as_written(items)})",
+                f"{'are' if several else 'is'} no position along {dim._title}",
+                hint=f"select by label: {called(x)}.sel({dim._short}={_as_written(items)})",
             )
         )
 
@@ -321,9 +321,9 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
     if integers:
         raise LabelError(
             build_message(
-                f"sel: integers are no labels of {dim.title}",
+                f"sel: integers are no labels of {dim._title}",
                 [("labels", listing(labels.values))],
-                f"select by position: {called(x)}.isel({dim.short}={given})",
+                f"select by position: {called(x)}.isel({dim._short}={given})",
             )
         )
 
@@ -349,15 +349,15 @@ def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
         return
     noun = "positions" if positions else "labels"
     given = repr(items) if len(items) <= 8 and key.dtype.kind != "M" else noun
-    values = f"{given}, dims=dt.Dim('obs')" + ("" if positions else f", categories={dim.short}")
+    values = f"{given}, dims=dt.Dim('obs')" + ("" if positions else f", categories={dim._short}")
     once = given if given != noun else f"{noun}.tolist()"
     raise DimError(
         build_message(
-            f"an array of {len(key)} {noun} along {dim.title}, some of them several times, "
+            f"an array of {len(key)} {noun} along {dim._title}, some of them several times, "
             "has no dim: beside a tensor along another dim it makes a table of both",
             [(noun, listing(items))],
-            f"give it its dim: {called(x)}.{how}({dim.short}=dt.data({values})); to repeat "
-            f"elements along {dim.title}: {called(x)}.{how}({dim.short}={once})",
+            f"give it its dim: {called(x)}.{how}({dim._short}=dt.data({values})); to repeat "
+            f"elements along {dim._title}: {called(x)}.{how}({dim._short}={once})",
         )
     )
 
@@ -380,7 +380,7 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
         return make("data", (), type(attrs)(attrs.name, attrs.dims, positions, dim, attrs.labels))
     raise LabelError(
         build_message(
-            f"sel: {describe(indexer)} does not hold labels of {dim.title}",
+            f"sel: {describe(indexer)} does not hold labels of {dim._title}",
             [("dim", repr(dim))],
             "give it categories=dim where it is made, or select by position with isel",
         )
@@ -395,7 +395,7 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
             return make("codes", (indexer,), dim)
         raise LabelError(
             build_message(
-                f"sel: labels of {own.title} do not select along {dim.title}",
+                f"sel: labels of {own._title} do not select along {dim._title}",
                 [("labels of", repr(own)), ("selected from", repr(dim))],
             )
         )
@@ -411,7 +411,7 @@ def positions_of_labels(own: Dim, dim: Dim) -> DimTensor:
     mine, theirs = dim_labels(own), dim_labels(dim)
     assert mine is not None
     assert theirs is not None
-    table = data(theirs.positions(mine.values, dim.title), dims=own)
+    table = data(theirs.positions(mine.values, dim._title), dims=own)
     return with_recipe(table, positions_of_labels, own, dim)
 
 
@@ -455,7 +455,7 @@ def select_levels(x: Any, dim: Dim, given: Mapping[Any, Any], **how: Any) -> Dim
         taken = x.unravel(dim).sel(by_factor, **how)
         names = {factor._namespace for factor in dim.factors}
         left = [one for one in taken.dims if one._namespace in names and one not in beside]
-        own_name = dim.name != "_".join(factor.short for factor in dim.factors)
+        own_name = dim.name != "_".join(factor._short for factor in dim.factors)
         if len(left) > 1:
             taken = taken.ravel(left, dim.name if own_name else None)
     else:

@@ -128,7 +128,7 @@ def named_indexers(indexers: Any, by_name: Mapping[str, Any], dims: Dims = ()) -
     if isinstance(given, str) or not (
         isinstance(given, Iterable) and all(isinstance(dim, Dim) for dim in given)
     ):
-        first = next((d.short for d in dims if d.short.isidentifier()), "dim")
+        first = next((d._short for d in dims if d._short.isidentifier()), "dim")
         text = f"reindex takes dims, or labels by name of dim, not {indexers!r}"
         raise DimError(build_message(text, hint=f"x.reindex({first}=labels), or x.reindex(dim)"))
     return {**{dim.name: dim for dim in given}, **by_name}
@@ -148,7 +148,7 @@ def labels_along(x: Node, dim: Dim) -> Coords:
     if labels is None:
         raise LabelError(
             build_message(
-                f"reindex: {dim.title} has no labels that are known",
+                f"reindex: {dim._title} has no labels that are known",
                 [("dim", repr(dim))],
                 "give the dim coords, or reindex the values before they are passed",
             )
@@ -165,7 +165,7 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
     new = as_plain(new)
     if is_mask(new) and labels_along(x, old).family not in ("bool", "object"):
         raise LabelError(
-            f"reindex: booleans are no labels of {old.title}; x.isel({old.short}=mask) selects"
+            f"reindex: booleans are no labels of {old._title}; x.isel({old._short}=mask) selects"
         )
     return Dim(old.name, coords=new)
 
@@ -193,11 +193,13 @@ def reindex_node(
         positions = labels.find(wanted)
     else:  # labels in any order; the one before is the next smaller one
         order = np.argsort(labels.index, kind="stable")
-        positions = labels.take(order).near(wanted, method, tolerance, old.title)
+        positions = labels.take(order).near(wanted, method, tolerance, old._title)
         positions = np.where(positions >= 0, np.append(order, 0)[positions], -1)
     found = positions >= 0
     if not labels.is_unique and method is None:
-        labels.positions(wanted.take(np.flatnonzero(found)), old.title)  # refuses those there twice
+        labels.positions(
+            wanted.take(np.flatnonzero(found)), old._title
+        )  # refuses those there twice
     positions[~found] = 0
     if not found.all():
         x = _fillable(x, wanted.take(np.flatnonzero(~found)).values, fill_value, old)
@@ -235,8 +237,8 @@ def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:
     if x.categories is not None:
         raise LabelError(
             build_message(
-                f"reindex: a tensor of labels of {x.categories.title} cannot be filled up",
-                [(f"missing in {dim.title}", listing(missing))],
+                f"reindex: a tensor of labels of {x.categories._title} cannot be filled up",
+                [(f"missing in {dim._title}", listing(missing))],
                 "select labels that are there, or reindex .codes",
             )
         )

@@ -228,7 +228,7 @@ def _row_dim(dims: Any, n: int) -> Dim:
     if row.length is None:
         return row
     if row.length != n:
-        raise DimError(f"frame: {row.title} has length {row.length}, the table has {n} rows")
+        raise DimError(f"frame: {row._title} has length {row.length}, the table has {n} rows")
     return row
 
 
@@ -258,10 +258,10 @@ def _index_labels(table: Any, row: Dim) -> tuple[Coords | None, tuple | None]:
         return None, None
     raise LabelError(
         build_message(
-            f"frame: {row.title} has labels of the table's index in another order",
+            f"frame: {row._title} has labels of the table's index in another order",
             [("index", listing(labels.values)), ("dim", listing(own.values))],
-            f"table.rename_axis({row.short!r}) moves rows to their labels; where rows are in the "
-            f"order of the dim, table.set_axis({row.short}.coords.tolist()) gives them its labels",
+            f"table.rename_axis({row._short!r}) moves rows to their labels; where rows are in the "
+            f"order of the dim, table.set_axis({row._short}.coords.tolist()) gives them its labels",
         )
     )
 

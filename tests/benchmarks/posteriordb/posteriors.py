@@ -152,7 +152,7 @@ def values_of(posterior: Posterior, stan: Mapping[str, np.ndarray]) -> dict[str,
     """Values of our parameters, of those of Stan's."""
     found = {}
     for parameter in posterior.density.parameters:
-        name, dims = parameter.name, [dim.short for dim in parameter.tensor.dims]
+        name, dims = parameter.name, [dim._short for dim in parameter.tensor.dims]
         parts = posterior.parts.get(name)
         value = np.stack([stan[part] for part in parts]) if parts else np.asarray(stan[name])
         axes = list(posterior.axes.get(name, dims))

@@ -57,7 +57,7 @@ def test_a_plate_holds_all_that_has_its_dims_and_nothing_else():
     titles = [plate.title for plate in plates]
     assert sorted(titles) == ["county: 2", "house: 4", "k: 3", "k: 3", "week: 2", "week: 2"]
     dims = {
-        name: {dim.short for dim in fit[name].dims} for name in (box.title for box in plan.boxes)
+        name: {dim._short for dim in fit[name].dims} for name in (box.title for box in plan.boxes)
     }
     for plate in plates:
         (x, y), (half_width, half_height) = plate.centre, plate.half

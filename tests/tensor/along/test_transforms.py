@@ -197,7 +197,7 @@ def test_transforms_of_lengths_that_come_late(norm, backend, rng):
         np.testing.assert_allclose(re + 1j * im, expected, atol=1e-12)
         np.testing.assert_allclose(same, values, atol=1e-12)
         np.testing.assert_allclose(product, values @ (np.arange(n) + 1.0), atol=1e-12)
-    with pytest.raises((dt.CheckError, dt.DimError), match="irfft: dim 's' has"):
+    with pytest.raises((dt.CheckError, dt.DimError), match=r"irfft: dim 's' (has|differs)"):
         f((("row", "t"), rng.normal(size=(2, 4))), np.ones(6))
 
 

@@ -105,7 +105,7 @@ def test_an_anonymous_dim_has_the_length_of_the_output(values):
     new = dt.Dim()
     out = dt.apply(lambda v: v[1:], y, input_core_dims=["k"], output_core_dims=[new])
     assert set(out.dims) == {TIME, new}
-    assert (new.length, out.sizes[new.short]) == (None, 3)
+    assert (new.length, out.sizes[new._short]) == (None, 3)
     assert sorted(out.eval({y: values[0]}).shape) == [3, 3]
 
 
@@ -139,7 +139,7 @@ def test_lengths_that_come_with_the_data_are_checked_when_it_comes(backend, rng)
         np.testing.assert_allclose(differences, np.diff(array.values))
         np.testing.assert_allclose(mean, np.diff(array.values).mean(axis=1))
     wrong = dt.apply(pt.diff, late, input_core_dims=["late"], output_core_dims="late")
-    with pytest.raises((dt.CheckError, dt.DimError), match="diff: dim 'late' has"):
+    with pytest.raises((dt.CheckError, dt.DimError), match=r"diff: dim 'late' (has|differs)"):
         dt.function([late], wrong, backend=backend)(array)
 
 
@@ -166,7 +166,7 @@ def test_nothing_is_read_of_a_result_of_another_length(backend):
     np.testing.assert_array_equal(slope.transpose("group", "late"), [[2.0, 4.0]] * 2)
     np.testing.assert_array_equal(each, np.array([1.0, 2.0]) * ([1, 2, 1, 2] @ weights))
     for n in (1, 2, 6):
-        with pytest.raises((dt.CheckError, dt.DimError), match="twice: dim 'long' has"):
+        with pytest.raises((dt.CheckError, dt.DimError), match=r"twice: dim 'long' (has|differs)"):
             f(array, np.ones(n))
 
 

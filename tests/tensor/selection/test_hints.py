@@ -66,12 +66,12 @@ def test_an_array_that_repeats_elements_has_a_dim_of_its_own(form, how):
     assert [dim.name for dim in (found * y).dims] == ["obs"]  # no table of both
     repeated = advised(ask, dt.errors.DimError, match, "along dim 'school': ")
     assert repeated.values.tolist() == ELEMENTS
-    assert repeated.dims[0].short == "school"
+    assert repeated.dims[0]._short == "school"
 
 
 def test_an_array_that_selects_each_element_once_keeps_the_dim():
     for key in (np.array([2, 0]), pd.Series([2, 0]), [2, 0, 2], np.array([True, False, True])):
-        assert a[key].dims[0].short == "school"
+        assert a[key].dims[0]._short == "school"
 
 
 @pytest.mark.parametrize(

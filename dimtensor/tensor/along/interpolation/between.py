@@ -36,7 +36,7 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
     """
     places = coordinate(along, "interp")
     if not len(places):
-        raise LabelError(f"interp: {along.title} has no labels to lie between")
+        raise LabelError(f"interp: {along._title} has no labels to lie between")
     method.require(along, len(places), "interp")
     labels = dim_labels(along)
     assert labels is not None
@@ -45,11 +45,11 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
         new = new.copy(data=numbers.reshape(new.shape))
         return _value(x, along, places, _Computed(wrap(as_node(new, [x.node], "interp"))), method)
     if is_mask(new) or (has(new, "dtype") and str(new.dtype) == "bool"):
-        raise DtypeError(f"interp: booleans are no labels of {along.title}; isel takes a mask")
+        raise DtypeError(f"interp: booleans are no labels of {along._title}; isel takes a mask")
     if isinstance(new, TensorHandle) or is_dataarray(new):
         if labels.family in _DATES:
             raise LabelError(
-                f"interp: a tensor holds numbers, and the labels of {along.title} are dates; "
+                f"interp: a tensor holds numbers, and the labels of {along._title} are dates; "
                 "give them as labels: x.interp({dim: dates})"
             )
         return _value(x, along, places, _Computed(wrap(as_node(new, [], "interp"))), method)
@@ -158,7 +158,7 @@ def _value(
     x: DimTensor, along: Dim, places: np.ndarray, wanted: _Wanted, method: Method
 ) -> DimTensor:
     order = np.argsort(places, kind="stable")
-    rank = Dim(f"{along.short}:sorted", length=len(places))
+    rank = Dim(f"{along._short}:sorted", length=len(places))
     ordered, places = moved_to(x, along, order, rank), places[order]
     if method.name in LOCAL:
         value = _local(ordered, rank, places, wanted, method.name)
@@ -245,7 +245,7 @@ def _pieces(
     spline, order = _basis(method, places), method.order
     assert order is not None
     starts = np.unique(spline.t[order : len(spline.t) - order])[:-1]
-    piece = Dim(f"{rank.short}:piece", length=len(starts))
+    piece = Dim(f"{rank._short}:piece", length=len(starts))
     at = wanted.piece(starts)
     step = wanted.tensor(wanted.value - wanted.known(starts, at)).astype(x.dtype)
     value: Any = 0.0

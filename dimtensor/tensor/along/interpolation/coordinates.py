@@ -31,7 +31,7 @@ def coordinate(
         known = "not known before data arrives" if labels is None else "no numbers and no dates"
         raise LabelError(
             build_message(
-                f"{what}: the labels of {dim.title} are {known}",
+                f"{what}: the labels of {dim._title} are {known}",
                 [("dim", repr(dim))],
                 f"{otherwise} counts positions" if otherwise else "",
             )

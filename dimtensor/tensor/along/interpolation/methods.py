@@ -95,7 +95,7 @@ class Method(NamedTuple):
         if n < least:
             kind = f"of order {self.order}" if self.order else f"with method={self.name!r}"
             raise LabelError(
-                f"{what}: a curve {kind} has {least} labels or more, {along.title} has {n}"
+                f"{what}: a curve {kind} has {least} labels or more, {along._title} has {n}"
             )
 
     def curve(self, places: np.ndarray, values: np.ndarray) -> Any:

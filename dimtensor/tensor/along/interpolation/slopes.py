@@ -32,7 +32,7 @@ def slopes_at(x: DimTensor, rank: Dim, places: np.ndarray, method: str) -> DimTe
         modified weights that MATLAB has.
     """
     n = len(places)
-    piece = Dim(f"{rank.short}:rise", length=n - 1)
+    piece = Dim(f"{rank._short}:rise", length=n - 1)
     steps = np.diff(places)
     below, above = (moved_to(x, rank, np.arange(n - 1) + at, piece) for at in (0, 1))
     rises = (above - below) / data(steps, dims=piece).astype(x.dtype)
