@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dist.supports import Bounded, Integers, Support, plain_bound
+from dimtensor.dist.supports import Support
 from dimtensor.graph import toposort
 from dimtensor.tensor.elementwise import equal, floor, isfinite, isinf, logical_not
 from dimtensor.tensor.handle import TensorHandle
@@ -46,14 +46,14 @@ def is_known(*values: Any) -> bool:
 
 def in_support(support: Support, x: DimTensor) -> list[Condition]:
     """Return the conditions of a support, without bounds that are not known yet."""
-    if not isinstance(support, (Bounded, Integers)) or is_known(*support.tensors):
+    if is_known(*support.tensors):
         resolved = support.resolve(x) if x.dims else support
         return [Condition(resolved.contains(x), _OUTSIDE)]
     found = [isfinite(x)]
-    if isinstance(support, Integers):
+    if support.discrete:
         found.append(equal(x, floor(x)))
     found_there = [Condition(holds, _OUTSIDE) for holds in found]
-    return [*found_there, *within(x, support.low, support.high)]
+    return [*found_there, *within(x, *support.bounds())]
 
 
 def within(x: DimTensor, low: Any, high: Any) -> list[Condition]:
@@ -110,8 +110,9 @@ def at_ends(d: TableDistribution, x: DimTensor) -> list[Condition]:
     unknown = [name for name, value in d.parameters.items() if not is_known(value)]
     if not unknown or d.discrete or set(unknown) & set(d.row.increasing):
         return []
-    ends = [end for end in d._bounds(d._values(x.dtype)) if end is not None and is_known(end)]
-    met = [equal(x, end) for end in ends if _may_equal(x, end)]
+    bounds = d.row.support(d._values(x.dtype)).bounds()
+    known = [bound for bound in bounds if bound is not None and is_known(bound)]
+    met = [equal(x, bound) for bound in known if _may_equal(x, bound)]
     if not met:
         return []
     infinite = reduce(and_, [isinf(_with_known(d, unknown, at).logp(x)) for at in range(2)])
@@ -119,10 +120,9 @@ def at_ends(d: TableDistribution, x: DimTensor) -> list[Condition]:
 
 
 def _may_equal(x: DimTensor, end: Any) -> bool:
-    plain = plain_bound(end)
-    if x.node.kind != "data" or isinstance(plain, TensorHandle):
+    if x.node.kind != "data" or isinstance(end, TensorHandle):
         return True
-    return bool(np.any(x.node.attrs.values == plain))
+    return bool(np.any(x.node.attrs.values == end))
 
 
 def _with_known(d: TableDistribution, unknown: Sequence[str], which: int) -> TableDistribution:

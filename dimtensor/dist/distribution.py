@@ -19,7 +19,7 @@ from dimtensor.dist.parameters import (
     read_arguments,
 )
 from dimtensor.dist.probabilities import at_most_zero, count_below
-from dimtensor.dist.supports import Bounded, Integers, Positive, Support
+from dimtensor.dist.supports import Support
 from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message, named_after, printable
 from dimtensor.graph import Node
@@ -458,15 +458,9 @@ class TableDistribution(Distribution):
 
     # -- the ends of the support -------------------------------------------------------------------
 
-    def _bounds(self, p: Values) -> tuple[Any, Any]:
-        support = self.row.support(p)
-        if isinstance(support, (Bounded, Integers)):
-            return support.low, support.high
-        return (0.0, None) if isinstance(support, Positive) else (None, None)
-
     def _outside(self, x: DimTensor, p: Values, ends: str) -> tuple[Any, Any]:
         """Whether values are below or above the support; None where that cannot be."""
-        low, high = self._bounds(p)
+        low, high = self.row.support(p).bounds()
         below = above = None
         if low is not None:
             below = x < low if ends[0] == "[" else x <= low
@@ -487,7 +481,7 @@ class TableDistribution(Distribution):
         """Some value inside of the support."""
         if self.row.inner is not None:
             return self.row.inner(p)
-        low, high = self._bounds(p)
+        low, high = self.row.support(p).bounds()
         if self.discrete:
             return next((end for end in (low, high) if end is not None), 0.0)
         if low is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +26,15 @@ class _Point(Integers):
     """One number, which need not be whole."""
 
     def __init__(self, value: DimTensor):
-        Support.__init__(self)
         self.low = self.high = value
         self.name = "point"
 
     def contains(self, y: DimTensor) -> DimTensor:
         return equal(y, self.low)
+
+    def map_tensors(self, f: Callable[[DimTensor], DimTensor]) -> Support:
+        assert isinstance(self.low, TensorHandle)
+        return _Point(f(self.low))
 
 
 class DiracDelta(VectorDistribution):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, ProductDim
-from dimtensor.dist.supports import Bounded, Support
+from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, build_message
 from dimtensor.model.parameters import Parameter
 from dimtensor.tensor.autodiff import grad
@@ -80,7 +80,7 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
 def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:
     """The support with parameters in its bounds replaced by their values."""
     support = parameter.support
-    if not isinstance(support, Bounded) or not support.tensors:
+    if not support.tensors:
         return support
     late = [x.name for x in inputs_of(support.tensors) if x not in before]
     if late:
@@ -91,11 +91,7 @@ def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor])
                 "change the order of the supports",
             )
         )
-
-    def replaced(bound: Any) -> Any:
-        return substitute(bound, before) if hasattr(bound, "node") else bound
-
-    return type(support)(replaced(support.low), replaced(support.high))
+    return support.map_tensors(lambda x: substitute(x, before))
 
 
 def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:

@@ -13,7 +13,7 @@ from dimtensor.compile.function import function as compile_function
 from dimtensor.dist.conditions import Condition, is_known
 from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.modifiers.flat import FlatOn
-from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
+from dimtensor.dist.supports import Support
 from dimtensor.dist.table import Range
 from dimtensor.errors import (
     GraphError,
@@ -185,17 +185,12 @@ def _shifted(name: str, value: float, first: bool, x: _Interval) -> _Interval | 
 
 
 def _ends(support: Support | None) -> tuple[float, float] | None:
-    """The ends of a support; NaN for those that are not numbers, None where it has none."""
-    if isinstance(support, Real):
-        return -math.inf, math.inf
-    if isinstance(support, Positive):
-        return 0.0, math.inf
-    if isinstance(support, (Bounded, Integers)):
-        ends = [support.low, support.high]
-        known = [e if e is None or isinstance(e, (int, float)) else math.nan for e in ends]
-        low = -math.inf if known[0] is None else known[0]
-        return low, math.inf if known[1] is None else known[1]
-    return None
+    """Return the bounds of a support; NaN for tensors, None if the support has no bounds."""
+    if support is None or not support.is_elementwise:
+        return None
+    known = [x if x is None or isinstance(x, float) else math.nan for x in support.bounds()]
+    low = -math.inf if known[0] is None else known[0]
+    return low, math.inf if known[1] is None else known[1]
 
 
 def _fits(found: _Interval, allowed: Range) -> bool:

@@ -11,7 +11,6 @@ import numpy as np
 from dimtensor.backends import backend_of
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Dim
-from dimtensor.dist.supports import Bounded
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
@@ -103,8 +102,7 @@ class ModelFunctions:
     def _find_data(self) -> list[Node]:
         outputs = [self.assembly.value.node, *(x.node for x in self.deterministics.values())]
         for parameter in self.parameters:
-            if isinstance(parameter.support, Bounded):
-                outputs += [bound.node for bound in parameter.support.tensors]
+            outputs += [x.node for x in parameter.support.tensors]
         return [leaf for leaf in leaves(outputs) if leaf.kind == "data"]
 
     # -- distinct rows ---------------------------------------------------------------------------

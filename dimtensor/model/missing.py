@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.arrays import array_of, is_masked, is_na
 from dimtensor.dims import Dim, dim_labels
-from dimtensor.dist.supports import Bounded, Integers, Positive, Real, Support
+from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
@@ -58,7 +58,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
         )
     if node.categories is not None:
         return found
-    finite = whole and node.attrs.law.of(node.inputs).support.high is not None
+    finite = whole and node.attrs.law.of(node.inputs).support.is_bounded
     if missing == "infer" and incomplete and not finite and (whole or not found.values.ndim):
         why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
         raise InputError(
@@ -266,7 +266,7 @@ def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Sup
     InputError
         If elements of the variable determine each other, such as shares that add up to 1.
     """
-    if not isinstance(support, (Real, Positive, Bounded, Integers)):
+    if not support.is_elementwise:
         raise InputError(
             build_message(
                 f"observe: missing values of {node.name!r} cannot be inferred: its elements "
@@ -275,17 +275,13 @@ def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Sup
                 "leave the variable out of observe: all of it is a parameter then",
             )
         )
-    if isinstance(support, (Real, Positive)) or not any(x.dims for x in support.tensors):
+    if not any(x.dims for x in support.tensors):
         return support
     whole = make_data(filled(node, Observation(value)).given, node.dims, dtype=node.dtype)
     absent, pairs = _absent(node, value), _with_labels(node, value)
-    low, high = (
-        _at(absent, wrap(relabel_node((0.0 * whole + end).node, *pairs)))
-        if any(end is x for x in support.tensors)
-        else end
-        for end in (support.low, support.high)
+    return support.map_tensors(
+        lambda x: _at(absent, wrap(relabel_node((0.0 * whole + x).node, *pairs)))
     )
-    return Integers(low, high) if isinstance(support, Integers) else Bounded(low, high)
 
 
 def completed(

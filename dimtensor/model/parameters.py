@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import dimtensor.supports as public_supports
 from dimtensor.compile.function import free_inputs
 from dimtensor.dims import Binding, Dim, Dims
-from dimtensor.dist.supports import Bounded, Support
+from dimtensor.dist.supports import Support
 from dimtensor.errors import (
     DtypeError,
     GraphError,
@@ -132,12 +133,12 @@ def read_parameters(
     for key, support in supports.items():
         node = _parameter_node(key, by_name)
         if not isinstance(support, Support):
+            names = [name for name in public_supports.__all__ if name.islower()]
             raise InputError(
                 build_message(
                     f"the support of {node.name!r} is {support!r}",
-                    hint="supports are dt.real, dt.positive, dt.supports.bounded(low, high), "
-                    "and unit, ordered, positive_ordered, simplex, zero_sum, corr_matrix, "
-                    "cov_matrix, cholesky_corr and cholesky_cov of dt.supports",
+                    hint="supports are dt.real, dt.positive, dt.supports.bounded(low, high) and "
+                    f"others of dt.supports: {', '.join(names)}",
                 )
             )
         found[node] = support
@@ -190,12 +191,7 @@ def check_complete(
         If an input has no support, the log density does not depend on one that has, or two have one
         name.
     """
-    bounds = [
-        bound.node
-        for support in found.values()
-        if isinstance(support, Bounded)
-        for bound in support.tensors
-    ]
+    bounds = [x.node for support in found.values() for x in support.tensors]
     needed = free_inputs([logp, *deterministics, *bounds])
     missing = [node for node in needed if node not in found]
     if missing:

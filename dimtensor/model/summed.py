@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.compile.function import free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, Dims, RenamedDim
-from dimtensor.dist.supports import Integers
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
@@ -134,9 +133,10 @@ def known_states(support: Any, known: Sequence[Unknown] = ()) -> range | None:
 
     Bounds may depend on unknowns whose states are known.
     """
-    if not isinstance(support, Integers):
+    if not support.discrete:
         return None
-    low, high = _number(support.low, False, known), _number(support.high, True, known)
+    low, high = support.bounds()
+    low, high = _number(low, False, known), _number(high, True, known)
     return None if low is None or high is None else range(low, high + 1)
 
 

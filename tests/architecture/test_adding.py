@@ -1,4 +1,4 @@
-"""A kind of nodes and a derived dim are added as docs/design/adding.md says, and compute."""
+"""A kind of nodes, a derived dim and a support are added as docs/design/adding.md says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from dimtensor import dist
 from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.dims import DERIVED, Coords, DerivedDim, Dim, without
@@ -154,3 +155,57 @@ def test_only_its_own_modules_know_a_derived_dim() -> None:
     ]
     assert len(files) > 50
     assert [str(path) for path in files if asked.search(path.read_text())] == []
+
+
+class FarFrom(dt.supports.Support):
+    """Numbers further than 1 above a center: y = center + 1 + exp(x)."""
+
+    def __init__(self, center: Any):
+        self.center, self.name = center, "far_from"
+
+    def bounds(self) -> tuple[Any, Any]:
+        return self.center + 1.0, None
+
+    @property
+    def tensors(self) -> Sequence[Any]:
+        return [self.center]
+
+    def map_tensors(self, f: Any) -> dt.supports.Support:
+        return FarFrom(f(self.center))
+
+    def contains(self, y: Any) -> Any:
+        return y >= self.center + 1.0
+
+    def constrain(self, x: Any) -> tuple[Any, Any]:
+        return self.center + 1.0 + dt.exp(x), x.sum()
+
+    def unconstrain(self, y: Any) -> Any:
+        return dt.log(y - self.center - 1.0)
+
+
+def test_a_support_depends_on_a_parameter_before_it():
+    center, y = dt.scalar("center"), dt.scalar("y")
+    supports = {center: dt.real, y: FarFrom(center)}
+    density = dt.LogDensity({"both": -(y**2) - center**2}, supports, backend="python")
+    values = density.constrain(np.array([2.0, 0.5]))
+    assert values["y"].item() == pytest.approx(3.0 + np.exp(0.5), rel=1e-15)
+    got = density.logp(np.array([2.0, 0.5]))
+    assert got == pytest.approx(-((3.0 + np.exp(0.5)) ** 2) - 4.0 + 0.5, rel=1e-14)
+    assert density.unconstrain({"center": 2.0, "y": 4.0}).tolist() == [2.0, 0.0]
+
+
+def test_missing_observations_and_truncation_ask_a_support():
+    low = dt.data([0.0, 5.0, 10.0], dims=T, name="low")
+    support = FarFrom(low)
+    d = dist.custom(
+        lambda x, low: -(x - low), support, logcdf=lambda x, low: dt.log1p(-dt.exp(low + 1 - x)),
+        draw=lambda rng, dims, low: rng.uniform(low, low + 1.0, dims=dims), low=low,
+    )  # fmt: skip
+    model = dt.Model(dt.rv("y", d), backend="python").observe(
+        {"y": [1.5, np.nan, 11.5]}, missing="infer"
+    )
+    values = model.log_density().constrain(np.array([0.0]))
+    assert values["y_missing"].values.tolist() == [7.0]
+    assert dist.truncated(d, upper=20.0).support.bounds()[0].eval().values.tolist() == [1, 6, 11]
+    assert not dist.Flat(FarFrom(dt.data(1.0))).is_proper
+    assert dist.Flat(dt.supports.bounded(0, 1)).is_proper

@@ -20,7 +20,7 @@ from dimtensor.dist.modifiers.wrappers import (
     of_numbers,
 )
 from dimtensor.dist.probabilities import difference
-from dimtensor.dist.supports import Bounded, Integers, Support, ends, plain_bound
+from dimtensor.dist.supports import Bounded, Integers, Support, plain_bound
 from dimtensor.errors import InputError
 from dimtensor.spellings import spelled
 from dimtensor.tensor.control.branches import if_else
@@ -81,7 +81,7 @@ class _Between(Wrapper):
 
     @property
     def support(self) -> Support:
-        low, high = ends(self.base.support)
+        low, high = self.base.support.bounds()
         low, high = further(low, self._low, maximum, max), further(high, self._high, minimum, min)
         return Integers(low, high) if self.discrete else Bounded(low, high)
 
@@ -173,7 +173,7 @@ class Truncated(_Between):
         start = 0.0 if self.lower is None else exp(self.base._logcdf_below(self._low))
         # the sum may exceed 1 in its last digit, and where q is 1 fall short of the whole
         found = self._cut(self.base.icdf(minimum(start + q * exp(self._log_mass), 1.0)))
-        last = further(ends(self.base.support)[1], self._high, minimum, min)
+        last = further(self.base.support.bounds()[1], self._high, minimum, min)
         found = where(equal(q, 1.0), math.inf if last is None else last, found)
         if self.lower is None:
             return found

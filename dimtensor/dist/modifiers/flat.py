@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, sort_dims, union
+from dimtensor.dims import Dims, sort_dims, union
 from dimtensor.dist.catalogue import TABLE
 from dimtensor.dist.distribution import DimsLike, Distribution, TableDistribution
 from dimtensor.dist.modifiers.wrappers import as_value
-from dimtensor.dist.supports import Real, Support, ends
-from dimtensor.dist.supports.along import AlongDim, Simplex, ZeroSum
-from dimtensor.dist.supports.matrix import CholeskyCorr, CorrMatrix
+from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError, build_message, printable
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import TensorHandle
@@ -28,14 +26,12 @@ class FlatOn(Distribution):
 
     def __init__(self, support: Support):
         self._support = support
-        bounds = [getattr(support, end, None) for end in ("low", "high")]
         self._bounds: dict[str, Any] = {
             end: bound
-            for end, bound in zip(("low", "high"), bounds, strict=True)
+            for end, bound in zip(("low", "high"), support.bounds(), strict=True)
             if isinstance(bound, TensorHandle)
         }
-        named = [getattr(support, at, None) for at in ("dim", "_row", "_col")]
-        self.event_dims = sort_dims(dim for dim in named if isinstance(dim, Dim))
+        self.event_dims = sort_dims(support.event_dims)
         sets = [self.event_dims, *(bound.dims for bound in self._bounds.values())]
         self._dims = sort_dims(union(sets, "Flat"))
 
@@ -54,11 +50,7 @@ class FlatOn(Distribution):
     @property
     def is_proper(self) -> bool:
         """True if the integral over the support is finite."""
-        if isinstance(self._support, ZeroSum):
-            return False
-        if isinstance(self._support, (Simplex, CholeskyCorr, CorrMatrix)):
-            return True
-        return all(end is not None for end in ends(self._support))
+        return self._support.is_bounded
 
     @printable
     def __repr__(self) -> str:
@@ -120,17 +112,15 @@ def Flat(support: Support | None = None) -> Distribution:
                 "dist.Flat(dt.supports.simplex(dim))",
             )
         )
-    if isinstance(support, Real):
+    if support.is_unconstrained:
         return TableDistribution(TABLE["Flat"], {})
     d = FlatOn(support)
-    along = isinstance(support, AlongDim) or hasattr(support, "_row")
-    if along and len(d.event_dims) != (1 if isinstance(support, AlongDim) else 2):
+    if len(d.event_dims) < len(support.dim_arguments):
+        arguments = ", ".join(support.dim_arguments)
         raise InputError(
             build_message(
                 f"Flat: elements belong together along dims of {support!r}, which are named here",
-                hint=f"dist.Flat(dt.supports.{support.name}(dim))"
-                if isinstance(support, AlongDim)
-                else f"dist.Flat(dt.supports.{support.name}(row, col))",
+                hint=f"dist.Flat(dt.supports.{support.name}({arguments}))",
             )
         )
     return d

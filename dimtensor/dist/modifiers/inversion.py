@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.probabilities import rounding
-from dimtensor.dist.supports import ends
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.branches import if_else
 from dimtensor.tensor.control.loops import reduce
@@ -51,7 +50,7 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
     """
     possible = (q >= 0.0) & (q <= 1.0)
     q = where(possible, q, 0.5)
-    low, high = ends(d.support)
+    low, high = d.support.bounds()
     # the probability of a count, computed elsewhere, may differ in its last digits
     enough = q - rounding(q) if d.discrete else q
     value = _halved(d, lambda x: d.cdf(x) >= enough, q)
@@ -96,7 +95,7 @@ def upper_quantile(d: Distribution, q: DimTensor) -> DimTensor:
 
 def _halved(d: Distribution, enough: Callable[[Any], Any], q: DimTensor) -> Any:
     """The smallest value that is enough for each probability."""
-    place, first, last = _places(*ends(d.support), d.discrete)
+    place, first, last = _places(*d.support.bounds(), d.discrete)
     zero = 0.0 * d.cdf(0.0 * q)  # of all dims
 
     def halve(state: Any, _: Any) -> Any:

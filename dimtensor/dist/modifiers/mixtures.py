@@ -13,7 +13,7 @@ from dimtensor.dist.joint.shares import Shares
 from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
-from dimtensor.dist.supports import Bounded, Integers, Support, ends, real
+from dimtensor.dist.supports import Bounded, Integers, Support, real
 from dimtensor.errors import DimError, InputError, build_message, printable
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import arange
@@ -65,7 +65,7 @@ class Mixture(Distribution):
         supports = [part.support for part in self._each]
         if self.event_dims:
             return supports[0]
-        lows, highs = zip(*(ends(support) for support in supports), strict=True)
+        lows, highs = zip(*(support.bounds() for support in supports), strict=True)
         low = self._outermost(lows, min, minimum, "min")
         high = self._outermost(highs, max, maximum, "max")
         numbers = all(bound is None or isinstance(bound, float) for bound in (*lows, *highs))

@@ -98,10 +98,8 @@ def with_probabilities(
     if d.knows("logcdf"):
         return d
     if d.discrete:
-        ends = (getattr(d.support, name, None) for name in ("low", "high"))
-        (low, below), (high, above) = (
-            (_number(end), _number(bound)) for end, bound in zip(ends, (lower, upper), strict=True)
-        )
+        low, high = map(_number, d.support.bounds())
+        below, above = _number(lower), _number(upper)
         first = low if low is not None else below
         last = high if high is not None or what == "censored" else above
         is_whole = last is not None

@@ -11,7 +11,7 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.inversion import upper_quantile
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value, in_dtype_of
 from dimtensor.dist.parameters import as_number
-from dimtensor.dist.supports import Support, ends
+from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.autodiff import grad
@@ -64,7 +64,7 @@ class Transformed(Wrapper):
 
     @property
     def _middle(self) -> float:
-        low, high = ends(self.base.support)
+        low, high = self.base.support.bounds()
         if isinstance(low, float) and isinstance(high, float):
             return 0.5 * (low + high)
         if isinstance(low, float):
@@ -79,7 +79,7 @@ class Transformed(Wrapper):
 
     def _log_probability(self, x: DimTensor, up_to: bool) -> DimTensor:
         """Log probability of values up to x, or above it; x may lie outside of the support."""
-        low, high = ends(self._support)
+        low, high = self._support.bounds()
         below, above = (-math.inf, 0.0) if up_to else (0.0, -math.inf)
         outside: Any = False
         outside = outside if low is None else outside | (x < low)

@@ -18,7 +18,7 @@ from dimtensor.dist.modifiers.wrappers import (
     of_numbers,
 )
 from dimtensor.dist.probabilities import log_part
-from dimtensor.dist.supports import Bounded, Integers, Support, ends
+from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.errors import InputError, build_message
 from dimtensor.spellings import spelled
 from dimtensor.tensor.elementwise import (
@@ -110,7 +110,8 @@ class Hurdle(Wrapper):
         inner = self.base.support
         if self.discrete:
             return _with_zero(inner)
-        return Bounded(low=0.0) if inner.name == "positive" else inner
+        low, high = inner.bounds()
+        return Bounded(low=0.0) if _is_zero(low) and high is None else inner
 
     def logp(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -187,7 +188,7 @@ class Hurdle(Wrapper):
         """A value that is not 0."""
         if not self.discrete:
             return self.base.draw(rng, whole)
-        low, _ = ends(self.base.support)
+        low, _ = self.base.support.bounds()
         if self.base.knows("logcdf") and isinstance(low, float) and low >= 0.0:
             return truncated(self.base, lower=1).draw(rng, whole)
         return drawn_until(lambda x: not_equal(x, 0), self.base, rng, whole)
@@ -202,10 +203,14 @@ def _or_zero(psi: DimTensor, value: DimTensor) -> DimTensor:
     return where(tiny, where(only, value, log1p(-where(only, 0.5, psi))), sums)
 
 
+def _is_zero(bound: Any) -> bool:
+    return isinstance(bound, float) and bound == 0.0
+
+
 def _with_zero(support: Support) -> Support:
     """The integers of a support, and 0."""
-    low, high = ends(support)
-    if (low is None and high is None) or (isinstance(low, float) and low == 0.0):
+    low, high = support.bounds()
+    if (low is None and high is None) or _is_zero(low):
         return support
     low = None if low is None else further(low, 0.0, minimum, min)
     return Integers(low, None if high is None else further(high, 0.0, maximum, max))

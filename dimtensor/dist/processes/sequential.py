@@ -244,13 +244,15 @@ class InOrder(Wrapper):
 
     @property
     def support(self) -> Support:
-        inner = self.base.support.name
-        if inner not in ("real", "positive"):
-            raise InputError(
-                f"ordered: numbers that are real or positive can be inferred in order, not those "
-                f"of {self.base.name}, {inner}"
-            )
-        return ordered_along(self.dim) if inner == "real" else positive_ordered(self.dim)
+        low, high = self.base.support.bounds()
+        if high is None and low is None:
+            return ordered_along(self.dim)
+        if high is None and isinstance(low, float) and low == 0.0:
+            return positive_ordered(self.dim)
+        raise InputError(
+            f"ordered: numbers that are real or positive can be inferred in order, not those "
+            f"of {self.base.name}, {self.base.support}"
+        )
 
     @printable
     def __repr__(self) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, SelDim, sort_dims
-from dimtensor.dist.supports import Support, the_dim
+from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims
+from dimtensor.dist.supports import Support
+from dimtensor.errors import DimError, build_message
 from dimtensor.tensor.constructors import arange, length, zeros
 from dimtensor.tensor.elementwise import equal, exp, isfinite, log, sqrt, where
 from dimtensor.tensor.joining import concat
@@ -27,6 +28,9 @@ SUM_WITHIN = 1e-4
 class AlongDim(Support):
     """A support along one dim, which is named by calling it: ``dt.supports.simplex(country)``."""
 
+    is_elementwise = False
+    dim_arguments = ("dim",)
+
     def __init__(self, kind: str, dim: Dim | str | None = None):
         self._kind = kind
         self.dim = dim
@@ -38,6 +42,10 @@ class AlongDim(Support):
 
     def resolve(self, x: DimTensor) -> Support:
         return type(self)(self._kind, the_dim(x, self.dim, self._kind))
+
+    @property
+    def event_dims(self) -> Dims:
+        return (self.dim,) if isinstance(self.dim, Dim) else ()
 
     @property
     def _along(self) -> Dim:
@@ -115,6 +123,8 @@ class Simplex(AlongDim):
     (1, [0.5, 0.5])
     """
 
+    is_bounded = True
+
     def contains(self, y: DimTensor) -> DimTensor:
         close = abs(y.sum(self._along) - 1.0) <= SUM_WITHIN
         return (y >= 0).all(self._along) & close
@@ -188,6 +198,8 @@ class ZeroSum(Simplex):
     [0.7071, -0.7071]
     """
 
+    is_bounded = False
+
     def contains(self, y: DimTensor) -> DimTensor:
         return abs(y.sum(self._along)) <= SUM_WITHIN * (1.0 + abs(y).max(self._along))
 
@@ -202,9 +214,15 @@ class ZeroSum(Simplex):
 class ZeroSums(Support):
     """Sum 0 along each of several dims: the map along one after the other."""
 
+    is_elementwise = False
+
     def __init__(self, dims: Dims):
         self._each = [ZeroSum("zero_sum", dim) for dim in dims]
         self.name = f"zero_sum({', '.join(dim._short for dim in dims)})"
+
+    @property
+    def event_dims(self) -> Dims:
+        return tuple(one._along for one in self._each)
 
     def resolve(self, x: DimTensor) -> Support:
         return ZeroSums(tuple(the_dim(x, one._along, "zero_sum") for one in self._each))
@@ -235,6 +253,28 @@ class ZeroSums(Support):
         for one in self._each:
             y = one.unconstrain(y)
         return y
+
+
+def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
+    """The dim of a tensor along which a support works.
+
+    Raises
+    ------
+    DimError
+        If it is not there, or not named where the tensor has not exactly one dim.
+    """
+    if dim is not None:
+        return find_dim(x.dims, dim, f"{support} of {x.name!r}")
+    if len(x.dims) != 1:
+        raise DimError(
+            build_message(
+                f"{support}: the parameter {x.name!r} has {len(x.dims)} dims, so the one along "
+                "which its values belong together is named",
+                [("dims", [d._short for d in x.dims] or "none (a scalar)")],
+                f"dt.supports.{support}({x.dims[0]._short if x.dims else 'dim'})",
+            )
+        )
+    return x.dims[0]
 
 
 def _increasing(y: DimTensor, dim: Dim) -> DimTensor:

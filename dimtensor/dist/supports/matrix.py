@@ -44,6 +44,8 @@ class _Square(Support):
 
     kind: str
     diagonal_too: bool
+    is_elementwise = False
+    dim_arguments = ("row", "col")
 
     def __init__(self, row: Dim | str | None = None, col: Dim | str | None = None):
         self._row, self._col = row, col
@@ -54,6 +56,10 @@ class _Square(Support):
         if (row is None) != (col is None):
             raise InputError(f"{self.kind} takes the dims of rows and columns, or neither of them")
         return type(self)(row, col)
+
+    @property
+    def event_dims(self) -> Dims:
+        return tuple(dim for dim in (self._row, self._col) if isinstance(dim, Dim))
 
     def resolve(self, x: DimTensor) -> Support:
         row, col = self._find_dims(x)
@@ -161,6 +167,7 @@ class CholeskyCorr(_Square):
 
     kind = "cholesky_corr"
     diagonal_too = False
+    is_bounded = True
 
     def contains(self, y: DimTensor) -> DimTensor:
         row, col = self._dims
@@ -297,6 +304,7 @@ class CorrMatrix(_OfFactor):
 
     kind = "corr_matrix"
     diagonal_too = False
+    is_bounded = True
     factors = CholeskyCorr
 
     @property

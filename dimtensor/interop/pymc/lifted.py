@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -197,10 +197,17 @@ class LiftedSupport(Support):
         self.given, self.cores = parameters, cores
         self.axes, self.free = axes, free
 
+    is_elementwise = False
+
     @property
     def tensors(self) -> list[DimTensor]:
-        """The parameters."""
         return [*self.given[0], *self.given[1]]
+
+    def map_tensors(self, f: Callable[[DimTensor], DimTensor]) -> Support:
+        forward, backward = self.given
+        given = (list(map(f, forward)), list(map(f, backward)))
+        ways = (self.forward, self.backward)
+        return LiftedSupport(self.name, *ways, given, self.cores, self.axes, self.free)
 
     def free_dims(self, dims: Dims) -> Dims:
         more = without(dims, self.axes)
@@ -230,8 +237,8 @@ class OtherSupport(Wrapper):
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
-        tensors = getattr(self.values, "tensors", [])
-        return {**self.base.parameters, **{f"support_{at}": x for at, x in enumerate(tensors)}}
+        own = {f"support_{at}": x for at, x in enumerate(self.values.tensors)}
+        return {**self.base.parameters, **own}
 
     @property
     def categories(self) -> Dim | None:

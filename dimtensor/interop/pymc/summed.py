@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dimtensor.dist import Flat
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.laws import law_of
-from dimtensor.dist.supports import Real
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -92,7 +91,7 @@ class Potentials:
                     f"sum it out as well: model.marginalize({name!r})",
                 )
             )
-        if isinstance(d.support, Real):
+        if d.support.is_unconstrained:
             return Flat()
         found = OtherSupport(Flat(), d.support)
         _, nodes = law_of(found)

@@ -12,7 +12,6 @@ from dimtensor.dist.distribution import Distribution, TableDistribution
 from dimtensor.dist.joint.outcomes import Categorical
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
-from dimtensor.dist.supports import Real
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
@@ -328,7 +327,7 @@ class _Writing:
         partial = isinstance(options.get("observed"), np.ma.MaskedArray)
         custom = Custom(d, dims, partial)
         unknown = "observed" not in options or (partial and not custom.events)
-        if unknown and not d.discrete and not isinstance(d.support, Real):
+        if unknown and not d.discrete and not d.support.is_unconstrained:
             options["default_transform"] = support_transform(custom)
             options["support_point"] = custom.start(lambda x: self.lengths.get(x, x.length))
         parameters = custom.parameters()

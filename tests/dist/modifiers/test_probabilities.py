@@ -10,7 +10,6 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.dist.supports import ends
 from dimtensor.dist.table import Row
 from tests.dist.oracles import ORACLES
 
@@ -51,7 +50,7 @@ def wrapped(row: Row) -> Iterator[tuple[str, dist.Distribution, np.ndarray]]:
     if row.discrete:
         yield "zero_inflated", dist.zero_inflated(d, 0.7), x
     else:
-        numbers = [end if isinstance(end, float) else None for end in ends(d.support)]
+        numbers = [end if isinstance(end, float) else None for end in d.support.bounds()]
         away = [None if end is None else -end for end in reversed(numbers)]
         falling = between(*away)
         yield (
@@ -123,7 +122,7 @@ def _check_quantiles(
     assert np.isnan([at_nan, below, above]).all(), name
     back = np.array(back)
     assert not np.isnan(back).any(), name
-    low, high = (_number(end) for end in ends(d.support))
+    low, high = (_number(end) for end in d.support.bounds())
     ends_of_all = [-np.inf if low is None else low, np.inf if high is None else high]
     if not d.discrete or low is not None:
         np.testing.assert_allclose([at_zero, at_one], ends_of_all, rtol=1e-14, err_msg=name)

@@ -1,0 +1,306 @@
+"""Supports of single numbers: real, positive, between bounds, and whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dist.supports.support import Bound, Support, plain_bound
+from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.forms import known_length
+from dimtensor.graph.node import Node
+from dimtensor.tensor.elementwise import equal, exp, floor, isfinite, log, sigmoid, softplus, where
+from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.values import has_values
+from dimtensor.traversal import reached
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
+
+class Real(Support):
+    """All real numbers: the identity.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.real
+    real
+    """
+
+    name = "real"
+
+    @property
+    def is_unconstrained(self) -> bool:
+        return True
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return isfinite(y)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
+        return x, None
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        return y
+
+
+class Positive(Support):
+    """Numbers above 0: y = exp(x), with log Jacobian x (Stan, "Lower bounded scalar").
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> sigma = dt.scalar("sigma")
+    >>> density = dt.LogDensity({"sigma": -sigma}, {sigma: dt.positive}, backend="python")
+    >>> density.constrain(np.array([0.0]))["sigma"].item()
+    1.0
+    """
+
+    name = "positive"
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return 0.0, None
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return (y >= 0) & isfinite(y)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
+        return exp(x), x.sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        return log(y)
+
+
+class _Between(Support):
+    """Numbers between two bounds, each of which is None, a number or a tensor."""
+
+    low: Bound
+    high: Bound
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return plain_bound(self.low), plain_bound(self.high)
+
+    @property
+    def tensors(self) -> Sequence[DimTensor]:
+        return [bound for bound in (self.low, self.high) if isinstance(bound, TensorHandle)]
+
+    def map_tensors(self, f: Callable[[DimTensor], DimTensor]) -> Support:
+        return type(self)(
+            *(f(x) if isinstance(x, TensorHandle) else x for x in (self.low, self.high))
+        )
+
+    def _between(self, y: DimTensor) -> DimTensor:
+        """Return whether finite numbers lie between the bounds."""
+        inside = isfinite(y)
+        if self.low is not None:
+            inside = inside & (y >= self.low)
+        return inside if self.high is None else inside & (y <= self.high)
+
+
+class Bounded(_Between):
+    """Numbers between two bounds, or on one side of one.
+
+    Between bounds y = a + (b - a) s(x) with the logistic function s, whose log Jacobian is
+    log(b - a) + log s(x) + log(1 - s(x)) (Stan, "Lower and upper bounded scalar"); above a bound
+    y = a + exp(x), below one y = b - exp(x), both with log Jacobian x.
+
+    The logarithms of s(x) and 1 - s(x) are computed as -softplus(-x) and -softplus(x), which do
+    not overflow.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> p = dt.scalar("p")
+    >>> density = dt.LogDensity({"p": 0.0 * p}, {p: dt.supports.unit}, backend="python")
+    >>> density.constrain(np.array([0.0]))["p"].item()
+    0.5
+    """
+
+    def __init__(self, low: Any = None, high: Any = None, name: str | None = None):
+        self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
+        if self.low is None and self.high is None:
+            raise InputError("bounded takes at least one bound; dt.real has none")
+        both = self.low is not None and self.high is not None
+        if both and not self.tensors and not self.low < self.high:
+            raise InputError(f"bounded: low={low!r} is not below high={high!r}")
+        if name is None:
+            names = [_short(self.low), _short(self.high)]
+            if self.low is None or self.high is None:
+                names = [f"high={names[1]}"] if self.low is None else [f"low={names[0]}"]
+            name = f"bounded({', '.join(names)})"
+        self.name = name
+
+    def resolve(self, x: DimTensor) -> Support:
+        for bound in self.tensors:
+            if any(dim not in x.dims for dim in bound.dims):
+                raise DimError(
+                    build_message(
+                        f"a bound of {x.name!r} has dims that the parameter has not",
+                        [
+                            ("parameter", [dim._short for dim in x.dims]),
+                            ("bound", [dim._short for dim in bound.dims]),
+                        ],
+                    )
+                )
+        if any(_may_be_infinite(bound.node) for bound in self.tensors):
+            return _BoundedByElement(self.low, self.high, self.name)
+        return self
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        return self._between(y)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
+        if self.high is None:
+            return self.low + exp(x), x.sum()
+        if self.low is None:
+            return self.high - exp(x), x.sum()
+        width = self.high - self.low
+        log_width = log(width) if self.tensors else math.log(width)
+        slopes = log_width - softplus(x) - softplus(-x)
+        return self.low + width * sigmoid(x), slopes.sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        if self.high is None:
+            return log(y - self.low)
+        if self.low is None:
+            return log(self.high - y)
+        return log(y - self.low) - log(self.high - y)
+
+
+def _may_be_infinite(bound: Node) -> bool:
+    """Whether elements of a bound are, or depend on, infinities or tensors of other graphs.
+
+    Inputs over dims are parameters, which are finite.
+    """
+    nodes = list(reached([bound], lambda x: x.inputs))
+    with_length = {dim for x in nodes if x.kind == "data" for dim in x.dims}
+    if has_values(bound) and all(
+        dim in with_length or known_length(dim) is not None for x in nodes for dim in x.dims
+    ):
+        return bool(np.isinf(wrap(bound).values).any())
+    return any(
+        x.kind == "shaped" or (x.kind in ("data", "constant") and np.isinf(wrap(x).values).any())
+        for x in nodes
+    )
+
+
+class _BoundedByElement(Bounded):
+    """Bounds of which some elements are infinite: each element of a parameter has a map of its own.
+
+    Parameters are those of :class:`Bounded`.
+    """
+
+    def _sides(self) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
+        """Which elements have a lower and an upper bound, and these, 0 where there is none."""
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        above, below = isfinite(low), isfinite(high)
+        return above, below, where(above, low, 0.0), where(below, high, 0.0)
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
+        above, below, low, high = self._sides()
+        both, width = above & below, where(above & below, high - low, 1.0)
+        open_ended = where(above, low + exp(x), where(below, high - exp(x), x))
+        slopes = where(both, log(width) - softplus(x) - softplus(-x), where(above | below, x, 0.0))
+        return where(both, low + width * sigmoid(x), open_ended), slopes.sum()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        above, below, low, high = self._sides()
+        one = where(above, log(y - low), where(below, log(high - y), y))
+        return where(above & below, log(y - low) - log(high - y), one)
+
+
+class Integers(_Between):
+    """Whole numbers between two bounds, on one side of one, or all of them.
+
+    There is no map from the real numbers to them: a discrete parameter is summed out of a density.
+    """
+
+    discrete = True
+
+    def __init__(self, low: Any = None, high: Any = None):
+        self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
+        names = [
+            f"{side}={_short(bound)}"
+            for side, bound in (("low", self.low), ("high", self.high))
+            if bound is not None
+        ]
+        self.name = f"integers({', '.join(names)})"
+
+    def contains(self, y: DimTensor) -> DimTensor:
+        inside = self._between(y)
+        return equal(y, floor(y)) & inside if is_float(y.dtype) else inside
+
+    def constrain(self, x: DimTensor) -> tuple[DimTensor, None]:
+        raise self._refused()
+
+    def unconstrain(self, y: DimTensor) -> DimTensor:
+        raise self._refused()
+
+    def _refused(self) -> InputError:
+        return InputError(
+            build_message(
+                f"{self.name} is discrete: no smooth map leads there from the real numbers",
+                hint="sum a discrete parameter out of the log density",
+            )
+        )
+
+
+def _bound(value: Any, unbounded: float) -> Any:
+    """A bound as a float or a tensor; None where it bounds nothing."""
+    if value is None or isinstance(value, TensorHandle):
+        return value
+    if np.ndim(value) != 0 or isinstance(value, str):
+        raise InputError(
+            build_message(
+                f"a bound is a number or a dims-tensor, not {type(value).__name__}",
+                hint="wrap an array with dt.data(array, dims=...)",
+            )
+        )
+    if math.isnan(value):
+        raise InputError("a bound is nan")
+    return None if value == unbounded else float(value)
+
+
+def _short(bound: Any) -> str:
+    if isinstance(bound, TensorHandle):
+        return bound.name or "..."
+    return "None" if bound is None else f"{bound:g}"
+
+
+def bounded(low: Any = None, high: Any = None) -> Bounded:
+    """The support of numbers between two bounds, or on one side of one.
+
+    Parameters
+    ----------
+    low, high : number or DimTensor, optional
+        A tensor has dims of the parameter only. It may depend on data, and on parameters that come
+        before this one in the model.
+
+    Returns
+    -------
+    Support
+
+    Raises
+    ------
+    InputError
+        If there is no bound, or they are numbers out of order.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.supports.bounded(0, 10)
+    bounded(0, 10)
+    >>> dt.supports.bounded(high=1.0)
+    bounded(high=1)
+    """
+    return Bounded(low, high)
+
+
+real = Real()
+positive = Positive()
+unit = Bounded(0.0, 1.0, name="unit")
