@@ -9,6 +9,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.values.data import title_of
+from dimtensor.values.datasets import values_from
 
 
 def is_dataset(value: Any) -> bool:
@@ -31,8 +32,6 @@ def named_values(
     InputError
         If there are more positional arguments than the Dataset.
     """
-    from dimtensor.interop.datasets import values_from
-
     if len(args) > 1:
         raise InputError(
             build_message(

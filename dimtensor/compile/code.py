@@ -25,7 +25,7 @@ from dimtensor.errors import GraphError
 from dimtensor.forks import taken_at_forks
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
-from dimtensor.graph.rebuilding.substitute import substitute
+from dimtensor.graph.rebuilding.exchange import substitute
 from dimtensor.scopes import heard
 from dimtensor.upstream.pytensor import traceback_limit
 from dimtensor.values.ports import LengthPort, Port, TensorPort

@@ -18,6 +18,7 @@ from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Binding, Dim, dim_set
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
+from dimtensor.graph.node import tensor_of
 from dimtensor.kernels.generated import function_of_source
 from dimtensor.values.outputs import Labeller
 
@@ -53,8 +54,6 @@ class Levels:
         >>> dt.function([x, n], x * dt.arange(n), backend="python").inputs["x"] is x
         True
         """
-        from dimtensor.interop.tensors import tensor_of
-
         return {
             str(at) if source.name is None else source.name: (
                 source if isinstance(source, Dim) else tensor_of(source)

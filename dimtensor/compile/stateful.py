@@ -33,6 +33,7 @@ from dimtensor.errors import (
 from dimtensor.forks import freed_in_children
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
+from dimtensor.values.datasets import values_from
 from dimtensor.values.labelled import as_labelled, axis_names, is_dataarray
 
 State = dict[str, Any]
@@ -169,8 +170,6 @@ class StatefulFunction:
             If there is no such state.
         """
         if is_dataset(state):
-            from dimtensor.interop.datasets import values_from
-
             found = values_from(state, [*self._states.values()])
             return {str(node.name): value for node, value in found.items()}
         if not isinstance(state, Mapping):

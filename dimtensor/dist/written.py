@@ -15,7 +15,8 @@ from dimtensor.dist.modifiers.wrappers import as_value
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
-from dimtensor.graph.rebuilding.substitute import map_dim, substitute
+from dimtensor.graph.rebuilding.exchange import substitute
+from dimtensor.graph.rebuilding.substitute import map_dim
 from dimtensor.graph.regions import dependent
 from dimtensor.random import generator
 from dimtensor.tensor.control.pytree import flatten, unflatten

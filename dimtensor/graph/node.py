@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, NoAttributeError, build_message, printable
 from dimtensor.graph.lines import Line, Place, line_at, place_outside
+from dimtensor.hooks import Hook
 from dimtensor.interning import Interned
 from dimtensor.scopes import within
 
@@ -20,6 +21,8 @@ _interned: Interned[Node] = Interned()
 _serial = itertools.count()
 _recorded: ContextVar[tuple[set[Node], ...]] = ContextVar("recorded", default=())
 
+
+tensor_of = Hook("the tensor of a node")
 
 _NAMED = frozenset({"input", "data", "shaped", "rv", "named"})
 
@@ -118,12 +121,6 @@ class Node(_Fields):
     def __repr__(self) -> str:
         dims = ", ".join(dim._short for dim in self.dims)
         return f"<{self.kind} {{{dims}}} {self.dtype}>"
-
-    def __reduce__(self) -> tuple:
-        from dimtensor.graph.printing.words import listed
-        from dimtensor.graph.walk import toposort
-
-        return (_rebuild_graph, (flatten(self), listed(toposort([self]))))
 
     def __copy__(self) -> Node:
         return self
@@ -249,24 +246,3 @@ def _short(dim: Dim) -> str:
 
 def _serial_of(node: Node) -> int:
     return node.serial
-
-
-def flatten(node: Node) -> list[tuple[str, tuple[int, ...], Any]]:
-    """Serialize the graph of a node to a list, with inputs given by their index in it."""
-    from dimtensor.graph.walk import toposort
-
-    order = toposort([node])
-    place = {n: i for i, n in enumerate(order)}
-    return [(n.kind, tuple(place[i] for i in n.inputs), n.attrs) for n in order]
-
-
-def _rebuild_graph(
-    entries: list[tuple[str, tuple[int, ...], Any]], words: Sequence[tuple] = ()
-) -> Node:
-    from dimtensor.graph.printing.words import restore
-
-    nodes: list[Node] = []
-    for kind, inputs, attrs in entries:
-        nodes.append(make(kind, tuple(nodes[i] for i in inputs), attrs))
-    restore(nodes, words)
-    return nodes[-1]

@@ -18,7 +18,7 @@ from dimtensor.interop.callbacks import SLOPE, expand_callback, gradient_callbac
 from dimtensor.interop.sampler_threads import Gate, delist, enlist
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.inference.raised import REFUSED, named_gradient
-from dimtensor.model.records import label_text
+from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity

@@ -23,8 +23,9 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
-from dimtensor.model.records import broadcast, label_text
+from dimtensor.model.records import broadcast
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -19,35 +19,12 @@ from dimtensor.errors import (
     plain_repr,
 )
 from dimtensor.values.admission import real_numbers
+from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
 LEADING = ((), ("draw",), ("chain", "draw"))
-
-
-def label_text(label: Any) -> str:
-    """A label as it stands in names; the parts of a tuple are separated by commas.
-
-    An index of pandas has its own types of dates and of spans, whose texts are those of NumPy's.
-
-    Examples
-    --------
-    >>> label_text(("Italy", 3))
-    'Italy,3'
-    >>> import pandas as pd
-    >>> label_text(pd.Timestamp("2020-01-02")), label_text(np.datetime64("2020-01-02"))
-    ('2020-01-02', '2020-01-02')
-    """
-    if isinstance(label, tuple):
-        return ",".join(label_text(part) for part in label)
-    if getattr(label, "tzinfo", None) is None:
-        for convert in ("to_datetime64", "to_timedelta64"):
-            if hasattr(label, convert):
-                label = getattr(label, convert)()
-    if isinstance(label, np.generic) and not isinstance(label, str):
-        return plain_repr(label)
-    return str(label)
 
 
 def as_numbers(x: Any, requirements: Any = None) -> np.ndarray:

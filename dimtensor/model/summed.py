@@ -24,6 +24,7 @@ from dimtensor.random import generator
 from dimtensor.random.seeds import seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import tensor
+from dimtensor.values.datasets import values_from
 
 if TYPE_CHECKING:
     from dimtensor.model.density import Placed
@@ -251,8 +252,6 @@ def recovered(
     draws : Dataset
         With the dims chain and draw.
     """
-    from dimtensor.interop.datasets import values_from
-
     terms = {name: x.node for name, x in placed.terms().items()}
     unknowns = unknowns_of(placed)
     asked = [unknown for unknown in unknowns if unknown.name in names]

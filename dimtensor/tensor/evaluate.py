@@ -18,6 +18,7 @@ from dimtensor.graph.walk import LEAF_KINDS, held_bytes
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.inputs import tensor
 from dimtensor.values.data import as_mapping, title_of
+from dimtensor.values.datasets import as_dataset, values_from
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -284,8 +285,6 @@ def _in_place_of_variables(nodes: list[Node], values: Any) -> tuple[list[Node], 
     """
     variables = {str(node.name): node for node in toposort(nodes) if node.kind == "rv"}
     if hasattr(type(values), "data_vars"):
-        from dimtensor.interop.datasets import as_dataset
-
         dataset = as_dataset(values)
         names = {str(name) for name in dataset.data_vars}
     else:
@@ -321,8 +320,6 @@ def _variable(key: Any) -> str | None:
 
 def _from_dataset(nodes: list[Node], known: list[Node], dataset: Any) -> Mapping[Any, Any]:
     """Values of inputs, and lengths or labels of dims that no input has, out of a Dataset."""
-    from dimtensor.interop.datasets import values_from
-
     order = toposort(nodes)
     carried = {dim for node in order if node.kind in LEAF_KINDS for dim in node.dims}
     used = dict.fromkeys(dim for node in order for dim in node.dims)

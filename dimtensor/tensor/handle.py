@@ -16,6 +16,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_dtype
 from dimtensor.graph.infer import constant_attrs, require_label_op
+from dimtensor.graph.node import tensor_of
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.walk import toposort
 from dimtensor.hooks import Hook
@@ -110,6 +111,7 @@ class TensorHandle:
         return self
 
 
+@tensor_of.provides()
 def wrap(node: Node) -> DimTensor:
     """The dims-tensor of a node."""
     beside = node.beside

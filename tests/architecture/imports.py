@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -192,12 +192,43 @@ def pytensor_violations(imports: list[Import]) -> list[str]:
 
 
 def cycles(imports: list[Import], root: str) -> list[list[str]]:
-    """Groups of modules that import each other while being imported (Tarjan 1972)."""
-    edges: dict[str, set[str]] = {}
-    for one in imports:
-        if one.runs_at_import and one.imported.split(".")[0] == root:
-            edges.setdefault(one.importer, set()).add(one.imported)
-            edges.setdefault(one.imported, set())
+    """Groups of modules that import each other while being imported."""
+    edges = [
+        (one.importer, one.imported)
+        for one in imports
+        if one.runs_at_import and one.imported.split(".")[0] == root
+    ]
+    looped = {importer for importer, imported in edges if importer == imported}
+    return [group for group in _components(edges) if len(group) > 1 or group[0] in looped]
+
+
+def cycle_breakers(imports: list[Import], modules: Collection[str]) -> list[Import]:
+    """Function-level imports that would be part of a cycle at the top of their modules.
+
+    All of them are moved there together, and importing a module imports the packages that it is in.
+    """
+    runs = [one for one in imports if not one.typing_only and one.imported in modules]
+    edges = [
+        (one.importer, target)
+        for one in runs
+        for target in {one.imported, *(_packages(one.imported) - _packages(one.importer))}
+        if target != one.importer
+    ]
+    group = {module: number for number, c in enumerate(_components(edges)) for module in c}
+    return [one for one in runs if one.lazy and group.get(one.importer) == group[one.imported]]
+
+
+def _packages(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[:end]) for end in range(1, len(parts))}
+
+
+def _components(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Strongly connected components of a graph (Tarjan 1972)."""
+    successors: dict[str, set[str]] = {}
+    for source, target in edges:
+        successors.setdefault(source, set()).add(target)
+        successors.setdefault(target, set())
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -206,7 +237,7 @@ def cycles(imports: list[Import], root: str) -> list[list[str]]:
     def visit(module: str) -> None:
         index[module] = low[module] = len(index)
         stack.append(module)
-        for other in sorted(edges[module]):
+        for other in sorted(successors[module]):
             if other not in index:
                 visit(other)
                 low[module] = min(low[module], low[other])
@@ -215,10 +246,9 @@ def cycles(imports: list[Import], root: str) -> list[list[str]]:
         if low[module] == index[module]:
             group = stack[stack.index(module) :]
             del stack[-len(group) :]
-            if len(group) > 1 or module in edges[module]:
-                found.append(sorted(group))
+            found.append(sorted(group))
 
-    for module in sorted(edges):
+    for module in sorted(successors):
         if module not in index:
             visit(module)
     return found

@@ -16,6 +16,7 @@ import pytest
 
 import dimtensor
 from tests.architecture.imports import (
+    cycle_breakers,
     cycles,
     direction_violations,
     imports_of,
@@ -60,6 +61,48 @@ def test_layers_import_in_one_direction(imports):
 
 def test_no_module_is_in_an_import_cycle(imports):
     assert cycles(imports, "dimtensor") == []
+
+
+# Imports inside functions that would be part of a cycle at the top, and why they stay.
+IN_CYCLES = {
+    ("dist.distribution", "dist.laws"): "a spec is made of distributions and pickles them",
+    ("kernels.native.linking.loaded", "kernels.native.machine"): "LLVM's linker, where ours fails",
+    ("marginal.elimination", "marginal.chains"): "moves of an elimination, which they continue",
+    ("marginal.elimination", "marginal.levels"): "moves of an elimination, which they continue",
+    ("marginal.elimination", "marginal.products"): "moves of an elimination, which they continue",
+    ("marginal.elimination", "marginal.trees"): "moves of an elimination, which they continue",
+    ("ops.derivatives.products", "ops.along"): "a derivative that is an op with derivatives",
+    ("ops.derivatives.products", "ops.loop.frontend"): "a derivative that is a loop",
+    ("ops.derivatives.structural", "ops.loop.conditional"): "a derivative that has two branches",
+    ("ops.loop.op", "ops.loop.derivatives.jacobian_pattern"): "a method that PyTensor calls",
+}
+
+
+def test_imports_inside_functions_that_break_a_cycle_are_few(imports):
+    found = {
+        (one.importer.removeprefix("dimtensor."), one.imported.removeprefix("dimtensor."))
+        for one in cycle_breakers(imports, modules_of(PACKAGE))
+    }
+    assert found - IN_CYCLES.keys() == set(), "use dimtensor.hooks, or move what is imported"
+    assert IN_CYCLES.keys() - found == set(), "these are no longer needed here"
+    assert len(IN_CYCLES) < 20
+
+
+def test_every_hook_is_provided():
+    script = """
+    import gc, importlib, pkgutil
+    import dimtensor as dt
+    from dimtensor import hooks
+    dt.tensor
+    for name in hooks._PROVIDERS:
+        importlib.import_module(name)
+    found = [x for x in gc.get_objects() if type(x) is hooks.Hook]
+    assert len(found) > 10, found
+    print(*[x.name for x in found if not x._functions])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_dims_and_graph_do_without_pytensor(imports):
@@ -205,6 +248,25 @@ def test_a_lazy_import_makes_no_cycle(tmp_path):
         },
     )
     assert cycles(imports_of(toy), "toy") == []
+
+
+def test_a_seeded_import_that_breaks_a_cycle_is_found(tmp_path):
+    toy = package(
+        tmp_path,
+        {
+            "dims/a.py": "import toy.dims.b\nimport toy.graph.c",
+            "dims/b.py": "def f():\n    import toy.dims.a",
+            "graph/__init__.py": "import toy.dims.d",
+            "graph/c.py": "",
+            "dims/d.py": "def f():\n    import toy.dims.a\n    import toy.dims.e",
+            "dims/e.py": "if TYPE_CHECKING:\n    import toy.dims.d",
+        },
+    )
+    found = cycle_breakers(imports_of(toy), modules_of(toy))
+    assert [str(one) for one in found] == [
+        "toy.dims.b:2 imports toy.dims.a",
+        "toy.dims.d:2 imports toy.dims.a",
+    ]
 
 
 def test_seeded_pytensor_in_the_dims_is_found(tmp_path):

@@ -1,13 +1,12 @@
-"""Substitution: rebuilding of graphs with replaced nodes, batched over the dims they add."""
+"""Rebuilding of graphs with replaced nodes, batched over the dims that these add."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, dim_labels, dim_set, family, without
+from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, family, without
 from dimtensor.dims.selection import Mask
-from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph.attrs import RelabelAttrs
 from dimtensor.graph.node import KINDS, Node, keep_place, make, next_serial
 from dimtensor.graph.printing.words import carry
@@ -15,66 +14,6 @@ from dimtensor.graph.walk import toposort
 
 DimMap = Callable[[Dim], Dim]
 Replace = Callable[[Node, tuple[Node, ...]], Node | None]
-
-
-def substitute(
-    outputs: Sequence[Node],
-    replacements: Mapping[Node, Node],
-    dims: Mapping[Dim, Dim] | None = None,
-) -> list[Node]:
-    """Rebuild outputs with nodes and dims replaced.
-
-    A replacement may have more dims than the node it replaces: everything that depends on it is
-    then batched over the additional dims.
-
-    Raises
-    ------
-    DimError
-        If a replacement lacks a dim of the node that it replaces.
-    """
-    from dimtensor.graph.rebuilding.exchange import Exchange
-
-    exchange = Exchange(dims or {})
-    for old, new in replacements.items():
-        expected = tuple(map(exchange.dim, old.dims))
-        lost = without(expected, new.dims)
-        for dim in lost:
-            for other in new.dims:
-                if other._namespace == dim._namespace:
-                    raise _other_dim(dim, other)
-        if lost:
-            raise DimError(
-                build_message(
-                    "a replacement lacks dims of the tensor that it replaces",
-                    [
-                        ("replaced", dim_set(expected)),
-                        ("replacement", dim_set(new.dims)),
-                        ("lacking", dim_set(lost)),
-                    ],
-                    "expand the replacement over them",
-                )
-            )
-    return exchange.nodes(outputs, replacements) if dims else rebuild(outputs, replacements)
-
-
-def _other_dim(dim: Dim, other: Dim) -> DimError:
-    """Make the error of a replacement with a different dim of the same name, showing its labels."""
-    details: list[tuple[str, object]] = [("replaced", repr(dim)), ("replacement", repr(other))]
-    own, given = dim_labels(dim), dim_labels(other)
-    if own is not None and given is not None:
-        known, found = own.to_list(), given.to_list()
-        differing = (("missing", known, found), ("extra", found, known))
-        for name, some, rest in differing:
-            among = set(rest)
-            details.append((name, listing([x for x in some if x not in among]) or "none"))
-    return DimError(
-        build_message(
-            f"a replacement has another dim named {dim.name!r} than the tensor that it replaces",
-            details,
-            "bring it to the same labels with reindex or sel, or replace the dim itself, too: "
-            "dt.substitute(x, {dim: other, ...})",
-        )
-    )
 
 
 def rebuild(

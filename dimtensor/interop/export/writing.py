@@ -32,7 +32,7 @@ from dimtensor.graph.derivatives import gradients
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import describe
 from dimtensor.graph.lines import line_at, place_outside
-from dimtensor.graph.rebuilding.substitute import substitute
+from dimtensor.graph.rebuilding.exchange import substitute
 from dimtensor.interop.export.files import (
     DATA,
     LARGEST,

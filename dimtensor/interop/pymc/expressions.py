@@ -35,11 +35,10 @@ from dimtensor.errors import DimtensorError, GraphError, ModelWarning, build_mes
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.interop.pymc.stand_ins import as_type_of, lowered, positional
-from dimtensor.interop.tensors import tensor_of
 from dimtensor.tensor import elementwise
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.functions import log_softmax, softmax
-from dimtensor.tensor.handle import constant
+from dimtensor.tensor.handle import constant, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.positional.apply import apply
@@ -123,7 +122,7 @@ class Expressions:
             elif new is not old:
                 pairs.append((old, new))
                 self._warn(variable.name, old, new)
-        return tensor_of(relabel_node(tensor.node, *pairs)) if pairs else tensor
+        return wrap(relabel_node(tensor.node, *pairs)) if pairs else tensor
 
     def _warn(self, name: str | None, old: Dim, new: Dim) -> None:
         key = (name, old, new)
@@ -260,7 +259,7 @@ def _spoken(variable: Any) -> str:
 
 def _constant(values: np.ndarray, axes: Axes) -> DimTensor:
     if not values.ndim:
-        return tensor_of(constant(values[()].item(), _exact(values.dtype)))
+        return wrap(constant(values[()].item(), _exact(values.dtype)))
     kept = tuple(dim for dim in axes if dim is not None)
     alone = tuple(at for at, dim in enumerate(axes) if dim is None)
     values = values.squeeze(axis=alone)

@@ -11,7 +11,7 @@ from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
 from dimtensor.errors import DimError, build_message
 from dimtensor.extras import require
-from dimtensor.interop.tensors import tensor_of
+from dimtensor.tensor.handle import wrap
 from dimtensor.values.labelled import axis_names
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def potential(name: str, x: DimTensor) -> Any:
 def _registered(register: Callable[..., Any], name: str, x: DimTensor) -> Any:
     import pymc as pm
 
-    x = tensor_of(node_of(x))
+    x = wrap(node_of(x))
     model, called = pm.modelcontext(None), axis_names(x.dims)
     for dim in x.dims:
         _require_labels(model, dim, called[dim])

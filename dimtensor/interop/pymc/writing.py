@@ -19,12 +19,12 @@ from dimtensor.interop.pymc.custom import Custom, aligned, inside
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.summed import Potentials
 from dimtensor.interop.pymc.transforms import support_transform
-from dimtensor.interop.tensors import tensor_of
 from dimtensor.model.density import raw_name, standard_of
 from dimtensor.model.missing import filled, missing_name
 from dimtensor.model.model import Model
 from dimtensor.model.variables import put
 from dimtensor.tensor.functions import softmax
+from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.positional.border import from_shaped
 
@@ -125,7 +125,7 @@ class _Writing:
     def _record(self, name: str, node: Node, dims: Dims) -> Any:
         import pymc as pm
 
-        value = tensor_of(node).to_shaped(list(dims))
+        value = wrap(node).to_shaped(list(dims))
         return pm.Deterministic(name, value, dims=self._called(dims))
 
     # -- dims --------------------------------------------------------------------------------------

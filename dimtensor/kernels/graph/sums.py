@@ -20,8 +20,8 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
 from dimtensor.ops.graphs import merge_equal, nodes_of
-from dimtensor.ops.loop.node import steps_that_run
 from dimtensor.ops.loop.op import Scan
+from dimtensor.ops.loop.shapes import steps_that_run
 from dimtensor.ops.nodes import elementwise
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)

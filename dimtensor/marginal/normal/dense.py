@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, without
 from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.rebuilding.exchange import substitute
 from dimtensor.graph.rebuilding.substitute import (
     expand_node,
     rebuild,
     relabel_node,
-    substitute,
 )
 from dimtensor.marginal.elimination import Cost
 from dimtensor.marginal.normal.affine import AffineReader, NotDense, Term

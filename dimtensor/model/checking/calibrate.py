@@ -25,6 +25,7 @@ from dimtensor.model.checking.processes import check_numbers, options_without, r
 from dimtensor.model.records import as_dataset
 from dimtensor.random.seeds import later_seed, required_seed
 from dimtensor.renderers import html, picture
+from dimtensor.values.datasets import values_from
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -307,7 +308,5 @@ def _one(shared: Any, argument: Any) -> tuple[xr.Dataset, int]:
 
 def _by_name(model: Model, group: Any, names: Iterable[str]) -> dict[str, xr.DataArray]:
     """Variables of a group with the names that their dims have in the model."""
-    from dimtensor.interop.datasets import values_from
-
     found = values_from(group, [model[name].node for name in names])
     return {str(node.name): x for node, x in found.items()}

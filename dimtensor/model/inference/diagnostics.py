@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dimtensor.errors import build_message, printable
-from dimtensor.model.records import label_text
+from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.model.missing import left
 from dimtensor.model.records import as_dataset, spread_over, without_multiindex
+from dimtensor.values.datasets import as_dataset as dataset_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,8 +29,6 @@ def posterior_of(post: Any) -> xr.Dataset:
         If there are none.
     """
     import xarray as xr
-
-    from dimtensor.interop.datasets import as_dataset as dataset_of
 
     found = dataset_of(post) if isinstance(post, xr.DataTree) else post
     if not isinstance(found, xr.Dataset) or "draw" not in found.dims:

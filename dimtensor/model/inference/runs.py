@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.model.records import as_dataset, label_text, spread_over, without_multiindex
+from dimtensor.model.records import as_dataset, spread_over, without_multiindex
+from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,6 +16,7 @@ from dimtensor.model.parts.expressions import Expressions
 from dimtensor.model.records import as_dataset, as_vectors
 from dimtensor.model.terms import check_terms
 from dimtensor.values.data import as_mapping
+from dimtensor.values.datasets import values_from
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,8 +160,6 @@ class Labelling(Expressions):
         names = {parameter.name: at for at, parameter in enumerate(self.parameters)}
         given: dict[int, Any] = {}
         if hasattr(type(values), "data_vars"):
-            from dimtensor.interop.datasets import values_from
-
             found = values_from(values, [p.tensor.node for p in self.parameters])
             values = {node.name: value for node, value in found.items()}
         for key in as_mapping(values, "values"):

@@ -22,6 +22,7 @@ from dimtensor.model.variables import Found, Variable
 from dimtensor.random.seeds import checked_seed, required_seed, seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.data import as_mapping
+from dimtensor.values.datasets import values_from
 from dimtensor.values.labelled import labels_of, with_row_numbers
 from dimtensor.values.ports import LengthPort
 
@@ -266,8 +267,6 @@ class Drawing(ABC):
         self, targets: Mapping[str, Node], draws: Any, wider: Mapping[Dim, Dim]
     ) -> None:
         """Raise where draws of a variable have another length than the data of the model."""
-        from dimtensor.interop.datasets import values_from
-
         above = [x for x in toposort(list(targets.values())) if x.kind == "rv"]
         found = values_from(draws, above)
         for node in (node for node in above if node in found):
@@ -318,8 +317,6 @@ class Drawing(ABC):
         begun: Mapping[str, xr.DataArray],
         backend: str | None,
     ) -> dict[str, xr.DataArray]:
-        from dimtensor.interop.datasets import values_from
-
         above = {str(n.name) for n in toposort(list(targets.values())) if n.kind == "rv"}
         given = [name for name in self.variables if name in above and name in draws]
         fixed = {

@@ -13,8 +13,8 @@ from dimtensor.graph.rebuilding.exchange import Exchange
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.observations import Observations
 from dimtensor.model.predictive.generation import as_input
-from dimtensor.model.records import label_text
 from dimtensor.tensor.handle import wrap
+from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.null_type import NullType
 from pytensor.graph.traversal import io_toposort
+from pytensor.graph.utils import MethodNotDefined
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
-from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, transposed
 from dimtensor.ops.derivatives.flow import (
     SPARSE,
     USED,
@@ -23,9 +26,17 @@ from dimtensor.ops.derivatives.flow import (
     is_continuous,
     of_type,
     settled,
+    zeros,
 )
-from dimtensor.ops.derivatives.rules import flow_rules, forward_of, reverse_of
+from dimtensor.ops.derivatives.rules import (
+    ahead_of,
+    flow_rules,
+    forward_of,
+    reverse_of,
+    reverse_with_uses_of,
+)
 from dimtensor.ops.derivatives.scalars.elementwise import STEPS
+from dimtensor.ops.graphs import replaced
 
 
 def pull(
@@ -202,9 +213,10 @@ def _pulled_ahead(
     node: Apply, totals: Sequence[Any], depends: set[Variable], asked: set[Variable]
 ) -> Sequence[tuple[Variable, Flow]] | None:
     """Cotangents of variables before a node, not of its inputs, where it has a way to them."""
-    if not hasattr(node.op, "pull_ahead") or any(isinstance(v, Undefined) for v in totals):
+    rule = ahead_of(node.op)
+    if rule is None or any(isinstance(v, Undefined) for v in totals):
         return None
-    return node.op.pull_ahead(node, totals, depends, asked)
+    return rule(node, totals, depends, asked)
 
 
 def _pulled(node: Apply, totals: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
@@ -219,9 +231,10 @@ def _pulled(node: Apply, totals: Sequence[Any], wanted: Sequence[bool]) -> Seque
         None if flow is None else settled(flow, v)
         for flow, v in zip(totals, node.outputs, strict=True)
     ]
-    if hasattr(node.op, "pull_used"):
+    rule = reverse_with_uses_of(node.op)
+    if rule is not None:
         used = [flow is not None and flow.sparse_when_masked == USED for flow in totals]
-        results = node.op.pull_used(node, plain, wanted, used)
+        results = rule(node, plain, wanted, used)
     else:
         results = pulled_node(node, plain, wanted)
     return [_as_flow(result, x) for result, x in zip(results, node.inputs, strict=True)]
@@ -271,3 +284,103 @@ def _as_flow(result: Any, like: Variable) -> Any:
     if isinstance(like.type, TensorType):
         result = of_type(result, like)
     return Flow(result, None, SPARSE)
+
+
+# -- operations with one rule, or with PyTensor's own --------------------------------------------
+
+
+def transposed(
+    forward: Callable[..., Any],
+    node: Any,
+    cotangents: Sequence[Variable | None],
+    wanted: Sequence[bool],
+) -> list[Any]:
+    """Cotangents of the inputs of a node, by transposing its forward rule.
+
+    The tangents of the outputs are linear in those of the inputs. Reverse mode through the linear
+    graph gives its transpose, which does not depend on the values of the tangents.
+    """
+    tangents = [x.type() if on else None for x, on in zip(node.inputs, wanted, strict=True)]
+    results = forward(node, tangents)
+    for result in results:
+        if isinstance(result, Undefined):
+            return [result if on else None for on in wanted]
+    pairs = [
+        (result, cotangent)
+        for result, cotangent in zip(results, cotangents, strict=True)
+        if result is not None and cotangent is not None
+    ]
+    asked = [t for t in tangents if t is not None]
+    found = pull([r for r, _ in pairs], [c for _, c in pairs], asked)
+    # lengths may have been taken of the tangents
+    stand_ins = {t: x for t, x in zip(tangents, node.inputs, strict=True) if t is not None}
+    answers = iter(_replaced(found, stand_ins))
+    return [next(answers) if on else None for on in wanted]
+
+
+def pulled_by_op(
+    node: Any, cotangents: Sequence[Variable | None], wanted: Sequence[bool]
+) -> list[Any]:
+    """Cotangents of the inputs of a node, by the operation's own ``pullback``."""
+    given = [disconnected_type() if c is None else c for c in cotangents]
+    try:
+        results = node.op.pullback(list(node.inputs), list(node.outputs), given)
+    except (NotImplementedError, MethodNotDefined):
+        reason = f"{_named(node.op)} has none"
+        return [Undefined(reason) if on else None for on in wanted]
+    answers: list[Any] = []
+    for result, on in zip(results, wanted, strict=True):
+        if not on or result is None or isinstance(result.type, DisconnectedType):
+            answers.append(None)
+        elif isinstance(result.type, NullType):
+            answers.append(Undefined(str(result.type.why_null)))
+        else:
+            answers.append(result)
+    return answers
+
+
+def _named(op: Any) -> str:
+    scalar_op = getattr(op, "scalar_op", None)
+    return str(op) if scalar_op is None else type(scalar_op).__name__
+
+
+def pushed_by_pulling(node: Any, tangents: Sequence[Variable | None]) -> list[Any]:
+    """Tangents of the outputs of a node that has a reverse rule only, by two reverse passes.
+
+    The cotangents of the inputs are linear in those of the outputs, and the transpose of that map
+    takes tangents of the inputs to those of the outputs. The node is one on variables of its own:
+    what its inputs are, and how the tangents depend on each other, is of no matter.
+
+    References
+    ----------
+    J. Towns, "A new trick for calculating Jacobian vector products", 2017.
+    """
+    wanted = [t is not None for t in tangents]
+    fresh = [x if t is None else x.type() for x, t in zip(node.inputs, tangents, strict=True)]
+    results = node.op.make_node(*fresh).outputs
+    inner = SimpleNamespace(op=node.op, inputs=fresh, outputs=results)
+    cotangents = [v.type() if is_continuous(v) else None for v in results]
+    slopes = pulled_node(inner, cotangents, wanted)
+    for slope in slopes:
+        if isinstance(slope, Undefined):
+            return [slope for _ in results]
+    pairs = [(s, t) for s, t in zip(slopes, tangents, strict=True) if s is not None]
+    asked = [c for c in cotangents if c is not None]
+    if not pairs or not asked:
+        return [None for _ in results]
+    inside = [t.type() for _, t in pairs]  # type: ignore[union-attr]
+    found = pull([s for s, _ in pairs], inside, asked)
+    # lengths may have been taken of the cotangents
+    found = _replaced(found, {c: zeros(v) for c, v in zip(cotangents, results, strict=True)
+                              if c is not None})  # fmt: skip
+    outside = dict(zip(inside, (t for _, t in pairs), strict=True))
+    outside |= {new: x for new, x in zip(fresh, node.inputs, strict=True) if new is not x}
+    outside |= dict(zip(results, node.outputs, strict=True))
+    answers = iter(_replaced(found, outside))
+    return [None if c is None else next(answers) for c in cotangents]
+
+
+def _replaced(variables: Sequence[Any], pairs: dict[Any, Any]) -> list[Any]:
+    """Variables with others in the place of some that they depend on; None stays None."""
+    answers = iter(replaced([v for v in variables if v is not None], pairs))
+    return [None if v is None else next(answers) for v in variables]

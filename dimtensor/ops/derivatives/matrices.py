@@ -49,7 +49,7 @@ from pytensor.tensor.linalg import (
 )
 from pytensor.tensor.linalg.solvers.core import SolveBase
 
-from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling, transposed
+from dimtensor.ops.derivatives.driver import pulled_by_op, pushed_by_pulling, transposed
 from dimtensor.ops.derivatives.flow import Undefined, number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
 from dimtensor.ops.linalg import CholeskyGradient, Inverse, TallQR

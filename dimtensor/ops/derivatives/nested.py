@@ -15,8 +15,14 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.math import Dot
 
 from dimtensor.ops.batching import over_batch
-from dimtensor.ops.derivatives.driver import pull, pulled_node, push, pushed_node
-from dimtensor.ops.derivatives.fallback import pulled_by_op, pushed_by_pulling
+from dimtensor.ops.derivatives.driver import (
+    pull,
+    pulled_by_op,
+    pulled_node,
+    push,
+    pushed_by_pulling,
+    pushed_node,
+)
 from dimtensor.ops.derivatives.flow import MOSTLY, SPARSE, Flow, settled, zeros
 from dimtensor.ops.derivatives.rules import (
     FlowRules,

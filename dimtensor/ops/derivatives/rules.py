@@ -4,9 +4,8 @@ A forward rule gets a node and the tangents of its inputs, None where there is n
 tangents of its outputs. A reverse rule gets a node, the cotangents of its outputs and which of the
 inputs are asked for, and gives the cotangents of the inputs. Both give None where nothing depends.
 
-An operation of our own has its rules as methods ``push_rule(node, tangents)``
-and ``pull_rule(node, cotangents, wanted)``, or ``pull_used(node, cotangents, wanted, used)`` where
-it makes use of which outputs have cotangents without elements that are zero for want of a use.
+A rule is declared for the class of an operation, or is a method of it:
+``push_rule(node, tangents)`` and ``pull_rule(node, cotangents, wanted)``.
 """
 
 from __future__ import annotations
@@ -24,23 +23,38 @@ Reverse = Callable[[Any, Tangents, Sequence[bool]], Sequence[Variable | Undefine
 
 _FORWARD: dict[type, Forward] = {}
 _REVERSE: dict[type, Reverse] = {}
+_REVERSE_WITH_USES: dict[type, Callable[..., Any]] = {}
+_AHEAD: dict[type, Callable[..., Any]] = {}
 
 
 def forward_rule(*kinds: type) -> Callable[[Forward], Forward]:
     """Declare the forward rule of some operations."""
-
-    def declare(rule: Forward) -> Forward:
-        _FORWARD.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return declare
+    return _declared(_FORWARD, kinds)
 
 
 def reverse_rule(*kinds: type) -> Callable[[Reverse], Reverse]:
     """Declare the reverse rule of some operations."""
+    return _declared(_REVERSE, kinds)
 
-    def declare(rule: Reverse) -> Reverse:
-        _REVERSE.update(dict.fromkeys(kinds, rule))
+
+def reverse_rule_with_uses(*kinds: type) -> Callable[[Any], Any]:
+    """Declare a reverse rule ``(node, cotangents, wanted, used)``.
+
+    ``used`` are the outputs whose cotangents have no element that is zero for want of a use.
+    """
+    return _declared(_REVERSE_WITH_USES, kinds)
+
+
+def ahead_rule(*kinds: type) -> Callable[[Any], Any]:
+    """Declare a rule for cotangents of variables before a node, not of its inputs."""
+    return _declared(_AHEAD, kinds)
+
+
+def _declared[R: Callable[..., Any]](
+    rules: dict[type, Any], kinds: Sequence[type]
+) -> Callable[[R], R]:
+    def declare(rule: R) -> R:
+        rules.update(dict.fromkeys(kinds, rule))
         return rule
 
     return declare
@@ -54,6 +68,16 @@ def forward_of(op: Any) -> Forward | None:
 def reverse_of(op: Any) -> Reverse | None:
     """The reverse rule of an operation."""
     return getattr(op, "pull_rule", None) or _found(_REVERSE, op)
+
+
+def reverse_with_uses_of(op: Any) -> Callable[..., Any] | None:
+    """The reverse rule of an operation that makes use of which outputs are used."""
+    return _found(_REVERSE_WITH_USES, op)
+
+
+def ahead_of(op: Any) -> Callable[..., Any] | None:
+    """The rule of an operation for cotangents of variables before it."""
+    return _found(_AHEAD, op)
 
 
 def _found(rules: dict[type, Any], op: Any) -> Any:

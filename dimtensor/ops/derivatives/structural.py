@@ -46,6 +46,7 @@ from dimtensor.ops.derivatives.flow import (
     shuffled,
     zeros,
 )
+from dimtensor.ops.derivatives.products import pull_running_product, push_running_product
 from dimtensor.ops.derivatives.repeated import that_stays
 from dimtensor.ops.derivatives.rules import (
     FlowRules,
@@ -340,8 +341,6 @@ def sum_from_the_end(x: Variable, axis: int) -> Variable:
 
 @forward_rule(CumOp)
 def _cumulated(node: Any, tangents: Tangents) -> Results:
-    from dimtensor.ops.derivatives.products import push_running_product
-
     if node.op.mode == "mul":
         return [push_running_product(node, tangents[0])]
     return [pt.cumsum(tangents[0], axis=node.op.axis)]
@@ -349,8 +348,6 @@ def _cumulated(node: Any, tangents: Tangents) -> Results:
 
 @reverse_rule(CumOp)
 def _cumulated_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    from dimtensor.ops.derivatives.products import pull_running_product
-
     if node.op.mode == "mul":
         return [pull_running_product(node, cotangents[0])]
     return [sum_from_the_end(cotangents[0], node.op.axis)]

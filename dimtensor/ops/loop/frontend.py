@@ -11,6 +11,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
 from dimtensor.graph.checkpoints import Checkpoints
+from dimtensor.hooks import Hook
 from dimtensor.ops.graphs import freeze
 from dimtensor.ops.loop.capture import (
     as_result,
@@ -147,6 +148,9 @@ def scan(
     )
 
 
+checkpointed = Hook("a loop with checkpoints")
+
+
 def build_scan(
     n_steps: Any,
     step: StepGraph,
@@ -168,8 +172,6 @@ def build_scan(
         Whether the first step runs, of a loop that can stop.
     """
     if options.checkpoint is not None:
-        from dimtensor.ops.loop.derivatives.checkpoint import checkpointed
-
         return checkpointed(n_steps, step, init, sequences, options, go)
     states, elements, traced = list(step.states), list(step.elements), list(step.traced)
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.tensor.basic import constant
-from pytensor.tensor.math import maximum
-from pytensor.tensor.shape import Shape_i
 
 from dimtensor.ops.graphs import bound, freeze, replaced
 from dimtensor.ops.loop.op import Scan, ScanInputs
@@ -51,14 +48,6 @@ class Trace:
 def has_steps(n_steps: Variable) -> bool:
     """Whether a number of steps is known, and not 0."""
     return isinstance(n_steps, Constant) and int(n_steps.data) > 0
-
-
-def steps_that_run(n_steps: Variable) -> Variable:
-    """A number of steps as a length: below 0 there is none."""
-    if isinstance(n_steps, Constant):
-        return n_steps if n_steps.data >= 0 else constant(0, dtype=n_steps.type.dtype)
-    is_length = n_steps.owner is not None and isinstance(n_steps.owner.op, Shape_i)
-    return n_steps if is_length else maximum(n_steps, 0)
 
 
 class ScanGraph:

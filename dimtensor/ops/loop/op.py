@@ -17,6 +17,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.differentiable import WithRules
 from dimtensor.ops.interpret import Interpreter
+from dimtensor.ops.loop.shapes import lengths_of, scan_shapes
 from dimtensor.ops.loop.spec import LoopSpec
 
 
@@ -259,15 +260,11 @@ class Scan(_LoopOp):
     @cached_property
     def element_shapes(self) -> Interpreter:
         """Lengths of all axes of the trace elements, as a function of what the body takes."""
-        from dimtensor.ops.loop.shapes import lengths_of
-
         graph = self.body.unfreeze()
         elements = graph.outputs[self.n_states : self.n_states + self.n_traces]
         return Interpreter(graph.inputs, [n for shape in lengths_of(elements) for n in shape])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
-        from dimtensor.ops.loop.shapes import scan_shapes
-
         return scan_shapes(self, node, shapes)
 
     def length_of_trace(self, node: Apply, output: Variable, axis: int) -> Variable | None:
@@ -276,26 +273,6 @@ class Scan(_LoopOp):
         if axis or output not in self.split_outputs(node.outputs).traces or n_steps is None:
             return None
         return node.inputs[0] if isinstance(n_steps.op, Shape_i) else None
-
-    def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
-        return self.pull_used(node, cotangents, wanted, [False] * len(node.outputs))
-
-    def pull_used(self, node: Any, cotangents: Any, wanted: Any, used: Any) -> Any:
-        """The reverse rule, told of which outputs all elements are known to be used."""
-        from dimtensor.ops.loop.derivatives.gradient import pull_scan
-
-        return pull_scan(self, node.inputs, node.outputs, cotangents, wanted, used)
-
-    def pull_ahead(self, node: Any, flows: Any, depends: Any, asked: Any) -> Any:
-        """Cotangents of numbers before the node, by their tangents where these are few."""
-        from dimtensor.ops.loop.derivatives.ahead import pull_ahead
-
-        return pull_ahead(node, flows, depends, asked)
-
-    def push_rule(self, node: Any, tangents: Any) -> Any:
-        from dimtensor.ops.loop.derivatives.pushforward import push_scan
-
-        return push_scan(self, node.inputs, tangents)
 
 
 class Loop(_LoopOp):
@@ -359,16 +336,6 @@ class Loop(_LoopOp):
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return list(shapes[1 : 1 + self.n_states])
-
-    def pull_rule(self, node: Any, cotangents: Any, wanted: Any) -> Any:
-        from dimtensor.ops.loop.derivatives.gradient import pull_loop
-
-        return pull_loop(self, node.inputs, node.outputs, cotangents, wanted)
-
-    def push_rule(self, node: Any, tangents: Any) -> Any:
-        from dimtensor.ops.loop.derivatives.pushforward import push_loop
-
-        return push_loop(self, node.inputs, tangents)
 
 
 def _check_states(body: FrozenFunctionGraph, n_states: int) -> None:

@@ -7,14 +7,23 @@ from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import ancestors, graph_inputs
+from pytensor.tensor.basic import constant
 from pytensor.tensor.basic import stack as as_vector
+from pytensor.tensor.math import maximum
 from pytensor.tensor.rewriting.shape import ShapeFeature
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.graphs import replaced
-from dimtensor.ops.loop.node import steps_that_run
+
+
+def steps_that_run(n_steps: Variable) -> Variable:
+    """A number of steps as a length: below 0 there is none."""
+    if isinstance(n_steps, Constant):
+        return n_steps if n_steps.data >= 0 else constant(0, dtype=n_steps.type.dtype)
+    is_length = n_steps.owner is not None and isinstance(n_steps.owner.op, Shape_i)
+    return n_steps if is_length else maximum(n_steps, 0)
 
 
 def lengths_of(variables: Sequence[Variable]) -> list[tuple[Variable, ...]]:

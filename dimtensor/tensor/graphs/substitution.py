@@ -9,7 +9,7 @@ from dimtensor.compile.code import with_dims
 from dimtensor.dims import Dim, as_dim_tuple
 from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
-from dimtensor.graph.rebuilding.substitute import substitute as substitute_nodes
+from dimtensor.graph.rebuilding.exchange import substitute as substitute_nodes
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.values.data import as_mapping
 

@@ -31,6 +31,7 @@ from dimtensor.ops.derivatives.flow import (
     total,
     zeros,
 )
+from dimtensor.ops.derivatives.rules import ahead_rule
 from dimtensor.ops.derivatives.scalars.elementwise import unused_times
 from dimtensor.ops.derivatives.scalars.poles import (
     may_be_infinite,
@@ -64,6 +65,7 @@ def tangents_at_most[T](count: int, call: Callable[[], T]) -> T:
     return within(_most_tangents, count, call)
 
 
+@ahead_rule(Scan)
 def pull_ahead(
     node: Apply,
     flows: Sequence[Flow | None],

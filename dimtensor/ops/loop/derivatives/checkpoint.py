@@ -29,6 +29,7 @@ from pytensor.graph.basic import Constant, Variable
 
 from dimtensor.errors import GraphError
 from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints, checkpoint_levels
+from dimtensor.ops.loop import frontend
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
@@ -144,6 +145,7 @@ def _lengths(n_steps: Any, checkpoint: Checkpoints) -> list[Any]:
     return [length**level for level in range(1, depth)]
 
 
+@frontend.checkpointed.provides()
 def checkpointed(
     n_steps: Any,
     step: StepGraph,

@@ -23,6 +23,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.errors import GraphError, build_message
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
+from dimtensor.ops.derivatives.rules import reverse_rule, reverse_rule_with_uses
 from dimtensor.ops.graphs import bound, inputs_of, is_zero, replaced
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
@@ -34,6 +35,7 @@ from dimtensor.ops.loop.derivatives.jacobian_pattern import (
 from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins, seed_stand_ins
 from dimtensor.ops.loop.derivatives.used_states import seed_flows, used_states
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
+from dimtensor.ops.loop.node import with_more_traces
 from dimtensor.ops.loop.op import Loop, Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.ops.nodes import alloc, selected
@@ -42,29 +44,29 @@ from dimtensor.traversal import reached
 Answers = list[Variable | Undefined | None]
 
 
+@reverse_rule(Scan)
+@reverse_rule_with_uses(Scan)
 def pull_scan(
-    op: Scan,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
+    node: Any,
     cotangents: Sequence[Variable | None],
     wanted: Sequence[bool],
-    used: Sequence[bool],
+    used: Sequence[bool] = (),
 ) -> Answers:
     """Cotangents of the inputs of a `Scan` node, from those of its outputs.
 
     Of which outputs all elements are used, is known of some.
     """
-    given, results = op.split_inputs(inputs), op.split_outputs(outputs)
-    whole = op.split_outputs(used)
+    op, inputs = node.op, node.inputs
+    given, results = op.split_inputs(inputs), op.split_outputs(node.outputs)
+    whole = op.split_outputs(used or [False] * len(node.outputs))
     back = _Step.of(op, given, op.split_outputs(cotangents), op.split_inputs(wanted), whole)
     forward = _Forward(op, given, results.states, results.traces, results.n_done)
     return _answers(op, inputs, wanted, back, _run_back(op, forward, back))
 
 
+@reverse_rule(Loop)
 def pull_loop(
-    op: Loop,
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
+    node: Any,
     cotangents: Sequence[Variable | None],
     wanted: Sequence[bool],
 ) -> Answers:
@@ -75,6 +77,7 @@ def pull_loop(
     GraphError
         If the loop has no inverse.
     """
+    op, inputs, outputs = node.op, node.inputs, node.outputs
     if op.inverse is None:
         raise GraphError(
             build_message(
@@ -119,8 +122,6 @@ class _Forward:
         known = dict(zip(self.op.body.outputs[first:], self.traces, strict=False))
         missing = [v for v in elements if v not in known]
         if missing:
-            from dimtensor.ops.loop.node import with_more_traces
-
             known.update(zip(missing, with_more_traces(self.op, self.given, missing), strict=True))
         return [known[v] for v in elements]
 

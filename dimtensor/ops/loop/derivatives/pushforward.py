@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 
 from dimtensor.ops.derivatives import push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
+from dimtensor.ops.derivatives.rules import forward_rule
 from dimtensor.ops.graphs import bound, replaced
 from dimtensor.ops.loop.derivatives.jacobian_pattern import connections
 from dimtensor.ops.loop.derivatives.stand_ins import body_stand_ins
@@ -20,9 +21,11 @@ from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 Tangents = Sequence[Variable | None]
 
 
-def push_scan(op: Scan, inputs: Sequence[Variable], tangents: Tangents) -> list[Variable | None]:
+@forward_rule(Scan)
+def push_scan(node: Any, tangents: Tangents) -> list[Variable | None]:
     """Tangents of the outputs of a `Scan` node, from those of its inputs."""
-    given, moved = op.split_inputs(inputs), op.split_inputs(tangents)
+    op = node.op
+    given, moved = op.split_inputs(node.inputs), op.split_inputs(tangents)
     step = _tangent_step(op, given, moved, _reached(op, tangents))
     graph = StepGraph(
         [*step.states, *step.state_tangents.values()],
@@ -45,9 +48,11 @@ def push_scan(op: Scan, inputs: Sequence[Variable], tangents: Tangents) -> list[
     return [found.get(i) for i in range(op.n_states + op.n_traces + op.stops)]
 
 
-def push_loop(op: Loop, inputs: Sequence[Variable], tangents: Tangents) -> list[Variable | None]:
+@forward_rule(Loop)
+def push_loop(node: Any, tangents: Tangents) -> list[Variable | None]:
     """Tangents of the outputs of a `Loop` node, from those of its inputs."""
-    given, moved = op.split_inputs(inputs), op.split_inputs(tangents)
+    op = node.op
+    given, moved = op.split_inputs(node.inputs), op.split_inputs(tangents)
     step = _tangent_step(op, given, moved, _reached(op, tangents))
     graph = StepGraph(
         [*step.states, *step.state_tangents.values()],

@@ -13,7 +13,8 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import identities, inputs_of, replaced
-from dimtensor.ops.loop.node import Given, ScanGraph, steps_that_run
+from dimtensor.ops.loop.node import Given, ScanGraph
+from dimtensor.ops.loop.shapes import steps_that_run
 from dimtensor.traversal import reached
 
 # they cost nothing where they are

@@ -8,14 +8,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, product_below
-from dimtensor.errors import InputError, build_message, listing
+from dimtensor.errors import InputError, build_message, listing, plain_repr
 from dimtensor.graph import Node
-from dimtensor.model.records import label_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
 _POSTERIOR = "posterior"
+
+
+def label_text(label: Any) -> str:
+    """Write a label as a text for names; commas separate the parts of a tuple.
+
+    Dates and durations of pandas are written as those of NumPy.
+
+    Examples
+    --------
+    >>> label_text(("Italy", 3))
+    'Italy,3'
+    >>> import pandas as pd
+    >>> label_text(pd.Timestamp("2020-01-02")), label_text(np.datetime64("2020-01-02"))
+    ('2020-01-02', '2020-01-02')
+    """
+    if isinstance(label, tuple):
+        return ",".join(label_text(part) for part in label)
+    if getattr(label, "tzinfo", None) is None:
+        for convert in ("to_datetime64", "to_timedelta64"):
+            if hasattr(label, convert):
+                label = getattr(label, convert)()
+    if isinstance(label, np.generic) and not isinstance(label, str):
+        return plain_repr(label)
+    return str(label)
 
 
 def as_dataset(value: Any) -> xr.Dataset:
