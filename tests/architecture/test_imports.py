@@ -16,6 +16,7 @@ import pytest
 
 import dimtensor
 from tests.architecture.imports import (
+    LAYERS,
     cycle_breakers,
     cycles,
     direction_violations,
@@ -57,6 +58,12 @@ def imports():
 def test_layers_import_in_one_direction(imports):
     violations = direction_violations(imports, "dimtensor")
     assert not violations, "\n".join(violations)
+
+
+def test_the_documented_order_is_that_of_the_tests():
+    text = (PACKAGE.parent / "docs/design/index.md").read_text()
+    order = re.search(r"^    hooks < .*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
+    assert re.findall(r"\w+", order) == list(LAYERS)
 
 
 def test_no_module_is_in_an_import_cycle(imports):
