@@ -89,11 +89,11 @@ from dimtensor.tensor.control.each import filter as filter
 from dimtensor.tensor.control.each import map as map
 from dimtensor.tensor.control.lags import push as push
 from dimtensor.tensor.control.loops import cumulate as cumulate
+from dimtensor.tensor.control.loops import fori_loop as fori_loop
+from dimtensor.tensor.control.loops import ode as ode
 from dimtensor.tensor.control.loops import reduce as reduce
 from dimtensor.tensor.control.loops import scan as scan
-from dimtensor.tensor.control.ode import ode as ode
-from dimtensor.tensor.control.while_loops import fori_loop as fori_loop
-from dimtensor.tensor.control.while_loops import while_loop as while_loop
+from dimtensor.tensor.control.loops import while_loop as while_loop
 from dimtensor.tensor.core import DimTensor as DimTensor
 from dimtensor.tensor.elementwise import *  # noqa: F403
 from dimtensor.tensor.evaluate import evaluate as evaluate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import tomllib
@@ -15,8 +16,11 @@ from dimtensor.compile.stateful import StatefulFunction
 from dimtensor.tensor.along.coarsen import Coarsen
 from dimtensor.tensor.along.growing import Cumulative, RollingExp
 from dimtensor.tensor.along.windows import Rolling
+from dimtensor.tensor.control import loops
+from dimtensor.tensor.control.types import LoopOptions
 from dimtensor.tensor.reductions.weighted import Weighted
 from dimtensor.tensor.selection.groupby import GroupBy
+from tools import generate_loops
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,6 +85,18 @@ def methods(cls: type) -> Iterator[tuple[str, typing.Any]]:
                 yield f"{cls.__name__}.{name}", getattr(plain, "__func__", plain)
 
 
+def stub_results(function: typing.Any) -> list[str]:
+    """Return types of a function in the stub of its module, where there is one."""
+    path = Path(inspect.getfile(function)).with_suffix(".pyi")
+    if not path.exists():
+        return []
+    return [
+        ast.unparse(node.returns)
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__ and node.returns
+    ]
+
+
 def untyped() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     seen = set()
@@ -92,13 +108,27 @@ def untyped() -> dict[str, list[str]]:
         module = function.__module__
         if not module.startswith("dimtensor.") or module == BELOW_TENSORS:
             continue
-        given = [
+        given = stub_results(function) or [
             str(each.__annotations__.get("return", "Any"))
             for each in typing.get_overloads(function) or [function]
         ]
         if any(re.search(r"\bAny\b", one) for one in given):
             found[name] = given
     return found
+
+
+def test_the_stub_of_loops_is_that_of_the_generator_and_of_the_functions() -> None:
+    assert generate_loops.TARGET.read_text() == generate_loops.render()
+    stub = ast.parse(generate_loops.render()).body
+    for name in ("scan", "cumulate", "reduce", "while_loop", "fori_loop", "ode"):
+        overloads = [x for x in stub if isinstance(x, ast.FunctionDef) and x.name == name]
+        assert len(overloads) > 5
+        known = inspect.signature(getattr(loops, name)).parameters
+        for each in overloads:
+            asked = [x.arg for x in (*each.args.args, *each.args.kwonlyargs)]
+            if each.args.kwarg is not None:
+                asked += LoopOptions.__annotations__
+            assert asked == list(known)
 
 
 def test_what_is_public_says_what_it_gives() -> None:

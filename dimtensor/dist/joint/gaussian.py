@@ -16,7 +16,7 @@ from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
 from dimtensor.errors import InputError
 from dimtensor.tensor.constructors import arange, full
-from dimtensor.tensor.control.while_loops import while_loop
+from dimtensor.tensor.control.loops import while_loop
 from dimtensor.tensor.elementwise import (
     equal,
     log,

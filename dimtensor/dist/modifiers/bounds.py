@@ -24,7 +24,7 @@ from dimtensor.dist.supports import Bounded, Integers, Support, plain_bound
 from dimtensor.errors import InputError
 from dimtensor.spellings import spelled
 from dimtensor.tensor.control.branches import if_else
-from dimtensor.tensor.control.while_loops import while_loop
+from dimtensor.tensor.control.loops import while_loop
 from dimtensor.tensor.elementwise import (
     ceil,
     equal,

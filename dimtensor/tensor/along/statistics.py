@@ -18,7 +18,7 @@ from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import length, zeros
-from dimtensor.tensor.control.while_loops import fori_loop
+from dimtensor.tensor.control.loops import fori_loop
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 

@@ -13,8 +13,8 @@ from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import zeros
-from dimtensor.tensor.control.loops import along_dim, cumulate
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.control.scans import along_dim, run_cumulate
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.joining import concat
@@ -112,7 +112,7 @@ def _one_by_one(
 
     empty = [_zeros_of(x, dim) for x in leaves]
     start: Any = (True, empty)
-    _, found = cumulate(step, start, list(leaves), dim, reverse=reverse)
+    _, found = run_cumulate(step, start, list(leaves), dim, reverse=reverse)
     return unflatten(tree, found)
 
 

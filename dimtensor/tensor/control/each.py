@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, dim_set
 from dimtensor.errors import DimError, build_message
 from dimtensor.spellings import spelled
-from dimtensor.tensor.control.loops import along_dim, run_scan, written
 from dimtensor.tensor.control.pytree import flatten, unflatten
+from dimtensor.tensor.control.scans import along_dim, run_scan, written
 from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:

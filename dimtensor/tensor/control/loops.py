@@ -1,94 +1,27 @@
-"""Loops along a dim: ``scan``, ``cumulate`` and ``reduce``."""
+"""Loops: along a dim, until a condition is false, a number of times, and of differential equations.
+
+Type checkers read the overloads of these functions in ``loops.pyi``, which
+``tools/generate_loops.py`` writes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
-from dimtensor.errors import DimError, InputError, build_message
-from dimtensor.graph import Node
-from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints
-from dimtensor.graph.infer import describe
-from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.batching import loop_attrs
-from dimtensor.graph.regions import close, loop_nodes, placeholder
+from dimtensor.dims import Dim
+from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.spellings import spelled
-from dimtensor.tensor.control.pytree import flatten, paths, unflatten
-from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
-from dimtensor.tensor.control.streams import use_generators
-from dimtensor.tensor.control.types import (
-    Four,
-    FourLeaves,
-    LoopOptions,
-    Three,
-    ThreeLeaves,
-    Tree,
-    Two,
-    TwoLeaves,
-)
-from dimtensor.tensor.handle import Leaf, TensorHandle, as_node, wrap
+from dimtensor.tensor.control.ode import solve_ode
+from dimtensor.tensor.control.scans import run_cumulate, run_reduce, run_scan
+from dimtensor.tensor.control.while_loops import run_fori, run_while
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.tensor.core import DimTensor
 
 
-@overload
-def scan[X, Y](
-    step: Callable[[DimTensor, X], tuple[Leaf, Y]],
-    init: Leaf,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[DimTensor, Y]: ...
-@overload
-def scan[X, Y](
-    step: Callable[[Two, X], tuple[TwoLeaves, Y]],
-    init: TwoLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[Two, Y]: ...
-@overload
-def scan[X, Y](
-    step: Callable[[Three, X], tuple[ThreeLeaves, Y]],
-    init: ThreeLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[Three, Y]: ...
-@overload
-def scan[X, Y](
-    step: Callable[[Four, X], tuple[FourLeaves, Y]],
-    init: FourLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[Four, Y]: ...
-@overload
-def scan[X, Y](
-    step: Callable[[dict[str, DimTensor], X], tuple[Mapping[str, Leaf], Y]],
-    init: Mapping[str, Leaf],
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[dict[str, DimTensor], Y]: ...
-@overload
-def scan[X, Y](
-    step: Callable[[None, X], tuple[None, Y]],
-    init: None,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[None, Y]: ...
-@overload
-def scan[S: Tree, X, Y](
-    step: Callable[[S, X], tuple[S, Y]],
-    init: S,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> tuple[S, Y]: ...
 @spelled("function")
 def scan(
     step: Callable[..., Any],
@@ -156,183 +89,6 @@ def scan(
     return run_scan("dt.scan", step, init, xs, dim, reverse, checkpoint, inverse, truncate)
 
 
-def run_scan(
-    name: str,
-    step: Callable[..., Any],
-    init: Any,
-    xs: Any,
-    dim: Dim | str | None,
-    reverse: bool = False,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    inverse: Callable[..., Any] | None = None,
-    truncate: int | None = None,
-) -> tuple[Any, Any]:
-    along, sequences, fill = along_dim(name, xs, dim)
-    states = States(init, name)
-    elements = [placeholder(without(x.dims, [along]), x.dtype, x.categories) for x in sequences]
-    shape: list[Any] = [None]
-
-    def call(given: list[Node]) -> Result:
-        returned = step(states.fill(given), fill(elements))
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            raise InputError(
-                build_message(
-                    f"{name}: a step returns a pair, the next state and what it gives",
-                    [("returned", flatten(returned)[1].described())],
-                    "return state, None gives nothing; dt.reduce and dt.cumulate take steps that "
-                    "return the state alone",
-                )
-            )
-        traced, shape[0] = output_nodes(returned[1], name, "y")
-        return Result(states.after(returned[0], given), traced)
-
-    traced = trace(states, call, elements, along)
-    outputs = [*traced.result.after, *traced.result.traced]
-    if inverse is not None:
-        before = inverse(states.fill(traced.states), fill(elements))
-        outputs += converted(states.after(before, traced.states, "the inverse"), traced.states)
-    (region,), captured = close([*traced.states, *elements], outputs)
-    attrs = loop_attrs(
-        region, len(traced.states), n_sequences=len(sequences), over=along, reverse=bool(reverse),
-        inverse=inverse is not None, truncate=truncate,
-        checkpoint=checkpoint_attrs(name, checkpoint, along.length, inverse, truncate),
-    )  # fmt: skip
-    nodes = loop_nodes(attrs, (*traced.init, *sequences, *captured))
-    use_generators((init, xs), name)
-    ys = unflatten(shape[0], [wrap(node) for node in nodes[len(traced.states) :]])
-    return states.fill(nodes[: len(traced.states)]), ys
-
-
-def checkpoint_attrs(
-    name: str,
-    given: Any,
-    n_steps: int | None,
-    inverse: Any = None,
-    truncate: int | None = None,
-) -> tuple[Any, ...] | None:
-    """Convert the argument ``checkpoint=`` to a loop's attribute, checked for the number of steps.
-
-    Raises
-    ------
-    InputError
-        If it contradicts `inverse` or `truncate`, or needs a number of steps that is not known.
-    """
-    found = as_checkpoints(given, name)
-    if found is None:
-        return None
-    if inverse is not None or truncate is not None:
-        raise InputError(
-            f"{name}: a gradient with checkpoints is neither truncated nor has it an inverse"
-        )
-    if found.how == "states":
-        if n_steps is None:
-            raise InputError(
-                build_message(
-                    f"{name}: checkpoint={found!r} needs a known number of steps",
-                    [("number of steps", "known when the function is called")],
-                    "give dt.checkpoint_levels(2), which stores the square root of the steps",
-                )
-            )
-        from dimtensor.ops.loop.derivatives.checkpoint import levels_within
-
-        levels_within(n_steps, found.numbers[0])
-    return found.attrs
-
-
-def along_dim(
-    name: str, xs: Any, dim: Dim | str | None
-) -> tuple[Dim, list[Node], Callable[[Sequence[Node]], Any]]:
-    """Resolve the dim and the sequences of a loop.
-
-    Returns
-    -------
-    dim : Dim
-    nodes : list of Node
-        The sequences.
-    fill : callable
-        Builds a tree like `xs` from nodes.
-
-    Raises
-    ------
-    InputError, DimError
-        If no dim is given, or a sequence lacks it.
-    """
-    leaves, tree = flatten(xs)
-    if dim is None:
-        raise InputError(f"{name} runs along a dim: dim=dim")
-    places = paths(tree, "xs")
-    nodes = [as_node(x, what=f"{name}: {p}") for x, p in zip(leaves, places, strict=True)]
-    if isinstance(dim, str):
-        dim = find_dim(union([(), *(x.dims for x in nodes)], name), dim, name)
-    if not isinstance(dim, Dim):
-        raise InputError(f"{name}: dim is a Dim or the name of one, not {dim!r}")
-    for place, node in zip(places, nodes, strict=True):
-        if dim not in node.dims:
-            raise _lacking(name, place, node, dim)
-    return dim, nodes, lambda given: unflatten(tree, [wrap(node) for node in given])
-
-
-def _lacking(name: str, place: str, node: Node, dim: Dim) -> DimError:
-    namesakes: Dims = tuple(d for d in node.dims if d._namespace == dim._namespace)
-    details = [("sequence", describe(node)), ("its dims", dim_set(node.dims)), ("dim", repr(dim))]
-    details += [("another dim of that name", repr(each)) for each in namesakes]
-    return DimError(
-        build_message(
-            f"{name}: {place} lacks {dim._title}, along which the loop runs",
-            details,
-            "a value that is the same in all steps is not a sequence: use it in the step directly",
-        )
-    )
-
-
-@overload
-def cumulate[X](
-    step: Callable[[DimTensor, X], Leaf],
-    init: Leaf,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> DimTensor: ...
-@overload
-def cumulate[X](
-    step: Callable[[Two, X], TwoLeaves],
-    init: TwoLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> Two: ...
-@overload
-def cumulate[X](
-    step: Callable[[Three, X], ThreeLeaves],
-    init: ThreeLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> Three: ...
-@overload
-def cumulate[X](
-    step: Callable[[Four, X], FourLeaves],
-    init: FourLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> Four: ...
-@overload
-def cumulate[X](
-    step: Callable[[dict[str, DimTensor], X], Mapping[str, Leaf]],
-    init: Mapping[str, Leaf],
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> dict[str, DimTensor]: ...
-@overload
-def cumulate[S: Tree, X](
-    step: Callable[[S, X], S],
-    init: S,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> S: ...
 @spelled("function")
 def cumulate(
     step: Callable[..., Any],
@@ -367,74 +123,10 @@ def cumulate(
     >>> dt.cumulate(lambda s, x: s / 2 + x, 0.0, x, time).eval().values.tolist()
     [1.0, 2.5, 4.25]
     """
-
-    def both(state: Any, x: Any) -> tuple[Any, Any]:
-        after = step(state, x)
-        return after, _widened(after, state)
-
-    states = run_scan("dt.cumulate", both, init, xs, dim, reverse, checkpoint, inverse, truncate)[1]
-    return written("cumulate", states, xs, dim)
+    options = {"reverse": reverse, "checkpoint": checkpoint, "inverse": inverse}
+    return run_cumulate(step, init, xs, dim, **options, truncate=truncate)
 
 
-def _widened(after: Any, state: Any) -> Any:
-    """Convert a next state to the dims and dtypes of the state."""
-    known, tree = flatten(state)
-    leaves, found = flatten(after)
-    if len(leaves) != len(known):
-        return after
-    nodes = [as_node(x, [s.node]) for x, s in zip(leaves, known, strict=True)]
-    full = converted(nodes, [s.node for s in known]) if found == tree else nodes
-    return unflatten(found, [wrap(node) for node in full])
-
-
-@overload
-def reduce[X](
-    step: Callable[[DimTensor, X], Leaf],
-    init: Leaf,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> DimTensor: ...
-@overload
-def reduce[X](
-    step: Callable[[Two, X], TwoLeaves],
-    init: TwoLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> Two: ...
-@overload
-def reduce[X](
-    step: Callable[[Three, X], ThreeLeaves],
-    init: ThreeLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> Three: ...
-@overload
-def reduce[X](
-    step: Callable[[Four, X], FourLeaves],
-    init: FourLeaves,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> Four: ...
-@overload
-def reduce[X](
-    step: Callable[[dict[str, DimTensor], X], Mapping[str, Leaf]],
-    init: Mapping[str, Leaf],
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> dict[str, DimTensor]: ...
-@overload
-def reduce[S: Tree, X](
-    step: Callable[[S, X], S],
-    init: S,
-    xs: X = ...,
-    dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
-) -> S: ...
 @spelled("function")
 def reduce(
     step: Callable[..., Any],
@@ -469,19 +161,174 @@ def reduce(
     >>> float(dt.reduce(lambda s, x: s / 2 + x, 0.0, x, time).eval())
     4.25
     """
-
-    def alone(state: Any, x: Any) -> tuple[Any, None]:
-        return step(state, x), None
-
-    last = run_scan("dt.reduce", alone, init, xs, dim, reverse, checkpoint, inverse, truncate)[0]
-    return written("reduce", last, xs, dim)
+    options = {"reverse": reverse, "checkpoint": checkpoint, "inverse": inverse}
+    return run_reduce(step, init, xs, dim, **options, truncate=truncate)
 
 
-def written(name: str, result: Any, xs: Any, dim: Dim | str | None) -> Any:
-    """Set how results of a loop are printed: by the function, its sequences and the dim."""
-    sequences = [x for x in flatten(xs)[0] if isinstance(x, TensorHandle)]
-    leaves = flatten(result)[0]
-    along = dim if isinstance(dim, Dim) else None
-    for at, leaf in enumerate(leaves):
-        say(leaf, name, *sequences, dim=along, output=at if len(leaves) > 1 else None)
-    return result
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    init: Any,
+    max_steps: int | DimTensor | None = None,
+    *,
+    return_finished: bool = False,
+    inverse: Callable[..., Any] | None = None,
+    truncate: int | None = None,
+) -> Any:
+    """Repeat a step while a condition on the state is true.
+
+    Parameters
+    ----------
+    cond : callable
+        ``cond(state)`` returns a bool. If it has dims, each element terminates independently and
+        keeps its final state while others continue; states get the dims of the condition.
+    body : callable
+        ``body(state)`` returns the next state. Tensors that it captures become inputs of the loop.
+    init : tree of tensors and numbers
+        The state before the first step; see :func:`dimtensor.scan`.
+    max_steps : int or integer tensor, optional
+        Maximal number of steps. Gradients need it, or `inverse`.
+    return_finished : bool
+        Whether to also return if the condition has become false.
+    inverse : callable, optional
+        ``inverse(state)`` returns the state before a step, given the state after it.
+    truncate : int, optional
+        Number of last steps through which gradients are propagated.
+
+    Returns
+    -------
+    state
+        The first state for which the condition is false, or the one after `max_steps`.
+    finished : DimTensor of bool
+        On the dims of the condition; only with `return_finished`.
+
+    Raises
+    ------
+    DimError
+        If the body adds dims to a state.
+    DtypeError
+        If the condition is not boolean, or the body narrows the dtype of a state.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a = dt.data([2.0, 9.0], dims=dt.Dim("k", length=2))
+    >>> root = dt.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a, 50)
+    >>> root.eval().round(6).values.tolist()
+    [1.414214, 3.0]
+    """
+    options = {"return_finished": return_finished, "inverse": inverse, "truncate": truncate}
+    return run_while(cond, body, init, max_steps, **options)
+
+
+def fori_loop(
+    start: int | DimTensor,
+    stop: int | DimTensor,
+    body: Callable[..., Any],
+    init: Any,
+    *,
+    inverse: Callable[..., Any] | None = None,
+    checkpoint: Checkpoints | Sequence[int] | None = None,
+    truncate: int | None = None,
+) -> Any:
+    """Run a step for each integer of a range.
+
+    Parameters
+    ----------
+    start, stop : int or integer tensor
+        The first integer, and the one after the last. With dims, each element has its own range.
+    body : callable
+        ``body(i, state)`` returns the next state.
+    init : tree of tensors and numbers
+        The state before the first step; see :func:`dimtensor.scan`.
+    inverse : callable, optional
+        ``inverse(i, state)`` returns the state before step i, given the state after it.
+    checkpoint, truncate
+        As in :func:`dimtensor.scan`.
+
+    Returns
+    -------
+    state
+        The state after the last step; the initial one if there are no steps.
+
+    Raises
+    ------
+    DimError
+        If the body adds dims to a state.
+    DtypeError
+        If a bound is not an integer, or the body narrows the dtype of a state.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> n = dt.scalar("n", dtype="int64")
+    >>> total = dt.fori_loop(0, n, lambda i, s: s + i, 0)
+    >>> int(total.eval({n: 5}))
+    10
+    """
+    options = {"inverse": inverse, "checkpoint": checkpoint, "truncate": truncate}
+    return run_fori(start, stop, body, init, **options)
+
+
+def ode(
+    rhs: Callable[..., Any],
+    y0: Any,
+    t: DimTensor | xr.DataArray,
+    method: Literal["dopri5", "rk4"] = "dopri5",
+    *,
+    steps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    max_steps: int = 1000,
+) -> Any:
+    """Solve the initial value problem ``dy/dt = rhs(t, y)`` at given times.
+
+    Parameters
+    ----------
+    rhs : callable
+        ``rhs(t, y)`` returns the slope, a tree like y. Tensors that it captures, such as
+        parameters, become inputs of the loop.
+    y0 : tree of tensors and numbers
+        The solution at the first of the times.
+    t : DimTensor
+        Times, increasing or decreasing, with one dim.
+    method : {"dopri5", "rk4"}
+        Dormand and Prince's method of order 5 with adaptive steps, or the classical Runge–Kutta
+        method of order 4 with `steps` equal steps between two times.
+    steps : int
+        Number of steps of "rk4".
+    rtol, atol : float
+        Tolerances of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, as root
+        mean square over all elements of y.
+    max_steps : int
+        Maximal number of steps that "dopri5" tries between two times.
+
+    Returns
+    -------
+    tree of DimTensor
+        Like `y0`, with the dim of the times added.
+
+    Raises
+    ------
+    CheckError
+        At the call, if `max_steps` are not enough, or times are out of order.
+
+    Notes
+    -----
+    Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The step size control
+    and the first step size follow section II.4 of Hairer, Nørsett and Wanner (1993), *Solving
+    Ordinary Differential Equations I*. Steps need not end at the requested times: the solution
+    there is the dense output of order 4 (section II.6). Gradients are those of the steps taken,
+    with step sizes held fixed.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> t, rate = dt.data([0.0, 1.0, 2.0], dims=time), dt.scalar("rate")
+    >>> y = dt.ode(lambda t, y: -rate * y, 1.0, t)
+    >>> y.eval({rate: 1.0}).values.round(4).tolist()
+    [1.0, 0.3679, 0.1353]
+    """
+    options = {"steps": steps, "rtol": rtol, "atol": atol, "max_steps": max_steps}
+    return solve_ode(rhs, y0, t, method, **options)

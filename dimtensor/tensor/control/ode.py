@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,20 +14,11 @@ from dimtensor.errors import DimError, InputError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
 from dimtensor.tensor.constructors import length
-from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
-from dimtensor.tensor.control.types import (
-    Four,
-    FourLeaves,
-    Three,
-    ThreeLeaves,
-    Tree,
-    Two,
-    TwoLeaves,
-)
-from dimtensor.tensor.control.while_loops import fori_loop, while_loop
+from dimtensor.tensor.control.scans import run_cumulate, run_scan
+from dimtensor.tensor.control.while_loops import run_fori, run_while
 from dimtensor.tensor.elementwise import maximum, minimum, sqrt, stop_gradient, where
-from dimtensor.tensor.handle import Leaf, as_node, require_float, wrap
+from dimtensor.tensor.handle import as_node, require_float, wrap
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,79 +49,7 @@ _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1
 _SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
 
 
-@overload
-def ode(
-    rhs: Callable[[DimTensor, DimTensor], Leaf],
-    y0: Leaf,
-    t: DimTensor | xr.DataArray,
-    method: Literal["dopri5", "rk4"] = "dopri5",
-    *,
-    steps: int = 1,
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
-    max_steps: int = 1000,
-) -> DimTensor: ...
-@overload
-def ode(
-    rhs: Callable[[DimTensor, Two], TwoLeaves],
-    y0: TwoLeaves,
-    t: DimTensor | xr.DataArray,
-    method: Literal["dopri5", "rk4"] = "dopri5",
-    *,
-    steps: int = 1,
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
-    max_steps: int = 1000,
-) -> Two: ...
-@overload
-def ode(
-    rhs: Callable[[DimTensor, Three], ThreeLeaves],
-    y0: ThreeLeaves,
-    t: DimTensor | xr.DataArray,
-    method: Literal["dopri5", "rk4"] = "dopri5",
-    *,
-    steps: int = 1,
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
-    max_steps: int = 1000,
-) -> Three: ...
-@overload
-def ode(
-    rhs: Callable[[DimTensor, Four], FourLeaves],
-    y0: FourLeaves,
-    t: DimTensor | xr.DataArray,
-    method: Literal["dopri5", "rk4"] = "dopri5",
-    *,
-    steps: int = 1,
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
-    max_steps: int = 1000,
-) -> Four: ...
-@overload
-def ode(
-    rhs: Callable[[DimTensor, dict[str, DimTensor]], Mapping[str, Leaf]],
-    y0: Mapping[str, Leaf],
-    t: DimTensor | xr.DataArray,
-    method: Literal["dopri5", "rk4"] = "dopri5",
-    *,
-    steps: int = 1,
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
-    max_steps: int = 1000,
-) -> dict[str, DimTensor]: ...
-@overload
-def ode[S: Tree](
-    rhs: Callable[[DimTensor, S], S],
-    y0: S,
-    t: DimTensor | xr.DataArray,
-    method: Literal["dopri5", "rk4"] = "dopri5",
-    *,
-    steps: int = 1,
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
-    max_steps: int = 1000,
-) -> S: ...
-def ode(
+def solve_ode(
     rhs: Callable[..., Any],
     y0: Any,
     t: DimTensor | xr.DataArray,
@@ -141,55 +60,7 @@ def ode(
     atol: float = 1e-9,
     max_steps: int = 1000,
 ) -> Any:
-    """Solve the initial value problem ``dy/dt = rhs(t, y)`` at given times.
-
-    Parameters
-    ----------
-    rhs : callable
-        ``rhs(t, y)`` returns the slope, a tree like y. Tensors that it captures, such as
-        parameters, become inputs of the loop.
-    y0 : tree of tensors and numbers
-        The solution at the first of the times.
-    t : DimTensor
-        Times, increasing or decreasing, with one dim.
-    method : {"dopri5", "rk4"}
-        Dormand and Prince's method of order 5 with adaptive steps, or the classical Runge–Kutta
-        method of order 4 with `steps` equal steps between two times.
-    steps : int
-        Number of steps of "rk4".
-    rtol, atol : float
-        Tolerances of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, as root
-        mean square over all elements of y.
-    max_steps : int
-        Maximal number of steps that "dopri5" tries between two times.
-
-    Returns
-    -------
-    tree of DimTensor
-        Like `y0`, with the dim of the times added.
-
-    Raises
-    ------
-    CheckError
-        At the call, if `max_steps` are not enough, or times are out of order.
-
-    Notes
-    -----
-    Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The step size control
-    and the first step size follow section II.4 of Hairer, Nørsett and Wanner (1993), *Solving
-    Ordinary Differential Equations I*. Steps need not end at the requested times: the solution
-    there is the dense output of order 4 (section II.6). Gradients are those of the steps taken,
-    with step sizes held fixed.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> time = dt.Dim("time", length=3)
-    >>> t, rate = dt.data([0.0, 1.0, 2.0], dims=time), dt.scalar("rate")
-    >>> y = dt.ode(lambda t, y: -rate * y, 1.0, t)
-    >>> y.eval({rate: 1.0}).values.round(4).tolist()
-    [1.0, 0.3679, 0.1353]
-    """
+    """Solve an initial value problem as `ode` says."""
     times = as_node(t, what=f"{_NAME}: t")
     if len(times.dims) != 1:
         raise DimError(f"{_NAME}: times have one dim: {describe(times)}")
@@ -225,7 +96,7 @@ def _end_of(times: Any, dim: Dim, last: bool) -> Any:
 def _along_grid(advance: Callable[[Any, Any, Any], Any], start: Any, times: Any, dim: Dim) -> Any:
     """Compute the states at all times by a function that advances from one time to the next."""
     before = times.shift({dim: 1}, fill_value=_end_of(times, dim, last=False))
-    return cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), dim)
+    return run_cumulate(lambda y, t: advance(t[0], t[1], y), start, (before, times), dim)
 
 
 def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Leaves:
@@ -242,7 +113,7 @@ def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Lea
 
     if steps == 1:
         return step(0, y)
-    return fori_loop(0, steps, step, y)
+    return run_fori(0, steps, step, y)
 
 
 def _moved(y: Leaves, h: Any, weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
@@ -277,7 +148,8 @@ class _Control:
         length = self.first_length(first, end, start, slopes)
         none = [x * 0.0 for x in start]
         state = _Reached(first, start, slopes, first, start, slopes, none, length)
-        return scan(
+        return run_scan(
+            _NAME,
             lambda state, t: self.advance(_Reached(*state), t, end, forward),
             tuple(state), times, dim=dim,
         )[1]  # fmt: skip
@@ -313,7 +185,7 @@ class _Control:
 
     def advance(self, state: _Reached, t: Any, end: Any, forward: Any) -> tuple[Any, Leaves]:
         """Take steps until a time is reached or passed; return the progress and the state then."""
-        (*found,), finished = while_loop(
+        (*found,), finished = run_while(
             lambda s: forward * (t - s[0]) > 0,
             lambda s: tuple(self.step(_Reached(*s), end)),
             tuple(state),

@@ -12,19 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from dimtensor.graph.checkpoints import Checkpoints
-from dimtensor.tensor.handle import Leaf
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from dimtensor.tensor.core import DimTensor
 
-type Two = tuple[DimTensor, DimTensor]
-type TwoLeaves = tuple[Leaf, Leaf]
-type Three = tuple[DimTensor, DimTensor, DimTensor]
-type ThreeLeaves = tuple[Leaf, Leaf, Leaf]
-type Four = tuple[DimTensor, DimTensor, DimTensor, DimTensor]
-type FourLeaves = tuple[Leaf, Leaf, Leaf, Leaf]
 type Tree = DimTensor | DataclassInstance | tuple[Part, ...] | list[Any] | Mapping[str, Part]
 type Part = Tree | None
 

@@ -1,9 +1,9 @@
-"""``while_loop`` and ``fori_loop``."""
+"""Loops that run until a condition is false, or a number of times."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import dim_set
 from dimtensor.errors import DtypeError, InputError, build_message
@@ -14,19 +14,10 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.batching import loop_attrs, loop_outputs
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import close
-from dimtensor.tensor.control.loops import checkpoint_attrs
+from dimtensor.tensor.control.scans import checkpoint_attrs
 from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
 from dimtensor.tensor.control.streams import check_streams, use_generators
-from dimtensor.tensor.control.types import (
-    Four,
-    FourLeaves,
-    Three,
-    ThreeLeaves,
-    Tree,
-    Two,
-    TwoLeaves,
-)
-from dimtensor.tensor.handle import Leaf, as_node, constant, wrap
+from dimtensor.tensor.handle import as_node, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -34,139 +25,7 @@ if TYPE_CHECKING:
 _WHILE = "dt.while_loop"
 
 
-@overload
-def while_loop(
-    cond: Callable[[DimTensor], DimTensor],
-    body: Callable[[DimTensor], Leaf],
-    init: Leaf,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[False] = False,
-    inverse: Callable[[DimTensor], Leaf] | None = None,
-    truncate: int | None = None,
-) -> DimTensor: ...
-@overload
-def while_loop(
-    cond: Callable[[DimTensor], DimTensor],
-    body: Callable[[DimTensor], Leaf],
-    init: Leaf,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[True],
-    inverse: Callable[[DimTensor], Leaf] | None = None,
-    truncate: int | None = None,
-) -> tuple[DimTensor, DimTensor]: ...
-@overload
-def while_loop(
-    cond: Callable[[Two], DimTensor],
-    body: Callable[[Two], TwoLeaves],
-    init: TwoLeaves,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[False] = False,
-    inverse: Callable[[Two], TwoLeaves] | None = None,
-    truncate: int | None = None,
-) -> Two: ...
-@overload
-def while_loop(
-    cond: Callable[[Two], DimTensor],
-    body: Callable[[Two], TwoLeaves],
-    init: TwoLeaves,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[True],
-    inverse: Callable[[Two], TwoLeaves] | None = None,
-    truncate: int | None = None,
-) -> tuple[Two, DimTensor]: ...
-@overload
-def while_loop(
-    cond: Callable[[Three], DimTensor],
-    body: Callable[[Three], ThreeLeaves],
-    init: ThreeLeaves,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[False] = False,
-    inverse: Callable[[Three], ThreeLeaves] | None = None,
-    truncate: int | None = None,
-) -> Three: ...
-@overload
-def while_loop(
-    cond: Callable[[Three], DimTensor],
-    body: Callable[[Three], ThreeLeaves],
-    init: ThreeLeaves,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[True],
-    inverse: Callable[[Three], ThreeLeaves] | None = None,
-    truncate: int | None = None,
-) -> tuple[Three, DimTensor]: ...
-@overload
-def while_loop(
-    cond: Callable[[Four], DimTensor],
-    body: Callable[[Four], FourLeaves],
-    init: FourLeaves,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[False] = False,
-    inverse: Callable[[Four], FourLeaves] | None = None,
-    truncate: int | None = None,
-) -> Four: ...
-@overload
-def while_loop(
-    cond: Callable[[Four], DimTensor],
-    body: Callable[[Four], FourLeaves],
-    init: FourLeaves,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[True],
-    inverse: Callable[[Four], FourLeaves] | None = None,
-    truncate: int | None = None,
-) -> tuple[Four, DimTensor]: ...
-@overload
-def while_loop(
-    cond: Callable[[dict[str, DimTensor]], DimTensor],
-    body: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]],
-    init: Mapping[str, Leaf],
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[False] = False,
-    inverse: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]] | None = None,
-    truncate: int | None = None,
-) -> dict[str, DimTensor]: ...
-@overload
-def while_loop(
-    cond: Callable[[dict[str, DimTensor]], DimTensor],
-    body: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]],
-    init: Mapping[str, Leaf],
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[True],
-    inverse: Callable[[dict[str, DimTensor]], Mapping[str, Leaf]] | None = None,
-    truncate: int | None = None,
-) -> tuple[dict[str, DimTensor], DimTensor]: ...
-@overload
-def while_loop[S: Tree](
-    cond: Callable[[S], DimTensor],
-    body: Callable[[S], S],
-    init: S,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[False] = False,
-    inverse: Callable[[S], S] | None = None,
-    truncate: int | None = None,
-) -> S: ...
-@overload
-def while_loop[S: Tree](
-    cond: Callable[[S], DimTensor],
-    body: Callable[[S], S],
-    init: S,
-    max_steps: int | DimTensor | None = None,
-    *,
-    return_finished: Literal[True],
-    inverse: Callable[[S], S] | None = None,
-    truncate: int | None = None,
-) -> tuple[S, DimTensor]: ...
-def while_loop(
+def run_while(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     init: Any,
@@ -176,48 +35,7 @@ def while_loop(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """Repeat a step while a condition on the state is true.
-
-    Parameters
-    ----------
-    cond : callable
-        ``cond(state)`` returns a bool. If it has dims, each element terminates independently and
-        keeps its final state while others continue; states get the dims of the condition.
-    body : callable
-        ``body(state)`` returns the next state. Tensors that it captures become inputs of the loop.
-    init : tree of tensors and numbers
-        The state before the first step; see :func:`dimtensor.scan`.
-    max_steps : int or integer tensor, optional
-        Maximal number of steps. Gradients need it, or `inverse`.
-    return_finished : bool
-        Whether to also return if the condition has become false.
-    inverse : callable, optional
-        ``inverse(state)`` returns the state before a step, given the state after it.
-    truncate : int, optional
-        Number of last steps through which gradients are propagated.
-
-    Returns
-    -------
-    state
-        The first state for which the condition is false, or the one after `max_steps`.
-    finished : DimTensor of bool
-        On the dims of the condition; only with `return_finished`.
-
-    Raises
-    ------
-    DimError
-        If the body adds dims to a state.
-    DtypeError
-        If the condition is not boolean, or the body narrows the dtype of a state.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> a = dt.data([2.0, 9.0], dims=dt.Dim("k", length=2))
-    >>> root = dt.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a, 50)
-    >>> root.eval().round(6).values.tolist()
-    [1.414214, 3.0]
-    """
+    """Run a loop as `while_loop` says."""
     states = States(init, _WHILE)
     holds = _condition_of(cond, states)
 
@@ -298,73 +116,7 @@ def _count(value: Any, what: str) -> Node:
     return make("cast", (node,), "int64")
 
 
-@overload
-def fori_loop(
-    start: int | DimTensor,
-    stop: int | DimTensor,
-    body: Callable[[DimTensor, DimTensor], Leaf],
-    init: Leaf,
-    *,
-    inverse: Callable[[DimTensor, DimTensor], Leaf] | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    truncate: int | None = None,
-) -> DimTensor: ...
-@overload
-def fori_loop(
-    start: int | DimTensor,
-    stop: int | DimTensor,
-    body: Callable[[DimTensor, Two], TwoLeaves],
-    init: TwoLeaves,
-    *,
-    inverse: Callable[[DimTensor, Two], TwoLeaves] | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    truncate: int | None = None,
-) -> Two: ...
-@overload
-def fori_loop(
-    start: int | DimTensor,
-    stop: int | DimTensor,
-    body: Callable[[DimTensor, Three], ThreeLeaves],
-    init: ThreeLeaves,
-    *,
-    inverse: Callable[[DimTensor, Three], ThreeLeaves] | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    truncate: int | None = None,
-) -> Three: ...
-@overload
-def fori_loop(
-    start: int | DimTensor,
-    stop: int | DimTensor,
-    body: Callable[[DimTensor, Four], FourLeaves],
-    init: FourLeaves,
-    *,
-    inverse: Callable[[DimTensor, Four], FourLeaves] | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    truncate: int | None = None,
-) -> Four: ...
-@overload
-def fori_loop(
-    start: int | DimTensor,
-    stop: int | DimTensor,
-    body: Callable[[DimTensor, dict[str, DimTensor]], Mapping[str, Leaf]],
-    init: Mapping[str, Leaf],
-    *,
-    inverse: Callable[[DimTensor, dict[str, DimTensor]], Mapping[str, Leaf]] | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    truncate: int | None = None,
-) -> dict[str, DimTensor]: ...
-@overload
-def fori_loop[S: Tree](
-    start: int | DimTensor,
-    stop: int | DimTensor,
-    body: Callable[[DimTensor, S], S],
-    init: S,
-    *,
-    inverse: Callable[[DimTensor, S], S] | None = None,
-    checkpoint: Checkpoints | Sequence[int] | None = None,
-    truncate: int | None = None,
-) -> S: ...
-def fori_loop(
+def run_fori(
     start: int | DimTensor,
     stop: int | DimTensor,
     body: Callable[..., Any],
@@ -374,41 +126,7 @@ def fori_loop(
     checkpoint: Checkpoints | Sequence[int] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """Run a step for each integer of a range.
-
-    Parameters
-    ----------
-    start, stop : int or integer tensor
-        The first integer, and the one after the last. With dims, each element has its own range.
-    body : callable
-        ``body(i, state)`` returns the next state.
-    init : tree of tensors and numbers
-        The state before the first step; see :func:`dimtensor.scan`.
-    inverse : callable, optional
-        ``inverse(i, state)`` returns the state before step i, given the state after it.
-    checkpoint, truncate
-        As in :func:`dimtensor.scan`.
-
-    Returns
-    -------
-    state
-        The state after the last step; the initial one if there are no steps.
-
-    Raises
-    ------
-    DimError
-        If the body adds dims to a state.
-    DtypeError
-        If a bound is not an integer, or the body narrows the dtype of a state.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> n = dt.scalar("n", dtype="int64")
-    >>> total = dt.fori_loop(0, n, lambda i, s: s + i, 0)
-    >>> int(total.eval({n: 5}))
-    10
-    """
+    """Run a loop as `fori_loop` says."""
     name = "dt.fori_loop"
     lower, upper = _count(start, f"{name}: start"), _count(stop, f"{name}: stop")
     states = States((lower, init), name)
