@@ -111,7 +111,7 @@ def dims_within(dim):
     [
         (positions_of, ("k", 3), ("l", 3), ["positions computed for dim 'k' are outside"]),
         (extremes, ("a", "b"), ("z", "y"), ["max has no value over dim 'a'", "dim 'b'", "argmin"]),
-        (lengths, ("a", "b"), ("z", "y"), ["axis 0 of a positional", "diff: dim 'b' has not"]),
+        (lengths, ("a", "b"), ("z", "y"), ["axis 0 of a positional", "diff: dim 'b' differs"]),
         (written, ("k",), ("l",), ["n is positive", "integers have no negative powers"]),
     ],
 )

@@ -14,7 +14,10 @@ from dimtensor.kernels.native.linking.processor import processor
 
 # the layers whose sources determine the code of a graph
 LAYERS = (
+    "hooks.py",
+    "renderers.py",
     "errors.py",
+    "extras.py",
     "arrays.py",
     "spellings",
     "settings.py",
