@@ -21,6 +21,7 @@ from dimtensor.spellings.renamed import (
     FUNCTIONS,
     METHODS,
     METHODS_OF_RESULTS,
+    NAMED,
     PARTS,
     SHIFTS,
 )
@@ -106,6 +107,10 @@ def _edits(tree: ast.AST, known: str | None, dims: Collection[str]) -> Iterator[
             case ast.Call(func=function):
                 if isinstance(function, ast.Attribute) and (new := METHODS.get(function.attr)):
                     yield _at_end(function, function.attr, new)
+                if isinstance(function, ast.Attribute) and _is_dist(function.value, packages):
+                    for name, value in zip(NAMED.get(function.attr, ()), node.args, strict=False):
+                        if name and not isinstance(value, ast.Starred):
+                            yield value.lineno, value.col_offset, value.col_offset, f"{name}="
                 called = [function, *node.args[:1]]  # the latter of functools.partial
                 renamed = {old: new for each in called for old, new in _arguments(each).items()}
                 for keyword in node.keywords:
@@ -132,6 +137,16 @@ def _maker(node: ast.expr, packages: set[str]) -> str:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=package), attr=name)):
             return name if package in packages else ""
     return ""
+
+
+def _is_dist(node: ast.expr, packages: set[str]) -> bool:
+    """Return whether an expression is the module of distributions."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=package), attr="dist"):
+            return package in packages
+        case ast.Name(id="dist"):
+            return True
+    return False
 
 
 def _results(tree: ast.AST, packages: set[str]) -> dict[str, str]:

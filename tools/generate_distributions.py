@@ -91,10 +91,15 @@ def _function(row: Row) -> str:
     arguments = row.arguments
     own = row.names
     optional = row.alternatives or any(param.default is not None for param in row.params)
-    signature = [f"{name}: Any = None" if optional else f"{name}: Any" for name in own]
-    others = [name for name in arguments if name not in own]
-    if others:
-        signature += ["*", *(f"{name}: Any = None" for name in others)]
+    by_place = [name for name in own if name not in row.keyword_only]
+    by_name = [name for name in arguments if name not in by_place]
+    typed = {
+        name: f"{name}: Any = None" if optional or name not in own else f"{name}: Any"
+        for name in arguments
+    }
+    signature = [typed[name] for name in by_place]
+    if by_name:
+        signature += ["*", *(typed[name] for name in by_name)]
     what = "probability of k" if row.discrete else "density"
     pairs = [f'"{name}": {name}' for name in arguments]
     given = f"{{{', '.join(pairs)}}}"
@@ -108,7 +113,10 @@ def _function(row: Row) -> str:
         density="\n    ".join(textwrap.wrap(f"The {what} is ``{row.density}``.", 90)),
         params=f"\n    Parameters\n    ----------\n{_parameters(row)}\n" if arguments else "",
         source="\n    ".join(textwrap.wrap(row.source, 90)),
-        arguments=", ".join(f"{value!r}" for value in example.values()),
+        arguments=", ".join(
+            f"{name}={value!r}" if name in row.keyword_only else f"{value!r}"
+            for name, value in example.items()
+        ),
         shown=", ".join(f"{name}={value:g}" for name, value in example.items()),
         given=given,
     )

@@ -435,7 +435,7 @@ def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistri
 
 @spelled("distribution")
 def SkewNormal(
-    mu: Any = None, sigma: Any = None, alpha: Any = None, *, tau: Any = None
+    *, alpha: Any = None, mu: Any = None, sigma: Any = None, tau: Any = None
 ) -> TableDistribution:
     """The skew normal distribution of Azzalini.
 
@@ -443,14 +443,14 @@ def SkewNormal(
 
     Parameters
     ----------
+    alpha : DimTensor or number, optional
+        Skewness; a real number. By default 1.
     mu : DimTensor or number, optional
         Location; a real number. By default 0.
     sigma : DimTensor or number, optional
         Scale; above 0. By default 1.
-    alpha : DimTensor or number, optional
-        Skewness; a real number. By default 1.
     tau : DimTensor or number, optional
-        Precision, 1 / sigma²; above 0. With mu, alpha.
+        Precision, 1 / sigma²; above 0. With alpha, mu.
 
     Returns
     -------
@@ -472,10 +472,10 @@ def SkewNormal(
     Examples
     --------
     >>> from dimtensor import dist
-    >>> dist.SkewNormal(0.3, 1.2, 2.0)
-    SkewNormal(mu=0.3, sigma=1.2, alpha=2)
+    >>> dist.SkewNormal(alpha=2.0, mu=0.3, sigma=1.2)
+    SkewNormal(alpha=2, mu=0.3, sigma=1.2)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "alpha": alpha, "tau": tau}
+    given: dict[str, Any] = {"alpha": alpha, "mu": mu, "sigma": sigma, "tau": tau}
     return TableDistribution(TABLE["SkewNormal"], given)
 
 
@@ -1177,7 +1177,7 @@ def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistributi
 
 @spelled("distribution")
 def Wald(
-    mu: Any = None, lam: Any = None, alpha: Any = None, *, phi: Any = None
+    mu: Any = None, lam: Any = None, *, alpha: Any = None, phi: Any = None
 ) -> TableDistribution:
     """The inverse Gaussian distribution, from alpha on.
 
@@ -1214,7 +1214,7 @@ def Wald(
     Examples
     --------
     >>> from dimtensor import dist
-    >>> dist.Wald(1.5, 2.0, 0.0)
+    >>> dist.Wald(1.5, 2.0, alpha=0.0)
     Wald(mu=1.5, lam=2, alpha=0)
     """
     given: dict[str, Any] = {"mu": mu, "lam": lam, "alpha": alpha, "phi": phi}
@@ -3007,19 +3007,19 @@ def NegativeBinomial(
 
 
 @spelled("distribution")
-def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
+def BetaBinomial(*, alpha: Any, beta: Any, n: Any) -> TableDistribution:
     """A binomial variable whose probability is a beta variable.
 
     The probability of k is ``C(n, k) B(k + alpha, n - k + beta) / B(alpha, beta)``.
 
     Parameters
     ----------
-    n : DimTensor or number
-        Number of trials; a whole number from 0 on.
     alpha : DimTensor or number
         Shape of successes; above 0.
     beta : DimTensor or number
         Shape of failures; above 0.
+    n : DimTensor or number
+        Number of trials; a whole number from 0 on.
 
     Returns
     -------
@@ -3041,10 +3041,10 @@ def BetaBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     Examples
     --------
     >>> from dimtensor import dist
-    >>> dist.BetaBinomial(10, 1.5, 3.0)
-    BetaBinomial(n=10, alpha=1.5, beta=3)
+    >>> dist.BetaBinomial(alpha=1.5, beta=3.0, n=10)
+    BetaBinomial(alpha=1.5, beta=3, n=10)
     """
-    given: dict[str, Any] = {"n": n, "alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "n": n}
     return TableDistribution(TABLE["BetaBinomial"], given)
 
 

@@ -143,6 +143,8 @@ class Row:
     inner : callable, optional
         Of the parameters: a value inside of the support, where its bounds do not tell.
     discrete : bool
+    keyword_only : tuple of str
+        Parameters that calls name, because other libraries have another order.
     example : dict
         Parameters with which the distribution is drawn and tested.
     window : tuple of (low, high)
@@ -169,6 +171,7 @@ class Row:
     ends: str = "[]"
     inner: Moment | None = None
     discrete: bool = False
+    keyword_only: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

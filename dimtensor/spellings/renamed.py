@@ -66,11 +66,20 @@ _ALONG = (
     "ZeroSumNormal mixture ordered dirichlet multinomial multivariate_hypergeometric"
 )
 
+# Parameters of distributions that had a place and are given by name, in their former order; None
+# for one that has kept its place.
+NAMED = {
+    "BetaBinomial": ("n", "alpha", "beta"),
+    "SkewNormal": ("mu", "sigma", "alpha"),
+    "Wald": (None, None, "alpha"),
+}
+
 # Arguments of functions, distributions and methods, by the names of these.
 ARGUMENTS = {
     **{name: {"over": "dim"} for name in _ALONG.split()},
     "apply": {"core_dims": "input_core_dims", "out_dims": "output_core_dims"},
     "concat": {"dims": "dim"},
     "dot": {"dims": "dim"},
+    "ICAR": {"zero_sum": "zero_sum_stdev"},
     "polyval": {"degree": "dim"},
 }

@@ -327,6 +327,7 @@ ARGUMENTS = {
     "scale_tril": ("chol",), "dist": ("d",),
     "over": ("dim",), "axis": ("dim",), "core_dims": ("input_core_dims",),
     "out_dims": ("output_core_dims",), "degree": ("dim",),
+    "zero_sum": ("zero_sum_stdev",),
 }  # fmt: skip
 
 _DEVIATION = ("standard deviation", "its standard deviation", "its deviation", "their deviation")

@@ -278,7 +278,7 @@ def test_probabilities_and_densities_fit_together_far_out():
         (dist.Wald(1.5, 2.0), at + 0.1),
         (dist.StudentT(3.0), -at * 1e150),
         (dist.SkewStudentT(2.0, 6.0), -at * 1e150),
-        (dist.SkewNormal(0.0, 1.0, 2.0), -at),
+        (dist.SkewNormal(mu=0.0, sigma=1.0, alpha=2.0), -at),
         (dist.ExGaussian(0.0, 1.0, 2.0), -at),
         (dist.Triangular(0.0, 1.0, 0.0), np.minimum(at, 0.9)),
     ):

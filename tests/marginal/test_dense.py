@@ -411,7 +411,7 @@ def test_neighbours_whose_differences_are_normal():
     k = dt.Dim("k", length=n)
     weights = np.eye(n, k=1) + np.eye(n, k=-1)
     x, y = dt.tensor("x", dims=k), rng.normal(size=n)
-    prior = dist.ICAR(pair(weights, k), 0.7, zero_sum=0.1)
+    prior = dist.ICAR(pair(weights, k), 0.7, zero_sum_stdev=0.1)
     seen = dist.Normal(x, 0.5).logp(dt.data(y, dims=k))
     found = float(dt.marginalize({"x": prior.logp(x), "y": seen}, x).eval())
     precision = (np.diag(weights.sum(1)) - weights) / 0.49 + np.full((n, n), 1 / 0.4**2)

@@ -69,6 +69,12 @@ RENAMED = ROOT / "docs" / "renamed.md"
             "import dimtensor as dt\n"
             "e = dt.explain(x)\ne.plot(); dt.simplify(x).to_graph(); d.draw(r)\n",
         ),
+        (
+            "from dimtensor import dist\ndist.BetaBinomial(9, a,\n    2.0), dist.Wald(1, 2, s), "
+            "pm.SkewNormal(4, 0, 1), dist.SkewNormal(0, sigma=2)\n",
+            "from dimtensor import dist\ndist.BetaBinomial(n=9, alpha=a,\n    beta=2.0), "
+            "dist.Wald(1, 2, alpha=s), pm.SkewNormal(4, 0, 1), dist.SkewNormal(mu=0, sigma=2)\n",
+        ),
         ("fit.noncentred(alpha), centred(y)\n", "fit.noncentered(alpha), centred(y)\n"),
         ("import numpy as dt\ndt.absolute(x)\n", "import numpy as dt\ndt.absolute(x)\n"),
         ("no python over=k at all", "no python over=k at all"),

@@ -422,7 +422,7 @@ class ICAR(VectorDistribution):
 
     The density is sigma^(c - n) exp(-Σ W (x - x')² / (4 sigma²)), for n elements in c connected
     components, up to a constant that depends on W alone, times one that keeps the sum near zero:
-    normal with the standard deviation `zero_sum` times the number of elements (Morris et al.,
+    normal with the standard deviation `zero_sum_stdev` times the number of elements (Morris et al.,
     Spatial and Spatio-temporal Epidemiology 31, 100301, 2019).
 
     Parameters
@@ -430,7 +430,7 @@ class ICAR(VectorDistribution):
     W : DimTensor
         Weights of neighbours, symmetric and 0 on the diagonal, over a dim and the same one renamed.
     sigma : DimTensor or number
-    zero_sum : float
+    zero_sum_stdev : float
 
     Raises
     ------
@@ -450,9 +450,9 @@ class ICAR(VectorDistribution):
     -2.0
     """
 
-    def __init__(self, W: Any, sigma: Any = 1.0, zero_sum: float = 0.001):
+    def __init__(self, W: Any, sigma: Any = 1.0, zero_sum_stdev: float = 0.001):
         _, self.row, self.col = matrix(W, None, "ICAR")
-        self.zero_sum = zero_sum
+        self.zero_sum_stdev = zero_sum_stdev
         given = {"W": (W, "real"), "sigma": (sigma, "positive")}
         super().__init__("ICAR", given, (self.row,), real, (self.col,), {"sigma": ()})
 
@@ -460,7 +460,7 @@ class ICAR(VectorDistribution):
         x, p = self._with(x)
         apart = square(x - x.relabel(self.row, self.col))
         pairs = (p["W"] * apart).sum([self.row, self.col]) / (4.0 * square(p["sigma"]))
-        wide = self.zero_sum * count_of((self.row,))
+        wide = self.zero_sum_stdev * count_of((self.row,))
         total = x.sum(self.row) / wide
         value = -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(wide)
         if self._parameters["sigma"].node.kind == "constant":

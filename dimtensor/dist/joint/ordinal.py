@@ -50,7 +50,7 @@ class _Ordered(VectorDistribution):
         self.cut = cut[0]
         if None not in (dim.length, self.cut.length) and dim.length != self.cut.length + 1:
             raise DimError(
-                f"{name}: {dim._title} has length {dim.length} and {self.cut.title} "
+                f"{name}: {dim._title} has length {dim.length} and {self.cut._title} "
                 f"{self.cut.length}; there is one cutpoint between two outcomes each"
             )
         super().__init__(name, given, (), positions_support(dim), (self.cut,))

@@ -407,6 +407,7 @@ POSITIVE: list[Row] = [
         density="√(lam / (2π y³)) exp(-lam (y - mu)² / (2 mu² y)), y = x - alpha",
         params=params("mu: positive | mean of y", "lam: positive = 1 | shape",
                       "alpha: real = 0 | shift"),
+        keyword_only=("alpha",),
         alternatives=(
             also("mu: positive | mean of y", "phi: positive | lam / mu", "alpha: real = 0 | shift",
                  by=lambda p: {"lam": p.mu * p.phi}),

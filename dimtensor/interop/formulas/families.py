@@ -70,7 +70,7 @@ def _weibull(mu: Any, p: Mapping[str, Any]) -> Distribution:
 
 
 def _beta_binomial(mu: Any, p: Mapping[str, Any]) -> Distribution:
-    return dist.BetaBinomial(p["trials"], mu * p["kappa"], (1.0 - mu) * p["kappa"])
+    return dist.BetaBinomial(alpha=mu * p["kappa"], beta=(1.0 - mu) * p["kappa"], n=p["trials"])
 
 
 FAMILIES: dict[str, Family] = {

@@ -51,7 +51,7 @@ def _require(fits: bool) -> None:
 _OF_NUMBERS: dict[str, Callable[..., Distribution]] = {
     "AsymmetricLaplaceRV": lambda b, kappa, mu: dist.AsymmetricLaplace(kappa, mu, b),
     "BernoulliRV": dist.Bernoulli,
-    "BetaBinomialRV": dist.BetaBinomial,
+    "BetaBinomialRV": lambda n, alpha, beta: dist.BetaBinomial(alpha=alpha, beta=beta, n=n),
     "BetaClippedRV": dist.Beta,
     "BetaRV": dist.Beta,
     "BinomialRV": dist.Binomial,
@@ -82,14 +82,14 @@ _OF_NUMBERS: dict[str, Callable[..., Distribution]] = {
     "PoissonRV": dist.Poisson,
     "PolyaGammaRV": dist.PolyaGamma,
     "RiceRV": lambda b, sigma: dist.Rice(b=b, sigma=sigma),
-    "SkewNormalRV": dist.SkewNormal,
+    "SkewNormalRV": lambda mu, sigma, alpha: dist.SkewNormal(alpha=alpha, mu=mu, sigma=sigma),
     "SkewStudentTRV": dist.SkewStudentT,
     "StudentTRV": dist.StudentT,
     "TriangularRV": lambda lower, c, upper: dist.Triangular(lower, upper, c),
     "TruncatedNormalRV": dist.TruncatedNormal,
     "UniformRV": dist.Uniform,
     "VonMisesRV": dist.VonMises,
-    "WaldRV": dist.Wald,
+    "WaldRV": lambda mu, lam, alpha: dist.Wald(mu, lam, alpha=alpha),
     "WeibullBetaRV": dist.Weibull,
 }
 

@@ -283,7 +283,7 @@ def test_hurdles_of_rare_counts():
 ENDS = {  # the distribution, and its quantiles of 0 and of 1
     "above": (dist.truncated(dist.Poisson(4.0), lower=1), 1, np.inf),
     "between": (dist.truncated(dist.Binomial(10, 0.3), 2, 7), 2, 7),
-    "summed": (dist.truncated(dist.BetaBinomial(10, 2.0, 3.0), 1, 8), 1, 8),
+    "summed": (dist.truncated(dist.BetaBinomial(n=10, alpha=2.0, beta=3.0), 1, 8), 1, 8),
     "broken": (dist.truncated(dist.Geometric(0.3), 1.5, 6.5), 2, 6),
     "mixed": (dist.mixture(WEIGHTS, dist.Poisson(dt.data([2.0, 7.0], dims=W)), dim=W), 0, np.inf),
 }

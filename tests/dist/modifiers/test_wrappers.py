@@ -41,7 +41,7 @@ def test_truncated_normal(lower, upper):
 @pytest.mark.parametrize(
     ("d", "oracle"),
     [
-        (dist.BetaBinomial(9, 1.5, 2.5), st.betabinom(9, 1.5, 2.5)),
+        (dist.BetaBinomial(n=9, alpha=1.5, beta=2.5), st.betabinom(9, 1.5, 2.5)),
         (dist.HyperGeometric(20, 7, 12), st.hypergeom(20, 7, 12)),
         (dist.LogSeries(0.6), st.logser(0.6)),
         (dist.BetaNegativeBinomial(3.0, 4.0, 2.0), st.betanbinom(3, 4, 2)),
@@ -74,7 +74,7 @@ def test_truncated_counts_whose_probabilities_are_sums(d, oracle, lower, upper):
 def test_sums_of_probabilities_have_derivatives():
     """Of shapes that are inputs, and a number of trials that is one."""
     alpha, trials = dt.scalar("alpha"), dt.tensor("trials", dims=X, dtype="int64")
-    d = dist.truncated(dist.BetaBinomial(trials, alpha, 2.0), lower=1)
+    d = dist.truncated(dist.BetaBinomial(n=trials, alpha=alpha, beta=2.0), lower=1)
     logp = d.logp(dt.data([1, 3], dims=K2)).sum()
     n = np.array([4, 7])
 
@@ -86,7 +86,7 @@ def test_sums_of_probabilities_have_derivatives():
     found, slope = f(1.3, n)
     np.testing.assert_allclose(found, value(1.3), rtol=1e-12)
     np.testing.assert_allclose(slope, (value(1.3 + 1e-6) - value(1.3 - 1e-6)) / 2e-6, rtol=1e-7)
-    whole = dist.truncated(dist.BetaBinomial(9, alpha, 2.0), upper=4)
+    whole = dist.truncated(dist.BetaBinomial(n=9, alpha=alpha, beta=2.0), upper=4)
     np.testing.assert_allclose(
         whole.cdf(2).eval({alpha: 1.3}),
         st.betabinom(9, 1.3, 2.0).cdf(2) / st.betabinom(9, 1.3, 2.0).cdf(4),
@@ -97,7 +97,10 @@ def test_sums_of_probabilities_have_derivatives():
 
 
 def test_censored_counts_whose_probabilities_are_sums():
-    d, oracle = dist.censored(dist.BetaBinomial(9, 1.5, 2.5), 2, 6), st.betabinom(9, 1.5, 2.5)
+    d, oracle = (
+        dist.censored(dist.BetaBinomial(n=9, alpha=1.5, beta=2.5), 2, 6),
+        st.betabinom(9, 1.5, 2.5),
+    )
     found = np.exp(d.logp(dt.data(np.arange(2, 7), dims=X)).eval())
     wanted = [oracle.cdf(2), *oracle.pmf([3, 4, 5]), oracle.sf(5)]
     np.testing.assert_allclose(found, wanted, rtol=1e-10)
@@ -331,7 +334,10 @@ def test_hurdles_draw_what_is_not_zero(rng):
     for base, oracle in [
         (dist.Poisson(1.3), st.poisson(1.3)),
         (dist.NegativeBinomial(2.0, 1.5), st.nbinom(1.5, 1.5 / 3.5)),
-        (dist.BetaBinomial(6, 1.0, 2.0), st.betabinom(6, 1.0, 2.0)),  # drawn again and again
+        (
+            dist.BetaBinomial(n=6, alpha=1.0, beta=2.0),
+            st.betabinom(6, 1.0, 2.0),
+        ),  # drawn again and again
     ]:
         d = dist.hurdle(base, psi=0.6)
 
@@ -377,7 +383,7 @@ def test_draws_by_bisection_compiled(backend, rng):
 @pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_draws_by_rejection_compiled(backend):
     n, seed = dt.Dim("n", length=500), dt.scalar("seed", dtype="int64")
-    value, _ = dist.hurdle(dist.BetaBinomial(6, 1.0, 2.0), 1.0).draw(
+    value, _ = dist.hurdle(dist.BetaBinomial(n=6, alpha=1.0, beta=2.0), 1.0).draw(
         dt.random.generator(seed), dims=n
     )
     drawn = dt.function([seed], value, backend=backend)(3).values

@@ -47,7 +47,7 @@ def custom():
     upper = dt.data([np.inf, np.inf, 1.0], dims=COUNTY)
     some = dt.rv("some", dist.truncated(dist.Normal(low, 1.0), lower, upper))
     total = dt.named("total", (p * cuts).sum(K) + walk)
-    y = dt.rv("y", dist.SkewNormal(total, 1.0, 2.0))
+    y = dt.rv("y", dist.SkewNormal(mu=total, sigma=1.0, alpha=2.0))
     z = dt.rv("z", dist.Logistic(bounded + some, 1.0))
     model = dt.Model(y, z, backend="python")
     return model.observe({y: [0.1, 0.2, -0.3, 1.0], z: [0.0, 1.0, 2.0]})
