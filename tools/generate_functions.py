@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.handle import TensorLike
 
 __all__ = [
-{names}]
+{names}]  # fmt: skip
 '''
 
 SPECIAL_HEADER = '''"""Special functions, named as in SciPy and PyTensor: ``dt.special.gammaln``.
@@ -52,7 +52,7 @@ from dimtensor.tensor.elementwise import (
 {imported})
 
 __all__ = [
-{names}]
+{names}]  # fmt: skip
 '''
 
 FUNCTION = '''
@@ -131,14 +131,21 @@ def render() -> dict[Path, str]:
     source += "".join(_function(row) for row in table)
     ast.parse(source)
     names = _listing(table, "dt.special")
-    special = SPECIAL_HEADER.format(imported=names.replace('"', ""), names=names)
+    special = SPECIAL_HEADER.format(imported=_one_a_line(names), names=names)
     return {TARGET: source, SPECIAL: special}
 
 
 def _listing(table: list[OpRow], namespace: str) -> str:
-    """Return the names of a namespace, one a line."""
+    """Return the lines with the names of a namespace."""
     names = sorted((row.name for row in table if row.namespace == namespace), key=_natural)
-    return "".join(f'    "{name}",\n' for name in names)
+    lines = textwrap.wrap(", ".join(f'"{name}"' for name in names) + ",", 94)
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _one_a_line(names: str) -> str:
+    """Return names as the linter sorts imports."""
+    found = sorted(re.findall(r"\w+", names), key=_natural)
+    return "".join(f"    {name},\n" for name in found)
 
 
 def _natural(name: str) -> list[object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -18,6 +18,7 @@ from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_d
 from dimtensor.graph.infer import constant_attrs, require_label_op
 from dimtensor.graph.node import tensor_of
 from dimtensor.graph.optable import TABLE
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.graph.walk import toposort
 from dimtensor.hooks import Hook
 from dimtensor.interning import first_alive, remove_if_dead
@@ -223,6 +224,11 @@ def _label(value: Any, categories: Dim) -> Node:
     else:
         code = make("label_position", (), LabelPosition(categories, Labels([value]), "one"))
     return make("codes", (code,), categories)
+
+
+def renamed(x: TensorHandle, dims: Mapping[Dim, Dim]) -> DimTensor:
+    """Put other dims in the place of dims, position by position."""
+    return wrap(relabel_node(x.node, *((dim, dims[dim]) for dim in x.dims if dim in dims)))
 
 
 def elemwise(name: str, *operands: Any) -> DimTensor:

@@ -10,8 +10,7 @@ from dimtensor.errors import DimError, InputError, build_message, did_you_mean
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
-from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, renamed, wrap
 from dimtensor.tensor.numpy_style import named_dims
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def concat(
     )
     whole = ConcatDim(parts, name)
     if len(nodes) == 1:
-        return wrap(relabel_node(nodes[0], (parts[0], whole)))
+        return renamed(wrap(nodes[0]), {parts[0]: whole})
     return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
 
 

@@ -19,11 +19,10 @@ from dimtensor.errors import (
 )
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.along.places import inside_of, nearest_to, positive_integer, reduced
 from dimtensor.tensor.along.windows import WindowReductions
 from dimtensor.tensor.constructors import arange, length
-from dimtensor.tensor.handle import elemwise, require_float, wrap
+from dimtensor.tensor.handle import elemwise, renamed, require_float, wrap
 from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
@@ -72,13 +71,13 @@ class Coarsen(WindowReductions):
                 source = elemwise("add", source, beyond)
             named = _labelled(block, coord_func[dim])
             if boundary[dim] == "pad":
-                here = on_dim(inside_of(dim, source), block, named)
+                here = renamed(inside_of(dim, source), {block: named})
                 inside = here if inside is None else elemwise("logical_and", inside, here)
                 require_float(x.node)  # no labels: nothing stands for a lacking one
                 spanned = nearest_to(spanned, dim, source, x.dtype != "bool" and 0)
             else:
                 spanned = spanned.isel({dim: source})
-            spanned = on_dim(spanned, block, named)
+            spanned = renamed(spanned, {block: named})
             self._named[dim], self._within[dim] = named, step
         self._elements = spanned
         self._inside = inside
@@ -228,16 +227,11 @@ class Coarsen(WindowReductions):
                         f"construct: {named!r} has {named.length} positions, not {old.length}"
                     )
                 changes.append((old, named))
-        return say(wrap(relabel_node(self._spanned.node, *changes)), "coarsen_construct", self._x)
+        return say(renamed(self._spanned, dict(changes)), "coarsen_construct", self._x)
 
     @printable
     def __repr__(self) -> str:
         return f"<Coarsen {', '.join(f'{dim._short}={n}' for dim, n in self._blocks.items())}>"
-
-
-def on_dim(x: DimTensor, old: Dim, new: Dim) -> DimTensor:
-    """Relabel a tensor along a dim of the same length."""
-    return wrap(relabel_node(x.node, (old, new)))
 
 
 def _neutral(name: str, dtype: str) -> Any:

@@ -15,7 +15,7 @@ from dimtensor.tensor.along.windows import OPERATIONS, Windows
 from dimtensor.tensor.constructors import arange, full, ones, zeros
 from dimtensor.tensor.control.loops import cumulate, scan
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, require_float, widened, wrap
-from dimtensor.tensor.reductions.basic import root_of_variance
+from dimtensor.tensor.reductions.basic import nan_filled, root_of_variance
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -70,13 +70,13 @@ class RollingExp:
         skipna : bool
             Whether NaN are left out, as in all these reductions.
         """
-        return self._say(self._faded(wrap(self._x._present(0.0, skipna))), "sum", skipna)
+        return self._say(self._faded(nan_filled(self._x, 0.0, skipna)), "sum", skipna)
 
     def mean(self, *, skipna: bool = False) -> DimTensor:
         """Mean of the elements up to each position, with their weights; NaN before the first."""
         x = self._x
         present = elemwise("logical_not", elemwise("isnan", x)) if skipna else ones(self._along)
-        total = self._faded(wrap(x._present(0.0, skipna)))
+        total = self._faded(nan_filled(x, 0.0, skipna))
         weights = self._faded(present.astype(x.dtype))
         some = elemwise("greater", weights, 0)
         mean = elemwise("divide", total, elemwise("where", some, weights, 1))

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim
-from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.handle import renamed
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -111,4 +110,4 @@ class _On:
         """The same elements along another dim of that length."""
         if dim is self.dim:
             return self
-        return _On(tuple(wrap(relabel_node(x.node, (self.dim, dim))) for x in self.parts), dim)
+        return _On(tuple(renamed(x, {self.dim: dim}) for x in self.parts), dim)

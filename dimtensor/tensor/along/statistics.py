@@ -19,7 +19,7 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import length, zeros
 from dimtensor.tensor.control.loops import fori_loop
-from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, renamed, require_float, wrap
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class StatisticsMixin(TensorHandle):
         x = wrap(require_float(self.node))
         ordered, ranks = x.sort(along), SortedDim(along)
         below, above = (
-            _place(ordered._renamed({ranks: _apart(along)}), _apart(along), x, side)
+            _place(renamed(ordered, {ranks: _apart(along)}), _apart(along), x, side)
             for side in ("left", "right")
         )
         mean = (below + above + 1).astype(x.dtype) / 2

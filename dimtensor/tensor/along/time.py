@@ -15,8 +15,7 @@ from dimtensor.errors import DimError, InputError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import elemwise, wrap
+from dimtensor.tensor.handle import elemwise, renamed, wrap
 from dimtensor.tensor.inputs import data, with_recipe
 from dimtensor.tensor.selection.groupby import GroupBy
 from dimtensor.tensor.selection.reindex import reindex_node
@@ -317,7 +316,7 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
         raise _of_calendar(dim, distance, offset, error) from None
     earlier = Dim(dim.name, coords=Coords(pd_index(before, dates)))
     moved = reindex_node(x.node, dim, earlier, fill_value)
-    result = wrap(relabel_node(moved, (earlier, dim)))
+    result = renamed(wrap(moved), {earlier: dim})
     return say(result, "shift", x, **{dim._short: str(distance)})
 
 

@@ -19,7 +19,12 @@ from dimtensor.tensor.along.time import is_distance, positions_in
 from dimtensor.tensor.constructors import arange, ones, zeros
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions.basic import checked_min_count, root_of_variance, where_enough
+from dimtensor.tensor.reductions.basic import (
+    checked_min_count,
+    nan_filled,
+    root_of_variance,
+    where_enough,
+)
 from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
@@ -183,12 +188,12 @@ class Windows(WindowReductions):
         """Reduction of each window, whether or not it has enough elements."""
         if name in OPERATIONS:
             neutral = OPERATIONS[name][1]
-            return self._combined(wrap(self._real._present(neutral, skipna)), name)
+            return self._combined(nan_filled(self._real, neutral, skipna), name)
         if name == "mean":
             total = self._value("sum", count, skipna)
             return elemwise("divide", total, elemwise("maximum", count, 1).astype(total.dtype))
         there = self._there() if skipna else ones(dtype="bool")
-        squares = self._squares(wrap(self._real._present(0.0, skipna)), there)
+        squares = self._squares(nan_filled(self._real, 0.0, skipna), there)
         rest = elemwise("maximum", elemwise("subtract", count, ddof), 0)
         variance = elemwise("divide", squares, rest.astype(squares.dtype))
         return variance if name == "var" else root_of_variance(variance)
@@ -346,7 +351,7 @@ class Rolling(Windows):
         if len(self._windows) != 1:
             raise DimError(f"{name} is within windows along one dim, not {dim_set(self._windows)}")
         (over,) = self._window_dims()
-        spanned = self._construct(wrap(self._real._present(fill, True)), (over,), fill)
+        spanned = self._construct(nan_filled(self._real, fill, True), (over,), fill)
         place = getattr(spanned, name)(over).astype(self._real.dtype)
         return self._say(self._enough(place, skipna), name, skipna=skipna)
 

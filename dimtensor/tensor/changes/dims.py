@@ -19,8 +19,7 @@ from dimtensor.dims import (
 )
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
-from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.handle import TensorHandle, renamed, wrap
 from dimtensor.tensor.positional.border import to_shaped, to_xtensor
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class ShapeMixin(TensorHandle):
         {'country': 2, "country'": 2}
         """
         dim = find_dim(self.dims, old, "rename_dim")
-        return self._renamed({dim: _renamed_to(dim, new)})
+        return renamed(self, {dim: _renamed_to(dim, new)})
 
     def rename(self, names: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
         """Rename several dims at once; swapping names is possible.
@@ -104,11 +103,7 @@ class ShapeMixin(TensorHandle):
         for old, new in pairs.items():
             dim = find_dim(self.dims, old, "rename")
             mapping[dim] = _renamed_to(dim, new)
-        return self._renamed(mapping)
-
-    def _renamed(self, mapping: Mapping[Dim, Dim]) -> DimTensor:
-        pairs = tuple((dim, mapping[dim]) for dim in self.dims if mapping.get(dim, dim) is not dim)
-        return wrap(relabel_node(self.node, *pairs))
+        return renamed(self, mapping)
 
     def relabel(self, old: Dim | str, new: Dim) -> DimTensor:
         """Put a dim in the place of another, position by position, whatever the labels are.
@@ -148,7 +143,7 @@ class ShapeMixin(TensorHandle):
                     [("old", repr(dim)), ("new", repr(new))],
                 )
             )
-        return self._renamed({dim: new})
+        return renamed(self, {dim: new})
 
     def expand(self, dims: Dim | Iterable[Dim]) -> DimTensor:
         """Repeat the elements along dims; those that are there already are kept.

@@ -11,10 +11,9 @@ from dimtensor.dims import Dim, find_dim
 from dimtensor.errors import DimError, DtypeError, InputError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.along.time import is_distance, shifted_by
 from dimtensor.tensor.changes.padding import filler, filler_dim
-from dimtensor.tensor.handle import TensorHandle, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, renamed, require_float, wrap
 from dimtensor.tensor.joining import concat
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.indexing import gathered
@@ -82,7 +81,7 @@ class MovementMixin(TensorHandle):
             (along,) = [d for d in whole.dims if d not in result.dims]
             kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
             (cut,) = [d for d in kept.dims if d not in result.dims]
-            moved = wrap(relabel_node(kept.node, (cut, dim)))
+            moved = renamed(kept, {cut: dim})
             result = say(moved, "shift", result, **_options(dim, n, "fill_value", fill_value))
         return result
 
@@ -139,7 +138,7 @@ class MovementMixin(TensorHandle):
                 moved = result.isel({dim: (np.arange(dim.length) - n) % dim.length})
                 if not roll_coords:
                     new = [d for d in moved.dims if d not in result.dims]
-                    moved = wrap(relabel_node(moved.node, *((cut, dim) for cut in new)))
+                    moved = renamed(moved, dict.fromkeys(new, dim))
             result = say(moved, "roll", result, **{dim._short: n}, roll_coords=roll_coords)
         return result
 
@@ -185,9 +184,9 @@ class MovementMixin(TensorHandle):
             (up,) = [d for d in later.dims if d not in result.dims] or [along]
             (down,) = [d for d in earlier.dims if d not in result.dims] or [along]
             if label == "upper":
-                result = later - earlier._renamed({down: up})
+                result = later - renamed(earlier, {down: up})
             else:
-                result = later._renamed({up: down}) - earlier
+                result = renamed(later, {up: down}) - earlier
             along = up if label == "upper" else down
         times = n if n > 1 else None
         first = find_dim(self.dims, dim, "diff")

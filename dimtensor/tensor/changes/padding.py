@@ -18,9 +18,8 @@ from dimtensor.errors import (
 )
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.constructors import arange, full, length
-from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, renamed, require_float, wrap
 from dimtensor.tensor.joining import concat
 from dimtensor.tensor.selection.indexing import gathered
 from dimtensor.tensor.selection.reindex import moved_to
@@ -166,7 +165,7 @@ def _joined(x: DimTensor, dim: Dim, new: PadDim, fill: _Fill) -> DimTensor:
         dims.append(filler_dim(dim, new.after, "after"))
     whole = concat(pieces, dims, name=dim._short)
     (along,) = [d for d in whole.dims if d not in x.dims]
-    return wrap(relabel_node(whole.node, (along, new)))
+    return renamed(whole, {along: new})
 
 
 def _padded(

@@ -10,13 +10,12 @@ from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.control.scans import along_dim, run_cumulate
 from dimtensor.tensor.elementwise import where
-from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.handle import as_node, renamed, wrap
 from dimtensor.tensor.joining import concat
 
 _NAME = "dt.associative_scan"
@@ -156,7 +155,7 @@ def _part(x: Any, dim: Dim, which: slice, new: Dim) -> Any:
     """Slice a tensor along a dim, and replace the dim of the result by another one."""
     taken = x.isel({dim: which})
     (cut,) = [d for d in taken.dims if d not in x.dims] or [dim]
-    return wrap(relabel_node(taken.node, (cut, new)))
+    return renamed(taken, {cut: new})
 
 
 def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence[int]) -> Any:
@@ -165,4 +164,4 @@ def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence
     (along,) = [d for d in whole.dims if d not in parts[0].dims]
     taken = whole.isel({along: list(order)})
     (cut,) = [d for d in taken.dims if d not in whole.dims] or [along]
-    return wrap(relabel_node(taken.node, (cut, dim)))
+    return renamed(taken, {cut: dim})

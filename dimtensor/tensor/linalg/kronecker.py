@@ -9,7 +9,7 @@ from dimtensor.dims import Dim, ProductDim, RenamedDim
 from dimtensor.errors import DimError, InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.handle import as_node, renamed, wrap
 from dimtensor.tensor.linalg.equations import solve
 from dimtensor.tensor.linalg.matrices import DimPair, matrix
 
@@ -59,8 +59,8 @@ def kron(*matrices: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:
     # the rows step aside, so that the columns can take their names
     product = ProductDim(rows)
     aside = RenamedDim(product, f"{product.name}, rows")
-    by_row = whole.ravel(rows)._renamed({product: aside})
-    result = _with_columns_merged(by_row, rows, columns)._renamed({aside: product})
+    by_row = renamed(whole.ravel(rows), {product: aside})
+    result = renamed(_with_columns_merged(by_row, rows, columns), {aside: product})
     return say(result, "kron", *(node for node, _, _ in found))
 
 
@@ -120,8 +120,8 @@ def _with_columns_merged(x: Any, rows: Sequence[Dim], columns: Sequence[Dim]) ->
         return x.ravel(columns)
     # under the names of the rows, the factors come in the order that they have in the rows
     product = ProductDim(rows)
-    merged = x._renamed(dict(zip(columns, rows, strict=True))).ravel(rows)
-    return merged._renamed({product: RenamedDim(product)})
+    merged = renamed(x, dict(zip(columns, rows, strict=True))).ravel(rows)
+    return renamed(merged, {product: RenamedDim(product)})
 
 
 def _factors(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.dims import find_dims
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, elemwise, require_float, wrap
@@ -74,4 +75,4 @@ def norm(x: Any, dim: DimKey = None, *, ord: float = 2) -> DimTensor:
     else:
         result = elemwise("power", elemwise("power", size, ord).sum(dim), 1 / ord)
     shown = None if ord == 2 else float(ord)
-    return say(result, "norm", x, dim=size._dims(dim, "norm"), ord=shown)
+    return say(result, "norm", x, dim=find_dims(size.dims, dim, "norm"), ord=shown)

@@ -42,17 +42,27 @@ def _is_float(x: Node) -> bool:
     return is_inexact(x.dtype)
 
 
+def nan_filled(x: TensorHandle, fill: Any, skipna: bool) -> DimTensor:
+    """Replace NaN by a number where they are skipped."""
+    if not skipna or not _is_float(x.node):
+        return wrap(x.node)
+    return elemwise("where", elemwise("isnan", x), fill, x)
+
+
+def positions_over(dims: Dims) -> DimTensor:
+    """Count the positions along dims, as a tensor: the lengths of dims may come with data."""
+    total = wrap(constant(1, "int64"))
+    for dim in dims:
+        # no number where the length is known: the dim may be exchanged for another
+        total = elemwise("multiply", total, wrap(make("length", (), dim)))
+    return total
+
+
 @with_named_dims
 class ReductionMixin(TensorHandle):
     """Reductions of dims-tensors; without dims they reduce over all."""
 
     __slots__ = ()
-
-    def _present(self, fill: Any, skipna: bool) -> Node:
-        """The node with NaN replaced where they are skipped."""
-        if not skipna or not _is_float(self.node):
-            return self.node
-        return elemwise("where", elemwise("isnan", self), fill, self).node
 
     def _dims(self, dim: DimKey, what: str) -> Dims:
         return tuple(sorted(find_dims(self.dims, dim, what), key=lambda d: d._sort_key))
@@ -129,7 +139,7 @@ class ReductionMixin(TensorHandle):
         self, name: str, fill: Any, dims: Dims, skipna: bool, min_count: int | None
     ) -> DimTensor:
         least = checked_min_count(name, min_count, skipna)
-        result = reduced(self._present(fill, skipna), name, dims)
+        result = reduced(nan_filled(self, fill, skipna).node, name, dims)
         if least:
             result = where_enough(result, self.count(dims), least)
         if not skipna:
@@ -194,7 +204,7 @@ class ReductionMixin(TensorHandle):
 
     def _extreme(self, name: str, fill: float, dim: DimKey, skipna: bool) -> DimTensor:
         dims = self._dims(dim, name)
-        result = reduced(self._present(fill, skipna), name, dims)
+        result = reduced(nan_filled(self, fill, skipna).node, name, dims)
         if skipna and _is_float(self.node) and dims:
             some = elemwise("logical_not", elemwise("isnan", self)).any(dims)
             result = elemwise("where", some, result, np.nan)
@@ -284,20 +294,12 @@ class ReductionMixin(TensorHandle):
         if _is_float(self.node):
             present = elemwise("logical_not", elemwise("isnan", self)).astype("int64")
             return say(present.sum(dims), "count", self, dim=dims)
-        return self._n(dims).expand(without(self.dims, dims))
-
-    def _n(self, dims: Dims) -> DimTensor:
-        """Number of elements over dims, along the other dims where these are counted."""
-        total = wrap(constant(1, "int64"))
-        for dim in dims:
-            # no number where the length is known: the dim may be exchanged for another
-            total = elemwise("multiply", total, wrap(make("length", (), dim)))
-        return total
+        return positions_over(dims).expand(without(self.dims, dims))
 
     def _mean_count(self, dims: Dims, skipna: bool) -> DimTensor:
         if skipna and _is_float(self.node):
             return self.count(dims)
-        return self._n(dims)
+        return positions_over(dims)
 
     def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Arithmetic mean over dims.

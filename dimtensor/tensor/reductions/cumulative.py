@@ -9,7 +9,7 @@ from dimtensor.graph.attrs import AlongAttrs
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
+from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin, nan_filled
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -80,7 +80,7 @@ class CumulativeMixin(ReductionMixin):
         return self._cumulate("cumprod", 1, dim, skipna)
 
     def _cumulate(self, name: str, fill: Any, dim: DimKey, skipna: bool) -> DimTensor:
-        x = self._present(fill, skipna)
+        x = nan_filled(self, fill, skipna).node
         dims = self._dims(dim, name)
         for along in dims:
             x = make("cumulate", (x,), AlongAttrs(name, along))

@@ -24,7 +24,7 @@ from dimtensor.tensor.check import check
 from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
+from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin, positions_over
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.values.admission import real_numbers
 
@@ -205,7 +205,7 @@ def _along(x: DimTensor, q: float | DimTensor, along: Dim, method: str, skipna: 
     # NaN are last in order, and the value where there is no other element
     padded, (longer,) = with_an_element(x, (along,), np.nan)
     ordered, ranks = padded.sort(longer), SortedDim(longer)
-    present = x.count(along) if skipna else x._n((along,))
+    present = x.count(along) if skipna else positions_over((along,))
     value = in_order(present, q, x.dtype, lambda rank: ordered.isel({ranks: rank}), method)
     if skipna:
         return elemwise("where", elemwise("greater", present, 0), value, np.nan)

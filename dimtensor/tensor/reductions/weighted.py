@@ -14,7 +14,7 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import TensorHandle, TensorLike, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
-from dimtensor.tensor.reductions.basic import DimKey, root_of_variance
+from dimtensor.tensor.reductions.basic import DimKey, nan_filled, root_of_variance
 from dimtensor.tensor.reductions.quantiles import levels_of, shown_levels
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Weighted:
         skipna : bool
             Whether NaN are left out, as in all weighted reductions.
         """
-        present = wrap(self._x._present(0, skipna))
+        present = nan_filled(self._x, 0, skipna)
         total = elemwise("multiply", present, self._weights).sum(self._over(dim))
         return self._say(total, "sum", dim, skipna=skipna)
 

@@ -9,7 +9,7 @@ import numpy as np
 from dimtensor.dims import Dim, SortedDim, without
 from dimtensor.tensor.constructors import arange, length, zeros
 from dimtensor.tensor.control.loops import cumulate
-from dimtensor.tensor.handle import elemwise, widened
+from dimtensor.tensor.handle import elemwise, renamed, widened
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.tensor.reductions.quantiles import in_order
 
@@ -60,7 +60,7 @@ def group_quantile(
 def _places(order: DimTensor, along: Dim) -> DimTensor:
     """The place of each position of a dim in an order of them."""
     ranks = SortedDim(along)
-    return order.argsort(ranks)._renamed({SortedDim(ranks): along})
+    return renamed(order.argsort(ranks), {SortedDim(ranks): along})
 
 
 class Running:

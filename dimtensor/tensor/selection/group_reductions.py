@@ -20,6 +20,7 @@ from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.reductions.basic import (
     DimKey,
     checked_min_count,
+    nan_filled,
     root_of_variance,
     where_enough,
 )
@@ -133,7 +134,7 @@ class GroupReductions:
         """
         least = checked_min_count("sum", min_count, skipna)
         by = self._over(dim, "sum")
-        x = wrap(by._x._present(0, skipna))
+        x = nan_filled(by._x, 0, skipna)
         rest = tuple(each for each in x.dims if each is not by._along)
         dtype = result_dtype("accumulate", (x.dtype,), "groupby")
         start = zeros((*rest, by._groups), dtype=dtype)
@@ -170,7 +171,7 @@ class GroupReductions:
         return by._say(total, "prod", skipna=skipna, min_count=min_count)
 
     def _running(self, operation: str, fill: float, skipna: bool) -> Running:
-        x = wrap(self._x._present(fill, skipna))
+        x = nan_filled(self._x, fill, skipna)
         x = x.astype(result_dtype("accumulate", (x.dtype,), "groupby"))
         return Running(x, self._labels.codes, self._along, operation)
 
@@ -285,7 +286,7 @@ class GroupReductions:
     def _extreme(self, which: str, fill: float, skipna: bool) -> DimTensor:
         if not (skipna and is_inexact(self._x.dtype)):
             return self._pick(which)
-        result = self._of(wrap(self._x._present(fill, True)))._pick(which)
+        result = self._of(nan_filled(self._x, fill, True))._pick(which)
         found = elemwise("where", elemwise("greater", self.count(), 0), result, np.nan)
         return self._say(found, which, skipna=True)
 

@@ -21,8 +21,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, elemwise, renamed, require_float, wrap
 from dimtensor.tensor.selection.lookup import as_plain, is_mask
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ def moved_to(x: DimTensor, old: Dim, positions: np.ndarray, new: Dim) -> DimTens
     """Elements at positions along a dim, as the elements along another one."""
     taken = x.isel({old: positions})
     (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
-    return wrap(relabel_node(taken.node, (now, new)))
+    return renamed(taken, {now: new})
 
 
 def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:

@@ -179,7 +179,7 @@ def test_a_length_that_is_seen_to_be_right_is_not_checked():
     np.testing.assert_array_equal(f((("group", "late"), [[1.0, 5.0], [2.0, 3.0]])), [18.0, 15.0])
     assert "CheckError" not in f.source
     shorter = dt.apply(lambda v: v[:0:-1], late, input_core_dims=["late"], output_core_dims="late")
-    with pytest.raises(dt.CheckError, match="dim 'late' has not the length"):
+    with pytest.raises(dt.CheckError, match="dim 'late' differs in length"):
         dt.function([late], shorter + late, backend="numba")((("group", "late"), [[1.0], [2.0]]))
 
 
