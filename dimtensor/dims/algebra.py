@@ -57,12 +57,12 @@ class DimTuple(tuple[Dim, ...]):
 
 
 def in_order(given: Iterable[Any], what: str) -> tuple:
-    """Things whose order matters, given in one.
+    """Return what a user gives in an order, as a tuple.
 
     Raises
     ------
     DimError
-        If there are several, and a set or a dict has them; if these are not several things.
+        If a set or a dict has several of them, or they are not iterable.
     """
     if isinstance(given, (Set, Mapping)) and len(given) > 1:
         names = sorted(getattr(one, "_short", None) or str(one) for one in given)
@@ -79,7 +79,7 @@ def in_order(given: Iterable[Any], what: str) -> tuple:
 
 
 def sort_dims(dims: Iterable[Dim]) -> Dims:
-    """Dims in canonical order."""
+    """Sort dims in canonical order."""
     return tuple(sorted(dims, key=_sort_key))
 
 
@@ -88,7 +88,7 @@ def _sort_key(dim: Dim) -> tuple:
 
 
 def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
-    """Dims given by a user, checked, in canonical order.
+    """Check dims that a user gives, and sort them in canonical order.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
 
 
 def what_is_shared(dim: Dim) -> str:
-    """The reason why two dims clash: the name or the origin that they share."""
+    """Describe what two clashing dims share: their name or their origin."""
     return f"named {dim.name!r}" if dim.name is not None else "from one anonymous dim"
 
 
@@ -124,7 +124,7 @@ def _no_dim(given: object, what: str) -> DimError:
 
 
 def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
-    """The dims in the order given."""
+    """Check that these are dims, and return them in the given order."""
     if dims is None:
         return ()
     given = (dims,) if isinstance(dims, Dim) else dims
@@ -140,14 +140,14 @@ def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
 def union(
     sets: Sequence[Dims], operation: str, names: Callable[[], Sequence[str]] | None = None
 ) -> Dims:
-    """All dims of several tensors, in canonical order.
+    """Return all dims of several tensors, in canonical order.
 
-    The names say how messages speak of the tensors; they are asked for where one is needed.
+    `names` gives names of the tensors for the message of an error.
 
     Raises
     ------
     DimError
-        If two different dims of one name meet; both are shown with the operand that has them.
+        If two different dims have the same name.
     """
     first = sets[0]
     if all(dims == first for dims in sets[1:]):
@@ -175,7 +175,7 @@ def union(
 
 
 def dim_set(dims: Iterable[Dim]) -> str:
-    """How messages write the dims of a tensor.
+    """Write the dims of a tensor for a message.
 
     Examples
     --------
@@ -198,7 +198,7 @@ _WAYS_OUT = (
 def clash_error(
     headline: str, one: Dim, two: Dim, first: str = "", second: str = "", hint: str = _WAYS_OUT
 ) -> DimError:
-    """The error of two different dims with one name; it shows how they differ."""
+    """Return the error for two different dims of the same name, which shows both."""
     return DimError(
         build_message(
             headline,
@@ -209,12 +209,12 @@ def clash_error(
 
 
 def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
-    """The dim that a user names, among those there are.
+    """Return the dim that a user names.
 
     Raises
     ------
     DimError
-        If it is not there; the ones that are there are listed.
+        If it is not among the dims.
     """
     if isinstance(key, Dim):
         if key in dims:
@@ -255,7 +255,7 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
 
 
 def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:
-    """The dim that a user names, or for None the only one there is."""
+    """Return the dim that a user names, or the only dim for None."""
     if key is not None:
         return find_dim(dims, key, operation)
     if not dims:
@@ -268,7 +268,7 @@ def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:
 def find_dims(
     dims: Dims, keys: Dim | str | Iterable[Dim | str] | EllipsisType | None, operation: str
 ) -> Dims:
-    """The dims that a user names, in the order given; all of them for None or ``...``."""
+    """Return the dims that a user names, in the given order; all dims for None or ``...``."""
     if keys is None or keys is Ellipsis:
         return dims
     if isinstance(keys, (Dim, str)) or not isinstance(keys, Iterable):
@@ -280,6 +280,6 @@ def find_dims(
 
 
 def without(dims: Dims, removed: Iterable[Dim]) -> Dims:
-    """Dims less some."""
+    """Return the dims that are not removed."""
     removed = tuple(removed)
     return tuple(dim for dim in dims if dim not in removed)

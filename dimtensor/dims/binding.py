@@ -1,4 +1,4 @@
-"""Bindings: lengths, labels and masks of dims, known once there are data."""
+"""Bindings: the lengths, labels and masks of dims in one call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dimtensor.errors import LISTED, DimError, LabelError, build_message, listin
 
 
 class RowNumbers(Coords):
-    """The default index of a table, 0 to n - 1: labels only where others of its dim have labels.
+    """Default index of a table, 0 to n - 1: labels only if other inputs have labels of its dim.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ class RowNumbers(Coords):
 class Binding:
     """Lengths and labels of dims, collected from the inputs of one call.
 
-    Every entry remembers who said it, so that a disagreement names both sides. What is said of a
-    renamed dim is said of the dim that it is under another name.
+    Every entry has its source, so that an error of a disagreement names both inputs. Entries of a
+    renamed dim are those of the dim that it renames.
     """
 
     def __init__(self, masks: Mapping[Any, np.ndarray] | None = None):
         self._lengths: dict[Dim, tuple[int, str]] = {}
         self._labels: dict[Dim, tuple[Coords, str]] = {}
-        self._numbers_count = False  # whether row numbers are labels like others
+        self._numbers_count = False  # whether row numbers are used as labels
         self.masks: dict[Any, np.ndarray] = dict(masks or {})
 
     def length(self, dim: Dim) -> int | None:
@@ -55,7 +55,7 @@ class Binding:
         return said if self._numbers_count or not isinstance(said, RowNumbers) else None
 
     def said(self, dim: Dim) -> Coords | None:
-        """The labels of a dim, or the row numbers that only take part in comparisons."""
+        """Return the labels of a dim, including row numbers, which are only compared."""
         entry = self._labels.get(dim._unrenamed)
         return None if entry is None else entry[0]
 
@@ -66,12 +66,12 @@ class Binding:
         return other
 
     def add_length(self, dim: Dim, length: int, source: str) -> None:
-        """Record that `source` has this many positions along `dim`.
+        """Record the length that an input has along a dim.
 
         Raises
         ------
         DimError
-            If the dim has another static length, or another input said otherwise.
+            If the dim, or another input, has another length.
         """
         known = self._lengths.get(dim._unrenamed)
         if known is None:
@@ -93,15 +93,14 @@ class Binding:
             )
 
     def add_labels(self, dim: Dim, labels: Coords, source: str) -> None:
-        """Record the labels `source` carries along a dim that has none of its own.
+        """Record the labels that an input has along a dim without labels of its own.
 
-        Row numbers, which a table has where nobody gave it labels, give way to labels that are the
-        same.
+        Equal labels of another input replace row numbers.
 
         Raises
         ------
         LabelError
-            If another input carries other labels.
+            If another input has other labels.
         """
         known = self._labels.get(dim._unrenamed)
         if known is None:
@@ -122,9 +121,9 @@ class Binding:
             self._labels[dim._unrenamed] = (labels, source)
 
     def check_derived(self) -> None:
-        """Compare what inputs say of a derived dim with what follows from its parents.
+        """Check lengths and labels of derived dims against those of their parents.
 
-        What labels of a derived dim say of its parents is recorded before.
+        Labels of parents that follow from the labels of a derived dim are recorded first.
 
         Raises
         ------
@@ -186,7 +185,7 @@ def _way_out(one: Coords, other: Coords) -> str:
 
 
 def _first_difference(one: Coords, other: Coords) -> list[tuple[str, str]]:
-    """The first difference between labels that begin alike."""
+    """Describe the first position at which labels differ, unless a listing shows it."""
     at = one.first_difference(other)
     if at is None:
         return [("numbers of labels", f"{len(one)} and {len(other)}")]

@@ -1,4 +1,4 @@
-"""Blocks of neighbouring positions of a dim, as positions of another."""
+"""Blocks of consecutive positions of a dim, as the positions of a derived dim."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dimtensor.errors import DimError, build_message, printable
 
 
 class BlockDim(DerivedDim):
-    """Blocks of a number of positions of a dim.
+    """Dim of the blocks of a fixed number of consecutive positions.
 
-    Its labels are the means of the labels of each block where these are numbers, dates or
-    durations, and else the first one of each.
+    The label of a block is the mean of its numbers, dates or durations, and the first of its labels
+    of other kinds.
 
     Parameters
     ----------
@@ -26,16 +26,16 @@ class BlockDim(DerivedDim):
     size : int
         Positions of a block.
     boundary : {"exact", "trim", "pad"}
-        What becomes of positions that fill no block: there must be none, they are left out, or
-        they make a block that is not full.
+        What to do with positions that do not fill a block: raise, drop them, or add a shorter
+        block.
     side : {"left", "right"}
         Whether the first block begins at the first position, or the last one ends at the last.
 
     Raises
     ------
     DimError
-        If the length is no multiple of `size` and has to be; where the length comes with the data,
-        when it does.
+        If `boundary` is "exact" and the length is not a multiple of `size`; a length that comes
+        with the data is checked at the call.
 
     Examples
     --------
@@ -94,12 +94,12 @@ class BlockDim(DerivedDim):
             return labels[0].take(np.array([first for first, _ in ends], dtype=np.int64))
         if kind in "mM":
             known = values.astype(f"{kind}8[ns]")
-            centres = [_whole_mean(known[first:last]) for first, last in ends]
-            return Coords(np.array(centres, dtype="i8").view(f"{kind}8[ns]"))
+            centers = [_whole_mean(known[first:last]) for first, last in ends]
+            return Coords(np.array(centers, dtype="i8").view(f"{kind}8[ns]"))
         return Coords(np.array([_mean(values[first:last]) for first, last in ends], dtype=float))
 
     def ends(self, length: int) -> list[tuple[int, int]]:
-        """First position of each block of a dim of a length, and the one after its last.
+        """Return the first position of each block, and the position after its last.
 
         Parameters
         ----------
@@ -133,13 +133,13 @@ class BlockDim(DerivedDim):
 
 
 def _mean(values: np.ndarray) -> float:
-    """The mean of numbers that are not NaN; NaN of none."""
+    """Return the mean of the numbers that are not NaN; NaN if there are none."""
     known = values[values == values]
     return float(np.mean(known)) if len(known) else math.nan
 
 
 def _whole_mean(values: np.ndarray) -> int:
-    """The mean of times that are not NaT, as an integer, without overflow; NaT of none."""
+    """Return the mean of the times that are not NaT as an integer; NaT if there are none."""
     known = values[~np.isnat(values)].view("i8")
     if not len(known):
         return int(values[:1].view("i8")[0])

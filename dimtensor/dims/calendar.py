@@ -1,4 +1,4 @@
-"""Dims whose labels are dates: made by a frequency, continued, and taken apart by calendar."""
+"""Dims of dates: construction from a frequency, continuation, and calendar parts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ tensor_of_values = Hook("a tensor")
 class CalendarParts:
     """Calendar parts of the dates of a dim, :attr:`Dim.dt`, each a tensor along the dim.
 
-    ``x.groupby(day.dt.month).mean()`` has a position for every month of the year; of ``year`` there
-    are those from the first to the last one of the dim. Names are those of xarray and pandas. What
-    is counted with, such as ``days_in_month``, is a tensor of numbers, and what holds or does not,
-    such as ``is_leap_year``, one of bools.
+    ``x.groupby(day.dt.month).mean()`` has a position for every month of the year; ``day.dt.year``
+    has all years from the first to the last one of the dim. Names are those of xarray and pandas.
+    Quantities such as ``days_in_month`` are tensors of numbers, and conditions such as
+    ``is_leap_year`` tensors of bools.
     """
 
     __slots__ = ("_dim",)
@@ -170,56 +170,56 @@ class CalendarParts:
 
     @property
     def is_leap_year(self) -> Any:
-        """Whether the year of each date is a leap year."""
+        """True for each date in a leap year."""
         return self._values("is_leap_year")
 
     @property
     def is_month_start(self) -> Any:
-        """Whether each date is the first day of a month."""
+        """True for each date that is the first day of a month."""
         return self._values("is_month_start")
 
     @property
     def is_month_end(self) -> Any:
-        """Whether each date is the last day of a month."""
+        """True for each date that is the last day of a month."""
         return self._values("is_month_end")
 
     @property
     def is_quarter_start(self) -> Any:
-        """Whether each date is the first day of a quarter."""
+        """True for each date that is the first day of a quarter."""
         return self._values("is_quarter_start")
 
     @property
     def is_quarter_end(self) -> Any:
-        """Whether each date is the last day of a quarter."""
+        """True for each date that is the last day of a quarter."""
         return self._values("is_quarter_end")
 
     @property
     def is_year_start(self) -> Any:
-        """Whether each date is the first day of a year."""
+        """True for each date that is the first day of a year."""
         return self._values("is_year_start")
 
     @property
     def is_year_end(self) -> Any:
-        """Whether each date is the last day of a year."""
+        """True for each date that is the last day of a year."""
         return self._values("is_year_end")
 
     @property
     def decimal_year(self) -> Any:
-        """Each date as a number: its year, and the part of it that has gone by."""
+        """Each date as a decimal year, such as 2020.5."""
         return self._values("decimal_year")
 
     @property
     def date(self) -> Any:
-        """The day of each date, without its time; its labels are those days that are found."""
+        """Each date without its time of day; labels are the days that occur."""
         return self._found("date", rounded(self._dim, "floor", "D"))
 
     @property
     def time(self) -> Any:
-        """The time of day of each date; its labels are those that are found."""
+        """Time of day of each date; labels are the times that occur."""
         return self._found("time", found_part(self._dim, "time"))
 
     def floor(self, freq: str) -> Any:
-        """The last date of a fixed frequency up to each date.
+        """Round each date down to a fixed frequency.
 
         Parameters
         ----------
@@ -229,14 +229,14 @@ class CalendarParts:
         Returns
         -------
         DimTensor
-            Of labels: the dates that are found; so for `ceil` and `round`.
+            Of labels: the dates that occur.
 
         Raises
         ------
         LabelError
             If the labels are no dates, or not known.
         InputError
-            If it is no fixed frequency.
+            If the frequency is not fixed, as that of months.
 
         Examples
         --------
@@ -248,7 +248,7 @@ class CalendarParts:
         return self._found("floor", rounded(self._dim, "floor", freq), freq)
 
     def ceil(self, freq: str) -> Any:
-        """The first date of a fixed frequency from each date on.
+        """Round each date up to a fixed frequency.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class CalendarParts:
         return self._found("ceil", rounded(self._dim, "ceil", freq), freq)
 
     def round(self, freq: str) -> Any:
-        """The nearest date of a fixed frequency.
+        """Round each date to the nearest one of a fixed frequency.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class CalendarParts:
         return self._found("round", rounded(self._dim, "round", freq), freq)
 
     def strftime(self, date_format: str) -> Any:
-        """Each date as text.
+        """Format each date as text.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class CalendarParts:
         Returns
         -------
         DimTensor
-            Of labels: the texts that are found, in alphabetical order.
+            Of labels: the texts that occur, in alphabetical order.
 
         Raises
         ------
@@ -318,7 +318,7 @@ class CalendarParts:
         return self._found("strftime", dates.strftime(date_format), date_format)
 
     def isocalendar(self) -> IsoCalendar:
-        """The ISO year, week and day of the week (1 to 7) of each date.
+        """Return the ISO year, week and day of the week (1 to 7) of each date.
 
         Returns
         -------
@@ -368,7 +368,7 @@ class CalendarParts:
             return None
         if is_cftime_index(dates):
             return inferred_frequency(dates)
-        with warnings.catch_warnings():  # what it returns will be an offset
+        with warnings.catch_warnings():  # pandas will return an offset
             warnings.simplefilter("ignore")
             found = pd.infer_freq(dates)
         return getattr(found, "freqstr", found)
@@ -409,23 +409,23 @@ def date_range(
     periods : int, optional
         How many dates there are.
     freq : str or pandas offset, optional
-        How far they are apart, days by default: ``"h"``, ``"W"``, ``"MS"``, ``"3D"``, …
+        Distance between dates, a day by default: ``"h"``, ``"W"``, ``"MS"``, ``"3D"``, …
     tz : str or tzinfo, optional
         Time zone.
 
     Returns
     -------
     Dim
-        With dates as labels: the same dim as one that is given these labels in another way.
-        Its ``dt.freq`` is that of the labels, ``extend`` continues them, and ``day.dt.month`` and
-        its like are tensors of labels for ``groupby`` and ``sel``.
+        With dates as labels, equal to every dim with this name and these labels. ``dim.dt.freq`` is
+        the frequency, ``dim.extend`` adds later dates, and ``dim.dt.month`` and other parts are
+        tensors of labels for ``groupby`` and ``sel``.
 
     Raises
     ------
     DimError
-        If start, end, number and frequency do not say which dates.
+        If start, end, number and frequency do not determine the dates.
     LabelError
-        If nothing tells the day from the month in a start or an end.
+        If a start or an end can be read with the day first or with the month first.
 
     Examples
     --------

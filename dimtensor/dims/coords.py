@@ -1,4 +1,4 @@
-"""Coords: the immutable labels of a dim and the look-ups in them."""
+"""Coords: immutable labels of a dim, and their index."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Coords:
     Parameters
     ----------
     labels : sequence, ndarray, pandas.Index or Coords
-        One label per position: numbers, strings, datetimes, tuples or a mixture. Nothing changes
-        them: integers that floats do not hold stay integers, None stays None, and time zones,
-        periods and intervals of pandas stay what they are.
+        One label per position: numbers, strings, datetimes, tuples or a mixture. None is converted
+        to another type: not large integers to floats, None to NaN, nor pandas' time zones, periods
+        and intervals to objects.
 
     Raises
     ------
     LabelError
-        If these are no labels, or a set, which has no order.
+        If these are not labels, or are a set, which has no order.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Coords:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Labels as a read-only array; of time zones, periods and intervals the pandas objects."""
+        """Labels as a read-only array; time zones, periods and intervals as pandas objects."""
         if self._array is not None:
             return self._array
         values = self._index.to_numpy(dtype=object)
@@ -80,7 +80,7 @@ class Coords:
 
     @cached_property
     def index(self) -> Any:
-        """Labels as a pandas Index, with the dtype that they came with."""
+        """Labels as a pandas Index, with the dtype they were given in."""
         import pandas as pd
 
         if self._array is None:
@@ -92,17 +92,17 @@ class Coords:
 
     @property
     def as_coordinate(self) -> Any:
-        """Labels as xarray takes them: an array, or an Index where an array would change them."""
+        """Labels for an xarray coordinate: an array, or an Index if an array would convert them."""
         return self.index if self.family in _OBJECTS or self._array is None else self._array
 
     @property
     def extension(self) -> Any:
-        """The pandas dtype of time zones, periods and intervals; None for what NumPy holds."""
+        """Pandas dtype of time zones, periods and intervals; None for labels in a NumPy array."""
         return None if self._index is None else self._index.dtype
 
     @cached_property
     def counts_up(self) -> bool:
-        """Whether the labels are integers, each larger than the one before."""
+        """True for strictly increasing integers."""
         if self._array is None or self._array.dtype.kind != "i":
             return False
         return bool((self._array[:-1] < self._array[1:]).all())
@@ -111,7 +111,7 @@ class Coords:
 
     @cached_property
     def family(self) -> str:
-        """Kind of the labels; labels of two kinds differ, objects may be of any kind."""
+        """Kind of the labels: labels of two kinds are never equal, except to objects."""
         if self._array is not None:
             return family_of(self._array)
         kind = type(self._index.dtype).__name__
@@ -119,13 +119,13 @@ class Coords:
 
     @cached_property
     def _plain(self) -> list:
-        """Hashable stand-ins, one for each label, which equal those of labels of this family."""
+        """Hashable keys of the labels, comparable with keys of the same family."""
         if self.family == "zoned":
             return stand_ins(self._utc)
         return stand_ins(self.values)
 
     def _tagged(self) -> list:
-        """Stand-ins that equal those of labels of any family."""
+        """Return hashable keys of the labels, comparable with those of any family."""
         kind = self.family
         if kind in ("bool", "datetime", "timedelta", "zoned"):
             return [label if type(label) is tuple else (kind, label) for label in self._plain]
@@ -133,7 +133,7 @@ class Coords:
 
     @cached_property
     def key(self) -> tuple:
-        """Hashable stand-in for the value: equal keys are equal labels."""
+        """Hashable key of all labels: equal for equal labels."""
         if self.family == "zoned":
             return ("zoned", str(self._index.tz), *digest(self._utc))
         if self.family in _OBJECTS:
@@ -158,17 +158,17 @@ class Coords:
         try:
             self.locate(label)
         except LabelError:
-            return self._exact(python_label(label)) is not None  # it is there more than once
+            return self._exact(python_label(label)) is not None  # it occurs more than once
         return True
 
     def to_list(self) -> list:
-        """Labels as Python objects, but datetimes as NumPy's: ``tolist`` may make integers."""
+        """Return labels as Python objects, but datetimes as NumPy's, not as integers."""
         if self.values.dtype.kind in "mM":
             return list(self.values)
         return self.values.tolist()
 
     def same_labels(self, other: Coords) -> bool:
-        """Whether both have the same labels in the same order, int 1 and float 1.0 alike."""
+        """Return True if both have equal labels in the same order; int 1 equals float 1.0."""
         if self == other:
             return True
         if len(self) != len(other):
@@ -181,7 +181,7 @@ class Coords:
         return "object" in (self.family, other.family) and self._tagged() == other._tagged()
 
     def first_difference(self, other: Coords) -> int | None:
-        """The first position at which labels differ, None if one side only has more of them."""
+        """Return the first position with different labels; None if only the lengths differ."""
         pairs = zip(self._tagged(), other._tagged(), strict=False)
         return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), None)
 
@@ -189,7 +189,7 @@ class Coords:
 
     @cached_property
     def _table(self) -> dict[Any, int]:
-        """Stand-in of a label → first position."""
+        """First position of a label by its key."""
         return dict(zip(reversed(self._plain), range(len(self) - 1, -1, -1), strict=True))
 
     @cached_property
@@ -199,7 +199,7 @@ class Coords:
 
     @cached_property
     def _hashed(self) -> Any:
-        """Labels that pandas joins fast: integers, floats or strings; None for other kinds."""
+        """Index for a hash join of integers, floats or strings; None for other kinds."""
         import pandas as pd
 
         values = self._utc if self.family == "zoned" else self.values
@@ -214,15 +214,15 @@ class Coords:
 
     @property
     def _utc(self) -> np.ndarray:
-        """Labels that have a time zone, in UTC and without it."""
+        """Labels with a time zone, converted to UTC without one."""
         return self._index.tz_convert("UTC").tz_localize(None).to_numpy()
 
     @cached_property
     def is_unique(self) -> bool:
-        """Whether no label occurs twice."""
+        """True if no label occurs twice."""
         if self.family in ("number", "datetime", "timedelta"):
             values = self.values
-            if bool((values[1:] > values[:-1]).all()):  # in order, as most are
+            if bool((values[1:] > values[:-1]).all()):  # sorted, the common case
                 return True
         if len(self) > _MANY and self._hashed is not None:
             return bool(self._hashed.is_unique)
@@ -243,9 +243,9 @@ class Coords:
         return frozenset(first for first, at in firsts if first != at)
 
     def find(self, wanted: Coords) -> np.ndarray:
-        """First positions of the wanted labels among these, -1 where one is not there.
+        """Return the first position of each wanted label, -1 for a label that is missing.
 
-        A hash join: its time grows with the number of labels on both sides.
+        A hash join, linear in the number of labels on both sides.
         """
         many = self.family == wanted.family and len(self) + len(wanted) > _MANY
         if many and self.values.dtype.kind == wanted.values.dtype.kind == "U":
@@ -269,15 +269,15 @@ class Coords:
         return np.fromiter((get(label, -1) for label in labels), np.int64, len(labels))
 
     def locate(self, label: Any, dim: str = "the dim") -> int | slice | np.ndarray:
-        """The position of a label, or the positions that a part of a date stands for.
+        """Return the position of a label, or the positions that a partial date selects.
 
-        Strings that say a date to less than the resolution of dates (``"2020-02"`` of days) stand
-        for all of it, as in xarray and pandas; a number stands for the interval that it is in.
+        A string of lower resolution than the dates (``"2020-02"`` for days) selects all dates in
+        it, as in xarray and pandas; a number selects the interval that contains it.
 
         Raises
         ------
         LabelError
-            If the label is not there, or more than once.
+            If the label is missing, or occurs more than once.
         """
         label = python_label(label)
         if self._read_by_pandas(label):
@@ -302,12 +302,12 @@ class Coords:
         return position
 
     def position(self, label: Any, dim: str = "the dim") -> int:
-        """Position of one label; `dim` names the dim in the error.
+        """Return the position of one label; `dim` names the dim in an error.
 
         Raises
         ------
         LabelError
-            If the label is not there, more than once, or stands for several.
+            If the label is missing, occurs more than once, or selects several labels.
         """
         found = self.locate(label, dim)
         if isinstance(found, int):
@@ -330,7 +330,7 @@ class Coords:
         return interval and family(label) in ("number", "datetime", "timedelta", "zoned")
 
     def _exact(self, label: Any) -> int | None:
-        """First position of one label, None where it is not there."""
+        """Return the first position of one label, None if it is missing."""
         kind = family(label)
         try:
             if self.family in _OBJECTS:
@@ -344,22 +344,22 @@ class Coords:
             if found is None and kind == "number":
                 found = self._table.get(self._rounded(stand_in))
             return found
-        except Exception:  # what cannot be hashed is no label, whatever it raises
+        except Exception:  # an object without a hash is not a label, whatever it raises
             return None
 
     def _rounded(self, number: Any) -> Any:
-        """A number as labels of a narrower float dtype have it, as xarray looks it up."""
+        """Round a number to a narrower float dtype of the labels, as xarray does for look-ups."""
         if self.values.dtype.kind == "f" and self.values.dtype.itemsize < 8 and number != ("nan",):
             with np.errstate(over="ignore"):
                 return self.values.dtype.type(number).item()
         return number
 
     def places(self, wanted: Coords, dim: str = "the dim") -> np.ndarray:
-        """First positions of labels, among dates also of strings; -1 where one is not there."""
+        """Return first positions of labels, -1 for missing ones; strings are parsed as dates."""
         return self.find(self.parsed(wanted, dim))
 
     def positions(self, labels: Any, dim: str = "the dim") -> np.ndarray:
-        """Positions of many labels; all the unknown ones are named together."""
+        """Return positions of several labels; an error lists all missing ones."""
         wanted = labels if isinstance(labels, Coords) else Coords(labels)
         found = self.places(wanted, dim)
         lost = np.flatnonzero(found < 0)
@@ -385,7 +385,7 @@ class Coords:
             return -1
 
     def parsed(self, labels: Coords, dim: str) -> Coords:
-        """Strings as pandas reads them for labels of this kind; what it cannot read is NaT."""
+        """Parse strings as labels of this kind, by pandas; NaT for unreadable ones."""
         if self.family not in TIMES or labels.family != "string":
             return labels
         import pandas as pd
@@ -422,7 +422,7 @@ class Coords:
         )
 
     def _guess(self, label: Any) -> str:
-        """A label that may be meant: spelt nearly so, or a number that is written as a string."""
+        """Suggest a label of similar spelling, or a number given as a string."""
         if isinstance(label, str):
             if self.family == "number":
                 try:
@@ -446,7 +446,7 @@ class Coords:
         tolerance: Any = None,
         dim: str = "the dim",
     ) -> np.ndarray:
-        """Positions by ``method`` (``nearest``, ``pad``, ``backfill``), as in xarray."""
+        """Return positions by ``method`` (``nearest``, ``pad``, ``backfill``), as in xarray."""
         found = self.near(labels, method, tolerance, dim)
         if (found < 0).any():
             given = Coords(labels).to_list()
@@ -456,7 +456,7 @@ class Coords:
     def near(
         self, labels: Any, method: str, tolerance: Any = None, dim: str = "the dim"
     ) -> np.ndarray:
-        """Positions by ``method``, -1 where no label is near enough."""
+        """Return positions by ``method``, -1 without a label within the tolerance."""
         wanted = self.parsed(labels if isinstance(labels, Coords) else Coords(labels), dim)
         try:
             found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)
@@ -471,7 +471,7 @@ class Coords:
         return found.astype(np.int64)
 
     def take(self, positions: np.ndarray | slice) -> Coords:
-        """Labels at positions."""
+        """Return the labels at positions."""
         if self._index is not None:
             return Coords(self._index[positions])
         return Coords(self.values[positions])
@@ -482,7 +482,7 @@ class Coords:
 
 
 def joined(parts: Iterable[Coords]) -> Coords:
-    """The labels of several, one after the other."""
+    """Concatenate labels."""
     parts = list(parts)
     indexes = [part._index for part in parts]
     if indexes[0] is not None and all(

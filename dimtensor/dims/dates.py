@@ -1,4 +1,4 @@
-"""Dates that are labels, and their calendar parts as arrays."""
+"""Dates as labels, and their calendar parts as arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dimtensor.errors import LISTED, DimError, InputError, LabelError, build_mes
 if TYPE_CHECKING:
     import pandas as pd
 
-# first and last value of what comes round; of the others, what is found
+# first and last value of cyclic parts; other parts have the values that occur
 _CYCLES = {
     "quarter": (1, 4),
     "month": (1, 12),
@@ -56,7 +56,7 @@ class IsoCalendar(NamedTuple):
 
 
 def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeIndex:
-    """The dates that follow at a frequency."""
+    """Return the next dates at a frequency."""
     import pandas as pd
 
     if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
@@ -70,12 +70,12 @@ def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeInd
 def dates_between(
     name: str, start: Any, end: Any, periods: Any, freq: Any, tz: Any
 ) -> pd.DatetimeIndex:
-    """The dates of a new dim.
+    """Return the dates of a new dim.
 
     Raises
     ------
     DimError
-        If start, end, number and frequency do not say which dates.
+        If start, end, number and frequency do not determine the dates.
     """
     import pandas as pd
 
@@ -106,12 +106,12 @@ def dates_between(
 
 
 def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:
-    """The labels of a dim as dates.
+    """Return the labels of a dim as dates.
 
     Raises
     ------
     LabelError
-        If they are none, or not known; or some are NaT, unless those may be missing.
+        If they are not dates, are not known, or include NaT without `missing`.
     """
     import pandas as pd
 
@@ -119,14 +119,14 @@ def date_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex:
 
 
 def time_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex | pd.TimedeltaIndex:
-    """The labels of a dim as dates of any calendar, or as durations; see `date_index`."""
+    """Return the labels of a dim as dates of any calendar, or durations; see `date_index`."""
     import pandas as pd
 
     return _index_of(dim, what, missing, (pd.DatetimeIndex, pd.TimedeltaIndex), cftime=True)
 
 
 def calendar_index(dim: Dim, what: str) -> Any:
-    """The labels of a dim as dates of any calendar; see `date_index`."""
+    """Return the labels of a dim as dates of any calendar; see `date_index`."""
     import pandas as pd
 
     return _index_of(dim, what, False, pd.DatetimeIndex, cftime=True)
@@ -172,7 +172,7 @@ def _of_another_calendar(dim: Dim, what: str, index: Any) -> LabelError:
 
 
 def calendar_part(dim: Dim, part: str) -> tuple[np.ndarray, Dim]:
-    """A calendar part of dates as positions among its values, and the dim of these."""
+    """Encode a calendar part of dates: positions along a dim of its values, and this dim."""
     dates = calendar_index(dim, part)
     ends = _CYCLES.get(part)
     if is_cftime_index(dates):
@@ -183,13 +183,13 @@ def calendar_part(dim: Dim, part: str) -> tuple[np.ndarray, Dim]:
 
 
 def calendar_numbers(dim: Dim, part: str) -> np.ndarray:
-    """A calendar part of dates that is no label: numbers, or what holds of them or not."""
+    """Compute a calendar part of dates with values that are numbers or bools."""
     dtype = bool if part in CONDITIONS else float if part == "decimal_year" else np.int64
     return np.asarray(found_part(dim, part), dtype=dtype)
 
 
 def found_part(dim: Dim, part: str) -> Any:
-    """A calendar part of each date, as its calendar has it."""
+    """Compute a calendar part of each date in the calendar of the dates."""
     dates, name = calendar_index(dim, part), OF_PANDAS.get(part, part)
     if is_cftime_index(dates):
         return part_of(dim, dates, name)
@@ -205,13 +205,13 @@ def found_part(dim: Dim, part: str) -> Any:
 
 
 def in_range(name: str, values: np.ndarray, ends: tuple[int, int] | None) -> tuple[np.ndarray, Dim]:
-    """Integers as positions between two of them, by default the smallest and the largest."""
+    """Encode integers as positions along a dim from a first to a last integer."""
     first, last = ends or ((int(values.min()), int(values.max())) if len(values) else (0, -1))
     return values - first, Dim(name, coords=np.arange(first, last + 1, dtype=np.int64))
 
 
 def among_found(name: str, labels: Any) -> tuple[np.ndarray, Dim]:
-    """Labels as positions among those that are found, in their order."""
+    """Encode labels as positions along a dim of the labels that occur, sorted."""
     import pandas as pd
 
     codes, found = pd.factorize(pd.Index(labels), sort=True)
@@ -219,9 +219,9 @@ def among_found(name: str, labels: Any) -> tuple[np.ndarray, Dim]:
 
 
 def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
-    """Dates, or durations, rounded to a frequency on the clocks of their time zone.
+    """Round dates or durations to a frequency, in local time.
 
-    Of a result that is there twice, the first one is meant, unless the date is the second itself.
+    An ambiguous local time is the earlier one, unless the date itself is the later one.
     """
     import pandas as pd
 

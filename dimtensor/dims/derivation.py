@@ -15,16 +15,16 @@ from dimtensor.traversal import reached
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
 
-# labels are computed for all positions, where only a few are asked for, below this length
+# below this length, labels of all positions are computed for a request of a few
 _CHEAP_LENGTH = 10_000
 
 
 class DerivedDim(Dim):
-    """A dim made of others by a recipe.
+    """Dim derived from parents by a recipe.
 
-    A new kind of dim is a subclass with its constructor, `_recipe` and `_named_as_parent`, and the
-    methods that raise here. Graph, lowering and compilation ask these, and know no kind but
-    selections.
+    A new kind of dim is a subclass with a constructor, `_recipe`, `_named_as_parent` and the methods
+    that raise here. Graph, lowering and compilation call these methods, and handle no class but
+    selections specially.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class DerivedDim(Dim):
     __slots__ = ()
 
     _recipe: ClassVar[str]
-    # whether its name is that of its parent
+    # it has the name of its parent
     _named_as_parent: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -52,15 +52,15 @@ class DerivedDim(Dim):
 
     @classmethod
     def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
-        """The dim of this recipe, or the simpler one that it is.
+        """Make the dim of this recipe, or an equal simpler one.
 
         Parameters
         ----------
         parents : sequence of Dim
         options : tuple
-            What the recipe depends on beside parents and name.
+            Parameters of the recipe besides parents and name.
         name : str or None
-            Not used where the dim is named as its parent.
+            Unused if the dim has the name of its parent.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class DerivedDim(Dim):
         return ()
 
     def _with_parents(self, parents: Sequence[Dim]) -> Dim:
-        """The dim that the same recipe makes of other parents.
+        """Apply the recipe to other parents.
 
         Parameters
         ----------
@@ -87,14 +87,12 @@ class DerivedDim(Dim):
         return self._made(parents, self._options, self.name)
 
     def _length_from(self, lengths: Sequence[Any]) -> Any:
-        """Length where the parents have some lengths: integers or symbolic scalars.
-
-        None where a length that is needed is None.
+        """Return the length for lengths of the parents, None if a required one is None.
 
         Parameters
         ----------
         lengths : sequence of int or symbolic scalar
-            One per parent, None where it is not known.
+            One per parent, None if unknown.
 
         Returns
         -------
@@ -108,12 +106,12 @@ class DerivedDim(Dim):
         raise NotImplementedError
 
     def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
-        """Labels where the parents have some; None where one that is needed is not known.
+        """Return the labels for labels of the parents; None if required ones are unknown.
 
         Parameters
         ----------
         labels : sequence of Coords
-            One per parent, None where they are not known.
+            One per parent, None if unknown.
 
         Returns
         -------
@@ -122,7 +120,7 @@ class DerivedDim(Dim):
         raise NotImplementedError
 
     def _text(self, parents: Sequence[str]) -> str:
-        """The recipe in one line, without labels; parents are given as text.
+        """Describe the recipe in one line, without labels.
 
         Parameters
         ----------
@@ -135,7 +133,7 @@ class DerivedDim(Dim):
         raise NotImplementedError
 
     def _settle(self) -> None:
-        """Find the length that the parents tell."""
+        """Derive the length from the parents."""
         if self._length is None:
             self._length = self._length_from([parent.length for parent in self.parents])
 
@@ -165,7 +163,7 @@ class DerivedDim(Dim):
 
 
 def family(dim: Dim) -> Iterator[Dim]:
-    """A dim and all that it is derived from, each once."""
+    """Iterate over a dim and its ancestors, each once."""
     return reached([dim], lambda one: one.parents)
 
 

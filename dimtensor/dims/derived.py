@@ -1,4 +1,4 @@
-"""Dims derived from others: each knows its parents and the recipe, and derives its labels."""
+"""Selected, renamed and concatenated dims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dimtensor.dims.selection import (
     Slice,
     compose,
     is_position,
-    normalise_selection,
+    normalize_selection,
     resolve_labels,
 )
 from dimtensor.errors import DimError, build_message, printable
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 
 class SelDim(DerivedDim):
-    """Some positions of a parent dim, in some order.
+    """Selection of positions of a parent dim, in any order.
 
     Parameters
     ----------
     parent : Dim
         The dim selected from.
     labels : list or slice of labels, optional
-        Labels, resolved now where the parent has labels, when data arrives where it does not.
+        Labels; if the parent has no labels yet, they are looked up in those of the data.
     positions : list, ndarray, slice or boolean mask, optional
         Positions instead of labels.
 
     Returns
     -------
     Dim
-        A SelDim; the parent itself where everything is selected in order; equal selections
-        written in different ways are the same dim.
+        A SelDim; the parent itself if all positions are selected in order. Equal selections are the
+        same dim.
 
     Raises
     ------
@@ -74,11 +74,11 @@ class SelDim(DerivedDim):
             raise DimError("a SelDim takes either labels or positions")
         if labels is not None:
             return cls._from(parent, resolve_labels(parent, labels))
-        return cls._from(parent, normalise_selection(parent, positions))
+        return cls._from(parent, normalize_selection(parent, positions))
 
     @classmethod
     def _from(cls, parent: Dim, selection: Selection) -> Dim:
-        """The canonical dim of a normalised selection.
+        """Return the canonical dim of a normalized selection.
 
         Parameters
         ----------
@@ -91,9 +91,9 @@ class SelDim(DerivedDim):
 
         Examples
         --------
-        >>> from dimtensor.dims.selection import normalise_selection
+        >>> from dimtensor.dims.selection import normalize_selection
         >>> t = Dim("t", length=3)
-        >>> SelDim._from(t, normalise_selection(t, slice(0, 3))) is t
+        >>> SelDim._from(t, normalize_selection(t, slice(0, 3))) is t
         True
         """
         if isinstance(parent, RenamedDim):
@@ -108,7 +108,7 @@ class SelDim(DerivedDim):
         key, length = (parent, selection), selection.length(parent.length)
         return cls._intern(key, parent.name, length, parent=parent, selection=selection)
 
-    def _settle(self) -> None:  # its length is known, or comes with the data
+    def _settle(self) -> None:  # the length is known, or comes with the data
         pass
 
     @classmethod
@@ -164,7 +164,7 @@ class SelDim(DerivedDim):
         return None
 
     def _bound_labels(self, binding: Binding) -> Coords | None:
-        late = isinstance(self.selection, LateLabels)  # may be written in another way, as dates are
+        late = isinstance(self.selection, LateLabels)  # dates have several spellings
         parent = self.parent._bound_labels(binding) if late else None
         labels = self._labels() if parent is None else None
         if labels is None:
@@ -185,7 +185,7 @@ class SelDim(DerivedDim):
     @printable
     def __repr__(self) -> str:
         parent = self.parent.name if self.parent.name is not None else repr(self.parent)
-        # a repr works no labels out that are many
+        # a repr does not compute many labels
         known = self.parent._cached_coords is not None or (self.parent.length or 0) <= 1000
         labels = self.parent._labels() if known else None
         return f"SelDim({parent}, {self.selection.describe(labels)})"
@@ -279,19 +279,19 @@ class RenamedDim(DerivedDim):
 
 
 def mask_keys(dim: Dim) -> Iterator[Any]:
-    """The masks that a dim is made by: what stands for them in selections."""
+    """Iterate over the keys of the masks that a dim depends on."""
     for one in family(dim) if dim.parents else ():
         if isinstance(one, SelDim) and isinstance(one.selection, Mask):
             yield one.selection.key
 
 
 def depends_on_mask(dim: Dim) -> bool:
-    """Whether the positions of a dim are those that a mask leaves."""
+    """Return True if a dim is derived from a selection by a mask."""
     return any(True for _ in mask_keys(dim))
 
 
 def has_run_time_length(dim: Dim) -> bool:
-    """Whether values decide how long a dim is, as those of a mask do."""
+    """Return True if the length of a dim depends on values, such as those of a mask."""
     return any(
         isinstance(one, SelDim) and isinstance(one.selection, (Mask, LateSlice))
         for one in family(dim)
@@ -299,16 +299,16 @@ def has_run_time_length(dim: Dim) -> bool:
 
 
 class ConcatDim(DerivedDim):
-    """The positions of several dims, one after the other.
+    """Concatenation of dims.
 
-    Parts that are pieces of the same parent give the selection of the parent that they make up
-    together, so cutting a dim and putting it together again gives the dim.
+    Selections of the same parent are combined into one selection of it, so that splitting a dim and
+    concatenating the parts gives the dim itself.
 
     Parameters
     ----------
     parts : sequence of Dim
     name : str, optional
-        Needed where the parts do not share one name.
+        Required if the parts have different names.
 
     Raises
     ------
@@ -377,7 +377,7 @@ class ConcatDim(DerivedDim):
 
 
 def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:
-    """The selection that the parts are of one common parent of known length, if they are."""
+    """Combine selections of the same parent into one; None if they are not of one parent."""
     parts = tuple(part._unrenamed for part in parts)
     sources = [part.parent if isinstance(part, SelDim) else part for part in parts]
     if len(set(sources)) != 1 or sources[0].length is None:

@@ -1,4 +1,4 @@
-"""Dim: identity by value, interned, so that equal dims are one object."""
+"""Dims, interned by value: equal dims are the same object."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Dim:
 
     @classmethod
     def _intern(cls, key: tuple, name: str | None, length: int | None = None, **fields: Any) -> Any:
-        """The dim of a key: the one there is, else a new one with these fields."""
+        """Return the existing dim of a key, or a new one with these fields."""
         key = (cls, *key)
         dim = _interned.get(key)
         if dim is None:
@@ -112,14 +112,14 @@ class Dim:
         return dim
 
     def _settle(self) -> None:
-        """Complete a new dim, which no other thread has seen yet."""
+        """Complete a new dim, before other threads see it."""
 
     if not TYPE_CHECKING:  # a type checker knows which attributes there are
 
         def __getattr__(self, name: str) -> NoReturn:
             raise no_attribute_of_dim(self, name)
 
-    # -- what every dim knows ------------------------------------------------------------------
+    # -- properties of all dims ------------------------------------------------------------------
 
     @property
     def length(self) -> int | None:
@@ -179,9 +179,9 @@ class Dim:
         return None
 
     def _labels_at(self, positions: np.ndarray) -> Sequence[Any] | None:
-        """Return labels at a few positions, None where there are none yet.
+        """Return labels at a few positions, None if there are none yet.
 
-        A derived dim computes no others where it can; of a long one that cannot it is None.
+        Derived dims compute only these labels if possible; long dims that cannot return None.
         """
         coords = self.coords
         return None if coords is None else coords[positions]
@@ -209,7 +209,7 @@ class Dim:
         return ()
 
     def _is_longer_than(self, other: Dim) -> bool:
-        """Whether it has more positions than another dim, whatever the length of that is.
+        """Return True if the dim is longer than another one for every length of the latter.
 
         Parameters
         ----------
@@ -229,12 +229,12 @@ class Dim:
         return False
 
     def _bound_length(self, binding: Binding) -> int | None:
-        """Length with what is known when a function is called.
+        """Return the length, given the lengths and labels of a call.
 
         Parameters
         ----------
         binding : Binding
-            Lengths and labels that the arguments of the call have.
+            Lengths and labels of the arguments of the call.
 
         Returns
         -------
@@ -252,12 +252,12 @@ class Dim:
         return self._length if known is None else known
 
     def _bound_labels(self, binding: Binding) -> Coords | None:
-        """Labels with what is known when a function is called.
+        """Return the labels, given the lengths and labels of a call.
 
         Parameters
         ----------
         binding : Binding
-            Lengths and labels that the arguments of the call have.
+            Lengths and labels of the arguments of the call.
 
         Returns
         -------
@@ -273,7 +273,7 @@ class Dim:
         return binding.labels(self) if labels is None else labels
 
     def _told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
-        """What labels along it, which came with a call, say of the labels of its parents.
+        """Infer labels of the parents from labels supplied at call time.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class Dim:
         return found if isinstance(found, int) else select(self, positions=found)
 
     def position(self, label: Any) -> int:
-        """Position of one label.
+        """Return the position of one label.
 
         Parameters
         ----------
@@ -365,7 +365,7 @@ class Dim:
         return labels
 
     def rename(self, name: str | None = None) -> Dim:
-        """The same positions and labels under another name; by default with a prime.
+        """Return the dim under another name; by default its name with a prime.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class Dim:
         Returns
         -------
         Dim
-            A RenamedDim; under the name of the dim of origin that dim itself.
+            A RenamedDim; for the original name the original dim.
 
         Examples
         --------
@@ -385,7 +385,7 @@ class Dim:
         return rename(self, name)
 
     def to_index(self) -> pd.Index:
-        """Labels as a pandas Index (a MultiIndex for a ProductDim); positions if there are none.
+        """Return labels as a pandas Index, or a MultiIndex of a ProductDim; positions without them.
 
         Returns
         -------
@@ -463,17 +463,17 @@ class AnonymousDim(Dim):
         return (AnonymousDim, (self.token, self._cached_coords, self._length))
 
 
-# errors of Python say so for both
+# for error messages of Python
 NamedDim.__name__ = AnonymousDim.__name__ = "Dim"
 
 
 def dim_labels(dim: Dim) -> Coords | None:
-    """The labels of a dim, as what they are looked up in; None where there are none (yet)."""
+    """Return the labels of a dim as Coords, None if there are none (yet)."""
     return dim._labels()
 
 
 def _valid_coords(coords: Any, name: str | None) -> Coords:
-    """Labels of a new dim, each once; in derived dims they may repeat, as in a resample."""
+    """Check labels of a new dim, which are unique; those of derived dims may repeat."""
     try:
         labels = coords if isinstance(coords, Coords) else Coords(coords)
     except LabelError as error:

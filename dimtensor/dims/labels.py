@@ -31,10 +31,10 @@ from dimtensor.errors import (
 if TYPE_CHECKING:
     import pandas as pd
 
-# what stands for a missing label: unlike NaN they are equal to themselves
+# keys of missing labels, which unlike NaN equal themselves
 NAN = ("nan",)
 NAT = ("nat",)
-NA = ("na",)  # of pandas, which equals nothing
+NA = ("na",)  # pandas.NA, which equals nothing
 
 _FAMILIES = {"i": "number", "u": "number", "f": "number", "b": "bool", "U": "string",
              "S": "bytes", "c": "complex", "M": "datetime", "m": "timedelta"}  # fmt: skip
@@ -44,21 +44,21 @@ _NANOSECONDS: dict[str, Any] = {
 }  # fmt: skip
 _EPOCH = datetime.datetime(1970, 1, 1)
 _FAMILY_OF: dict[type, str] = {str: "string", int: "number", float: "number", bool: "bool"}
-# families of labels of which a string is a part or a rounding
+# families whose labels a string may abbreviate or round
 TIMES = ("datetime", "timedelta", "zoned", "period", "cftime")
 DATES = ("datetime", "zoned", "period", "cftime")
 _EXTENSIONS = ("DatetimeTZDtype", "PeriodDtype", "IntervalDtype")
 
 
 def family_of(values: np.ndarray) -> str:
-    """The kind of labels in an array; labels of two kinds are never the same."""
+    """Return the kind of the labels in an array; labels of different kinds are never equal."""
     if values.dtype.kind == "O" and are_cftimes(values):
         return "cftime"
     return _FAMILIES.get(values.dtype.kind, "object")
 
 
 def family(label: object) -> Any:
-    """The kind of a label; numbers of all types are of one, bools are apart."""
+    """Return the kind of a label; all numbers have the same kind, bools another one."""
     if isinstance(label, (bool, np.bool_)):
         return "bool"
     if isinstance(label, (np.timedelta64, datetime.timedelta)):  # the first is an integer, too
@@ -77,7 +77,7 @@ def family(label: object) -> Any:
 
 
 def python_label(label: Any) -> Any:
-    """A label without NumPy's type around it; a datetime, which may have nanoseconds, stays."""
+    """Convert a NumPy scalar to a Python object, except datetimes, which may have nanoseconds."""
     if isinstance(label, np.ndarray) and label.ndim == 0:
         label = label[()]
     if isinstance(label, np.generic) and not isinstance(label, (np.datetime64, np.timedelta64)):
@@ -86,7 +86,7 @@ def python_label(label: Any) -> Any:
 
 
 def tagged(label: Any) -> Any:
-    """A stand-in for a label that equals those of the same labels, and of no others."""
+    """Return a hashable key of a label, which is equal for equal labels only."""
     if isinstance(label, tuple):
         return ("tuple", *map(tagged, label))
     kind = family(label)
@@ -142,9 +142,9 @@ class Opaque:
 
 
 def index_of_tuples(levels: pd.MultiIndex, tuples: Iterable[tuple], name: str | None) -> pd.Index:
-    """Labels that are tuples as a MultiIndex; as an Index of tuples where it would change them.
+    """Return labels that are tuples as a MultiIndex, or as an Index of tuples.
 
-    A MultiIndex has NaN in place of None and NA.
+    A MultiIndex would replace None and NA by NaN.
     """
     if any((np.asarray(codes) < 0).any() for codes in levels.codes):
         labels = list(tuples)
@@ -156,7 +156,7 @@ def index_of_tuples(levels: pd.MultiIndex, tuples: Iterable[tuple], name: str | 
 
 
 class Labels(tuple):
-    """A tuple of labels whose equality tells 1 from True and from 1.0, and finds NaN equal.
+    """Tuple of labels with strict equality: 1, True and 1.0 differ, and NaN equals itself.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Labels(tuple):
 
 
 def nanoseconds(label: Any) -> int | Fraction | None:
-    """Exact nanoseconds since 1970, or of a span of time; None for NaT."""
+    """Return exact nanoseconds since 1970, or of a duration; None for NaT."""
     label = getattr(label, "asm8", label)  # of pandas
     if isinstance(label, (np.datetime64, np.timedelta64)):
         return None if np.isnat(label) else nanosecond_counts(np.array([label]))[0]
@@ -203,7 +203,7 @@ def nanoseconds(label: Any) -> int | Fraction | None:
 
 
 def nanosecond_counts(values: np.ndarray) -> list:
-    """Exact nanoseconds of datetimes or spans in any unit, with ``NAT`` for NaT."""
+    """Return exact nanoseconds of datetimes or durations in any unit, ``NAT`` for NaT."""
     exact = in_unit(values, "ns")
     if exact is not None:
         counts = exact.view("i8").tolist()
@@ -221,7 +221,7 @@ def nanosecond_counts(values: np.ndarray) -> list:
 
 
 def in_unit(values: np.ndarray, unit: str) -> np.ndarray | None:
-    """Datetimes or spans in a unit, None where the unit does not hold them exactly."""
+    """Convert datetimes or durations to a unit; None if this is not exact."""
     try:
         converted = values.astype(f"{values.dtype.kind}8[{unit}]")
         back = converted.astype(values.dtype)
@@ -232,7 +232,7 @@ def in_unit(values: np.ndarray, unit: str) -> np.ndarray | None:
 
 
 def stand_ins(values: np.ndarray) -> list:
-    """Hashable stand-ins for labels of an array; equal ones are the same label of its family."""
+    """Return hashable keys of the labels of an array, comparable within its family."""
     kind = values.dtype.kind
     if kind in "mM":
         return nanosecond_counts(values)
@@ -245,14 +245,14 @@ def stand_ins(values: np.ndarray) -> list:
 
 
 def digest(values: np.ndarray) -> tuple:
-    """Dtype, length and hash of labels, in the dtype by which they are compared."""
+    """Return dtype, length and hash of labels, independent of the size and unit of their dtype."""
     values = _in_widest_dtype(values)
     code = hashlib.blake2b(np.ascontiguousarray(values).view("u1"), digest_size=16)
     return (values.dtype.str, len(values), code.hexdigest())
 
 
 def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
-    """The labels in the dtype by which they are compared: its size and unit say nothing of them."""
+    """Convert labels to the dtype for comparisons: sizes and units of dtypes are irrelevant."""
     kind = values.dtype.kind
     if kind == "U":
         return values.astype(f"U{max(1, int(np.strings.str_len(values).max(initial=1)))}")
@@ -273,14 +273,14 @@ def _in_widest_dtype(values: np.ndarray) -> np.ndarray:
     return values
 
 
-_SPREAD = 8  # places of a table for each label
+_SPREAD = 8  # entries of a table per label
 
 
 def places_in_span(own: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
-    """Positions of integers or dates among others that are distinct, -1 where one is not there.
+    """Look integers or dates up in distinct ones, -1 for a missing one.
 
-    By a table of all numbers between the least and the greatest, which takes a tenth of the time of
-    a hash join; None where the table would be too large, and for other labels.
+    A table of all numbers from the smallest to the largest is ten times faster than a hash join.
+    None if the table would be too large, and for other labels.
     """
     if own.dtype != wanted.dtype or own.dtype.kind not in "iumM" or not own.size:
         return None
@@ -306,18 +306,17 @@ def places_in_span(own: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
 
 
 def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
-    """Labels given in any way as an array, or as a pandas Index of what NumPy has no dtype for.
+    """Convert labels to an array, or to a pandas Index of a dtype that NumPy lacks.
 
     Returns
     -------
     ndarray or None, pandas.Index or None
-        One of them: one-dimensional, and its own memory. Time zones, periods and intervals come as
-        an Index.
+        One of the two: one-dimensional, and a copy. Time zones, periods and intervals are an Index.
 
     Raises
     ------
     LabelError
-        If these are no labels, one for each position.
+        If these are not one label per position.
     """
     if type(getattr(labels, "dtype", None)).__name__ in _EXTENSIONS:
         import pandas as pd
@@ -354,7 +353,7 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
 
 
 def _of_usual_length(labels: np.ndarray) -> np.ndarray:
-    """Extended floats as floats of 64 bits, which pandas and xarray look up, if none changes."""
+    """Convert extended floats to 64 bits, as pandas and xarray do for look-ups, if exact."""
     found = labels.astype("f8" if labels.dtype.kind == "f" else "c16")
     if not np.array_equal(found, labels, equal_nan=True):
         raise LabelError(
@@ -388,7 +387,7 @@ def _items(labels: Any) -> list:
 
 
 def _of_items(items: list) -> tuple[np.ndarray | None, Any]:
-    """The array of labels that are Python objects, chosen so that none of them changes."""
+    """Convert Python objects to an array of labels of a dtype that holds all of them exactly."""
     types = set(map(type, items))
     if any(issubclass(kind, (np.ndarray, np.void)) for kind in types):
         items = list(map(python_label, items))
@@ -445,7 +444,7 @@ def _is_plain(label: Any) -> bool:
 
 
 def checked_label(label: Any) -> Any:
-    """The label, checked: it has a hash, which is the same each time, and equals itself.
+    """Check that a label has a stable hash and equals itself, and return it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Products of dims: every combination of positions as one dim."""
+"""Product dims: all combinations of positions of several dims, as one dim."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def check_combinations(factors: Iterable[Dim], what: str, way_out: str) -> None:
 
 
 class ProductDim(DerivedDim):
-    """All combinations of the positions of several dims, as one dim.
+    """Product dim: all combinations of the positions of several dims.
 
     The factors have no order: ``ProductDim({a, b})`` and ``ProductDim({b, a})`` are the same dim.
-    Its elements are in canonical order, that is with the factors sorted by name and the last one
-    running fastest; its labels are tuples in that order.
+    Its elements are in canonical order: factors sorted by name, the last one fastest. Its labels
+    are tuples in this order.
 
     Parameters
     ----------
     factors : iterable of Dim
-        At least one; of a single one the result is that dim.
+        At least one; a single factor is returned itself.
     name : str, optional
         By default the names of the factors joined by underscores.
 
@@ -119,9 +119,9 @@ class ProductDim(DerivedDim):
         return list(zip(*known, strict=True)) if len(known) == len(columns) else None
 
     def _factor_labels(self, labels: Coords) -> tuple[Coords, ...] | None:
-        """Labels of the factors of which tuples are combinations, in any order.
+        """Return labels of the factors for tuples of labels in any order.
 
-        Factors have the labels that they have, others those in the tuples, as they come first.
+        Factors without labels get those in the tuples, in order of first occurrence.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class ProductDim(DerivedDim):
         Returns
         -------
         tuple of Coords, one per factor, or None
-            None where labels are no tuples with a part for each factor.
+            None if the labels are not tuples with one part per factor.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class ProductDim(DerivedDim):
         return tuple(parts)
 
     def _arranged(self, labels: Coords) -> Coords:
-        """Tuples, in any order, as all combinations in the order of the dim; other labels as given.
+        """Return all combinations of tuples in the order of the dim; other labels unchanged.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class ProductDim(DerivedDim):
         return zip(self.factors, parts, strict=True)
 
     def to_index(self) -> pd.Index:
-        """Labels as a pandas MultiIndex with one level per factor, as tuples where one is None.
+        """Return labels as a pandas MultiIndex with one level per factor, or as tuples.
 
         Returns
         -------
@@ -203,7 +203,7 @@ class ProductDim(DerivedDim):
 
 
 def _combinations(factors: Sequence[Coords]) -> Coords:
-    """Tuples of a label of each factor; those of the last one run fastest."""
+    """Return all tuples of labels of the factors, the last one fastest."""
     values = [labels.to_list() for labels in factors]
     combined = np.empty(math.prod(map(len, values)), dtype=object)
     combined[:] = list(itertools.product(*values))
@@ -211,9 +211,9 @@ def _combinations(factors: Sequence[Coords]) -> Coords:
 
 
 def product_below(dim: Dim) -> ProductDim | None:
-    """The ProductDim whose labels a dim has, directly or through selections and renames.
+    """Return the ProductDim that a dim is, or is selected or renamed from.
 
-    None where there is none, or where one of its factors is a product itself.
+    None if there is none, or if one of its factors is a product itself.
     """
     while not isinstance(dim, ProductDim):
         parent = getattr(dim, "parent", None)

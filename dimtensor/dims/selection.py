@@ -1,4 +1,4 @@
-"""Selections along one dim, normalised so that equal selections are equal objects."""
+"""Selections along one dim, normalized so that equal selections are equal objects."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Selection:
     __slots__ = ()
 
     def length(self, parent_length: int | None) -> int | None:
-        """Number of positions taken, None where it is not known yet."""
+        """Return the number of selected positions, None if not known yet."""
         raise TypeError(f"{type(self).__name__} does not say its length")
 
     def is_identity(self, parent_length: int | None) -> bool:
-        """Whether everything is taken, in order."""
+        """Return True if all positions are selected in order."""
         return False
 
     def take(self, labels: Coords) -> Coords | None:
-        """The labels taken, None where they are not known yet."""
+        """Return the selected labels, None if not known yet."""
         return None
 
     def describe(self, labels: Coords | None) -> str:
-        """The selection as source text, by labels where these are known."""
+        """Return the selection as source text, with labels if they are known."""
         return repr(self)
 
     @property
@@ -54,7 +54,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class Positions(Selection):
-    """Explicit positions; compared by value."""
+    """Selection by an array of positions, compared by value."""
 
     array: np.ndarray
     _key: tuple = field(init=False, repr=False)
@@ -101,7 +101,7 @@ class Positions(Selection):
 
 @dataclass(frozen=True)
 class Slice(Selection):
-    """A slice of positions, as Python has it."""
+    """Slice of positions, as in Python."""
 
     start: int | None
     stop: int | None
@@ -143,7 +143,7 @@ class Slice(Selection):
 
 @dataclass(frozen=True)
 class LateLabels(Selection):
-    """Labels of a dim that gets its labels with the data."""
+    """Selection by labels of a dim whose labels come with the data."""
 
     labels: Labels
 
@@ -163,7 +163,7 @@ class LateLabels(Selection):
 
 @dataclass(frozen=True, eq=False)
 class LateSlice(Selection):
-    """A slice by label of a dim that gets its labels with the data; its length comes then, too."""
+    """Slice by label of a dim whose labels come with the data, as the length of the slice does."""
 
     start: Any
     stop: Any
@@ -187,14 +187,14 @@ class LateSlice(Selection):
         return labels.take(self.resolve(labels, "the dim"))
 
     def resolve(self, labels: Coords | None, title: str) -> slice:
-        """The slice of positions that it is for labels, or for a dim that got none.
+        """Return the slice of positions for labels, or for a dim without labels.
 
-        Without labels integers are positions, and the end is excluded, as in xarray.
+        Integers are positions of a dim without labels, with an exclusive end, as in xarray.
 
         Raises
         ------
         LabelError
-            If there are no labels and an end is not an integer, or the labels lack one.
+            If an end is missing in the labels, or no integer for a dim without labels.
         """
         selection = slice(self.start, self.stop, self.step)
         if labels is not None:
@@ -221,7 +221,7 @@ class LateSlice(Selection):
 
 @dataclass(frozen=True)
 class Mask(Selection):
-    """The positions where a boolean tensor is true; the key stands for the tensor."""
+    """Selection of the positions where a boolean tensor is true; the key identifies the tensor."""
 
     key: Any
 
@@ -237,12 +237,12 @@ class Mask(Selection):
 
 
 def is_position(label: object) -> bool:
-    """Whether a label of a dim that has no labels can be meant as a position."""
+    """Return True if a label can be a position of a dim without labels."""
     return isinstance(label, (int, np.integer)) and not isinstance(label, bool)
 
 
 def no_labels(title: str, labels: Any) -> LabelError:
-    """The error of a look-up in a dim that got no labels."""
+    """Return the error for a look-up in a dim without labels."""
     return LabelError(
         build_message(
             f"{title} has no labels to look up {listing(labels)}",
@@ -251,8 +251,8 @@ def no_labels(title: str, labels: Any) -> LabelError:
     )
 
 
-def normalise_position(parent: Dim, position: Any) -> int:
-    """A checked position; of a dim of known length never negative.
+def normalize_position(parent: Dim, position: Any) -> int:
+    """Check a position, and make it nonnegative if the length of the dim is known.
 
     Raises
     ------
@@ -270,15 +270,15 @@ def normalise_position(parent: Dim, position: Any) -> int:
     return position
 
 
-def normalise_selection(parent: Dim, selection: Any) -> Selection:
-    """The canonical selection of a slice, list, array or boolean mask of positions.
+def normalize_selection(parent: Dim, selection: Any) -> Selection:
+    """Return the canonical selection for a slice, list, array or boolean mask of positions.
 
     Raises
     ------
     PositionError
         If a position is outside of the dim.
     DimError
-        If a mask has not the length of the dim.
+        If a mask does not have the length of the dim.
     DtypeError
         If the positions are neither integers nor booleans.
     """
@@ -286,7 +286,7 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
     if isinstance(selection, Selection):
         return selection
     if isinstance(selection, slice):
-        return _normalise_slice(parent, selection, length)
+        return _normalize_slice(parent, selection, length)
     array = array_of(selection, f"the positions along {parent._title}", gaps=False)
     if isinstance(selection, (list, tuple)) and array.dtype.kind in "iu":
         if any(isinstance(one, (bool, np.bool_)) for one in selection):
@@ -324,7 +324,7 @@ def normalise_selection(parent: Dim, selection: Any) -> Selection:
     return Positions(array)
 
 
-def _normalise_slice(parent: Dim, selection: slice, length: int | None) -> Slice:
+def _normalize_slice(parent: Dim, selection: slice, length: int | None) -> Slice:
     given = (selection.start, selection.stop, selection.step)
     if any(hasattr(end, "known_values") and end.known_values() is None for end in given):
         raise DtypeError(
@@ -368,7 +368,7 @@ def _canonical_range(taken: range, length: int) -> Slice:
 
 
 def _positions_or_slice(array: np.ndarray, length: int) -> Selection:
-    """A slice where the positions are evenly spaced, so that both ways to write it are equal."""
+    """Return a slice for evenly spaced positions, so that both spellings are equal."""
     if len(array) == 0:
         return Slice(0, 0, 1)
     steps = np.diff(array)
@@ -380,7 +380,7 @@ def _positions_or_slice(array: np.ndarray, length: int) -> Selection:
 
 
 def resolve_labels(parent: Dim, labels: Any) -> Selection:
-    """The selection that a list or slice of labels makes.
+    """Return the selection for a list or slice of labels.
 
     Raises
     ------
@@ -394,17 +394,17 @@ def resolve_labels(parent: Dim, labels: Any) -> Selection:
         if known is None:
             ends = map(checked_label, Labels((labels.start, labels.stop, labels.step)))
             return LateSlice(*ends)
-        return normalise_selection(parent, slice_positions(known, labels, parent._title))
+        return normalize_selection(parent, slice_positions(known, labels, parent._title))
     if isinstance(labels, str):
         raise LabelError(f"several labels of {parent._title} are a list, not the string {labels!r}")
     if known is not None:
-        return normalise_selection(parent, known.positions(labels, parent._title))
-    given = Coords(labels)  # which checks them
+        return normalize_selection(parent, known.positions(labels, parent._title))
+    given = Coords(labels)  # checks them
     return LateLabels(Labels(labels if isinstance(labels, list) else given.to_list()))
 
 
 def compose(parent: Dim, first: Selection, second: Selection) -> Selection | None:
-    """One selection of the parent that equals two in a row; None where there is none."""
+    """Compose two selections into one of the parent; None if that is not possible."""
     static = (Positions, Slice)
     if isinstance(first, Positions) or (isinstance(first, Slice) and parent.length is not None):
         if isinstance(second, static):
@@ -412,7 +412,7 @@ def compose(parent: Dim, first: Selection, second: Selection) -> Selection | Non
             taken = positions[
                 second.as_slice() if isinstance(second, Slice) else second.to_array(len(positions))
             ]
-            return normalise_selection(parent, taken)
+            return normalize_selection(parent, taken)
         return None
     if isinstance(first, Slice) and isinstance(second, Slice):
         return _compose_open_slices(first, second)

@@ -1,6 +1,6 @@
 """Labels of cftime: dates of other calendars, such as noleap and 360_day of climate models.
 
-cftime itself is never imported here. It is there when such labels are, and xarray calls it.
+cftime is never imported here: a process with such labels has imported it, and xarray calls it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ISO = re.compile(
 
 
 def is_cftime(label: object) -> bool:
-    """Whether a label is a date of cftime."""
+    """Return True for a date of cftime."""
     return type(label).__module__.partition(".")[0] == "cftime"
 
 
@@ -37,13 +37,13 @@ def are_cftimes(values: np.ndarray) -> bool:
 
 
 def identity(label: Any) -> tuple:
-    """A stand-in: dates of two calendars are never equal, and cftime refuses to compare them."""
+    """Return a comparable key of a date; cftime raises if dates of two calendars are compared."""
     day = (label.calendar, label.year, label.month, label.day)
     return ("cftime", *day, label.hour, label.minute, label.second, label.microsecond)
 
 
 def index_of(values: np.ndarray) -> Any:
-    """The CFTimeIndex of an array of dates."""
+    """Return the CFTimeIndex of an array of dates."""
     import xarray as xr
 
     return xr.CFTimeIndex(values)
@@ -55,7 +55,7 @@ def is_cftime_index(index: object) -> bool:
 
 
 def read(text: str, like: Any) -> Any:
-    """The date of a calendar that a text of ISO 8601 says; the text itself if it says none."""
+    """Parse a date of ISO 8601 in the calendar of another one; return other texts unchanged."""
     match = _ISO.fullmatch(text)
     if match is None:
         return text
@@ -71,19 +71,19 @@ def read(text: str, like: Any) -> Any:
 
 
 def ends_of_part(part: str, calendar: str) -> tuple[int, int] | None:
-    """First and last value of a part where the calendar has others than the usual one."""
+    """Return the first and last value of a part if they differ from the standard calendar."""
     if part == "dayofyear" and calendar in _LAST_DAY_OF_YEAR:
         return (1, _LAST_DAY_OF_YEAR[calendar])
     return (1, 30) if part == "day" and calendar == "360_day" else None
 
 
 def part_of(dim: Dim, index: Any, part: str) -> np.ndarray:
-    """A calendar part of dates, by the name that pandas has for it.
+    """Compute a calendar part of dates by its name in pandas.
 
     Raises
     ------
     LabelError
-        If these calendars have no such part: the weeks of ISO 8601.
+        If the calendar lacks the part, as the weeks of ISO 8601.
     """
     found = _COMPUTED[part](index) if part in _COMPUTED else getattr(index, part, None)
     if found is None:
@@ -215,14 +215,14 @@ def groups_of_frequency(
 
 
 def inferred_frequency(index: Any) -> str | None:
-    """The frequency of at least three dates."""
+    """Infer the frequency of at least three dates."""
     import xarray as xr
 
     return xr.infer_freq(index)
 
 
 def later_dates(index: Any, periods: int, freq: Any) -> Any:
-    """The dates that follow at a frequency."""
+    """Return the next dates at a frequency."""
     import xarray as xr
 
     freq = getattr(freq, "freqstr", freq)

@@ -1,1 +1,1 @@
-"""Texts and times that stand for labels which are dates."""
+"""Parsing of texts as labels that are dates."""

@@ -1,4 +1,4 @@
-"""Dates as text: their format, and the spans that parts of dates are."""
+"""Dates as text: formats, and partial dates as intervals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DAY_AND_MONTH = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(
 
 
 def iso_dates(texts: Iterable[Any], title: str) -> list:
-    """Texts of dates that begin with day and month, as ISO 8601 writes them; others unchanged.
+    """Convert dates that begin with day and month to ISO 8601; others are unchanged.
 
-    All texts have one format: a day above 12 in one of them tells the order of the others.
+    All texts have the same format: a day above 12 in one text determines the order in all.
 
     Raises
     ------
     LabelError
-        If nothing tells days from months, or the texts have several formats.
+        If days and months are ambiguous, or the texts have several formats.
 
     Examples
     --------
@@ -68,9 +68,9 @@ _PART = re.compile(r"\s*\d{4}(-\d{2}(-\d{2}([T ]\d{2}(:\d{2}(:\d{2})?)?)?)?)?\s*
 
 
 def part_of_date(text: Any, dates: np.ndarray) -> tuple[np.datetime64, np.datetime64] | None:
-    """When a part of a date begins, and when the next one does, where `dates` can be compared.
+    """Return the start of a partial date, and the start of the next one.
 
-    None for what is no text of ISO 8601, or does not fit into nanoseconds where the dates do.
+    None for a text that is not ISO 8601, or that overflows nanoseconds if the dates have them.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def part_of_date(text: Any, dates: np.ndarray) -> tuple[np.datetime64, np.dateti
 
 
 def dates_in(text: Any, dates: np.ndarray) -> np.ndarray | None:
-    """Positions of the dates in a part of a date; None if there are none, or it is no part."""
+    """Return positions of the dates within a partial date; None if there are none."""
     part = part_of_date(text, dates)
     if part is None:
         return None
@@ -100,7 +100,7 @@ def dates_in(text: Any, dates: np.ndarray) -> np.ndarray | None:
 
 
 def as_period(text: str, freq: Any) -> Any:
-    """The period that a text says; the text itself if it says none."""
+    """Parse a text as a period; return other texts unchanged."""
     import pandas as pd
 
     try:

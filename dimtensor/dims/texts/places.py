@@ -1,18 +1,18 @@
-"""Positions of texts among others."""
+"""Fast look-up of many texts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-_WIDEST = 64  # letters of a text of which a number is made
+_WIDEST = 64  # letters of a text
 _FACTOR = np.uint64(0x100000001B3)
 
 
 def places_of_texts(own: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
-    """Positions of texts among others that are distinct, -1 where one is not there.
+    """Look texts up in distinct ones, -1 for a missing one.
 
-    Texts are joined by numbers made of their letters (the hash of Fowler, Noll and Vo), and what is
-    found is compared; None where two texts have one number.
+    A hash join by Fowler, Noll and Vo's hash of the letters, followed by a comparison of the texts;
+    None if two texts have the same hash.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Times of a time zone: on the days on which clocks change, some are there twice or not at all."""
+"""Local times, some of which are ambiguous or nonexistent when clocks change."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OFFSET = re.compile(r"\d{2}.*(Z|[+-]\d{2}:?\d{2})\s*")
 def read_in_zone(texts: Sequence[str], zone: Any, title: str) -> pd.DatetimeIndex:
     """Parse texts as times in a time zone; NaT where a text is no time.
 
-    Texts without an offset are times on the clocks of the zone.
+    Texts without an offset are local times of the zone.
 
     Raises
     ------
     LabelError
-        If such a time is there twice, or not at all, because clocks change.
+        If a local time is ambiguous or nonexistent.
     """
     import pandas as pd
 
@@ -38,12 +38,12 @@ def read_in_zone(texts: Sequence[str], zone: Any, title: str) -> pd.DatetimeInde
 
 
 def on_clocks(times: pd.DatetimeIndex, zone: Any, title: str) -> pd.DatetimeIndex:
-    """Times on the clocks of a time zone.
+    """Localize times in a time zone.
 
     Raises
     ------
     LabelError
-        If one is there twice, or not at all, because clocks change.
+        If one is ambiguous or nonexistent.
 
     Examples
     --------
@@ -73,11 +73,11 @@ def on_clocks(times: pd.DatetimeIndex, zone: Any, title: str) -> pd.DatetimeInde
 
 
 def check_on_clocks(times: Sequence[Any], zone: Any, title: str) -> None:
-    """Check that texts of times without offsets are there once.
+    """Check that local times given as texts exist once.
 
     Raises
     ------
     LabelError
-        If one is there twice, or not at all, because clocks change.
+        If one is ambiguous or nonexistent.
     """
     read_in_zone([time for time in times if isinstance(time, str)], zone, title)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims import Dim, SelDim, dim_labels, dim_set, family, sort_dims, without
-from dimtensor.dims.selection import Positions, Slice, normalise_selection
+from dimtensor.dims.selection import Positions, Slice, normalize_selection
 from dimtensor.errors import DimError, LabelError, build_message, listing
 from dimtensor.graph.attrs import DataAttrs, IndexItem
 from dimtensor.graph.infer import constant_attrs, describe
@@ -217,7 +217,7 @@ class Exchange:
         own = dim._unrenamed
         if own not in self._dims or dim_labels(own) is None or own.length is None:
             return chosen
-        return normalise_selection(other, self._positions(own, chosen.to_array(own.length)))
+        return normalize_selection(other, self._positions(own, chosen.to_array(own.length)))
 
     def _positions(self, dim: Dim, positions: Any) -> np.ndarray:
         """Translate positions in a dim to those of the same labels in its replacement."""

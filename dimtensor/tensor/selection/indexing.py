@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.arrays import ndim_of, whole
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
 from dimtensor.dims.labels import python_label
-from dimtensor.dims.selection import is_position, normalise_selection
+from dimtensor.dims.selection import is_position, normalize_selection
 from dimtensor.errors import (
     DimError,
     DtypeError,
@@ -125,9 +125,9 @@ class IndexingMixin(TensorHandle):
                 refuse_labels(self.node, dim, selection)
                 if key in by_name:
                     refuse_repeats(self.node, dim, selection)
-                found.select(dim, normalise_selection(dim, selection))
+                found.select(dim, normalize_selection(dim, selection))
             elif isinstance(selection, (slice, range)):
-                found.select(dim, normalise_selection(dim, selection))
+                found.select(dim, normalize_selection(dim, selection))
             else:
                 text = (
                     f"isel: {plain_repr(selection)} is no position along {dim._title}; labels go "

@@ -15,8 +15,8 @@ from dimtensor.dims.selection import (
     Positions,
     Slice,
     is_position,
-    normalise_position,
-    normalise_selection,
+    normalize_position,
+    normalize_selection,
     resolve_labels,
 )
 from dimtensor.errors import (
@@ -48,7 +48,7 @@ class Items:
         self.indexers: list[Node] = []
 
     def position(self, dim: Dim, position: Any) -> None:
-        self.items.append(IndexItem(dim, "int", normalise_position(dim, position)))
+        self.items.append(IndexItem(dim, "int", normalize_position(dim, position)))
 
     def select(self, dim: Dim, selection: Any) -> None:
         self.items.append(IndexItem(dim, "select", selection))
@@ -88,7 +88,7 @@ class Items:
 
 def _mask_selection(dim: Dim, mask: Node) -> Any:
     """The list of positions that a mask of constants is along a dim of known length."""
-    return normalise_selection(dim, np.flatnonzero(mask.attrs.values))
+    return normalize_selection(dim, np.flatnonzero(mask.attrs.values))
 
 
 def select_labels(found: Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
@@ -96,7 +96,7 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
     if labels is None and not _takes_all(key):
         _refuse_masked(dim)
     if is_mask(key) and not isinstance(key, tuple):
-        found.select(dim, normalise_selection(dim, key))
+        found.select(dim, normalize_selection(dim, key))
         return
     if method is not None:
         if labels is None:
@@ -104,7 +104,7 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         many = key if isinstance(key, (list, np.ndarray)) else [key]
         positions = labels.nearest(many, method, tolerance, dim._title)
         if many is key:
-            found.select(dim, normalise_selection(dim, positions))
+            found.select(dim, normalize_selection(dim, positions))
         else:
             found.position(dim, positions[0])
         return
@@ -132,7 +132,7 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         if isinstance(at, int):
             found.position(dim, at)
         else:  # a part of a date stands for several labels, and the dim stays
-            found.select(dim, normalise_selection(dim, at))
+            found.select(dim, normalize_selection(dim, at))
     else:
         _check_label(key, dim)
         found.tensor(dim, make("label_position", (), LabelPosition(dim, Labels([key]), "one")))
@@ -214,7 +214,7 @@ def remaining(x: Node, dim: Dim, gone: Any) -> Any:
             raise DtypeError(f"drop_isel: {plain_repr(gone)} is no position along {dim._title}")
         gone = [int(gone)]
     everything = np.arange(len(dim))
-    taken = normalise_selection(dim, gone)
+    taken = normalize_selection(dim, gone)
     assert isinstance(taken, (Positions, Slice))
     return np.delete(everything, taken.to_array(len(dim)))
 
