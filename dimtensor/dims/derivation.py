@@ -22,9 +22,9 @@ _CHEAP_LENGTH = 10_000
 class DerivedDim(Dim):
     """Dim derived from parents by a recipe.
 
-    A new kind of dim is a subclass with a constructor, `_recipe`, `_named_as_parent` and the methods
-    that raise here. Graph, lowering and compilation call these methods, and handle no class but
-    selections specially.
+    A new kind of dim is a subclass with a constructor, `_recipe`, `_named_as_parent` and the
+    methods that raise here. Graph, lowering and compilation call these methods, and handle no
+    class but selections specially.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""What other libraries do not promise to keep: one module for each, the only users of such names.
+"""Private names of other libraries: one module for each, the only users of such names.
 
-``tests/architecture/test_upstream_names.py`` asks for each of them, so that an upgrade that takes
-one away fails there and says so. Modules of optional libraries are imported inside of functions.
+``tests/architecture/test_upstream_names.py`` checks that each name exists, so that an upgrade that
+removes one fails there. Modules of optional libraries are imported inside functions.
 """

@@ -1,4 +1,4 @@
-"""Frozen graphs whose constants are equal only if all their bits are."""
+"""Frozen graphs whose constants are compared bitwise."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pytensor.tensor.variable import TensorConstant
 
 from dimtensor.forks import taken_at_forks
 
-# PyTensor's tables of frozen nodes and nominal variables are not made for several threads
+# PyTensor's tables of frozen nodes and nominal variables are not thread-safe
 _freezing = taken_at_forks(threading.RLock(), 2)
 
-# bytes up to which data are compared themselves, and not what they are digested to
+# larger data are compared by a digest
 _SMALL = 256
 
 
 def signature(constant: Constant) -> Hashable:
-    """The type of a constant, and what tells its data from other data of the type: all bits.
+    """Return the type of a constant and a key of the bits of its data.
 
-    PyTensor's signatures compare by `==`, for which zeros of both signs are equal.
+    PyTensor's signatures compare by `==`, for which 0.0 equals -0.0.
 
     Examples
     --------
@@ -41,25 +41,25 @@ def signature(constant: Constant) -> Hashable:
 
 
 class ExactConstant(TensorConstant):
-    """A constant that is told from others by its bits.
+    """Constant compared bitwise.
 
-    Nodes of frozen graphs that are equal are one, in the whole process: of a step that asks for 0.0
-    and -0.0 one would be left, or that of another graph.
+    Equal nodes of frozen graphs are merged in the whole process: a graph with 0.0 would get the
+    node of another one with -0.0.
     """
 
     def signature(self) -> Hashable:
-        """The type, and what tells the data from other data of the type."""
+        """Return the type and a key of the bits."""
         return signature(self)
 
     def equals(self, other: Any) -> bool:
-        """Whether another constant of tensors has the same type and bits."""
+        """Return True for a constant of the same type and bits."""
         if isinstance(other, TensorConstant):
             return bool(signature(self) == signature(other))
         return bool(super().equals(other))
 
 
 def exact(variable: Variable) -> Variable:
-    """A constant of numbers that is equal to those of the same bits; other variables themselves."""
+    """Convert a constant of numbers to one compared bitwise; pass other variables through."""
     if type(variable) is not TensorConstant or variable.data.dtype.hasobject:
         return variable
     return ExactConstant(variable.type, variable.data, variable.name)
@@ -68,9 +68,9 @@ def exact(variable: Variable) -> Variable:
 def frozen_graph(
     inputs: Sequence[Variable], outputs: Sequence[Variable], nodes: Sequence[Apply]
 ) -> FrozenFunctionGraph:
-    """A frozen graph of nodes in the given order, equal ones made one.
+    """Freeze a graph of nodes in the given order, and merge equal ones.
 
-    As PyTensor freezes graphs, with exact constants.
+    As PyTensor does, with constants compared bitwise.
     """
     found: dict[Variable, Variable] = {}
 

@@ -1,4 +1,4 @@
-"""Folders that PyTensor makes in the home folder, where there is none to make them in."""
+"""A home folder for PyTensor if that of the user is missing or read-only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ALL = os.R_OK | os.W_OK | os.X_OK
 
 @contextmanager
 def usable_home() -> Iterator[None]:
-    """Give PyTensor a temporary home folder where it cannot write to its folder in this user's.
+    """Give PyTensor a temporary home folder if it cannot write to that of the user.
 
-    It decides where that is when it is imported, and fails when it cannot make it: a home folder
-    may be missing, be a file, or belong to somebody else. The environment is as it was afterwards.
+    PyTensor makes its folder when it is imported, and fails if the home folder is missing, is a
+    file or has another owner. The environment is restored afterwards.
     """
     if _can_be_written():
         yield
@@ -28,7 +28,7 @@ def usable_home() -> Iterator[None]:
     process = os.getpid()
 
     def remove() -> None:
-        if os.getpid() == process:  # and not when a fork of it ends
+        if os.getpid() == process:  # not at the exit of a forked child
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)

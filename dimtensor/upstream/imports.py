@@ -1,4 +1,4 @@
-"""What is done when a module that may never be needed is imported, or instead of importing it."""
+"""Actions at the import of other modules, and lazy stand-ins for modules."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 
 
 def after_import(name: str, then: Callable[[], object]) -> None:
-    """Call a function when a module has been imported: now, or whenever somebody does it.
+    """Call a function after a module is imported: now if it already is, or when it first is.
 
     Parameters
     ----------
     name : str
     then : callable
-        Of no arguments.
+        Function without arguments.
     """
     if name in sys.modules:
         then()
@@ -29,13 +29,13 @@ def after_import(name: str, then: Callable[[], object]) -> None:
 
 
 def around_import(name: str, context: Callable[[], AbstractContextManager[object]]) -> None:
-    """Let the first import of a module, whoever does it, run inside of a context manager.
+    """Run the first import of a module inside a context manager.
 
     Parameters
     ----------
     name : str
     context : callable
-        Gives the context manager.
+        Returns the context manager.
     """
     if name not in sys.modules:
         sys.meta_path.insert(0, _Waiting(name, context=context))
@@ -43,10 +43,10 @@ def around_import(name: str, context: Callable[[], AbstractContextManager[object
 
 @contextmanager
 def left_out(*names: str) -> Iterator[None]:
-    """Imports of modules within, as a part of importing others, import nothing.
+    """Replace imports of some modules by lazy stand-ins in the context.
 
-    A module that was imported before is as it was. Else what stands for it imports it when
-    something of it is asked for, and nothing is left of that afterwards.
+    Modules that are imported already are unchanged. A stand-in imports its module on the first
+    attribute access, and is removed afterwards.
     """
     stand_ins = [_StandIn(name) for name in names if name not in sys.modules]
     sys.modules.update({module.__name__: module for module in stand_ins})
@@ -58,7 +58,7 @@ def left_out(*names: str) -> Iterator[None]:
 
 
 class _StandIn(ModuleType):
-    """Stands for a module that is not imported."""
+    """Stand-in for a module that is not imported."""
 
     def leave(self) -> None:
         if sys.modules.get(self.__name__) is self:
@@ -70,7 +70,7 @@ class _StandIn(ModuleType):
 
 
 class _Waiting(MetaPathFinder):
-    """Finds one module, as others do, and has something done around or behind its import."""
+    """Finder of one module, with actions around and after its import."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""JAX's cache of compiled code and its places in source, which it has no other way to."""
+"""JAX's compilation cache and source locations, which have no public interface."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dimtensor.caches import bounded
 
 
 def users_cache_folder() -> str | None:
-    """The folder in which the user lets JAX keep what it compiles."""
+    """Return the folder of JAX's compilation cache that the user has set."""
     return config.compilation_cache_dir.value
 
 
 def caching_is_on() -> bool:
-    """Whether JAX may keep what it compiles."""
+    """Return True if JAX's compilation cache is on."""
     return bool(config.enable_compilation_cache.value)
 
 
 def kept_at_once() -> tuple[Any, Any]:
-    """Settings of the thread under which JAX keeps everything that it compiles."""
+    """Return settings of a thread that make JAX cache all compiled code."""
     return (
         config.persistent_cache_min_compile_time_secs(0.0),
         config.persistent_cache_min_entry_size_bytes(0),
@@ -33,38 +33,38 @@ def kept_at_once() -> tuple[Any, Any]:
 
 
 def cache_mutex() -> Any:
-    """What is held while the cache is exchanged."""
+    """Return the lock for replacing the cache."""
     return compilation_cache._cache_initialized_mutex
 
 
 def current_cache() -> tuple[Any, bool]:
-    """JAX's cache, and whether it has been made."""
+    """Return JAX's cache, and whether it is initialized."""
     return compilation_cache._cache, compilation_cache._cache_initialized
 
 
 def set_cache(cache: Any, initialized: bool) -> None:
-    """Put a cache in the place of JAX's."""
+    """Replace JAX's cache."""
     compilation_cache._cache = cache
     compilation_cache._cache_initialized = initialized
 
 
 def short_places() -> AbstractContextManager[Any]:
-    """Operations that are traced have one line as their place, not all calls that led there."""
+    """Give operations traced in the context one line as their location, not the call stack."""
     place: AbstractContextManager[Any] = config.include_full_tracebacks_in_locations(False)
     return place
 
 
 def placed_at(file: str, line: int) -> AbstractContextManager[Any]:
-    """Operations that are traced in the context have a line of a file as their place."""
+    """Give operations traced in the context a line of a file as their location."""
     return source_info_util.user_context(_traceback(file, line))
 
 
-# a call on the first line of its function, so that the number of that line is the number of both
+# a call on the first line of its function: both have the same line number
 _call = eval("lambda function: function()")
 
 
 def place_of(equation: Any) -> tuple[str, str, int]:
-    """The named scope, the file and the line of an operation of a trace."""
+    """Return the named scope, file and line of a traced operation."""
     source = equation.source_info
     frame = source_info_util.user_frame(source.traceback)
     scope = str(source.name_stack)
@@ -73,16 +73,16 @@ def place_of(equation: Any) -> tuple[str, str, int]:
 
 @bounded(4096)
 def _traceback(file: str, line: int) -> Any:
-    """JAX's view of a call on a line: a function is called that claims to be there."""
+    """Return JAX's traceback of a line, by a call of a function compiled for that line."""
     code = _call.__code__.replace(co_filename=file, co_firstlineno=line)
     return FunctionType(code, {})(xla_client.Traceback.get_traceback)
 
 
 def stablehlo_versions() -> dict[str, str]:
-    """The version of StableHLO that modules are written in, and that of this JAX."""
+    """Return the StableHLO version of exported modules, and that of this JAX."""
     from jax._src.lib.mlir.dialects import hlo
 
-    asked = hlo.StablehloCompatibilityRequirement.WEEK_4  # what jax.export asks for
+    asked = hlo.StablehloCompatibilityRequirement.WEEK_4  # the version that jax.export requests
     return {
         "stablehlo": hlo.get_version_from_compatibility_requirement(asked),
         "stablehlo_here": hlo.get_current_version(),
@@ -99,7 +99,7 @@ def opened_module(exported: Any) -> Iterator[Any]:
 
 
 def types_of_main(module: Any) -> tuple[list[Any], list[Any]]:
-    """The types of what the entry of a module takes and returns."""
+    """Return the argument and result types of the entry function of a module."""
     from jax._src.lib.mlir import ir
 
     main = ir.SymbolTable(module)["main"].type
@@ -108,7 +108,7 @@ def types_of_main(module: Any) -> tuple[list[Any], list[Any]]:
 
 @contextmanager
 def callback_errors() -> Iterator[list[BaseException]]:
-    """The exceptions that callbacks raise meanwhile; XLA's error has their text alone."""
+    """Collect exceptions of callbacks in the context; XLA's error has only their text."""
     found: list[BaseException] = []
 
     def note(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""What numba's compiler is made of."""
+"""Parts of numba's compiler."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ import numpy._core._multiarray_umath as umath  # type: ignore[import-not-found]
 
 
 def array_api() -> Any:
-    """The capsule that holds the table."""
+    """Return the capsule of the table."""
     return umath._ARRAY_API
 
 
 def distributions_file() -> str:
-    """The shared library that exports the functions of ``numpy/random/distributions.h``."""
+    """Return the path of the shared library with ``numpy/random/distributions.h``."""
     from numpy.random import _generator
 
     return _generator.__file__

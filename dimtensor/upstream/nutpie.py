@@ -1,4 +1,4 @@
-"""What nutpie does not document."""
+"""Undocumented parts of nutpie."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import Any
 
 from nutpie import _lib
 
-# of the error that says that a sampler runs longer than one wanted to wait
+# text of the error of a timeout
 _NOT_YET = "Timeout while waiting"
 
 
 def settings_of(kind: str) -> Any:
-    """Settings of a kind of adaptation, which know what they take; None in another version."""
+    """Return the settings class of a kind of adaptation; None in another version."""
     make = getattr(getattr(_lib, "PyNutsSettings", None), kind, None)
     settings = None if make is None else make(0)
     return settings if hasattr(settings, "update") and hasattr(settings, "as_dict") else None
 
 
 def settings_text(running: Any) -> str | None:
-    """The settings of a sampler as JSON, as nutpie writes them; None in another version."""
+    """Return nutpie's settings of a running sampler as JSON; None in another version."""
     settings = getattr(running, "_settings", None)
     return None if settings is None else json.dumps(settings.as_dict())
 
 
 def is_not_yet(error: TimeoutError) -> bool:
-    """Return whether the error says that a sampler still runs, and is not a signal handler's."""
+    """Return True if an error means that a sampler runs, False for one of a signal handler."""
     return str(error).startswith(_NOT_YET)
 
 
 def drop_released() -> None:
-    """Drop the references that nutpie's threads gave up without Python's lock."""
-    _lib.ProgressType.none()  # whatever is called does
+    """Drop references that nutpie's threads released without the GIL."""
+    _lib.ProgressType.none()  # any call does it
 
 
 def with_samplers_seen(model: Any, seen: Callable[[Any], Callable[[Any], None]]) -> Any:
-    """A model that tells of each sampler that nutpie makes of it.
+    """Wrap a model so that a function is called with each sampler made of it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Names of PyTensor that begin with an underscore."""
+"""Private names of PyTensor."""
 
 from __future__ import annotations
 
@@ -37,49 +37,49 @@ __all__ = [
 
 
 def core_node(op: Any, inputs: Sequence[Variable]) -> Apply:
-    """The node of the core operation of a Blockwise, for one element of the batch."""
+    """Return the core node of a Blockwise, for one element of the batch."""
     return op._create_dummy_core_node(inputs)
 
 
 def batch_derivatives(op: Any, *arguments: Any) -> Any:
-    """What an Elemwise makes of the gradients of its scalar operation."""
+    """Batch the gradients of the scalar operation of an Elemwise."""
     return op._bgrad(*arguments)
 
 
 def props(op: Op) -> dict[str, Any]:
-    """The properties by which an operation is compared."""
+    """Return the properties that identify an operation."""
     return op._props_dict()
 
 
 def refuse_broadcast_of_vector_index(op: Any, *arguments: Any) -> None:
-    """Raise where values would be broadcast along an array of positions."""
+    """Raise if values would be broadcast along an array of indices."""
     op._check_runtime_broadcast_of_vector_index(*arguments)
 
 
 def protected_inputs(graph: FunctionGraph) -> Sequence[Variable]:
-    """Inputs that code may not write into."""
+    """Return the inputs that code must not overwrite."""
     supervisor = getattr(graph, "_supervisor", None)
     return graph.inputs if supervisor is None else supervisor.protected
 
 
 class _Nothing:
-    """What nothing is an instance of."""
+    """Class without instances, for missing classes."""
 
 
 def traceback_limit() -> Any:
-    """The parameter that says how many lines variables note; its value is its attribute ``val``."""
+    """Return the configuration parameter for the traceback length of variables."""
     return vars(type(config))["traceback__limit"]
 
 
 def xtensor_class(module: str, name: str) -> Any:
-    """A class of PyTensor's named tensors, if somebody has imported them: they are experimental."""
+    """Return a class of the experimental pytensor.xtensor, if that is imported."""
     loaded = sys.modules.get(f"pytensor.xtensor.{module}")
     return _Nothing if loaded is None else getattr(loaded, name)
 
 
 @contextmanager
 def compiled_in(graph: FunctionGraph, mode: Any) -> Iterator[None]:
-    """Rewrites of graphs inside of operations compile them in this mode."""
+    """Compile inner graphs of operations in a mode in the context."""
     graph._compile_mode = mode
     try:
         yield
@@ -87,12 +87,12 @@ def compiled_in(graph: FunctionGraph, mode: Any) -> Iterator[None]:
         del graph._compile_mode
 
 
-# else the setting of one thread would be restored by another one
+# or one thread would restore the setting of another
 _changing = taken_at_forks(threading.RLock(), 1)
 
 
 def nothing_kept[T](make: Callable[[], T]) -> T:
-    """Call a function; what PyTensor makes of numba's functions meanwhile is not kept on disk."""
+    """Call a function without PyTensor's disk cache of numba functions."""
     with _changing:
         parameter, before = vars(type(config))["numba__cache"], config.numba__cache
         try:
@@ -103,5 +103,5 @@ def nothing_kept[T](make: Callable[[], T]) -> T:
 
 
 def kept_as_asked[T](make: Callable[[], T]) -> T:
-    """Call a function; what PyTensor makes of numba's is kept unless ``DIMTENSOR_CACHE`` is 0."""
+    """Call a function with PyTensor's disk cache of numba functions, unless caching is off."""
     return make() if settings().cache else nothing_kept(make)

@@ -1,1 +1,1 @@
-"""Values on their way in and out: how they are labelled, and whether they fit dims and dtypes."""
+"""Values of inputs and outputs: labels, and checks against dims and dtypes."""

@@ -1,4 +1,4 @@
-"""The call boundary: users' values become arrays with axes in order, and say what dims are."""
+"""Conversion of call arguments to arrays in axis order, and to lengths and labels of dims."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ def admit(
     source: str,
     late: bool = False,
 ) -> np.ndarray:
-    """The array of a value, axes in the order of `dims`, and what it says of dims in `binding`.
+    """Convert a value to an array with axes in the order of `dims`, and bind lengths and labels.
 
     Parameters
     ----------
     late : bool
-        Leave values that are labels as they are: the labels of `categories` may still arrive.
+        Leave values that are labels unchanged: other arguments may bring the labels of
+        `categories`.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def admit(
     LabelError
         If labels are missing, unknown, or disagree with other inputs.
     DimError
-        If a length is not that of the dim.
+        If a length differs from that of the dim.
     DtypeError
         If values would be lost.
     """
@@ -71,7 +72,7 @@ def admit(
 
 
 def require_elements(array: np.ndarray, dims: Dims, source: str) -> None:
-    """Check that a value is not one object that is no sequence, such as a dict or a generator.
+    """Check that a value is not a single object without elements, such as a dict or a generator.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def require_elements(array: np.ndarray, dims: Dims, source: str) -> None:
 
 
 def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
-    """Check that nothing but the order of the axes, which says nothing, tells them apart."""
+    """Check that axes are identified by more than their order."""
     require_elements(array, dims, source)
     if array.ndim != len(dims):
         what = "is a scalar" if array.ndim == 0 else f"has shape {array.shape}"
@@ -108,7 +109,7 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
 
 
 def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> np.ndarray:
-    """The array of a labelled value, axes in the order of the dims, about which it may tell."""
+    """Return the array of a labeled value in the order of the dims, and bind its labels."""
     own = own_names(labelled.names, dims, source)
     unknown = [str(name) for name in labelled.names if name not in own]
     if unknown:
@@ -141,19 +142,19 @@ def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str)
 
 
 def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source: str) -> Coords:
-    """Tuples of a MultiIndex, whose levels have names, in the order of the factors of the dim.
+    """Reorder the levels of a MultiIndex to the factors of a product dim.
 
     Raises
     ------
     LabelError
-        If the names of the levels are not those of the factors.
+        If the levels and the factors have different names.
     """
     product = product_below(dim)
     if levels is None or product is None or None in levels:
         return labels
     factors = tuple(factor._short for factor in product.factors)
     while set(levels) != set(factors) and all(str(level).endswith("'") for level in levels):
-        levels = tuple(str(level)[:-1] for level in levels)  # of a product renamed, as in results
+        levels = tuple(str(level)[:-1] for level in levels)  # a renamed product, as in results
     if levels == factors:
         return labels
     if set(levels) != set(factors):
@@ -170,11 +171,11 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
     return Coords(values)
 
 
-@bounded(16)  # the labels of one value come back at every call
+@bounded(16)  # a value often comes with the same labels at every call
 def _arranged(dim: Dim, labels: Coords) -> Coords:
-    """Labels that came with a value in the order in which the dim has them.
+    """Return labels of a value in the order of the dim.
 
-    Those of a product are all combinations of the labels of its factors.
+    A product dim has all combinations of the labels of its factors.
     """
     product = dim._unrenamed
     return product._arranged(labels) if isinstance(product, ProductDim) else labels
@@ -182,7 +183,7 @@ def _arranged(dim: Dim, labels: Coords) -> Coords:
 
 @bounded(16)
 def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray:
-    """Positions that put labels into the order of the dim."""
+    """Return positions that reorder labels to those of the dim."""
     at = own.find(labels)
     if len(own) == len(labels) and bool((at >= 0).all()):
         order = np.full(len(own), -1, dtype=np.int64)
@@ -210,21 +211,21 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
 def label_positions(
     array: np.ndarray, categories: Dim, source: str, binding: Binding | None = None
 ) -> np.ndarray:
-    """Positions of labels in their dim.
+    """Look up the positions of labels along their dim.
 
     Parameters
     ----------
     array : ndarray
-        Labels; of a dim that has none, positions.
+        Labels, or positions for a dim without labels.
     categories : Dim
     source : str
     binding : Binding, optional
-        Labels and lengths that came with the call.
+        Labels and lengths of the call.
 
     Raises
     ------
     LabelError
-        If the dim has no such labels; of a dim without labels, if the values are no integers.
+        If the dim lacks a label, or has no labels and the values are not integers.
     PositionError
         If positions are outside of the dim.
     """
@@ -253,7 +254,7 @@ def check_positions(array: np.ndarray, length: int | None, dim: Dim, source: str
     Raises
     ------
     PositionError
-        If one is outside of it.
+        If one is out of range.
     """
     if length is None or array.size == 0:
         return
@@ -270,17 +271,17 @@ _KINDS = {"U": "strings", "T": "strings", "M": "datetimes", "m": "timedeltas", "
 
 
 def what_is_in(array: np.ndarray) -> str:
-    """Name in messages for elements of an array that are no numbers."""
+    """Describe elements of an array that are not numbers, for messages."""
     if array.dtype.kind == "O" and all(isinstance(v, str) for v in array.ravel()):
         return "strings"
     return _KINDS.get(array.dtype.kind, f"values of {array.dtype}")
 
 
 def in_dtype(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """An array of a dtype equal to this one as one of this very dtype.
+    """View an array in an equivalent dtype.
 
-    NumPy has two integer types of 8 bytes, ``long`` and ``longlong``: compiled code knows one. The
-    dtype of a buffer may name its byte order, where compiled code knows that of the processor.
+    NumPy has two integer types of 8 bytes, ``long`` and ``longlong``, and compiled code has one.
+    The dtype of a buffer may state a byte order that is the native one.
     """
     exact, own = np.dtype(dtype), array.dtype
     if own.num == exact.num and own.byteorder == exact.byteorder:
@@ -289,12 +290,12 @@ def in_dtype(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def numbers_of(array: np.ndarray, source: str) -> np.ndarray:
-    """Objects that are all numbers as numbers, with NaN for NA; any other array as it is.
+    """Convert objects that are all numbers to numbers, with NaN for NA; pass other arrays through.
 
     Raises
     ------
     InputError
-        If something is missing, and integers are not all floats.
+        If elements are missing, and an integer is not a float exactly.
     """
     if array.dtype.kind != "O":
         return array
@@ -311,15 +312,15 @@ def numbers_of(array: np.ndarray, source: str) -> np.ndarray:
 
 
 def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
-    """The array in the dtype of the tensor, where no value can be lost.
+    """Convert an array to the dtype of a tensor.
 
-    Integers go into floats, and floats of 64 bits into those of 32; integers go into smaller ones
-    that hold all the values.
+    Integers are converted to floats, floats of 64 bits to 32 bits, and integers to narrower ones if
+    all values fit.
 
     Raises
     ------
     DtypeError
-        If a value would be lost, or the values are no numbers.
+        If a value does not fit, or the values are not numbers.
     """
     if array.dtype == dtype:
         return in_dtype(array, dtype)
@@ -371,7 +372,7 @@ def _no_room(values: np.ndarray, dtype: str, source: str) -> DtypeError:
 
 
 def _conversion(array: np.ndarray, target: np.dtype) -> str:
-    """Say how values get a narrower dtype."""
+    """Suggest how to convert values to a narrower dtype."""
     if array.dtype.kind == "f" and target.kind in "iu" and (array == np.floor(array)).all():
         return (
             f'all of them are whole: np.asarray(values).astype("{target}") says that integers '
@@ -381,14 +382,14 @@ def _conversion(array: np.ndarray, target: np.dtype) -> str:
 
 
 def real_numbers(value: Any, source: str) -> np.ndarray:
-    """An array of float64 of whatever holds real numbers, none of them masked.
+    """Convert real numbers without masked elements to an array of float64.
 
     Raises
     ------
     InputError
-        If it is no array, or an element is masked.
+        If the value is not an array, or an element is masked.
     DtypeError
-        If it holds something else than real numbers.
+        If elements are not real numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns of tables of other libraries: numbers, or labels and the dim that they are of."""
+"""Columns of tables of other libraries: numbers, or labels and the dim of these labels."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | None]:
-    """The values of a column, and the dim of its labels where these are none of numbers.
+    """Read a column: its values, and the dim of its labels if they are not numbers.
 
     Parameters
     ----------
     series : narwhals.Series
     name : str
-        That of the dim.
+        Name of the dim.
     source : str
-        As errors call the column.
+        Name of the column in errors.
 
     Raises
     ------
     LabelError
         If labels are missing.
     InputError
-        If it holds something else than numbers, labels and dates, or has gaps and integers above
-        2**53, which are not all floats.
+        If the column has elements other than numbers, labels and dates, or gaps beside integers
+        above 2**53, which floats do not represent.
     """
     import narwhals.stable.v2 as nw
 
@@ -59,7 +59,7 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
         return values, Dim(name, coords=series.cat.get_categories().to_list())
     if {type(value) for value in values} <= {str}:
         return values, Dim(name, coords=sorted(set(values.tolist())))
-    native = np.asarray(series.to_numpy())  # of dtypes that only one library has
+    native = np.asarray(series.to_numpy())  # dtypes of one library only
     if native.dtype.kind in "biufc":
         return native, None
     if type(getattr(series.to_native(), "dtype", None)).__name__ == "PeriodDtype":
@@ -81,7 +81,7 @@ def _lacking(absent: np.ndarray, source: str) -> LabelError:
 
 
 def _check_floats(series: nw.Series, source: str) -> None:
-    """Check that integers between gaps are the same as floats, which have NaN for gaps."""
+    """Check that floats, which have NaN for gaps, represent the integers between gaps."""
     known = series.drop_nulls()
     changed = known.filter(known.abs() > 2**53).to_list()
     if changed:
@@ -89,7 +89,7 @@ def _check_floats(series: nw.Series, source: str) -> None:
 
 
 def string_labels(array: np.ndarray, name: str, source: str) -> Dim | None:
-    """The dim of the strings in an array, each once and sorted; None where there are no strings.
+    """Make a dim of the sorted, distinct strings of an array; None for an array of others.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def string_labels(array: np.ndarray, name: str, source: str) -> Dim | None:
 def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | None]:
     """Convert a column of polars or pyarrow to an array of NumPy, with the dim of its categories.
 
-    Anything else is passed through, a Series of pandas too, but for the dim.
+    A Series of pandas is passed through with its dim, and other values alone.
     """
     kind = _kind(type(value))
     if kind == "pandas":
@@ -135,7 +135,7 @@ def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | Non
         if kind == "capsule":
             value = _from_capsule(value, source)
         if kind != "arrow":
-            value = sys.modules["pyarrow"].chunked_array([value])  # whose array it is
+            value = sys.modules["pyarrow"].chunked_array([value])  # the array of a ChunkedArray
         series = nw.from_native(value, series_only=True)
     except TypeError:
         return value, None
@@ -150,7 +150,7 @@ def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | Non
 
 @bounded(256)
 def _kind(kind: type) -> str:
-    """Whether it is a class of columns of pandas, of Arrow, or of arrays of pyarrow."""
+    """Classify a class: a column of pandas, an Arrow column, or an array of pyarrow."""
     if kind.__module__.startswith("pandas"):
         return "pandas" if hasattr(kind, "to_frame") else ""
     if hasattr(kind, "columns") or hasattr(kind, "column_names"):
@@ -164,7 +164,7 @@ def _kind(kind: type) -> str:
 
 
 def _from_capsule(value: Any, source: str) -> Any:
-    """An array of another Arrow library as one of pyarrow, by Arrow's PyCapsule interface.
+    """Convert an array of another Arrow library to pyarrow, by Arrow's PyCapsule interface.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def _sorted_labels(index: Any, name: str) -> tuple[np.ndarray, Dim]:
 
 
 def _in_zone(dates: np.ndarray, zone: str) -> Any:
-    """Dates, which are in UTC, in a time zone."""
+    """Convert dates in UTC to a time zone."""
     import pandas as pd
 
     return pd.DatetimeIndex(dates).tz_localize("UTC").tz_convert(zone)

@@ -1,4 +1,4 @@
-"""Values that functions hold beside their code, and what they say of dims."""
+"""Data that functions hold beside their code, and the lengths and labels they bind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dimtensor.values.labelled import Labelled, as_labelled
 
 
 def title_of(source: Node | Dim) -> str:
-    """How messages speak of an input, of data, or of a dim given as an input."""
+    """Name an input, data, or a dim given as an input in a message."""
     if isinstance(source, Dim):
         return f"the length of {source._title}"
     if source.name is not None:
@@ -25,12 +25,12 @@ def title_of(source: Node | Dim) -> str:
 
 
 def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
-    """A mapping, empty for None.
+    """Check that a value is a mapping, which is empty for None.
 
     Raises
     ------
     InputError
-        If it is something else.
+        If it is not a mapping.
     """
     if value is None:
         return {}
@@ -42,7 +42,7 @@ def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
 def admit_value(
     node: Node, dims: Dims, value: Any, labelled: Labelled | None, binding: Binding
 ) -> np.ndarray:
-    """The contiguous array of a value for an input or data node, axes in the order of `dims`."""
+    """Convert a value for an input or data node to a contiguous array in the order of `dims`."""
     title = title_of(node)
     array = admit(value, labelled, dims, node.dtype, node.categories, binding, title)
     return np.ascontiguousarray(array).reshape(array.shape)
@@ -51,7 +51,7 @@ def admit_value(
 def bind_data(
     nodes: Sequence[Node], axes: Sequence[Dims], replaced: Mapping[Node, Any]
 ) -> tuple[Binding, list[np.ndarray]]:
-    """Arrays of data nodes, and the lengths and labels of dims that they tell.
+    """Return the arrays of data nodes, and the lengths and labels of their dims.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def bind_data(
     axes : sequence of tuple of Dim
         The order of the axes of each array.
     replaced : mapping of Node to value
-        What takes the place of the values that nodes were made with.
+        Values that replace those of the nodes.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def bind_data(
             labelled = as_labelled(value, node.dims, title)
             array = admit_value(node, dims, value, labelled, binding)
         else:
-            if titles.count(title) > 1:  # nothing else tells them apart
+            if titles.count(title) > 1:  # two anonymous dims differ by nothing else
                 title = f"{title} ({listing(node.attrs.values.ravel(), 3)})"
             for dim, length in zip(node.attrs.dims, node.attrs.values.shape, strict=True):
                 binding.add_length(dim, length, title)

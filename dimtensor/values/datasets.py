@@ -1,4 +1,4 @@
-"""Values of inputs out of xarray's Datasets: posteriors, above all."""
+"""Values of inputs from Datasets of xarray, such as posteriors."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def label_text(label: Any) -> str:
 
 
 def as_dataset(value: Any) -> xr.Dataset:
-    """A Dataset, or that of a DataTree: its group ``posterior`` where it has one.
+    """Return a Dataset, or that of a DataTree: its group ``posterior`` if it has one.
 
-    All labels of dims have an index, which files may be opened without.
+    All labels of dims get an index, which files may be opened without.
 
     Raises
     ------
     InputError
-        If a DataTree has neither this group nor variables of its own.
+        If a DataTree has neither a group ``posterior`` nor variables.
     """
     if not hasattr(value, "children"):
         return _indexed(value)
@@ -75,7 +75,7 @@ def _indexed(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim, Any]:
-    """Values of inputs and dims by name; what a Dataset has beside them is passed over.
+    """Look up values of inputs and dims by name; other variables of a Dataset are ignored.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim,
     Returns
     -------
     dict
-        Of those that the Dataset has.
+        Values of the sources that are in the Dataset.
     """
     dataset = as_dataset(dataset)
     found: dict[Node | Dim, Any] = {}
@@ -101,10 +101,10 @@ def values_from(dataset: Any, sources: Iterable[Node | Dim]) -> dict[Node | Dim,
 
 
 def _with_dims_of(node: Node, array: xr.DataArray) -> xr.DataArray:
-    """A variable as it was before it was put beside others into a Dataset.
+    """Restore names and labels of dims that were changed for a Dataset.
 
-    There a dim whose name was taken has that of its variable behind its own, and underscores where
-    that was taken, too. Labels that Datasets and files do not hold are texts.
+    In a Dataset, a dim with the name of another dim has the name of its variable appended, and
+    underscores if this name exists, too. Labels that Datasets and files cannot hold are texts.
     """
     for dim in node.dims:
         name = dim._short
@@ -116,7 +116,7 @@ def _with_dims_of(node: Node, array: xr.DataArray) -> xr.DataArray:
         if dim.coords is not None:
             array = _without_texts(array, name, dim.coords.tolist())
         elif product_below(dim) is not None and array.indexes[name].dtype.kind in "OUT":
-            # labels that come with data are tuples, of which these are the texts
+            # these are texts of labels that are tuples
             if all(isinstance(label, str) for label in array.indexes[name]):
                 array = array.drop_vars(name)
     return array
@@ -131,6 +131,6 @@ def _without_texts(array: xr.DataArray, name: str, labels: list[Any]) -> xr.Data
     places: Mapping[str, int] = {label: at for at, label in enumerate(found)}
     texts = [label_text(label) for label in labels]
     if len(places) < len(found) or set(texts) != set(places):
-        return array  # an error of its own says which labels are missing
+        return array  # an error elsewhere lists the missing labels
     ordered = array.isel({name: [places[text] for text in texts]})
     return ordered.drop_vars(name)

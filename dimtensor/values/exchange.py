@@ -1,4 +1,4 @@
-"""Data that functions and models hold, exchanged for other data."""
+"""Replacement of the data that functions and models hold."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from dimtensor.values.data import as_mapping, title_of
 def exchanged(
     nodes: Sequence[Node], given: Any, by_name: Mapping[str, Any], owner: str
 ) -> dict[Node, Any]:
-    """New values by data node.
+    """Return new values by data node.
 
     Parameters
     ----------
     nodes : sequence of Node
-        The data that there are.
+        The data of the function or model.
     given : mapping of DimTensor or name to value, or None
     by_name : dict of str to value
     owner : str
-        What holds the data, for messages: a function or a model.
+        "function" or "model", for messages.
 
     Returns
     -------
     dict of Node to value
-        Values are copies: what holds them does not change where the caller's arrays do.
+        Values are copies, independent of the caller's arrays.
 
     Raises
     ------
     InputError
-        If there are no such data, or a name stands for several.
+        If there are no such data, or several of one name.
     """
     found: dict[Node, Any] = {}
     exact: set[Node] = set()
@@ -56,17 +56,17 @@ def exchanged(
 def _copied(value: Any, source: str) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception:  # of an object that is not to be copied: its array is
+    except Exception:  # its array is copied, not the object
         return np.array(array_of(value, source))
 
 
 def _named(nodes: Sequence[Node], name: str, owner: str) -> list[Node]:
-    """The data of a name.
+    """Return the data with a name.
 
     Raises
     ------
     InputError
-        If there are none, or several, of which some would keep their values.
+        If there are none, or several different ones.
     """
     chosen = [node for node in nodes if node.name == name]
     if not chosen:
@@ -88,12 +88,12 @@ def _named(nodes: Sequence[Node], name: str, owner: str) -> list[Node]:
 
 
 def _same(nodes: Sequence[Node], key: Any, owner: str) -> list[Node]:
-    """The data that a tensor is, as numbers and as labels.
+    """Return the data nodes of a tensor, as numbers and as labels.
 
     Raises
     ------
     InputError
-        If it is none of them.
+        If the tensor is not among the data.
     """
     node = getattr(key, "node", key)
     if not isinstance(node, Node):
@@ -105,9 +105,9 @@ def _same(nodes: Sequence[Node], key: Any, owner: str) -> list[Node]:
 
 
 def are_same_data(one: Node, other: Node) -> bool:
-    """Whether two nodes are one data tensor, that is numbers in one and labels in the other.
+    """Return True if two nodes are the same data, as numbers and as labels.
 
-    Numbers that select or group by label are labels there, beside which they stay numbers.
+    Numbers become labels where they select or group by label.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def are_same_data(one: Node, other: Node) -> bool:
 
 
 def _values(node: Node) -> np.ndarray:
-    """The values of data as they were given: labels where they are labels."""
+    """Return the values of data as given: labels if they are labels."""
     labels = None if node.categories is None else dim_labels(node.categories)
     return node.attrs.values if labels is None else labels.values[node.attrs.values]
 

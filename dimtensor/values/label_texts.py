@@ -1,7 +1,6 @@
-"""Labels as texts and JSON, for files that have no such labels, and back.
+"""Serialization of labels as texts and JSON, for files.
 
-Files are data: reading them imports nothing, opens nothing else and makes only objects of the types
-that are listed here.
+Reading a file imports nothing, opens no other file and makes only objects of the types listed here.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 _UNIT = r"(?:datetime64|timedelta64)\[\d{0,9}[A-Za-z]{1,3}\]"
-# pandas opens the files of dateutil's zones, and of paths
+# pandas would open files for dateutil's zones, and for paths
 _ZONED = r"datetime64\[[a-z]{1,2}, (?!dateutil)(?!.*\.\.)[A-Za-z0-9_+][A-Za-z0-9_+:/-]{0,63}\]"
 _END = rf"(?:[a-z]{{3,7}}\d{{1,2}}|{_UNIT}|{_ZONED})"
 _KINDS = re.compile(
@@ -34,13 +33,13 @@ def labels_of_kind(kind: str, texts: list[str]) -> Any:
     Parameters
     ----------
     kind : str
-        The dtype of pandas that the labels had, or "json" for texts of :func:`encode_label`.
+        Dtype of pandas of the labels, or "json" for texts of :func:`encode_label`.
     texts : list of str
 
     Raises
     ------
     Exception
-        If they are no such texts: files are read in a block that expects every exception.
+        Of any class for invalid texts: callers catch all exceptions.
 
     Examples
     --------
@@ -67,7 +66,7 @@ def labels_of_kind(kind: str, texts: list[str]) -> Any:
 
 
 def object_array(values: list[Any]) -> np.ndarray:
-    """Objects as an array of one axis, tuples too."""
+    """Make a one-dimensional array of objects, which may be tuples."""
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
@@ -122,7 +121,7 @@ def is_text(label: object) -> bool:
 def encode_label(label: Any) -> Any:
     """Return a label as JSON: tuples are lists, and types that JSON lacks are objects with a type.
 
-    A label of any other type is its text.
+    Labels of other types are written as their text.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def encode_label(label: Any) -> Any:
             return {str(label.dtype): str(label.astype("int64"))}
         label = label.item()
     if isinstance(label, str):
-        # halves of letters, which JSON puts together where two are beside each other
+        # surrogates, which JSON would join in pairs
         code = None if is_text(label) else label.encode("utf-8", "surrogatepass")
         return label if code is None else {"utf-8": base64.b64encode(code).decode()}
     if label is None or isinstance(label, bool):
@@ -159,7 +158,7 @@ def encode_label(label: Any) -> Any:
 
 
 def _forced(index: pd.Index) -> str | None:
-    """The text of one label of pandas' or of the standard library's dates and spans."""
+    """Return the text of a date or duration of pandas or the standard library."""
     dtype = index.dtype
     if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype, pd.DatetimeTZDtype)):
         return text_of(index[0])
@@ -172,7 +171,7 @@ def decode_label(value: Any) -> Any:
     Raises
     ------
     Exception
-        If it is no such value.
+        Of any class for an invalid value.
 
     Examples
     --------
@@ -201,7 +200,7 @@ def decode_label(value: Any) -> Any:
 
 
 def _member(module: str, kind: str, name: str) -> Any:
-    """A member of an Enum that the program has; nothing is imported for a file."""
+    """Look up a member of an Enum in imported modules; nothing is imported for a file."""
     found: Any = sys.modules.get(module)
     for part in kind.split("."):  # `getattr` would run a module's own `__getattr__`
         found = getattr(found, "__dict__", {}).get(part)

@@ -1,4 +1,4 @@
-"""Values with named axes: what DataArrays, pandas objects and pairs of names and array say."""
+"""Values with named axes: DataArrays, pandas objects, and pairs of names and an array."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from dimtensor.errors import InputError, LabelError, build_message, listing
 from dimtensor.graph.infer import describe
 from dimtensor.values.columns import as_column
 
-# labels by the immutable index that they were read from, for as long as that is alive
+# labels by the immutable index that they were read from
 _labels_of_index: WeakIds[Any, Coords] = WeakIds()
 clears(_labels_of_index.clear)
 
 
 class Labelled:
-    """A value with named axes and perhaps labels, as which DataArrays, Series and frames enter.
+    """Value with named axes and optional labels: the common form of DataArrays, Series and frames.
 
-    ``levels`` are the names of what is in the tuples that label an axis with a MultiIndex.
+    ``levels`` are the names of the levels of an axis with a MultiIndex.
     """
 
     __slots__ = ("labels", "levels", "names", "values")
@@ -48,41 +48,41 @@ class Labelled:
 
 
 def is_dataarray(value: Any) -> bool:
-    """Whether a value is an xarray.DataArray, without importing xarray."""
+    """Return True for an xarray.DataArray, without importing xarray."""
     return _is_of("xarray", "DataArray", type(value))
 
 
 def is_dataset(value: Any) -> bool:
-    """Whether a value is an xarray.Dataset or DataTree, without importing xarray."""
+    """Return True for an xarray.Dataset or DataTree, without importing xarray."""
     kind = type(value)
     return _is_of("xarray", "Dataset", kind) or _is_of("xarray", "DataTree", kind)
 
 
 def is_pandas(value: Any) -> bool:
-    """Whether a value is a pandas Series, DataFrame or Index, without importing pandas."""
+    """Return True for a pandas Series, DataFrame or Index, without importing pandas."""
     pandas = any(cls.__module__.startswith("pandas") for cls in type(value).__mro__)
     return pandas and hasattr(value, "to_numpy") and hasattr(value, "ndim")
 
 
-@bounded(256)  # the same few types come at every call
+@bounded(256)  # calls have the same few types
 def _is_of(package: str, name: str, kind: type) -> bool:
     return any(cls.__name__ == name and cls.__module__.startswith(package) for cls in kind.__mro__)
 
 
 @bounded(256)
 def _is_table(kind: type) -> bool:
-    """Whether it is a class of tables, of polars, pyarrow and the like; pandas' has an index."""
+    """Return True for a class of tables without an index, such as those of polars and pyarrow."""
     columns = hasattr(kind, "columns") or hasattr(kind, "column_names")
     return columns and hasattr(kind, "__arrow_c_stream__")
 
 
 def refuse_dataset(value: Any, source: str, name: str | None) -> None:
-    """Refuse several variables where one is needed.
+    """Raise if a value is a Dataset, for which one variable is expected.
 
     Raises
     ------
     InputError
-        With the variables there are.
+        With the names of its variables.
     """
     if not is_dataset(value):
         return
@@ -99,7 +99,7 @@ def refuse_dataset(value: Any, source: str, name: str | None) -> None:
 
 
 def axis_names(dims: Dims) -> dict[Dim, str]:
-    """Names of dims as axes of a DataArray; an anonymous dim is called ``dim_0`` and so on."""
+    """Return names of dims for a DataArray; anonymous dims are ``dim_0`` and so on."""
     taken = {dim.name for dim in dims}
     numbers = (n for n in range(2 * len(dims) + 1) if f"dim_{n}" not in taken)
     return {
@@ -108,20 +108,19 @@ def axis_names(dims: Dims) -> dict[Dim, str]:
 
 
 def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
-    """Named axes of a value; None for plain arrays and numbers.
+    """Read the named axes of a value; None for plain arrays and numbers.
 
     A pair ``(names, array)`` names the axes of an array, as in xarray.
 
     Raises
     ------
     InputError
-        If the axes of a pandas object cannot be told apart by name, or a pair does not name each
-        axis.
+        If axes of a pandas object have no distinct names, or a pair does not name every axis.
     """
     if isinstance(value, Labelled):
         return value
     refuse_dataset(value, source, None)
-    if hasattr(type(value), "known_values"):  # a tensor: of data alone, it has values
+    if hasattr(type(value), "known_values"):  # a tensor of data has values
         known = value.known_values()
         value = value if known is None else known
     if is_dataarray(value):
@@ -139,11 +138,11 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
 
 
 def indexes_of(value: Any) -> dict[Hashable, Any]:
-    """The pandas indexes of the axes of a DataArray that have labels.
+    """Return the pandas indexes of the labeled axes of a DataArray.
 
-    Labels are labels without an index, too, such as those of a file that was opened without.
+    Coords without an index, as of a file opened without one, are labels, too.
     """
-    if not len(value.coords):  # soon asked, where the indexes are not soon made
+    if not len(value.coords):  # a fast check, as indexes are slow to make
         return {}
     found, indexes, coords = {}, value.xindexes, value.coords
     for name in value.dims:
@@ -155,13 +154,13 @@ def indexes_of(value: Any) -> dict[Hashable, Any]:
 
 
 def labels_of(index: Any) -> Coords:
-    """Labels of a pandas Index; the same object for the same index."""
+    """Return the labels of a pandas Index, the same object for the same index."""
     known = _labels_of_index.get(index)
     return _labels_of_index.put(index, Coords(index)) if known is None else known
 
 
 def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | None:
-    """A pair of names and an array; None for a tuple of two other things."""
+    """Read a pair of names and an array; None for other tuples."""
     if isinstance(names, (Dim, str)):
         names = (names,)
     if isinstance(names, Set):
@@ -186,7 +185,7 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
         return _from_frame(value, dims, source)
     array = _exact(value, source)
     index = getattr(value, "index", None)
-    if index is None:  # an Index: labels without an index of their own
+    if index is None:  # an Index is labels without an index
         return Labelled(array, (_only_name(dims, source),), {})
     if index.nlevels > 1 and len(dims) == index.nlevels:
         _require_complete(index, source)
@@ -204,7 +203,7 @@ def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
 
 
 def with_row_numbers(array: Any, axes: Collection[str]) -> Any:
-    """A DataArray as it came, where axes of it had the default index of a table."""
+    """Mark axes of a DataArray whose labels are the default index of a table."""
     if not axes:
         return array
     known = as_labelled(array, (), "values")
@@ -222,7 +221,7 @@ def labels_of_rows(index: Any, dim: Dim) -> Coords:
 
 
 def _exact(value: Any, source: str) -> np.ndarray:
-    """The array of a value of one dtype, NA among its elements: numbers are made of them later."""
+    """Return the array of a value of one dtype, which may have NA among its elements."""
     if not has(value, "to_numpy", "dtype"):
         return array_of(value, source)
     items = None if value.dtype.kind == "f" else with_gaps(value)
@@ -230,10 +229,10 @@ def _exact(value: Any, source: str) -> np.ndarray:
 
 
 def _level(at: int, index: Any) -> tuple[str, Any, np.ndarray]:
-    """The name of a level of a MultiIndex, its labels in use, and the place of each row in them.
+    """Return the name of a level of a MultiIndex, its used labels, and the position of each row.
 
-    They are in the order of the level. A label that is missing has no place in it: it is where it
-    comes first if the others do so, too, and the last one else.
+    Labels have the order of the level. A missing label, which has no place in this order, has that
+    of its first occurrence if all labels do, and is the last one otherwise.
     """
     codes = np.where(index.codes[at] < 0, len(index.levels[at]), index.codes[at])
     used, first, places = np.unique(codes, return_index=True, return_inverse=True)
@@ -251,7 +250,7 @@ def _require_complete(index: Any, source: str) -> None:
     Raises
     ------
     LabelError
-        If one is not there, or is there twice.
+        If one is missing or duplicated.
     """
     twice = index[index.duplicated()]
     if len(twice):
@@ -303,12 +302,12 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
 
 
 def _from_table(value: Any, dims: Dims, source: str) -> Labelled:
-    """A table without an index: its columns are those of the dim that has their names as labels.
+    """Read a table without an index, whose columns are the labels of one of two dims.
 
     Raises
     ------
     InputError
-        If not exactly one of two dims has.
+        If not exactly one dim has the names of the columns as labels.
     """
     columns = list(value.column_names if hasattr(value, "column_names") else value.columns)
     wanted = set(columns)
@@ -335,7 +334,7 @@ def names_of(dims: Dims) -> str:
 
 
 def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[str]:
-    """Names of the dims of a tensor, all of which a value must have.
+    """Return the names of the dims of a tensor, and check that a value has all of them.
 
     Raises
     ------
@@ -359,7 +358,7 @@ def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[
 
 
 def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
-    """A value as an array; a column that lacks numbers has NaN for them.
+    """Convert a value to an array; missing numbers of a column become NaN.
 
     Parameters
     ----------
@@ -435,12 +434,12 @@ def _naming(value: Any, stacked: bool) -> str:
 
 
 def _dims_of_pandas(value: Any) -> Dims:
-    """Dims of the index and the columns of a pandas object; of a MultiIndex, one for each level.
+    """Make dims of the index and columns of a pandas object, one per level of a MultiIndex.
 
     Raises
     ------
     InputError
-        If they have no names, or a frame has more than one level.
+        If they have no names, or a frame has several levels.
     """
     axes = [value.index, *([value.columns] if value.ndim == 2 else [])]
     stacked = any(axis.nlevels > 1 for axis in axes)

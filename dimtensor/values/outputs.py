@@ -1,4 +1,4 @@
-"""Results: positional arrays become DataArrays with the labels that are right."""
+"""Results: conversion of positional arrays to labeled DataArrays."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Labeller:
-    """Makes DataArrays of the arrays of one output.
+    """Conversion of the arrays of one output to DataArrays.
 
-    Lengths and labels are those of a binding; where they follow from values, as those of a mask do,
-    they are those of the call.
+    Lengths and labels come from a binding, or from the call if they depend on values, as those of a
+    mask do.
 
     Parameters
     ----------
@@ -41,35 +41,35 @@ class Labeller:
         self._binding = binding
         self._categories = categories
         involved = (*axes, categories) if categories is not None else axes
-        # knows what is the same at every call
+        # makes the parts that all calls share
         self._make: Callable[[np.ndarray], xr.DataArray] | None = None
-        # a selection from what a mask leaves may have a known length, and has unknown labels
+        # a selection after a mask may have a known length, but its labels depend on the mask
         self._varies = any(depends_on_mask(dim) for dim in involved)
 
     def label(self, array: Any, binding: Binding) -> xr.DataArray:
-        """A DataArray with dims in canonical order and all labels that are known.
+        """Return a DataArray with dims in canonical order and all known labels.
 
         Parameters
         ----------
         array : array
         binding : Binding
-            What the call tells, masks included.
+            Lengths, labels and masks of the call.
         """
         return self.wrap(self.ordered(array, binding), binding)
 
     def ordered(self, array: Any, binding: Binding) -> np.ndarray:
-        """The values of the DataArray alone, which take no xarray."""
+        """Return the values of the DataArray, without importing xarray."""
         values = np.asarray(array)
         if self._order is not None:
             values = values.transpose(self._order)
         if self._categories is not None:
             values = positions_to_labels(values, self._categories, binding)
-        if not values.flags.writeable:  # JAX's are not; a result belongs to its caller
+        if not values.flags.writeable:  # JAX's are read-only; a result belongs to its caller
             values = values.copy()
         return values
 
     def wrap(self, values: np.ndarray, binding: Binding) -> xr.DataArray:
-        """The DataArray of its values."""
+        """Make the DataArray for its values."""
         if self._varies:
             return self._build(values, binding)
         if self._make is None:
@@ -90,12 +90,12 @@ class Labeller:
 
 
 class Held:
-    """A result before it is labelled; xarray is imported where it is labelled first.
+    """Result without labels; xarray is imported when it is first labeled.
 
     Attributes
     ----------
     names : tuple of str
-        Of the axes, which are in canonical order.
+        Names of the axes, in canonical order.
     values : ndarray
     """
 
@@ -108,18 +108,18 @@ class Held:
 
     @property
     def axes_with_labels(self) -> tuple[str, ...]:
-        """Axes that have labels when this is labelled."""
+        """Axes with labels."""
         pairs = zip(self._labeller.dims, self.names, strict=True)
         return tuple(n for dim, n in pairs if dim._bound_labels(self._binding) is not None)
 
     @property
     def numbered(self) -> tuple[str, ...]:
-        """Axes whose rows a default index numbers."""
+        """Axes with a default index."""
         pairs = zip(self._labeller.dims, self.names, strict=True)
         return tuple(n for dim, n in pairs if isinstance(self._binding.said(dim), RowNumbers))
 
     def labelled(self, values: np.ndarray) -> xr.DataArray:
-        """Values of the same dims as a DataArray with the labels of this one."""
+        """Return a DataArray of values with the dims and labels of this result."""
         return self._labeller.wrap(values, self._binding)
 
 
@@ -132,7 +132,7 @@ def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
     product = product_below(dim)
     if product is not None:
         levels = [factor._short for factor in product.factors]
-        while any(level in taken for level in levels):  # as beside the product itself, renamed
+        while any(level in taken for level in levels):  # a renamed product beside the product
             levels = [level + "'" for level in levels]
         if all(isinstance(label, tuple) for label in labels.values):
             import pandas as pd
@@ -145,16 +145,16 @@ def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
 
 
 def positions_to_labels(values: np.ndarray, categories: Dim, binding: Binding) -> np.ndarray:
-    """Labels at positions; the positions themselves where there are no labels.
+    """Return labels at positions, or the positions if there are no labels.
 
     Raises
     ------
     PositionError
-        If a position is outside of the dim.
+        If a position is out of range.
     """
     labels = categories._bound_labels(binding)
     if labels is None:
         return values
     check_positions(np.asarray(values), len(labels), categories, "the result")
-    # an index without axes would give the label itself, which may be no array
+    # indexing by a scalar would give the label itself
     return labels.values[np.atleast_1d(values)].reshape(np.shape(values))

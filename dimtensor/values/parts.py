@@ -1,9 +1,7 @@
-"""DataArrays taken apart and put together, without what xarray does besides.
+"""Fast reading and construction of DataArrays by the slots of xarray's classes.
 
-A call with small arrays is over in a microsecond; xarray's properties and constructors, which make
-and check objects of the public interface, take several for each DataArray. What is read and written
-here are the slots of its classes. Where these are others than the ones known, its own ways are
-taken.
+A call with small arrays takes a microsecond; xarray's properties and constructors take several for
+each DataArray. If its classes have other slots than the known ones, its public interface is used.
 """
 
 from __future__ import annotations
@@ -27,21 +25,20 @@ _SLOTS = {
 
 
 class Alike:
-    """Recognises DataArrays like one that was read before, and gives their arrays.
+    """Recognition of DataArrays like one that was read before, and reading of their arrays.
 
-    They are of the same class and dtype, their axes have the same names and lengths in the same
-    order, and they have the very same pandas indexes, which nothing changes. So what was found of
-    one is true of all: whether its labels are right, and where its elements go.
+    They have the same class and dtype, names and lengths of axes, and identical immutable indexes.
+    Their labels are therefore valid, and their elements are reordered in the same way.
 
     Parameters
     ----------
     value : DataArray
     indexes : sequence of (name, pandas.Index)
-        All that it has.
+        All indexes of the value.
     order : tuple of int, optional
-        The order of axes that the array is put into.
+        Order of the axes of the array.
     positions : ndarray, optional
-        Instead: where its elements come from, in the array as it is stored.
+        Alternatively the positions of the elements in the stored array.
     """
 
     __slots__ = (
@@ -62,7 +59,7 @@ class Alike:
         self._order, self._positions = order, positions
 
     def read(self, value: Any) -> np.ndarray | None:
-        """The array of a value, contiguous and in order; None if the value is not alike."""
+        """Return the contiguous array of a value in order; None if the value is different."""
         if type(value) is not self._kind:
             return None
         variable = value._variable
@@ -93,7 +90,7 @@ class Alike:
 def alike(
     value: Any, order: tuple[int, ...] | None = None, positions: np.ndarray | None = None
 ) -> Alike | None:
-    """What recognises values like a DataArray; None for one that is to be looked at each time.
+    """Return a recognizer of values like a DataArray; None if each value must be checked.
 
     Examples
     --------
@@ -119,9 +116,9 @@ def labelling(
     indexes: Mapping[Hashable, Any],
     name: Hashable | None,
 ) -> Callable[[np.ndarray], xr.DataArray]:
-    """A function that makes DataArrays of arrays and of these parts, which fit.
+    """Return a function that makes DataArrays of arrays and these parts, without checks.
 
-    Each DataArray has coords of its own. They have no attributes yet.
+    Each DataArray has its own coords, without attributes.
 
     Examples
     --------
@@ -147,7 +144,7 @@ def labelling(
 
     def label(values: np.ndarray) -> xr.DataArray:
         made = new(array_kind)
-        # xarray's own assignments look for attributes of users
+        # xarray's __setattr__ checks for attributes of users
         put(made, "_variable", _variable(variable_kind, names, values))
         put(made, "_coords", {key: _variable(kind, dims, x) for key, kind, dims, x in kept})
         put(made, "_name", name)
@@ -167,7 +164,7 @@ def _variable(kind: type, names: Any, data: Any) -> Any:
 
 @bounded(16)
 def _is_known(kind: type) -> bool:
-    """Whether a class is xarray's own, and has the slots that are known."""
+    """Return True for a class of xarray with the known slots."""
     if not kind.__module__.startswith("xarray."):
         return False
     every = {slot for cls in kind.__mro__ for slot in getattr(cls, "__slots__", ())}

@@ -1,4 +1,4 @@
-"""Ports: where the values of one call come in, each read into an array and what it says of dims."""
+"""Ports: readers of the arguments of a call, which give arrays, lengths and labels."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from dimtensor.values.parts import Alike, alike
 
 
 class Reading(NamedTuple):
-    """One value as it was read.
+    """Array, lengths and labels read from one argument.
 
     Attributes
     ----------
     array : ndarray
-        Ready for compiled code: dtype, order of axes and of labels are those of the input.
+        Array for compiled code, in the dtype, axis order and label order of the input.
     lengths : tuple of int
         One per axis.
     labels : tuple of Coords or None, or None
-        Of the axes whose dims have no labels of their own; None stands for no labels at all.
+        Labels of axes whose dims have none of their own; None for no labels at all.
     extra : tuple of str
-        Names of axes that the input does not have; the rest is then not filled in.
+        Names of axes that the input lacks; the other fields are then not set.
     """
 
     array: np.ndarray
@@ -55,18 +55,18 @@ Reader = Callable[[Any], np.ndarray | None]
 """Gives the array of a value like one that was read; None of any other value."""
 
 _KEPT = 4
-# of more elements that are in another order than the dim, the labels are looked at each time
+# labels of larger arrays in another order are looked up at each call
 _FEW = 65_536
 
 
 class TensorPort:
-    """Reads the values of one input tensor.
+    """Reader of the values of one input tensor.
 
     Parameters
     ----------
     node : Node
     dims : tuple of Dim
-        The order in which compiled code has the axes.
+        Axis order of compiled code.
     """
 
     __slots__ = ("_alike", "_dtype", "_plain", "dims", "late_categories", "node", "title")
@@ -76,13 +76,13 @@ class TensorPort:
         self.dims = dims
         self.title = title_of(node)
         categories = node.categories
-        # labels of a dim that gets its labels with another input: looked up after all are read
+        # labels of a dim that another input labels are looked up after all inputs are read
         self.late_categories = (
             categories if categories is not None and dim_labels(categories) is None else None
         )
         self._dtype = np.dtype(node.dtype)
         self._plain = categories is None and len(dims) < 2
-        # DataArrays that were read before, the last one first, and what they say of labels
+        # recognizers of DataArrays that were read before, most recent first, and their labels
         self._alike: list[tuple[Alike, tuple[Coords | None, ...] | None]] = []
 
     def read(self, value: Any) -> Reading:
@@ -91,7 +91,7 @@ class TensorPort:
         Raises
         ------
         InputError, DimError, LabelError, DtypeError
-            If it is no value of the input.
+            If the value does not fit the input.
         """
         if (
             self._plain
@@ -125,7 +125,7 @@ class TensorPort:
         return Reading(ready(array), array.shape, labels)
 
     def reader(self, value: Any) -> Reader | None:
-        """What reads values like one that was just read; None where each is looked at anew."""
+        """Return a reader of values like the one just read; None if each must be checked."""
         if self._plain and type(value) is np.ndarray:
             dtype, shape = self._dtype, value.shape
 
@@ -145,7 +145,7 @@ class TensorPort:
     def _remember(
         self, value: Any, labelled: Labelled, said: tuple[Coords | None, ...] | None
     ) -> None:
-        """Keep what a DataArray without errors was like, and where its elements go."""
+        """Keep a recognizer of a valid DataArray, and the order of its elements."""
         if labelled.values.dtype is not self._dtype or self.node.categories is not None:
             return
         own_names, names = axis_names(self.dims), labelled.names
@@ -166,12 +166,12 @@ class TensorPort:
             self._alike = [(form, said), *self._alike[: _KEPT - 1]]
 
     def tell(self, reading: Reading, binding: Binding) -> None:
-        """Record what a value says of dims.
+        """Bind the lengths and labels of a value.
 
         Raises
         ------
         DimError, LabelError
-            If that disagrees with the dims or with other inputs.
+            If they disagree with the dims or with other inputs.
         """
         for dim, length in zip(self.dims, reading.lengths, strict=True):
             binding.add_length(dim, length, self.title)
@@ -180,13 +180,13 @@ class TensorPort:
                 binding.add_labels(dim, labels, self.title)
 
     def look_up(self, array: np.ndarray, binding: Binding) -> np.ndarray:
-        """Positions of values that are labels of a dim whose labels came with the call."""
+        """Look up values that are labels of a dim whose labels came with the call."""
         assert self.late_categories is not None
         return ready(label_positions(array, self.late_categories, self.title, binding))
 
 
 class LengthPort:
-    """Reads the length of a dim that is itself an input: a number, labels, or a dim."""
+    """Reader of the length of a dim that is an input: a number, labels, or a dim."""
 
     __slots__ = ("dim", "title")
 
@@ -221,7 +221,7 @@ class LengthPort:
         return Reading(np.asarray(int(value), dtype=np.int64), (int(value),))
 
     def tell(self, reading: Reading, binding: Binding) -> None:
-        """Record the length and the labels.
+        """Bind the length and the labels.
 
         Raises
         ------
@@ -246,11 +246,11 @@ class LengthPort:
             )
 
     def reader(self, value: Any) -> Reader | None:
-        """A length is looked at each time."""
+        """Return None: each length is checked."""
         return None
 
     def look_up(self, array: np.ndarray, binding: Binding) -> np.ndarray:
-        """Lengths are no labels."""
+        """Return the array unchanged: lengths are not labels."""
         raise TypeError(f"{self.title} has no labels to look up")
 
 
@@ -258,14 +258,14 @@ Port = TensorPort | LengthPort
 
 
 def any_of(labels: Sequence[Coords | None]) -> bool:
-    """Whether there are labels of at least one axis."""
+    """Return True if at least one axis has labels."""
     return any(one is not None for one in labels)
 
 
 def ready(array: np.ndarray) -> np.ndarray:
-    """The array as compiled code takes it: contiguous and aligned.
+    """Make an array contiguous and aligned for compiled code.
 
-    A read-only array stays read-only: whatever would write into it fails.
+    A read-only array stays read-only, so that writing into it fails.
     """
     if array.flags.c_contiguous and array.flags.aligned:
         return array
@@ -273,12 +273,12 @@ def ready(array: np.ndarray) -> np.ndarray:
 
 
 def batch_names(readings: Sequence[Reading], ports: Sequence[Port], taken: frozenset[str]) -> tuple:
-    """Names of the axes by which each input batches the call.
+    """Return the names of the batch axes of each input.
 
     Raises
     ------
     DimError
-        If the function has a dim of such a name already: it would be two dims at once.
+        If a dim of the function has the name of a batch axis.
     """
     for reading, port in zip(readings, ports, strict=True):
         for name in reading.extra:
