@@ -45,7 +45,7 @@ TOPICS = {
     "random": "random",
     "supports": "dist.supports",
     "models": "model",
-    "marginalisation": "marginal",
+    "marginalization": "marginal",
     "interop": "interop tensor.positional",
     "display": "display",
     "errors": "errors",
