@@ -1,4 +1,4 @@
-"""Operators, and the NumPy functions that work on dims-tensors."""
+"""Operators of tensors, and the functions of NumPy that take tensors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UFUNCS = {
 
 
 class ArithmeticMixin(TensorHandle):
-    """Operators of dims-tensors; every one broadcasts by dims."""
+    """Operators of tensors, which broadcast by dims."""
 
     __slots__ = ()
     __array_priority__ = 1000
-    __pandas_priority__ = 5000  # series + tensor is asked of the tensor, which sees the index
+    __pandas_priority__ = 5000  # series + tensor is computed by the tensor, which reads the index
 
     def __add__(self, other: Any) -> DimTensor:
         return elemwise("add", self, other)
@@ -218,7 +218,7 @@ class ArithmeticMixin(TensorHandle):
 
 
 def _no_assignment(x: TensorHandle, key: Any, value: Any = None) -> DtypeError:
-    """The error for `x[key] = value`, or `del x[key]`, with the expression that does it."""
+    """Return the error of `x[key] = value` or `del x[key]`, with the expression to write."""
     first = x.dims[0]._short if x.dims else "dim"
     of_labels = isinstance(key[0] if isinstance(key, list) and key else key, str)
     at = plain_repr(key) if isinstance(key, (int, str, slice, list)) else "…"
@@ -235,7 +235,7 @@ def _no_assignment(x: TensorHandle, key: Any, value: Any = None) -> DtypeError:
 
 
 def _clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
-    """numpy.clip, whose bounds have two names each."""
+    """Implement `numpy.clip`, whose bounds have two names each."""
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
     if low is not None and high is not None:

@@ -1,4 +1,4 @@
-"""Derivatives: dims-tensors with the dims of what they are taken with respect to."""
+"""Derivatives, which have the dims of the tensors they are taken with respect to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def grad(y: DimTensor, wrt: Sequence[DimTensor]) -> list[DimTensor]: ...
 
 
 def grad(y: DimTensor, wrt: Any) -> Any:
-    """Gradient of a scalar.
+    """Compute the gradient of a scalar.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def value_and_grad(y: DimTensor, wrt: Sequence[DimTensor]) -> tuple[DimTensor, l
 
 
 def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
-    """A scalar and its gradient; see :func:`grad`.
+    """Return a scalar and its gradient; see :func:`grad`.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
     Returns
     -------
     DimTensor, and DimTensor or list of DimTensor
-        `y`, and what :func:`grad` gives.
+        `y`, and its gradient.
 
     Examples
     --------
@@ -108,14 +108,14 @@ def vjp(y: DimTensor, wrt: Sequence[DimTensor], cotangent: Any) -> list[DimTenso
 
 
 def vjp(y: DimTensor, wrt: Any, cotangent: Any) -> Any:
-    """Vector-Jacobian product: the gradient of the sum of ``y * cotangent``.
+    """Compute the vector-Jacobian product: the gradient of the sum of ``y * cotangent``.
 
     Parameters
     ----------
     y : DimTensor
     wrt : DimTensor or list of DimTensor
     cotangent : DimTensor
-        With the dims of y; not differentiated itself.
+        With the dims of y; it is held constant.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def vjp(y: DimTensor, wrt: Any, cotangent: Any) -> Any:
 
 
 def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
-    """Jacobian-vector product: the change of y for a small change of `wrt`.
+    """Compute the Jacobian-vector product: the directional derivative of y along tangents.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def jacobian(y: DimTensor, wrt: Sequence[DimTensor]) -> list[DimTensor]: ...
 
 
 def jacobian(y: DimTensor, wrt: Any) -> Any:
-    """Jacobian: the derivative of every element of y with respect to every element of `wrt`.
+    """Compute the Jacobian: the derivative of each element of y by each element of `wrt`.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def jacobian(y: DimTensor, wrt: Any) -> Any:
     Returns
     -------
     DimTensor or list of DimTensor
-        With the dims of y and those of `wrt`; a dim of `wrt` whose name y has, too, gets a prime.
+        With the dims of y and those of `wrt`, renamed with a prime where y has a dim of that name.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def jacobian(y: DimTensor, wrt: Any) -> Any:
 
 
 def hessian(y: DimTensor, wrt: DimTensor) -> DimTensor:
-    """Hessian of a scalar: the Jacobian of its gradient.
+    """Compute the Hessian of a scalar: the Jacobian of its gradient.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def hessian(y: DimTensor, wrt: DimTensor) -> DimTensor:
     Returns
     -------
     DimTensor
-        With the dims of `wrt` twice, the second time with a prime.
+        With the dims of `wrt` twice, the second ones renamed with a prime.
 
     Examples
     --------

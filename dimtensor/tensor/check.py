@@ -1,4 +1,4 @@
-"""Checks: conditions that are evaluated with what depends on them."""
+"""Checks: conditions that are evaluated with the tensors they are attached to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check(condition: Any, message: str, value: Any = None) -> DimTensor:
-    """Ask that a condition be true wherever a tensor is used.
+    """Attach a condition to a tensor, which must be true wherever the tensor is used.
 
     A check is an effect, not a part of the value: a function whose outputs depend on the checked
     tensor evaluates it, even where the value itself is not needed (multiplied by zero, say), on
@@ -26,10 +26,9 @@ def check(condition: Any, message: str, value: Any = None) -> DimTensor:
     condition : DimTensor of bool
         All its elements must be true. Its dims need not be those of `value`.
     message : str
-        What the error says; where the condition has dims, the labels of elements that are false
-        are added.
+        Text of the error. Where the condition has dims, the labels of false elements are added.
     value : DimTensor, optional
-        What the check is attached to; by default the condition itself.
+        The tensor that the check is attached to; by default the condition itself.
 
     Returns
     -------
@@ -49,9 +48,8 @@ def check(condition: Any, message: str, value: Any = None) -> DimTensor:
 
     Notes
     -----
-    A function whose check fails raises :class:`dimtensor.CheckError` and returns nothing. A
-    log density of which one fails raises, too; to a sampler such a point is one of probability
-    zero.
+    A function whose check fails raises :class:`dimtensor.CheckError`, and so does a log density; a
+    sampler takes such a point for one of probability zero.
 
     Examples
     --------

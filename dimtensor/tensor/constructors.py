@@ -1,4 +1,4 @@
-"""Constructors of tensors of numbers: one value along dims, positions, the identity."""
+"""Constructors of tensors: constants along dims, positions, labels, the identity matrix."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DimsLike = Dim | Iterable[Dim] | None
 
 
 def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
-    """One value along dims.
+    """Make a tensor of one value along dims.
 
     Parameters
     ----------
     dims : Dim or iterable of Dim
-        A dim without a length takes it from the other tensors of the function.
+        The length of a dim without one is that of the other tensors of a function.
     value : number or DimTensor
-        A tensor is repeated along the dims it has not.
+        A tensor is broadcast along the dims it lacks.
     dtype : dtype-like, optional
 
     Returns
@@ -70,7 +70,7 @@ def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
 
 
 def zeros(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
-    """Zeros along dims.
+    """Make a tensor of zeros along dims.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def zeros(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
 
 
 def ones(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
-    """Ones along dims.
+    """Make a tensor of ones along dims.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def ones(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
 
 
 def full_like(x: DimTensor, value: Any, dtype: Any = None) -> DimTensor:
-    """One value along the dims of a tensor, by default in its dtype.
+    """Make a tensor of one value with the dims of another, by default in its dtype.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def full_like(x: DimTensor, value: Any, dtype: Any = None) -> DimTensor:
 
 
 def zeros_like(x: DimTensor, dtype: Any = None) -> DimTensor:
-    """Zeros along the dims of a tensor, by default in its dtype.
+    """Make a tensor of zeros with the dims of another, by default in its dtype.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def zeros_like(x: DimTensor, dtype: Any = None) -> DimTensor:
 
 
 def ones_like(x: DimTensor, dtype: Any = None) -> DimTensor:
-    """Ones along the dims of a tensor, by default in its dtype.
+    """Make a tensor of ones with the dims of another, by default in its dtype.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def ones_like(x: DimTensor, dtype: Any = None) -> DimTensor:
 
 
 def arange(dim: Dim, dtype: Any = "int64") -> DimTensor:
-    """Positions along a dim: 0, 1, 2 and so on.
+    """Return the positions along a dim: 0, 1, 2, ….
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def arange(dim: Dim, dtype: Any = "int64") -> DimTensor:
 
 
 def labels(dim: Dim) -> DimTensor:
-    """The labels of a dim along itself, to be compared or selected by.
+    """Return the labels of a dim along itself, for comparisons and selections.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def labels(dim: Dim) -> DimTensor:
     Returns
     -------
     DimTensor
-        Of labels, where the dim has some; else of positions.
+        Of labels, or of positions if the dim has no labels.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def labels(dim: Dim) -> DimTensor:
 
 
 def length(dim: Dim) -> DimTensor:
-    """The length of a dim as a scalar tensor.
+    """Return the length of a dim as a scalar tensor.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def length(dim: Dim) -> DimTensor:
     Returns
     -------
     DimTensor
-        An integer; a number that arrives with the data where the dim has no length yet.
+        An integer. For a dim without a length it is known when a function is called.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def length(dim: Dim) -> DimTensor:
 
 
 def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
-    """Evenly spaced numbers along a dim.
+    """Make evenly spaced numbers along a dim.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
     Returns
     -------
     DimTensor of float64
-        With the dims of `start` and `stop` beside it.
+        With the dim and those of `start` and `stop`.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
 
 
 def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor:
-    """The identity matrix over a dim and another one of the same length.
+    """Make the identity matrix over a dim and another one of the same length.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""DimTensor: the handle that users hold, put together from its parts."""
+"""DimTensor, the tensor of users, made of its mixins."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class DimTensor(
     Rendered,
     TensorHandle,
 ):
-    """A symbolic tensor with named dims in no order.
+    """Symbolic tensor with named, unordered dims.
 
-    Made by :func:`dimtensor.tensor`, :func:`dimtensor.data` and the other constructors, and by
-    everything done with tensors. Two tensors that are built in the same way are one object.
+    Made by :func:`dimtensor.tensor`, :func:`dimtensor.data` and the other constructors, and by all
+    operations on tensors. Structurally equal tensors are one object.
 
     Examples
     --------

@@ -601,7 +601,7 @@ def cbrt(x: TensorLike) -> DimTensor:
 
 
 def signbit(x: TensorLike) -> DimTensor:
-    """Whether the sign is set; zeros have one, too.
+    """Test for the sign bit, which zeros have, too.
 
     Parameters
     ----------
@@ -634,7 +634,7 @@ def signbit(x: TensorLike) -> DimTensor:
 
 
 def copysign(x: TensorLike, y: TensorLike) -> DimTensor:
-    """The first operand with the sign of the second.
+    """Copy the sign of the second operand to the first.
 
     Parameters
     ----------
@@ -842,7 +842,7 @@ def logaddexp2(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def ldexp(x: TensorLike, y: TensorLike) -> DimTensor:
-    """The first operand times two to the power of the second.
+    """Multiply the first operand by two to the power of the second.
 
     Parameters
     ----------
@@ -1677,7 +1677,7 @@ def rad2deg(x: TensorLike) -> DimTensor:
 
 
 def equal(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether equal.
+    """Test for equality.
 
     Parameters
     ----------
@@ -1707,7 +1707,7 @@ def equal(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def not_equal(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether different.
+    """Test for inequality.
 
     Parameters
     ----------
@@ -1737,7 +1737,7 @@ def not_equal(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def less(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether the first is smaller.
+    """Test whether the first operand is smaller.
 
     Parameters
     ----------
@@ -1769,7 +1769,7 @@ def less(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def less_equal(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether the first is not larger.
+    """Test whether the first operand is smaller or equal.
 
     Parameters
     ----------
@@ -1801,7 +1801,7 @@ def less_equal(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def greater(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether the first is larger.
+    """Test whether the first operand is larger.
 
     Parameters
     ----------
@@ -1833,7 +1833,7 @@ def greater(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def greater_equal(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether the first is not smaller.
+    """Test whether the first operand is larger or equal.
 
     Parameters
     ----------
@@ -1867,7 +1867,7 @@ def greater_equal(x: TensorLike, y: TensorLike) -> DimTensor:
 def isclose(
     x: TensorLike, y: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08
 ) -> DimTensor:
-    """Whether abs(x - y) is at most atol + rtol * abs(y), or both are the same infinity.
+    """Test for abs(x - y) <= atol + rtol * abs(y), or for the same infinity.
 
     Parameters
     ----------
@@ -1900,7 +1900,7 @@ def isclose(
 
 
 def isnan(x: TensorLike) -> DimTensor:
-    """Whether not a number.
+    """Test for NaN.
 
     Parameters
     ----------
@@ -1924,7 +1924,7 @@ def isnan(x: TensorLike) -> DimTensor:
 
 
 def isinf(x: TensorLike) -> DimTensor:
-    """Whether infinite.
+    """Test for infinity, positive or negative.
 
     Parameters
     ----------
@@ -1948,7 +1948,7 @@ def isinf(x: TensorLike) -> DimTensor:
 
 
 def isposinf(x: TensorLike) -> DimTensor:
-    """Whether positive infinity.
+    """Test for positive infinity.
 
     Parameters
     ----------
@@ -1977,7 +1977,7 @@ def isposinf(x: TensorLike) -> DimTensor:
 
 
 def isneginf(x: TensorLike) -> DimTensor:
-    """Whether negative infinity.
+    """Test for negative infinity.
 
     Parameters
     ----------
@@ -2006,7 +2006,7 @@ def isneginf(x: TensorLike) -> DimTensor:
 
 
 def isfinite(x: TensorLike) -> DimTensor:
-    """Whether neither infinite nor not a number.
+    """Test for finite numbers, which NaN are not.
 
     Parameters
     ----------
@@ -2030,7 +2030,7 @@ def isfinite(x: TensorLike) -> DimTensor:
 
 
 def logical_and(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether both are true.
+    """Test whether both operands are true.
 
     Parameters
     ----------
@@ -2060,7 +2060,7 @@ def logical_and(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def logical_or(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether one is true.
+    """Test whether an operand is true.
 
     Parameters
     ----------
@@ -2090,7 +2090,7 @@ def logical_or(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def logical_xor(x: TensorLike, y: TensorLike) -> DimTensor:
-    """Whether exactly one is true.
+    """Test whether exactly one operand is true.
 
     Parameters
     ----------
@@ -2120,7 +2120,7 @@ def logical_xor(x: TensorLike, y: TensorLike) -> DimTensor:
 
 
 def logical_not(x: TensorLike) -> DimTensor:
-    """Whether false.
+    """Negate a condition.
 
     Parameters
     ----------
@@ -2269,7 +2269,7 @@ def invert(x: TensorLike) -> DimTensor:
 
 
 def where(cond: TensorLike, x: TensorLike, y: TensorLike) -> DimTensor:
-    """The second operand where the first is true, else the third.
+    """Select the second operand where the first is true, and the third elsewhere.
 
     Parameters
     ----------
@@ -2463,7 +2463,7 @@ def complex_from_polar(abs: TensorLike, angle: TensorLike) -> DimTensor:
 
 
 def stop_gradient(x: TensorLike) -> DimTensor:
-    """The operand, whose gradient counts as zero.
+    """Return the operand, with a gradient of zero.
 
     Parameters
     ----------
@@ -2851,7 +2851,7 @@ def log_ndtr(x: TensorLike) -> DimTensor:
 
 
 def ndtri(p: TensorLike) -> DimTensor:
-    """Normal quantile, the inverse of ndtr.
+    """Quantile of the normal distribution.
 
     Parameters
     ----------
@@ -2876,7 +2876,7 @@ def ndtri(p: TensorLike) -> DimTensor:
 
 
 def ndtri_exp(x: TensorLike) -> DimTensor:
-    """Normal quantile of exp(x), precise for very negative x.
+    """Quantile of the normal distribution at exp(x), precise for very negative x.
 
     Parameters
     ----------
@@ -3029,7 +3029,7 @@ def trigamma(x: TensorLike) -> DimTensor:
 
 
 def polygamma(n: TensorLike, x: TensorLike) -> DimTensor:
-    """Derivative of integer order n of the digamma function.
+    """Polygamma function: the derivative of integer order n of digamma.
 
     Parameters
     ----------
@@ -3472,7 +3472,7 @@ def jv(v: TensorLike, x: TensorLike) -> DimTensor:
 
 
 def i0(x: TensorLike) -> DimTensor:
-    """Modified Bessel function of the first kind, order 0.
+    """Bessel function I of order 0, modified, of the first kind.
 
     Parameters
     ----------
@@ -3497,7 +3497,7 @@ def i0(x: TensorLike) -> DimTensor:
 
 
 def i1(x: TensorLike) -> DimTensor:
-    """Modified Bessel function of the first kind, order 1.
+    """Bessel function I of order 1, modified, of the first kind.
 
     Parameters
     ----------
@@ -3572,7 +3572,7 @@ def i1e(x: TensorLike) -> DimTensor:
 
 
 def iv(v: TensorLike, x: TensorLike) -> DimTensor:
-    """Modified Bessel function of the first kind, order v.
+    """Bessel function I of order v, modified, of the first kind.
 
     Parameters
     ----------
@@ -3628,7 +3628,7 @@ def ive(v: TensorLike, x: TensorLike) -> DimTensor:
 
 
 def kv(v: TensorLike, x: TensorLike) -> DimTensor:
-    """Modified Bessel function of the second kind, order v.
+    """Bessel function K of order v, modified, of the second kind.
 
     Parameters
     ----------

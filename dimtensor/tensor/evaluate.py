@@ -1,4 +1,4 @@
-"""Functions of labelled values, and values for exploring."""
+"""Compilation to functions of labelled values, and evaluation without them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dimtensor.tensor.core import DimTensor
 
-# functions of expressions that were evaluated last: a cell that is run again compiles nothing
+# functions of the expressions evaluated last, so that a cell that runs again compiles nothing
 _explored: Recent[tuple, CompiledFunction] = Recent(count=64, nbytes=1 << 25)
 
 
@@ -110,36 +110,33 @@ def function(
     allow: str | Sequence[str] = (),
     simplify: bool | Mapping[Dim, int] = False,
 ) -> CompiledFunction | StatefulFunction:
-    """Compile outputs to a function of inputs.
+    """Compile a function from inputs to outputs.
 
     Parameters
     ----------
     inputs : DimTensor, Dim or list of them
-        Symbolic inputs. A Dim among them is given as a length or as labels; that is needed only
-        where no tensor tells its length.
+        Symbolic inputs. The value of a Dim is a length or labels; it is needed only where no tensor
+        has the dim.
     outputs : DimTensor, list of DimTensor, or dict of str to DimTensor
         What the function returns, in the same structure.
     backend : {"numba", "jax", "python"}
-        ``python`` interprets the graph and compiles nothing: for exploring and testing.
+        ``"python"`` interprets the graph without compiling, for exploring and testing.
     updates : mapping of DimTensor to DimTensor, optional
-        Named tensors that are state, and are no inputs, with what takes their place: expressions of
-        states and inputs with the dims and the dtype of the state.
+        Next states by states: named tensors, which are no inputs, mapped to expressions of states
+        and inputs with the dims and the dtype of the state.
     kernels : bool
-        On numba, whether everything is written as one function of loop nests. Without, PyTensor
-        writes a function for every operation: slower to compile and to run, and something to
-        compare with.
+        Whether the numba backend compiles the graph to one function of loop nests. Otherwise
+        PyTensor makes a function of each operation, which is slower and serves for comparison.
     checks : bool, DimTensor or list of DimTensor
-        True evaluates the checks (:func:`dimtensor.check`) that the outputs depend on. Tensors are
-        expressions whose checks are evaluated, too, though no output depends on them. False drops
-        all of them; what operations check of their operands is always checked.
+        True evaluates the checks (:func:`dimtensor.check`) that the outputs depend on. Checks of
+        these tensors are evaluated in addition. False drops all checks but those of operations.
     allow : {"reassociate"} or list of them, optional
-        Rewrites that are not exact for every floating-point number. With ``"reassociate"`` the sums
-        and products of a loop's step are computed in the order in which least waits for the state,
+        Rewrites that are not exact for all floating-point numbers. With ``"reassociate"`` sums and
+        products in a step of a loop are reordered, so that the shortest chain depends on the state,
         and `simplify` may use rules that can lose digits.
     simplify : bool or mapping of Dim to int
-        Whether the cheapest form of the outputs that :func:`dimtensor.simplify` finds is compiled;
-        lengths are given where neither dims nor data tell them. Results may differ in the last
-        digits.
+        Whether to compile the cheapest form of the outputs that :func:`dimtensor.simplify` finds. A
+        mapping has the lengths of dims that have none. Results may differ in the last digits.
 
     Returns
     -------
@@ -148,17 +145,16 @@ def function(
         Series, ndarrays of up to one dimension, pairs ``(dims, ndarray)``, numbers. Results are
         DataArrays. An input with additional dims batches the call over them.
     StatefulFunction
-        With `updates`: ``f.step(state, *inputs)`` returns the next state and the outputs, and keeps
-        nothing; ``f.start(name=value)`` gives an object that holds the state, and that is called
-        with the inputs.
+        With `updates`: ``f.step(state, *inputs)`` returns the next state and the outputs;
+        ``f.start(name=value)`` returns an object that holds the state, and takes the inputs.
 
     Raises
     ------
     DimError, DtypeError
         If an update has other dims, or another dtype, than its state.
     GraphError
-        If the outputs depend on inputs that are not given, or on a length that nothing tells, or
-        if no check is made in one of `checks`.
+        If the outputs depend on inputs that are not given, or on a length that no input has, or if
+        one of `checks` has no check.
 
     Examples
     --------
@@ -207,15 +203,15 @@ def evaluate[K](
 def evaluate(
     x: Any, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
 ) -> Any:
-    """Value of an expression, or of several in a list or dict.
+    """Compute the value of an expression, or of several in a list or dict.
 
     Parameters
     ----------
     x : DimTensor, list or dict
     values : mapping, Dataset or DataTree, optional
-        Values of the inputs, by tensor or by name; lengths or labels by dim. Of a Dataset, or of
-        the group ``posterior`` of a DataTree, what the expression does not depend on is passed
-        over. Random variables may have values, too, such as draws of them.
+        Values of the inputs, by tensor or by name; lengths or labels by dim. Unused variables of a
+        Dataset, or of the group ``posterior`` of a DataTree, are ignored. Random variables may have
+        values, too, such as draws.
     backend : {"python", "numba", "jax"}
 
     Returns
@@ -225,7 +221,7 @@ def evaluate(
     Raises
     ------
     InputError
-        If the value of an input is missing, or one is given that the expression has not.
+        If the value of an input is missing, or belongs to no input.
 
     Examples
     --------
@@ -269,14 +265,14 @@ def evaluate(
 
 
 def _filled(x: Any, made: Iterator[Any]) -> Any:
-    """The structure of outputs with others in their place."""
+    """Put outputs into the structure of the given ones."""
     if isinstance(x, Mapping):
         return dict(zip(x, made, strict=True))
     return type(x)(made) if isinstance(x, (list, tuple)) else next(made)
 
 
 def _in_place_of_variables(nodes: list[Node], values: Any) -> tuple[list[Node], Any]:
-    """Outputs with inputs in the place of random variables that have values, and these by name.
+    """Replace random variables that have values by inputs; return the outputs and the values.
 
     Raises
     ------
@@ -319,7 +315,7 @@ def _variable(key: Any) -> str | None:
 
 
 def _from_dataset(nodes: list[Node], known: list[Node], dataset: Any) -> Mapping[Any, Any]:
-    """Values of inputs, and lengths or labels of dims that no input has, out of a Dataset."""
+    """Take the values of inputs from a Dataset, and lengths or labels of dims without inputs."""
     order = toposort(nodes)
     carried = {dim for node in order if node.kind in LEAF_KINDS for dim in node.dims}
     used = dict.fromkeys(dim for node in order for dim in node.dims)
@@ -331,12 +327,12 @@ def _from_dataset(nodes: list[Node], known: list[Node], dataset: Any) -> Mapping
 
 
 def _one(output: Any) -> Any:
-    """An output that is no container.
+    """Return an output that is no container.
 
     Raises
     ------
     InputError
-        If it is one.
+        If it is a container.
     """
     if isinstance(output, (Mapping, list, tuple, set, frozenset)):
         raise InputError(
@@ -349,7 +345,7 @@ def _one(output: Any) -> Any:
 
 
 def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Values by input node or dim.
+    """Return the values by input node or dim.
 
     Raises
     ------
@@ -394,7 +390,7 @@ class EvaluationMixin(TensorHandle):
     def eval(
         self, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
     ) -> xr.DataArray:
-        """Value of this expression as a DataArray; see :func:`dimtensor.evaluate`.
+        """Compute the value of this expression as a DataArray; see :func:`dimtensor.evaluate`.
 
         Parameters
         ----------
@@ -418,29 +414,29 @@ class EvaluationMixin(TensorHandle):
 
 
 def _as_list(outputs: Any) -> list[Any]:
-    """Outputs that are given alone, in a list or in a dict."""
+    """List outputs that are given alone, in a list or in a dict."""
     if isinstance(outputs, Mapping):
         return list(outputs.values())
     return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 class Tensors(list):
-    """A list of tensors that is searched by identity, as ``==`` of tensors is elementwise."""
+    """List of tensors that compares by identity, because ``==`` of tensors is elementwise."""
 
     def __contains__(self, x: object) -> bool:
         return any(x is tensor for tensor in self)
 
     def index(self, x: Any, *ends: Any) -> int:
-        """Position of a tensor."""
+        """Return the position of a tensor."""
         return [id(tensor) for tensor in self].index(id(x), *ends)
 
     def count(self, x: Any) -> int:
-        """How often a tensor is in the list."""
+        """Count the occurrences of a tensor."""
         return [id(tensor) for tensor in self].count(id(x))
 
 
 def inputs_of(outputs: Any) -> Tensors:
-    """The symbolic inputs that expressions depend on, in the order in which they were made.
+    """Return the symbolic inputs of expressions, in the order in which they were made.
 
     Parameters
     ----------
@@ -449,7 +445,7 @@ def inputs_of(outputs: Any) -> Tensors:
     Returns
     -------
     list of DimTensor
-        ``x in dt.inputs_of(y)`` asks for the tensor `x` itself.
+        ``x in dt.inputs_of(y)`` compares by identity.
 
     Examples
     --------
@@ -463,7 +459,7 @@ def inputs_of(outputs: Any) -> Tensors:
 
 
 def walk(outputs: Any) -> list[Node]:
-    """The nodes that expressions are made of, every node after its inputs.
+    """Return the nodes of expressions in topological order, each after its inputs.
 
     Parameters
     ----------

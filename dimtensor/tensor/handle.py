@@ -1,4 +1,4 @@
-"""The handle around a node, and how Python values become operands."""
+"""Handles of nodes, which tensors are, and the conversion of Python values to operands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="TensorHandle")
 
-# What stands for an operand: tensors, numbers, labels, labelled arrays, scalar PyTensor variables.
+# An operand: a tensor, a number, a label, a labelled array or a scalar PyTensor variable.
 type TensorLike = (
     DimTensor | complex | np.generic | np.ndarray | str | datetime | timedelta | tuple[Any, ...]
     | xr.DataArray | pd.Series | Variable
@@ -91,7 +91,7 @@ class TensorHandle:
 
     @property
     def name(self) -> str | None:
-        """Name of an input or of data; None for what is computed."""
+        """Name of an input or of data; None for a computed tensor."""
         return self.node.name
 
     @property
@@ -114,7 +114,7 @@ class TensorHandle:
 
 @tensor_of.provides()
 def wrap(node: Node) -> DimTensor:
-    """The dims-tensor of a node."""
+    """Return the tensor of a node."""
     beside = node.beside
     found = beside.get(_HANDLE)
     if found is not None:
@@ -134,13 +134,13 @@ _HANDLE = "handle"
 
 
 def constant(value: Any, dtype: str | None = None) -> Node:
-    """The node of a number."""
+    """Return the node of a number."""
     dtype = dtype or scalar_dtype(value, ())
     return make("constant", (), constant_attrs(value, dtype))
 
 
 def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> Node:
-    """The node of an operand: a dims-tensor, a number, a label, or a labelled array.
+    """Convert an operand to a node: a tensor, a number, a label or a labelled array.
 
     Parameters
     ----------
@@ -196,13 +196,13 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
 
 
 def _dims_meant(value: Any, beside: Sequence[Node]) -> str:
-    """The dims of the one tensor that an array may be along, as they are written."""
+    """Return the code for the dims of an array beside one tensor, for a hint."""
     same = [x for x in beside if x.name and x.name.isidentifier() and len(x.dims) == 1]
     return f"{same[0].name}.dims" if ndim_of(value) == len(same) == len(beside) == 1 else "..."
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value is one label; of a product that is a tuple."""
+    """Return whether a value is one label; a label of a product dim is a tuple."""
     if isinstance(value, (tuple, list)) or is_array_like(value):
         return isinstance(value, tuple) or (has(value, "ndim") and value.ndim == 0)
     return not has(value, "owner")
@@ -218,7 +218,7 @@ def _positional(variable: Any, what: str) -> Node:
 
 
 def _label(value: Any, categories: Dim) -> Node:
-    """A label as the position it stands for, or that it is found to stand for at the call."""
+    """Convert a label to its position, which is looked up at the call if labels come with it."""
     if categories.coords is not None:
         code = constant(categories.position(value), "int64")
     else:
@@ -227,7 +227,7 @@ def _label(value: Any, categories: Dim) -> Node:
 
 
 def renamed(x: TensorHandle, dims: Mapping[Dim, Dim]) -> DimTensor:
-    """Put other dims in the place of dims, position by position."""
+    """Replace dims by others, position by position."""
     return wrap(relabel_node(x.node, *((dim, dims[dim]) for dim in x.dims if dim in dims)))
 
 
@@ -239,7 +239,7 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
         nodes = tuple(tensors)
     else:
         beside = _neighbours(name, operands, tensors)
-        alone = TABLE[name].dtype == "order"  # an order stays an integer beside floats
+        alone = TABLE[name].dtype == "order"  # of a Bessel function: an integer
         nodes = tuple(
             as_node(x, [] if alone and at == 0 else beside, f"operand {at + 1} of {name}")
             for at, x in enumerate(operands)
@@ -255,7 +255,7 @@ _OF_PARTS = frozenset({"real", "imag", "abs", "angle"})
 
 
 def _neighbours(name: str, operands: Sequence[Any], tensors: list[Node]) -> list[Node]:
-    """The tensors whose dtype the numbers among the operands take."""
+    """Return the tensors whose dtype the numbers among the operands take."""
     if name != "where":
         return tensors
     condition = isinstance(operands[0], TensorHandle)
@@ -263,7 +263,7 @@ def _neighbours(name: str, operands: Sequence[Any], tensors: list[Node]) -> list
 
 
 def _numbers_beside(values: Sequence[Any]) -> list[Node]:
-    """Numbers that meet only each other share NumPy's promotion of them."""
+    """Convert numbers to nodes of one dtype, by the type promotion of NumPy."""
     numbers = [x for x in values if isinstance(x, (bool, int, float, complex, np.generic))]
     if len(numbers) < len(values):
         return []
@@ -271,12 +271,12 @@ def _numbers_beside(values: Sequence[Any]) -> list[Node]:
 
 
 def require_float(node: Node) -> Node:
-    """The node cast to float64 if it holds integers or bools.
+    """Cast a node to float64 if it holds integers or bools.
 
     Raises
     ------
     DtypeError
-        If it holds labels, whose positions are not to be reckoned with unasked.
+        If it holds labels: arithmetic with their positions has to be asked for.
     """
     if node.categories is not None:
         raise DtypeError(
@@ -289,13 +289,13 @@ def require_float(node: Node) -> Node:
 
 
 def widened(x: TensorHandle) -> DimTensor:
-    """A tensor in the dtype of accumulators, for what a loop adds up; see `accumulator`."""
+    """Cast a tensor to the dtype in which loops accumulate; see `accumulator`."""
     dtype = accumulator(x.node.dtype)
     return wrap(x.node if dtype == x.node.dtype else make("cast", (x.node,), dtype))
 
 
 def _told_lengths(node: Node, dims: Set[Dim]) -> dict[Dim, int]:
-    """Lengths of dims that data, and positional variables that were given dims, tell."""
+    """Return the lengths of dims that are known from data and from positional variables."""
     found: dict[Dim, int] = {}
     for below in toposort([node]):
         shape: Sequence[int | None] = ()

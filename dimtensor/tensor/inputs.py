@@ -55,13 +55,13 @@ def tensor(
     dtype: Any = "float64",
     categories: Dim | None = None,
 ) -> DimTensor:
-    """A symbolic input.
+    """Make a symbolic input.
 
     Parameters
     ----------
     name : str, optional
-        How functions call it. Two tensors of the same name, dims and dtype are the same tensor;
-        one without a name is equal only to itself.
+        Name of the argument of compiled functions. Two tensors of the same name, dims and dtype are
+        the same tensor; one without a name is equal only to itself.
     dims : Dim or iterable of Dim, optional
         In any order; none for a scalar.
     dtype : dtype-like
@@ -77,7 +77,7 @@ def tensor(
     DimError
         If something is not a Dim, or two dims have one name.
     DtypeError
-        If there are no tensors of the dtype.
+        If tensors cannot have the dtype.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def tensor(
 
 
 def scalar(name: str | None = None, dtype: Any = "float64") -> DimTensor:
-    """A symbolic input without dims.
+    """Make a symbolic input without dims.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _named_constructor(dtype: str) -> Any:
         return tensor(name, dims, dtype)
 
     construct.__name__ = construct.__qualname__ = dtype
-    construct.__doc__ = f"""A symbolic input of dtype {dtype}; see :func:`dimtensor.tensor`.
+    construct.__doc__ = f"""Make a symbolic input of dtype {dtype}; see :func:`dimtensor.tensor`.
 
     Parameters
     ----------
@@ -166,9 +166,10 @@ def data(
     categories: Dim | None = None,
     dtype: Any = None,
 ) -> DimTensor:
-    """Known values as a dims-tensor.
+    """Make a tensor of known values.
 
-    Functions hold data beside their code: ``f.with_data(...)`` exchanges them without compiling.
+    Compiled functions hold data apart from their code: ``f.with_data(...)`` replaces them without
+    another compilation.
 
     Parameters
     ----------
@@ -179,8 +180,8 @@ def data(
     dims : Dim or sequence of Dim, optional
         The dims of the value. For a DataArray or a named Series they may be left out: dims with
         the names and labels of the value are made. For an ndarray they are in the order of its
-        axes; for a DataArray the order is of no account, names are. A dim without labels takes
-        those that the value has, for this data's calls.
+        axes; axes of a DataArray are matched by name. A dim without labels takes those of the
+        value, in calls with this data.
     name : str, optional
         By default the name of the DataArray or Series.
     categories : Dim, optional
@@ -205,8 +206,8 @@ def data(
         If the values are neither numbers nor strings and `categories` is not given, or if they are
         no numbers and `dtype` is given.
     InputError
-        If a column lacks numbers and has integers above 2**53, which are not all floats; if the
-        value is no array, such as a generator, or one of its methods raises.
+        If a column has missing numbers and integers above 2**53, which floats do not represent
+        exactly; if the value is no array, such as a generator, or one of its methods raises.
 
     Examples
     --------
@@ -229,7 +230,7 @@ def data(
         raise InputError("dt.data takes values; this is a dims-tensor already")
     refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
     require_dim(categories)
-    if name is None:  # that of a DataArray or Series; of a Series of polars it may be empty
+    if name is None:  # the name of a Series of polars may be empty
         own = getattr(value, "name", None)
         name = own if isinstance(own, str) and own else None
     what = f"data {name!r}" if name else "data"
@@ -281,7 +282,7 @@ def require_dim(categories: Any) -> None:
 
 
 def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
-    """The array of a value and the dims of its axes, which are checked."""
+    """Convert a value to an array, and return it with the dims of its axes, which are checked."""
     labelled = as_labelled(value, given, what)
     if labelled is not None:
         return in_axis_order(labelled, given, binding, what), given
@@ -300,12 +301,12 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
 
 
 def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
-    """An array as one of numbers.
+    """Convert an array to one of numbers.
 
     Raises
     ------
     DtypeError
-        If there is something else in it.
+        If some elements are no numbers.
     """
     array = numbers_of(array, what)
     if array.dtype.kind in "biufc":
@@ -323,7 +324,7 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
 def data_beside(
     value: Any, beside: Sequence[Node], categories: Dim | None = None, what: str = "operand"
 ) -> DimTensor:
-    """A labelled array that meets tensors: its dims are theirs where the names are the same.
+    """Convert a labelled array beside tensors; it has their dims where the names are the same.
 
     Raises
     ------
@@ -340,7 +341,7 @@ def data_beside(
 
 
 def _no_index_name(value: Any, beside: Sequence[Node], what: str) -> InputError:
-    """The error of a Series beside tensors, of whose dims it has none."""
+    """Return the error of a Series beside tensors whose index has no name."""
     names = list(dict.fromkeys(dim._short for x in beside for dim in x.dims))
     column = f"the Series {value.name!r}" if value.name is not None else "the Series"
     series = f"df[{value.name!r}]" if value.name is not None else "series"
@@ -357,7 +358,7 @@ def _no_index_name(value: Any, beside: Sequence[Node], what: str) -> InputError:
 
 
 def with_recipe(x: DimTensor, function: Callable[..., DimTensor], *arguments: Any) -> DimTensor:
-    """Data that a function makes of arguments, dims among them: for other dims it makes others."""
+    """Note the function that made data, and its arguments, so that other dims give other data."""
     try:
         hash(arguments)
     except TypeError:

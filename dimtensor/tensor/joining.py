@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 def concat(
     tensors: Sequence[Any], dim: Dim | str | Sequence[Dim | str], name: str | None = None
 ) -> DimTensor:
-    """Join tensors one after the other along dims.
+    """Concatenate tensors along dims.
 
     Parameters
     ----------
     tensors : sequence of DimTensor
     dim : Dim, str, or a sequence with one per tensor
-        The dim of each tensor along which it is joined; one name for all of them where it is the
-        same. Pieces of one dim put together again give that dim.
+        The dim of each tensor; one name where all have dims of that name. All slices of a dim, in
+        order, give the dim itself.
     name : str, optional
-        Name of the joined dim, needed where the names of the dims differ.
+        Name of the joined dim, required where the names of the dims differ.
 
     Returns
     -------
@@ -73,12 +73,12 @@ def concat(
 
 
 def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
-    """Tensors in the order given, which come in a list.
+    """List tensors in the order given.
 
     Raises
     ------
     InputError
-        If they come one by one.
+        If they are not in a list.
     """
     if isinstance(tensors, TensorHandle):
         other = then if isinstance(then, TensorHandle) else None
@@ -106,14 +106,14 @@ def _check_has_it(nodes: Sequence[Node], name: str) -> None:
 
 @named_dims
 def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
-    """Join tensors along a new dim, one position each.
+    """Stack tensors along a new dim.
 
     Parameters
     ----------
     tensors : sequence of DimTensor or number
         Their dims broadcast.
     dim : Dim or str
-        The new dim, as long as there are tensors; a name makes one without labels.
+        The new dim, whose length is the number of tensors; a name makes one without labels.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Errors for NumPy's ways (axes by number, shapes, transposes), with what to write instead."""
+"""Errors for NumPy idioms (axes by number, shapes, transposes), with their replacements."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _INSTEAD = {
 }
 
 
-# options of xarray's and NumPy's functions that tensors do not need
+# options of functions of xarray and NumPy that tensors do not have, with the replacement
 _OPTIONS = {
     "keep_attrs": "tensors have no attrs; results of functions are DataArrays, which have",
     "interpolation": "its new name is method",
@@ -111,7 +111,7 @@ _OPTIONS = {
 
 
 def no_attribute(x: Any, name: str) -> AttributeError:
-    """The error of an attribute that tensors lack; what NumPy calls so may be there otherwise."""
+    """Return the error of a missing attribute, which names the replacement where there is one."""
     hint, function = _INSTEAD.get(name), FUNCTIONS.get(name, name)
     row = TABLE.get(function.rpartition(".")[2])
     if hint is None and row is not None and row.kind == "elemwise" and row.namespace:
@@ -127,7 +127,7 @@ def no_attribute(x: Any, name: str) -> AttributeError:
 
 
 def named_dims[F: Callable[..., Any]](function: F) -> F:
-    """Let a function of a tensor and dims say how dims are named, when it is given axes."""
+    """Wrap a function of a tensor and dims: its error for ``axis=`` says how dims are named."""
     name = function.__name__
     known = inspect.signature(function).parameters
 
@@ -142,7 +142,7 @@ def named_dims[F: Callable[..., Any]](function: F) -> F:
 
 
 def with_named_dims[C: type](cls: C) -> C:
-    """`named_dims` for all public methods of a class."""
+    """Apply `named_dims` to all public methods of a class."""
     for name, method in list(vars(cls).items()):
         if not name.startswith("_") and isinstance(method, FunctionType):
             kinds = {each.kind for each in inspect.signature(method).parameters.values()}
@@ -152,8 +152,8 @@ def with_named_dims[C: type](cls: C) -> C:
 
 
 def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
-    """Raise for an option that NumPy has; whatever else is unknown, Python tells."""
-    dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of what is grouped, or has weights
+    """Raise for an option of NumPy; Python raises for other unknown options."""
+    dims: Dims = getattr(getattr(x, "_x", x), "dims", ())  # of a grouped or weighted tensor
     details = [("dims", dim_set(dims))] if dims else []
     first = repr(dims[0]._short) if dims else "dim"
     chooses = [each for each in _DIMS if each in known]

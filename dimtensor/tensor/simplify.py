@@ -1,4 +1,4 @@
-"""Expressions rewritten to cheaper ones that compute the same."""
+"""Simplification of expressions by equality saturation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Simplified(Rendered):
-    """What :func:`dimtensor.simplify` found; notebooks show it with both graphs.
+    """Result of :func:`dimtensor.simplify`; notebooks show it with both graphs.
 
     Attributes
     ----------
@@ -29,12 +29,12 @@ class Simplified(Rendered):
         The cheaper expression, in the structure of the given one.
     given : DimTensor, list or dict of DimTensor
     rules : dict of str to int
-        The rules that were used, with how often.
+        How often each rule was applied.
     before, after : float
-        Operations at the lengths that are known, given or assumed, see :mod:`dimtensor.cost`; what
-        follows from data alone counts nothing.
+        Costs at known, given or assumed lengths, see :mod:`dimtensor.cost`, without operations on
+        data alone.
     assumed : dict of Dim to int
-        Dims whose lengths are neither known nor given, and what was assumed.
+        Assumed lengths of dims whose lengths are neither known nor given.
 
     Examples
     --------
@@ -58,16 +58,16 @@ class Simplified(Rendered):
 
     @property
     def polynomials(self) -> tuple[Polynomial, Polynomial]:
-        """The costs before and after as polynomials in lengths."""
+        """Costs before and after as polynomials in lengths."""
         return _polynomial(self.given), _polynomial(self.result)
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why both sides of each rule that was used are the same."""
+        """Reason for each applied rule: why its two sides are equal."""
         return {rule.name: rule.reason for rule in RULES if rule.name in self.rules}
 
     def to_graph(self) -> Picture:
-        """Both expressions in one picture: what they share is drawn once.
+        """Draw both expressions in one picture, with common subexpressions drawn once.
 
         Returns
         -------
@@ -87,28 +87,28 @@ def simplify(
     *,
     allow: str | Sequence[str] = (),
 ) -> Simplified:
-    """A cheaper expression that computes the same, found by equality saturation.
+    """Find a cheaper equivalent expression by equality saturation.
 
     Parameters
     ----------
     x : DimTensor, or list or dict of DimTensor
-        Gradients among them are those of what their functions become.
+        Gradients among them become those of the simplified functions.
     lengths : mapping of Dim to int, optional
-        Lengths to count costs at. A dim that has none of its own, and none by data, has 1,000.
+        Lengths at which costs are counted; by default 1,000 for a dim without a known length.
     allow : {"reassociate"} or list of them, optional
-        With ``"reassociate"`` rules are used, too, that can lose digits where numbers cancel, such
-        as the expansion of squares. The others change the order of sums and the last digits of
-        products, no more.
+        With ``"reassociate"``, rules that can lose digits by cancellation are used, too, such as
+        the expansion of squares. The others change no more than the order of sums and the last
+        digits of products.
 
     Returns
     -------
     Simplified
-        ``.result`` is the expression, or the one that was given, if there is no cheaper one.
+        ``.result`` is the cheaper expression, or the given one if none is found.
 
     Raises
     ------
     InputError
-        If `x` is no expression, a length is none, or `allow` names no rewrite.
+        If `x` is no expression, a length is invalid, or `allow` names no rewrite.
 
     Notes
     -----

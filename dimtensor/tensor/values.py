@@ -1,4 +1,4 @@
-"""Values of expressions whose inputs are all data: they are there without asking for more."""
+"""Values of expressions of data alone, which need no inputs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import xarray as xr
     from xarray.plot.accessor import DataArrayPlotAccessor
 
-# elements of all nodes together, up to which interpreting is sooner done than compiling
+# number of elements in all nodes up to which interpreting is faster than compiling
 _INTERPRETED = 10_000_000
-# what a repr computes: elements of all nodes, and nodes
+# limits of what a repr computes: elements in all nodes, and nodes
 _GLANCE, _GLANCE_NODES = 200_000, 100
-# a loop runs its body once for every step; their number may be known to nobody
+# a loop runs its body once a step, and the number of steps may be unknown
 _LOOPS = {"loop": 1_000}
 
 _seen: Beside[xr.DataArray] = Beside()
@@ -42,13 +42,13 @@ class ValuesMixin(TensorHandle):
 
     @property
     def values(self) -> np.ndarray:
-        """The values, if this is data or computed from data alone.
+        """Values of data, or of an expression of data alone.
 
         Returns
         -------
         ndarray
-            Its axes are the dims in the order of :attr:`dims`, that of their names; elements that
-            are labels are given as labels. They are computed anew every time.
+            Its axes are the dims in the order of :attr:`dims`, which is that of their names. The
+            elements of a tensor of labels are labels. They are computed at each access.
 
         Raises
         ------
@@ -66,12 +66,12 @@ class ValuesMixin(TensorHandle):
 
     @property
     def plot(self) -> DataArrayPlotAccessor:
-        """Xarray's plots of the values: ``x.plot()``, ``x.plot.line(x="time")``, and others.
+        """Plots of the values by xarray: ``x.plot()``, ``x.plot.line(x="time")``, and others.
 
         Returns
         -------
         DataArrayPlotAccessor
-            It is called for the plot that fits the number of dims.
+            Calling it makes the plot that suits the number of dims.
 
         Raises
         ------
@@ -96,14 +96,14 @@ class ValuesMixin(TensorHandle):
     @overload
     def item[T](self, kind: type[T]) -> T: ...
     def item(self, kind: type[Any] | None = None) -> Any:
-        """The value of an expression without dims, or of one element, as a Python number.
+        """Return the value of an expression of one element as a Python number.
 
         Parameters
         ----------
         kind : type, optional
-            What it must be: ``int``, ``float``, ``complex``, ``bool``, or the type of a label,
-            such as ``str``. It tells a type checker what comes back, which is a float without it,
-            and is checked.
+            Required type: ``int``, ``float``, ``complex``, ``bool``, or the type of a label, such
+            as ``str``. It is checked, and type checkers take it for that of the result; without it
+            they assume a float.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class ValuesMixin(TensorHandle):
         return found if kind not in (float, complex) else kind(found)
 
     def to_dataframe(self, name: str | None = None) -> pd.DataFrame:
-        """The values as a pandas DataFrame: a column, and the labels of the dims as its index.
+        """Convert the values to a DataFrame of pandas: one column, with the labels as index.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class ValuesMixin(TensorHandle):
         return value.to_dataframe(name) if value.dims else pd.DataFrame({name: [value.item()]})
 
     def to_series(self) -> pd.Series:
-        """The values as a pandas Series, with the labels of the dims as its index.
+        """Convert the values to a Series of pandas, with the labels as index.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class ValuesMixin(TensorHandle):
         return _computed(self.node, "values").rename(self.node.name).to_series()
 
     def known_values(self) -> xr.DataArray | None:
-        """The values with their labels, as :meth:`eval` gives them; None if there are inputs.
+        """Return the values as :meth:`eval` does; None if the expression has inputs.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class ValuesMixin(TensorHandle):
         return complex(self._number())
 
     def __format__(self, spec: str) -> str:
-        """The number that a tensor without dims is, as ``format`` writes it; else as ``str``.
+        """Format a tensor without dims as a number, and others as ``str`` does.
 
         Examples
         --------
@@ -265,13 +265,13 @@ class ValuesMixin(TensorHandle):
 
 
 def _is_wider(kind: type, value: Any) -> bool:
-    """Whether a kind of numbers has all of those that a value is one of."""
+    """Return whether a type of numbers includes another one."""
     narrow = (bool, int, float)
     return kind in (float, complex) and isinstance(value, narrow)
 
 
 def has_values(node: Node) -> bool:
-    """Whether all that an expression depends on are data and numbers."""
+    """Return whether an expression depends on data and numbers alone."""
     return not any(x.kind == "rv" or _is_unknown(x) for x in reached([node], lambda x: x.inputs))
 
 
@@ -299,7 +299,7 @@ def _computed(node: Node, what: str) -> xr.DataArray:
 
 
 def _array(node: Node, what: str) -> np.ndarray:
-    """The values alone, without xarray, which takes longer to import than most to compute."""
+    """Compute the values as an ndarray, without importing xarray, which is slow."""
     kept = _kept(node, what)
     return _function_of(node).held()[0].values if kept is None else kept.values.copy()
 
@@ -316,9 +316,9 @@ def _function_of(node: Node) -> CompiledFunction[Any]:
 
 
 def glance(node: Node) -> xr.DataArray | None:
-    """The values of a small expression of data, for those who look at it; None of others.
+    """Return the values of a small expression of data for its repr; None for other expressions.
 
-    They are kept as long as the expression is.
+    They are cached with the expression.
     """
     kept = _seen.get(node)
     if kept is not None or node.kind == "data":
@@ -329,13 +329,13 @@ def glance(node: Node) -> xr.DataArray | None:
 
 
 def is_soon_computed(node: Node) -> bool:
-    """Whether an expression has values, and so few that a repr may compute them."""
+    """Return whether an expression has values, few enough for a repr to compute them."""
     few = len(list(islice(reached([node], lambda x: x.inputs), _GLANCE_NODES + 1)))
     return few <= _GLANCE_NODES and has_values(node) and _work(node) <= _GLANCE
 
 
 def _work(node: Node) -> int:
-    """About how many elements are computed."""
+    """Estimate the number of elements that are computed."""
     nodes = toposort([node])
     data = [x for x in nodes if x.kind == "data"]
     binding = bind_data(data, [x.dims for x in data], {})[0]
@@ -350,5 +350,5 @@ def _length(dim: Dim, binding: Binding) -> int:
     length = dim._bound_length(binding)
     if length is not None:
         return length
-    # of a mask, say: not more than there are to choose from
+    # of a mask, for example: at most the length of the dim it selects from
     return math.prod(_length(parent, binding) for parent in dim.parents)

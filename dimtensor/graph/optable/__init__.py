@@ -20,8 +20,12 @@ REDUCTIONS = [
     reduction("prod", "accumulate", "Product over dims.", complex=True, note=_ACCUMULATES),
     reduction("max", "same", "Largest element over dims.", note=_TIES, needs_element=True),
     reduction("min", "same", "Smallest element over dims.", note=_TIES, needs_element=True),
-    reduction("all", "bool", "Whether all elements over dims are true.", grad=False, complex=True),
-    reduction("any", "bool", "Whether one element over dims is true.", grad=False, complex=True),
+    reduction(
+        "all", "bool", "Test whether all elements over dims are true.", grad=False, complex=True
+    ),
+    reduction(
+        "any", "bool", "Test whether any element over dims is true.", grad=False, complex=True
+    ),
     reduction("cumsum", "accumulate", "Running sum along a dim.", kind="cumulate", complex=True),
     reduction(
         "cumprod", "accumulate", "Running product along a dim.", kind="cumulate", complex=True

@@ -75,10 +75,10 @@ _NUMPYS = [
         note="The gradient at zeros is 0.",
     ),
     unary("cbrt", "float", "Cube root."),
-    unary("signbit", "bool", "Whether the sign is set; zeros have one, too.", grad=False,
+    unary("signbit", "bool", "Test for the sign bit, which zeros have, too.", grad=False,
           note="Of NaN it is false."),
     elementwise(
-        "copysign", "x y", "float", "The first operand with the sign of the second.",
+        "copysign", "x y", "float", "Copy the sign of the second operand to the first.",
         domain=(_ANY, _ANY), grad=(0, 1), note="Of NaN the sign is that of plus.",
     ),
     elementwise(
@@ -102,7 +102,7 @@ _NUMPYS = [
         grad=(0, 1),
     ),
     elementwise(
-        "ldexp", "x y", "float", "The first operand times two to the power of the second.",
+        "ldexp", "x y", "float", "Multiply the first operand by two to the power of the second.",
         numpy="", oracle="lambda x, y: x * np.exp2(y)", grad=(0, 1),
         note="The power need not be an integer.",
     ),
@@ -180,58 +180,58 @@ _TRIGONOMETRY = [
 
 _COMPARISON = [
     elementwise(
-        "equal", "x y", "bool", "Whether equal.",
+        "equal", "x y", "bool", "Test for equality.",
         operator="==", lowers_to="eq", commutative=True, complex=True,
     ),
     elementwise(
-        "not_equal", "x y", "bool", "Whether different.", operator="!=",
+        "not_equal", "x y", "bool", "Test for inequality.", operator="!=",
         lowers_to="neq", commutative=True, complex=True,
     ),
     elementwise(
-        "less", "x y", "bool", "Whether the first is smaller.",
+        "less", "x y", "bool", "Test whether the first operand is smaller.",
         operator="<", lowers_to="lt",
     ),
     elementwise(
-        "less_equal", "x y", "bool", "Whether the first is not larger.",
+        "less_equal", "x y", "bool", "Test whether the first operand is smaller or equal.",
         operator="<=", lowers_to="le",
     ),
     elementwise(
-        "greater", "x y", "bool", "Whether the first is larger.",
+        "greater", "x y", "bool", "Test whether the first operand is larger.",
         operator=">", lowers_to="gt",
     ),
     elementwise(
-        "greater_equal", "x y", "bool", "Whether the first is not smaller.",
+        "greater_equal", "x y", "bool", "Test whether the first operand is larger or equal.",
         operator=">=", lowers_to="ge",
     ),
     elementwise(
         "isclose", "x y rtol=1e-05 atol=1e-08", "bool",
-        "Whether abs(x - y) is at most atol + rtol * abs(y), or both are the same infinity.",
+        "Test for abs(x - y) <= atol + rtol * abs(y), or for the same infinity.",
         domain=((-3.0, 3.0), (-3.0, 3.0), (0.1, 0.5), (0.1, 0.5)),
     ),
-    unary("isnan", "bool", "Whether not a number.", grad=False, complex=True),
-    unary("isinf", "bool", "Whether infinite.", grad=False, complex=True),
-    unary("isposinf", "bool", "Whether positive infinity.", grad=False),
-    unary("isneginf", "bool", "Whether negative infinity.", grad=False),
+    unary("isnan", "bool", "Test for NaN.", grad=False, complex=True),
+    unary("isinf", "bool", "Test for infinity, positive or negative.", grad=False, complex=True),
+    unary("isposinf", "bool", "Test for positive infinity.", grad=False),
+    unary("isneginf", "bool", "Test for negative infinity.", grad=False),
     unary(
-        "isfinite", "bool", "Whether neither infinite nor not a number.", grad=False, complex=True
+        "isfinite", "bool", "Test for finite numbers, which NaN are not.", grad=False, complex=True
     ),
 ]  # fmt: skip
 
 _LOGIC = [
     elementwise(
-        "logical_and", "x y", "logical", "Whether both are true.", operator="&",
+        "logical_and", "x y", "logical", "Test whether both operands are true.", operator="&",
         lowers_to="and_", commutative=True, complex=True,
     ),
     elementwise(
-        "logical_or", "x y", "logical", "Whether one is true.", operator="|",
+        "logical_or", "x y", "logical", "Test whether an operand is true.", operator="|",
         lowers_to="or_", commutative=True, complex=True,
     ),
     elementwise(
-        "logical_xor", "x y", "logical", "Whether exactly one is true.", operator="^",
+        "logical_xor", "x y", "logical", "Test whether exactly one operand is true.", operator="^",
         lowers_to="xor", commutative=True, complex=True,
     ),
     unary(
-        "logical_not", "logical", "Whether false.",
+        "logical_not", "logical", "Negate a condition.",
         operator="~", lowers_to="invert", grad=False, complex=True,
     ),
     elementwise(
@@ -252,7 +252,7 @@ _LOGIC = [
     ),
     elementwise(
         "where", "cond x y", "select",
-        "The second operand where the first is true, else the third.",
+        "Select the second operand where the first is true, and the third elsewhere.",
         lowers_to="switch", domain=((0.0, 1.0), _ANY, _ANY), grad=(0, 1, 2), complex=True,
         note="The gradient with respect to the condition is zero.",
     ),
@@ -283,7 +283,7 @@ _COMPLEX = [
 
 _GRADIENTS = [
     unary(
-        "stop_gradient", "same", "The operand, whose gradient counts as zero.",
+        "stop_gradient", "same", "Return the operand, with a gradient of zero.",
         numpy="", oracle="lambda x: x", lowers_to="disconnected_grad", complex=True,
         stops_gradient=True,
         note="Also as zero in second derivatives.",

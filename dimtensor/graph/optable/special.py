@@ -53,9 +53,10 @@ _ERROR = [
     special(
         "log_ndtr", "x", "Logarithm of ndtr, precise for very negative and very large x.",
     ),
-    special("ndtri", "p", "Normal quantile, the inverse of ndtr.", domain=(_UNIT,)),
+    special("ndtri", "p", "Quantile of the normal distribution.", domain=(_UNIT,)),
     special(
-        "ndtri_exp", "x", "Normal quantile of exp(x), precise for very negative x.",
+        "ndtri_exp", "x",
+        "Quantile of the normal distribution at exp(x), precise for very negative x.",
         domain=(_NEGATIVE,),
     ),
     special("owens_t", "h a", "Owen's T function."),
@@ -77,7 +78,8 @@ _GAMMA = [
         lowers_to="tri_gamma",
     ),
     elementwise(
-        "polygamma", "n x", "order", "Derivative of integer order n of the digamma function.",
+        "polygamma", "n x", "order",
+        "Polygamma function: the derivative of integer order n of digamma.",
         numpy="", domain=((1.0, 3.0), _POSITIVE), grad=(1,), namespace="dt.special",
     ),
     special(
@@ -133,19 +135,19 @@ _BESSEL = [
         "jv", "v x", "Bessel function of the first kind, order v.",
         domain=(_ORDER, _POSITIVE), grad=(1,),
     ),
-    special("i0", "x", "Modified Bessel function of the first kind, order 0."),
-    special("i1", "x", "Modified Bessel function of the first kind, order 1."),
+    special("i0", "x", "Bessel function I of order 0, modified, of the first kind."),
+    special("i1", "x", "Bessel function I of order 1, modified, of the first kind."),
     special("i0e", "x", "i0(x) * exp(-abs(x)), which does not overflow."),
     special("i1e", "x", "i1(x) * exp(-abs(x)), which does not overflow."),
     special(
-        "iv", "v x", "Modified Bessel function of the first kind, order v.",
+        "iv", "v x", "Bessel function I of order v, modified, of the first kind.",
         domain=(_ORDER, _POSITIVE), grad=(1,),
     ),
     special(
         "ive", "v x", "iv(v, x) * exp(-abs(x)).", domain=(_ORDER, _POSITIVE), grad=(1,)
     ),
     special(
-        "kv", "v x", "Modified Bessel function of the second kind, order v.",
+        "kv", "v x", "Bessel function K of order v, modified, of the second kind.",
         domain=(_ORDER, _POSITIVE), grad=(1,), ufuncs="kn",
     ),
     special(

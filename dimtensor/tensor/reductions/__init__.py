@@ -1,1 +1,1 @@
-"""Reductions along dims: sums and their kin, order statistics, weighted ones."""
+"""Reductions along dims: sums, moments, extremes, order statistics, weighted reductions."""

@@ -1,6 +1,6 @@
-"""Reductions; names and defaults as in xarray.
+"""Reductions, with the names and defaults of xarray.
 
-One default differs: ``skipna`` is False, because a log density that skips its NaNs hides them.
+One default differs: ``skipna`` is False, because a log density that skips NaN hides its failure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DimKey = Dim | str | Iterable[Dim | str] | EllipsisType | None
 
 
 def reduced(x: Node, name: str, dims: Dims) -> DimTensor:
-    """A reduction over dims as a node; over none it is the tensor itself, in the same dtype."""
+    """Reduce a node over dims; over none it is unchanged, if the dtype is the same."""
     node = make("reduce", (x,), ReduceAttrs(name, dims))
     return wrap(node if dims or node.dtype != x.dtype else x)
 
@@ -50,17 +50,17 @@ def nan_filled(x: TensorHandle, fill: Any, skipna: bool) -> DimTensor:
 
 
 def positions_over(dims: Dims) -> DimTensor:
-    """Count the positions along dims, as a tensor: the lengths of dims may come with data."""
+    """Return the number of positions along dims, as a tensor: lengths may come with data."""
     total = wrap(constant(1, "int64"))
     for dim in dims:
-        # no number where the length is known: the dim may be exchanged for another
+        # a node even where the length is known: the dim may be replaced by another
         total = elemwise("multiply", total, wrap(make("length", (), dim)))
     return total
 
 
 @with_named_dims
 class ReductionMixin(TensorHandle):
-    """Reductions of dims-tensors; without dims they reduce over all."""
+    """Reductions of tensors, by default over all dims."""
 
     __slots__ = ()
 
@@ -77,9 +77,9 @@ class ReductionMixin(TensorHandle):
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN count as 0.
+            Whether to leave out NaN.
         min_count : int, optional
-            With `skipna`: how many elements must be left for a result that is not NaN.
+            With `skipna`: the number of elements that must be left; otherwise the result is NaN.
 
         Returns
         -------
@@ -104,16 +104,16 @@ class ReductionMixin(TensorHandle):
     def prod(
         self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
     ) -> DimTensor:
-        """Product over dims; see :meth:`sum`.
+        """Multiply the elements over dims; see :meth:`sum`.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
         min_count : int, optional
-            With `skipna`: how many elements must be left for a result that is not NaN.
+            With `skipna`: the number of elements that must be left; otherwise the result is NaN.
 
         Returns
         -------
@@ -147,14 +147,14 @@ class ReductionMixin(TensorHandle):
         return say(result, name, self, dim=dims, skipna=True, min_count=min_count)
 
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Largest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
+        """Return the largest element over dims. See :meth:`sum`.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -175,14 +175,14 @@ class ReductionMixin(TensorHandle):
         return self._extreme("max", -np.inf, dim, skipna)
 
     def min(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Smallest element over dims; NaN if one of them is, unless skipped. See :meth:`sum`.
+        """Return the smallest element over dims. See :meth:`sum`.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class ReductionMixin(TensorHandle):
         return result
 
     def all(self, dim: DimKey = None) -> DimTensor:
-        """Whether all elements over dims are true.
+        """Test whether all elements over dims are true.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class ReductionMixin(TensorHandle):
         return reduced(self.node, "all", dims) if dims else wrap(make("cast", (self.node,), "bool"))
 
     def any(self, dim: DimKey = None) -> DimTensor:
-        """Whether one element over dims is true.
+        """Test whether any element over dims is true.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class ReductionMixin(TensorHandle):
         return reduced(self.node, "any", dims) if dims else wrap(make("cast", (self.node,), "bool"))
 
     def count(self, dim: DimKey = None) -> DimTensor:
-        """Number of elements over dims that are not NaN.
+        """Count the elements over dims that are not NaN.
 
         Parameters
         ----------
@@ -302,14 +302,14 @@ class ReductionMixin(TensorHandle):
         return positions_over(dims)
 
     def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Arithmetic mean over dims.
+        """Compute the arithmetic mean over dims.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -335,7 +335,7 @@ class ReductionMixin(TensorHandle):
         return say(result, "mean", self, dim=dims, skipna=skipna)
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Variance over dims: the mean squared distance from the mean.
+        """Compute the variance over dims: the mean squared distance from the mean.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class ReductionMixin(TensorHandle):
         ddof : int
             Subtracted from the number of elements in the divisor.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -365,7 +365,7 @@ class ReductionMixin(TensorHandle):
         dims = self._dims(dim, "var")
         x = wrap(require_float(self.node))
         gap = elemwise("subtract", x, x.mean(dims, skipna=skipna))
-        if is_complex(x.dtype):  # of real numbers it would have no second derivative at 0
+        if is_complex(x.dtype):  # abs of real numbers would have no second derivative at 0
             gap = elemwise("abs", gap)
         squares = elemwise("square", gap).sum(dims, skipna=skipna)
         n = elemwise("subtract", self._mean_count(dims, skipna), ddof)
@@ -373,13 +373,13 @@ class ReductionMixin(TensorHandle):
         n = elemwise("maximum", n, 0).astype(_real(x.dtype))
         result = elemwise("divide", squares, n)
         if skipna and _is_float(x.node):
-            result = elemwise("where", some, result, np.nan)  # as NumPy has it for what is left
+            result = elemwise("where", some, result, np.nan)  # as NumPy does for too few elements
         return say(result, "var", self, dim=dims, ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Standard deviation over dims: the root of :meth:`var`.
+        """Compute the standard deviation over dims: the square root of :meth:`var`.
 
-        Where all elements are equal its gradient is 0, which is a subgradient there.
+        Its gradient where all elements are equal is 0, a subgradient.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class ReductionMixin(TensorHandle):
         ddof : int
             Subtracted from the number of elements in the divisor.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -412,12 +412,12 @@ class ReductionMixin(TensorHandle):
 
 
 def checked_min_count(name: str, min_count: int | None, skipna: bool) -> int:
-    """How many elements must be left; 0 where nothing is asked.
+    """Return the number of elements that must be left, 0 for None.
 
     Raises
     ------
     InputError
-        If it is no number, or nothing is left out.
+        If it is no integer, or NaN are not left out.
     """
     if min_count is None:
         return 0
@@ -438,7 +438,7 @@ def where_enough(value: DimTensor, present: DimTensor, least: int | DimTensor) -
 
 
 def root_of_variance(variance: DimTensor) -> DimTensor:
-    """Standard deviation, whose gradient stays finite where there is no variance."""
+    """Take the square root of a variance; the gradient at 0 is 0."""
     none = elemwise("equal", variance, 0)
     return elemwise("where", none, 0, elemwise("sqrt", elemwise("where", none, 1, variance)))
 

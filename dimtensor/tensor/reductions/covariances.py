@@ -26,7 +26,7 @@ def cov(
     *,
     skipna: bool = False,
 ) -> DimTensor:
-    """Covariance over dims of the pairs of elements of two tensors.
+    """Compute the covariance of two tensors over dims.
 
     Parameters
     ----------
@@ -36,11 +36,10 @@ def cov(
     ddof : int
         Subtracted from the number of pairs in the divisor.
     weights : DimTensor or DataArray, optional
-        How much each pair counts in means and in the covariance. `ddof` goes with the number of
-        pairs, as in xarray.
+        Weights of the pairs, in means and in the covariance. `ddof` is subtracted from the number
+        of pairs, as in xarray.
     skipna : bool
-        Whether pairs of which an element is NaN are left out, as by xarray; else they make the
-        result NaN.
+        Whether to leave out pairs with a NaN, as xarray does.
 
     Returns
     -------
@@ -51,7 +50,7 @@ def cov(
     DimError
         If a dim is not there.
     InputError
-        If weights are missing.
+        If a weight is NaN.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def corr(
     *,
     skipna: bool = False,
 ) -> DimTensor:
-    """Pearson's correlation over dims of the pairs of elements of two tensors.
+    """Compute Pearson's correlation of two tensors over dims.
 
     Parameters
     ----------
@@ -89,10 +88,9 @@ def corr(
     dim : Dim, str or iterable of them, optional
         All dims by default.
     weights : DimTensor or DataArray, optional
-        How much each pair counts.
+        Weights of the pairs.
     skipna : bool
-        Whether pairs of which an element is NaN are left out, as by xarray; else they make the
-        result NaN.
+        Whether to leave out pairs with a NaN, as xarray does.
 
     Returns
     -------
@@ -103,7 +101,7 @@ def corr(
     DimError
         If a dim is not there.
     InputError
-        If weights are missing.
+        If a weight is NaN.
 
     Examples
     --------
@@ -120,7 +118,7 @@ def corr(
 
 
 class _Pairs:
-    """Two tensors with their means taken out, missing where one is."""
+    """Pairs of elements of two tensors, less their means; NaN where either is."""
 
     def __init__(self, x: Any, y: Any, dim: DimKey, weights: Any, what: str):
         one = as_node(x, [], what)
@@ -149,27 +147,27 @@ class _Pairs:
     def said(
         self, result: DimTensor, name: str, x: Any, y: Any, weights: Any, skipna: bool
     ) -> DimTensor:
-        """A result, NaN where a pair is missing that is not to be left out."""
+        """Note how a result was written; it is NaN where a pair is and NaN are not left out."""
         if not skipna:
             dims = [dim for dim in self.over if dim in self._gone.dims]
             result = elemwise("where", self._gone.any(dims), np.nan, result)
         return say(result, name, x, y, dim=self.over, weights=weights)
 
     def sum_of_products(self) -> DimTensor:
-        """With the conjugate of the first one where they are complex."""
+        """Sum the products of pairs, with the conjugate of the first element."""
         first = self.first
         if is_complex(first.dtype):
             first = elemwise("conj", first)
         return self._sum(elemwise("multiply", first, self.second))
 
     def mean_of_products(self) -> DimTensor:
-        """Weighted."""
+        """Compute the weighted mean of the products of pairs."""
         total = elemwise("multiply", self.first, self.second)
         assert self._weights is not None
         return self.sum_of_products() / Weighted(total, self._weights).sum_of_weights(self.over)
 
     def sums_of_squares(self) -> list[DimTensor]:
-        """Of the first one and of the second one."""
+        """Sum the squares of each of the two tensors."""
         sizes = [
             elemwise("abs", each) if is_complex(each.dtype) else each
             for each in (self.first, self.second)

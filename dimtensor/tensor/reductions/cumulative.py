@@ -1,4 +1,4 @@
-"""Running sums and products."""
+"""Cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class CumulativeMixin(ReductionMixin):
-    """Reductions of all elements up to each position."""
+    """Cumulative sums and products of tensors."""
 
     __slots__ = ()
 
     def cumsum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running sum along dims.
+        """Compute the cumulative sum along dims.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
-            All dims by default. Along several, an element is the sum of all that are not after it
-            along any of them.
+            All dims by default. Along several, an element is the sum of the elements that precede
+            it along each of them.
         skipna : bool
-            Whether NaN count as 0.
+            Whether to count NaN as 0.
 
         Returns
         -------
@@ -52,14 +52,14 @@ class CumulativeMixin(ReductionMixin):
         return self._cumulate("cumsum", 0, dim, skipna)
 
     def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running product along dims; see :meth:`cumsum`.
+        """Compute the cumulative product along dims; see :meth:`cumsum`.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN count as 1.
+            Whether to count NaN as 1.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Sums of exponentials, whose logarithms are added."""
+"""Log-sum-exp and softmax."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class ExponentialMixin(ReductionMixin):
-    """Reductions of exponentials that do not overflow."""
+    """Reductions of exponentials without overflow."""
 
     __slots__ = ()
 
     def logsumexp(self, dim: DimKey = None) -> DimTensor:
-        """Logarithm of the sum of exponentials over dims, without overflow.
+        """Compute the logarithm of the sum of exponentials over dims, without overflow.
 
-        The largest element is taken out before the exponentials are; -inf contributes nothing, and
-        nothing gives -inf.
+        The largest element is subtracted before the exponentials. An element of -inf contributes
+        nothing, and the result of no elements is -inf.
 
         Parameters
         ----------
@@ -54,21 +54,21 @@ class ExponentialMixin(ReductionMixin):
             return wrap(require_float(self.node))
         shifted, high = self._below_zero(dims)
         total = elemwise("exp", shifted).sum(dims)
-        # an inner value of 1 keeps the gradient zero where there is nothing to add up
+        # an inner value of 1 keeps the gradient zero where the sum is 0
         nothing = elemwise("equal", total, 0)
         logarithm = elemwise("log", elemwise("where", nothing, 1, total))
         result = elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
         return say(result, "logsumexp", self, dim=dims)
 
     def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
-        """The elements less the largest one, and that one, or 0 where it is infinite."""
+        """Subtract the largest element, or 0 where it is infinite; return that, too."""
         x = require_float(self.node)
         high = elemwise("stop_gradient", reduced(x, "supremum", dims))
         high = elemwise("where", elemwise("isfinite", high), high, 0)
         return elemwise("subtract", wrap(x), high), high
 
     def softmax(self, dim: DimKey = None) -> DimTensor:
-        """Exponentials divided by their sum over dims, without overflow.
+        """Divide exponentials by their sum over dims, without overflow.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class ExponentialMixin(ReductionMixin):
         return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, dim=dims)
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
-        """Logarithm of :meth:`softmax`.
+        """Compute the logarithm of :meth:`softmax`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Places and labels of extremes, sorting; names and defaults as in xarray."""
+"""Positions and labels of extremes, and sorting; names and defaults as in xarray."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class OrderMixin(ReductionMixin):
-    """Methods that depend on the order of elements: places of extremes, sorting."""
+    """Positions and labels of extremes, and sorting."""
 
     __slots__ = ()
 
@@ -43,26 +43,26 @@ class OrderMixin(ReductionMixin):
     def argmax(
         self, dim: DimKey = None, *, skipna: bool = False
     ) -> DimTensor | dict[str, DimTensor]:
-        """Position of the largest element.
+        """Return the position of the largest element.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
-            One dim: positions along it. Several, or ``...``: a dict of positions by name of dim.
-            It may be left out where there is only one.
+            For one dim the result is the position along it; for several, or ``...``, a dict of
+            positions by name of dim. The only dim by default.
         skipna : bool
-            Whether NaN are left out; else the first NaN counts as the largest element. Where all
-            are missing there is no position, and the call raises :class:`CheckError`.
+            Whether to leave out NaN; otherwise the first NaN counts as the largest element. Where
+            all elements are NaN there is no position, and the call raises :class:`CheckError`.
 
         Returns
         -------
         DimTensor or dict of str to DimTensor
-            Ties go to the first element.
+            Of equal elements the first one counts.
 
         Raises
         ------
         DimError
-            If there is no such dim, or several and none is named; if a dim has length 0.
+            If the tensor lacks the dim, or has several and none is named; if a dim has length 0.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class OrderMixin(ReductionMixin):
     def argmin(
         self, dim: DimKey = None, *, skipna: bool = False
     ) -> DimTensor | dict[str, DimTensor]:
-        """Position of the smallest element; see :meth:`argmax`.
+        """Return the position of the smallest element; see :meth:`argmax`.
 
         Parameters
         ----------
@@ -122,28 +122,27 @@ class OrderMixin(ReductionMixin):
     def idxmax(
         self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Any = None
     ) -> DimTensor:
-        """Label of the largest element along a dim, as a tensor of labels.
+        """Return the label of the largest element along a dim, as a tensor of labels.
 
         Parameters
         ----------
         dim : Dim or str, optional
-            It may be left out where there is only one.
+            The only dim by default.
         skipna : bool
-            Whether NaN are left out; else the first NaN counts as the largest element.
+            Whether to leave out NaN; otherwise the first NaN counts as the largest element.
         fill_value : label or number, optional
-            What stands where all elements are missing: a label of the dim; of a dim whose labels
-            are numbers also another number, NaN say. Without one such a call raises
-            :class:`CheckError`.
+            The result where all elements are NaN: a label of the dim or, if its labels are numbers,
+            any number, such as NaN. Without it such a call raises :class:`CheckError`.
 
         Returns
         -------
         DimTensor
-            Labels of the dim; numbers, if the `fill_value` is a number that is no label.
+            Labels of the dim; numbers if the `fill_value` is a number and no label.
 
         Raises
         ------
         InputError
-            If the `fill_value` is neither, or given without `skipna`.
+            If the `fill_value` is neither, or `skipna` is False.
 
         Examples
         --------
@@ -160,12 +159,12 @@ class OrderMixin(ReductionMixin):
     def idxmin(
         self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Any = None
     ) -> DimTensor:
-        """Label of the smallest element along a dim, as a tensor of labels; see :meth:`idxmax`.
+        """Return the label of the smallest element along a dim; see :meth:`idxmax`.
 
         Parameters
         ----------
         dim : Dim or str, optional
-            It may be left out where there is only one.
+            The only dim by default.
         skipna : bool
         fill_value : label or number, optional
 
@@ -203,22 +202,22 @@ class OrderMixin(ReductionMixin):
     # -- order ------------------------------------------------------------------------------------
 
     def sort(self, dim: Dim | str | None = None) -> DimTensor:
-        """Elements in ascending order along a dim; NaN come last.
+        """Sort elements in ascending order along a dim; NaN are last.
 
         Parameters
         ----------
         dim : Dim or str, optional
-            It may be left out where there is only one.
+            The only dim by default.
 
         Returns
         -------
         DimTensor
-            On ``SortedDim(dim)``: the sorted elements no longer belong to the labels of `dim`.
+            On ``SortedDim(dim)``, because sorted elements do not belong to the labels of `dim`.
 
         Raises
         ------
         DimError
-            If there is no such dim, or several and none is named.
+            If the tensor lacks the dim, or has several and none is named.
 
         Examples
         --------
@@ -230,12 +229,12 @@ class OrderMixin(ReductionMixin):
         return wrap(make("sort", (self.node,), SortAttrs(along, SortedDim(along))))
 
     def argsort(self, dim: Dim | str | None = None) -> DimTensor:
-        """Positions of the elements in ascending order, on ``SortedDim(dim)``.
+        """Return the positions of elements in ascending order, on ``SortedDim(dim)``.
 
         Parameters
         ----------
         dim : Dim or str, optional
-            It may be left out where there is only one.
+            The only dim by default.
 
         Returns
         -------
@@ -263,7 +262,7 @@ def _position(
 
 
 def _first_extreme(x: DimTensor, name: str, along: Dim) -> DimTensor:
-    """The position of the extreme of what is not NaN, which may be infinite; 0 if all are NaN."""
+    """Return the position of the extreme of elements that are not NaN, 0 if all are NaN."""
     extreme = x.max(along, skipna=True) if name == "argmax" else x.min(along, skipna=True)
     there = elemwise("equal", x, extreme)
     return wrap(make("arg_reduce", (there.node,), AlongAttrs("argmax", along)))
@@ -276,22 +275,22 @@ def _labels_at(position: DimTensor, along: Dim) -> DimTensor:
 def filled_labels(
     name: str, none: DimTensor, fill_value: Any, position: DimTensor, along: Dim
 ) -> DimTensor:
-    """The labels of positions, and what stands where there is none.
+    """Convert positions to labels, with a filling where there is no position.
 
     Raises
     ------
     InputError
-        If that is no label of the dim, and not a number beside numbers.
+        If the filling is no label of the dim, and not a number beside numbers.
     """
     labels = _labels_beside(name, fill_value, position, along)
     return elemwise("where", none, fill_value, labels)
 
 
 def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) -> DimTensor:
-    """The labels of positions, as labels beside a label, as numbers beside a number."""
+    """Convert positions to labels if the filling is a label, and to numbers if it is a number."""
     labels = dim_labels(along)
     if labels is None:
-        return _labels_at(position, along)  # whether it is one is known when they arrive
+        return _labels_at(position, along)  # the labels come with the call, which checks
     try:
         along.position(fill_value)
     except LabelError:
@@ -310,7 +309,7 @@ def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) 
 
 
 def with_an_element(x: DimTensor, dims: Dims, fill: float) -> tuple[DimTensor, Dims]:
-    """A tensor with an element more along dims that may have none, and its dims in their place."""
+    """Pad a tensor by one element along dims that may be empty; return it with its dims."""
     grown = []
     for dim in dims:
         if not dim.length:

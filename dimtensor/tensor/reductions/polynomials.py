@@ -1,4 +1,4 @@
-"""Fits of polynomials of the labels of a dim, and their values; as in xarray and NumPy."""
+"""Polynomial regression on the labels of a dim; as in xarray and NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @spelled("function")
 def polyval(x: TensorLike, coefficients: DimTensor, dim: Dim | str = "degree") -> DimTensor:
-    """Values of a polynomial, by Horner's rule.
+    """Evaluate a polynomial by Horner's rule.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def polyval(x: TensorLike, coefficients: DimTensor, dim: Dim | str = "degree") -
 
 
 class PolynomialMixin(TensorHandle):
-    """Fits of polynomials along a dim."""
+    """Polynomial regression along a dim."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class PolynomialMixin(TensorHandle):
         full: bool = False,
         cov: bool | Literal["unscaled"] = False,
     ) -> DimTensor | dict[str, DimTensor]:
-        """Coefficients of the polynomial of the labels of a dim that is closest by least squares.
+        """Fit a polynomial of the labels of a dim by least squares.
 
         Parameters
         ----------
@@ -126,25 +126,25 @@ class PolynomialMixin(TensorHandle):
         deg : int
             The degree.
         skipna : bool
-            Leave out elements that are NaN, each series its own. By default a series with one has
-            NaN as coefficients.
+            Whether to leave out NaN of each series. Otherwise the coefficients of a series with a
+            NaN are NaN.
         rcond : float, optional
             Singular values of the scaled powers of labels below this share of the largest count as
             0; by default the number of labels times the spacing of floats at 1.
         w : DimTensor or array, optional
-            Weights that elements are multiplied by before they are squared: of uncertainties
-            ``1 / sigma``. A tensor may have further dims, and may be unknown.
+            Factors of residuals before they are squared, such as ``1 / sigma``. A tensor may have
+            further dims, and may be symbolic.
         full : bool
-            Whether to return residuals, the rank and singular values, too.
+            Whether to return residuals, rank and singular values, too.
         cov : bool or "unscaled"
             Whether to return the covariance of the coefficients, too; "unscaled" if weights are
-            one by uncertainties that are known.
+            the reciprocals of known uncertainties.
 
         Returns
         -------
         DimTensor or dict of str to DimTensor
-            Along a dim ``degree`` with the labels ``deg``, …, 0. :func:`polyval` evaluates it. NaN
-            where no more elements are left than the degree says. With `full` or `cov` a dict with
+            Along a dim ``degree`` with the labels ``deg``, …, 0, for :func:`polyval`; NaN for
+            series of at most `deg` elements. With `full` or `cov` a dict with
             xarray's names: ``polyfit_coefficients``, ``polyfit_residuals``,
             ``polyfit_covariance`` along ``cov_i`` and ``cov_j``, and ``matrix_rank`` and
             ``singular_values`` after the name of the dim and an underscore.
@@ -156,8 +156,8 @@ class PolynomialMixin(TensorHandle):
         LabelError
             If the labels are not known, or no numbers and no dates.
         InputError
-            If the degree is negative, or there are not more labels than it says; if `rcond`, `full`
-            or `cov` ask for the singular values of what is not known.
+            If the degree is negative, or not less than the number of labels; if `rcond`, `full` or
+            `cov` need singular values and weights are symbolic or NaN are left out.
 
         Examples
         --------
@@ -185,7 +185,7 @@ class PolynomialMixin(TensorHandle):
             powers = powers * known[:, None]
             if w is not None:
                 x = x * data(known, dims=along).astype(x.dtype)
-        scale = np.sqrt((powers * powers).sum(axis=0))  # as numpy.polyfit has it
+        scale = np.sqrt((powers * powers).sum(axis=0))  # as numpy.polyfit does
         design = powers / np.where(scale > 0, scale, 1)
         degree = Dim("degree", coords=list(range(deg, -1, -1)))
         if known is None:
@@ -232,7 +232,7 @@ class PolynomialMixin(TensorHandle):
 
 
 def numbers_along(along: Dim) -> np.ndarray:
-    """The labels of a dim as numbers, dates in nanoseconds from 1970."""
+    """Convert the labels of a dim to numbers, dates to nanoseconds since 1970."""
     places = coordinate(
         along, "polyfit", f"relabel('{along._short}', dt.Dim(name, coords=range(n)))"
     )
@@ -243,7 +243,7 @@ def numbers_along(along: Dim) -> np.ndarray:
 
 
 def _weights(w: Any, x: DimTensor, along: Dim) -> tuple[DimTensor | None, np.ndarray | None]:
-    """Weights as a tensor, if they are unknown or of each series its own; else as an array."""
+    """Convert weights to an array, or to a tensor if they are symbolic or differ by series."""
     if w is None:
         return None, np.ones(len(along))
     if isinstance(w, (list, tuple, np.ndarray)):
@@ -262,10 +262,10 @@ def _by_equations(
     skipna: bool,
     weights: DimTensor | None,
 ) -> DimTensor:
-    """Coefficients of the columns of a design, by least squares of the elements that are there.
+    """Fit the columns of a design matrix to the elements that are not NaN, by normal equations.
 
-    The columns are made orthonormal first: then the normal equations of most of the rows are nearly
-    those of all, which are solved as they are.
+    The columns are made orthonormal first, so that the normal equations of most of the rows are
+    well conditioned.
     """
     basis, triangle = np.linalg.qr(design)
     row, col = (Dim(f"{degree._short}:{end}", length=len(degree)) for end in ("row", "col"))
@@ -277,7 +277,7 @@ def _by_equations(
         counted = counted * elemwise("square", weights)
     left = elemwise("where", there, rows * cols * counted, 0.0).sum(along)
     enough = there.sum(along) > len(degree) - 1
-    # where too few are left, any equations that have a solution
+    # equations of too few rows are replaced by solvable ones
     left = elemwise("where", enough, left, eye(row, col).astype(x.dtype))
     right = rows * known if weights is None else rows * known * counted
     found = solve(left, right.sum(along), dims=[row, col], assume_a="pos")
@@ -288,7 +288,7 @@ def _by_equations(
 def _residuals(
     x: DimTensor, fitted: DimTensor, powers: DimTensor, along: Dim, skipna: bool
 ) -> DimTensor:
-    """Sums of squares of what is left, NaN where the fit goes through all there is."""
+    """Sum the squared residuals; NaN where the fit is exact."""
     degree = next(dim for dim in powers.dims if dim is not along)
     gap = x - (fitted * powers.astype(x.dtype)).sum(degree)
     squares = elemwise("square", gap).sum(along, skipna=skipna)
@@ -297,7 +297,7 @@ def _residuals(
 
 
 def _covariance(design: np.ndarray, scale: np.ndarray, degree: Dim) -> DimTensor:
-    """Of coefficients whose elements have the variance 1."""
+    """Compute the covariance of the coefficients for elements of variance 1."""
     spread = np.linalg.inv(design.T @ design) / np.outer(scale, scale)
     labels = degree.coords
     return data(spread, dims=[Dim(name, coords=labels) for name in ("cov_i", "cov_j")])

@@ -1,4 +1,4 @@
-"""Medians and quantiles along dims, by all of NumPy's methods."""
+"""Medians and quantiles along dims, by all methods of NumPy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _POSITIONS = {
     "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
 }  # fmt: skip
-# these give an element, never something between two
+# methods without interpolation
 _ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
@@ -54,14 +54,14 @@ class QuantileMixin(ReductionMixin):
     __slots__ = ()
 
     def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Middle element over dims, or the mean of the two middle ones.
+        """Compute the median over dims.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
             All dims by default.
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -90,23 +90,24 @@ class QuantileMixin(ReductionMixin):
         method: QuantileMethod = "linear",
         skipna: bool = False,
     ) -> DimTensor:
-        """Quantiles over dims.
+        """Compute quantiles over dims.
 
         Parameters
         ----------
         q : float, list of float or DimTensor
-            Between 0 and 1. Several give a dim ``quantile`` that has them as labels, a tensor the
-            dims that it has.
+            Between 0 and 1. The result of a list has a dim ``quantile`` with the levels as labels,
+            that of a tensor the dims of the tensor.
         dim : Dim, str or iterable of them, optional
             All dims by default.
         method : str
-            What lies between two elements in order: one of NumPy's methods, ``"linear"`` by
-            default. ``"inverted_cdf"``, ``"averaged_inverted_cdf"``, ``"closest_observation"``,
+            Method of NumPy for quantiles between two elements. ``"inverted_cdf"``,
+            ``"averaged_inverted_cdf"``, ``"closest_observation"``,
             ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``, ``"linear"``,
             ``"median_unbiased"`` and ``"normal_unbiased"`` are definitions 1 to 9 of Hyndman and
-            Fan; ``"lower"``, ``"higher"``, ``"midpoint"`` and ``"nearest"`` go with ``"linear"``.
+            Fan; ``"lower"``, ``"higher"``, ``"midpoint"`` and ``"nearest"`` take an element, or the
+            mean of two.
         skipna : bool
-            Whether NaN are left out; else a NaN makes the result NaN.
+            Whether to leave out NaN.
 
         Returns
         -------
@@ -116,7 +117,7 @@ class QuantileMixin(ReductionMixin):
         Raises
         ------
         InputError
-            If a quantile is outside of 0 to 1, or there is no such method.
+            If a quantile is outside of 0 to 1, or the method is unknown.
 
         References
         ----------
@@ -150,7 +151,7 @@ class QuantileMixin(ReductionMixin):
 
 
 def levels_of(q: Any) -> float | DimTensor:
-    """Levels of quantiles: a number, or a tensor along their own dim.
+    """Convert the levels of quantiles to a number, or to a tensor along their own dim.
 
     Raises
     ------
@@ -179,14 +180,14 @@ def levels_of(q: Any) -> float | DimTensor:
 
 
 def shown_levels(q: Any) -> Any:
-    """Levels as words say them."""
+    """Return the levels for the display of expressions."""
     if isinstance(q, TensorHandle):
         return q
     return real_numbers(q, "quantile").tolist()
 
 
 def check_method(method: str) -> None:
-    """Refuse a method that NumPy does not have either.
+    """Check that NumPy has a method of quantiles.
 
     Raises
     ------
@@ -202,7 +203,7 @@ def check_method(method: str) -> None:
 
 
 def _along(x: DimTensor, q: float | DimTensor, along: Dim, method: str, skipna: bool) -> DimTensor:
-    # NaN are last in order, and the value where there is no other element
+    # NaN are sorted last; one is appended as the value of no elements
     padded, (longer,) = with_an_element(x, (along,), np.nan)
     ordered, ranks = padded.sort(longer), SortedDim(longer)
     present = x.count(along) if skipna else positions_over((along,))
@@ -219,17 +220,17 @@ def in_order(
     element: Callable[[DimTensor], DimTensor],
     method: str = "linear",
 ) -> DimTensor:
-    """A quantile of some elements: one of them, or between two that are next to each other.
+    """Compute a quantile from sorted elements, by interpolation between neighbors.
 
     Parameters
     ----------
     count : DimTensor
-        How many elements there are.
+        Number of elements.
     q : float or DimTensor
     dtype : str
-        That of the elements.
+        Dtype of the elements.
     element : callable
-        The element of a rank, counted from 0.
+        Returns the element of a rank, counted from 0.
     method : str
     """
     place = _place(count, q, method)
@@ -240,7 +241,7 @@ def in_order(
         return element(_inside(elemwise("add", low, share), last))
     first, second = element(_inside(low, last)), element(_inside(elemwise("add", low, 1), last))
     share = share.astype(dtype)
-    # no infinity times 0
+    # infinity times 0 is NaN
     gap = elemwise("where", elemwise("equal", share, 0), 0, elemwise("subtract", second, first))
     value = elemwise("add", first, elemwise("multiply", gap, share))
     if method == "averaged_inverted_cdf":
@@ -253,7 +254,7 @@ def _inside(rank: DimTensor, last: DimTensor) -> DimTensor:
 
 
 def _place(count: DimTensor, q: float | DimTensor, method: str) -> DimTensor:
-    """Where a quantile lies among the elements in order, which are at 0, 1, 2 and so on."""
+    """Return the position of a quantile among sorted elements, which are at 0, 1, 2, …."""
     if method in _POSITIONS:
         alpha, beta = _POSITIONS[method]
         return count * q + (alpha + q * (1 - alpha - beta)) - 1
@@ -265,7 +266,7 @@ def _place(count: DimTensor, q: float | DimTensor, method: str) -> DimTensor:
 
 
 def _share(beyond: DimTensor, low: DimTensor, method: str) -> DimTensor:
-    """How much of the way from the element below to the next one."""
+    """Return the interpolation weight of the element above."""
     on = elemwise("equal", beyond, 0)
     odd = elemwise("equal", elemwise("mod", low, 2), 1)
     if method == "lower":
@@ -276,9 +277,9 @@ def _share(beyond: DimTensor, low: DimTensor, method: str) -> DimTensor:
         return elemwise("where", on, 0.5, 1.0)
     if method == "midpoint":
         return elemwise("where", on, 0.0, 0.5)
-    if method == "closest_observation":  # of two the one with the even rank, counted from 1
+    if method == "closest_observation":  # ties: the even rank, counted from 1
         return elemwise("where", on & odd, 0.0, 1.0)
-    if method == "nearest":  # of two the one with the even rank, counted from 0
+    if method == "nearest":  # ties: the even rank, counted from 0
         tie = elemwise("equal", beyond, 0.5)
         return elemwise("where", elemwise("greater", beyond, 0.5) | (tie & odd), 1.0, 0.0)
     return beyond

@@ -27,7 +27,7 @@ def as_weights(weights: Any, beside: TensorHandle, what: str) -> DimTensor:
     Raises
     ------
     InputError
-        If some are missing, as far as they are known.
+        If known weights have NaN.
     """
     node = as_node(weights, [beside.node], f"the weights of {what}")
     if _is_missing(node):
@@ -41,7 +41,7 @@ def _is_missing(node: Node) -> bool:
 
 @with_named_dims
 class Weighted:
-    """Reductions of a tensor with weights, made by :meth:`DimTensor.weighted`.
+    """Weighted reductions of a tensor, made by :meth:`DimTensor.weighted`.
 
     A NaN makes the result NaN; with ``skipna=True`` NaN are left out, with their weights. The means
     of elements whose weights add up to 0 are NaN.
@@ -67,7 +67,7 @@ class Weighted:
         return say(result, name, self._x, weights=self._weights, dim=self._over(dim), **options)
 
     def sum_of_weights(self, dim: DimKey = None) -> DimTensor:
-        """Sum of the weights of the elements that are not NaN; NaN where it is 0.
+        """Sum the weights of elements that are not NaN; the result is NaN where it is 0.
 
         Parameters
         ----------
@@ -81,38 +81,38 @@ class Weighted:
         return self._say(total, "sum_of_weights", dim)
 
     def sum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Sum of elements times weights.
+        """Sum the elements times weights.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
         skipna : bool
-            Whether NaN are left out, as in all weighted reductions.
+            Whether to leave out NaN, as in all weighted reductions.
         """
         present = nan_filled(self._x, 0, skipna)
         total = elemwise("multiply", present, self._weights).sum(self._over(dim))
         return self._say(total, "sum", dim, skipna=skipna)
 
     def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Weighted mean. See :meth:`sum` for `skipna`."""
+        """Compute the weighted mean. See :meth:`sum` for `skipna`."""
         mean = elemwise("divide", self.sum(dim, skipna=skipna), self.sum_of_weights(dim))
         return self._say(mean, "mean", dim, skipna=skipna)
 
     def sum_of_squares(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Weighted sum of squared distances from the weighted mean. See :meth:`sum`."""
+        """Sum the weighted squared distances from the weighted mean. See :meth:`sum`."""
         gap = elemwise("subtract", self._x, self.mean(dim, skipna=skipna))
         squares = Weighted(elemwise("square", gap), self._weights)
         total = squares.sum(self._over(dim), skipna=skipna)
         return self._say(total, "sum_of_squares", dim, skipna=skipna)
 
     def var(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Weighted variance. See :meth:`sum` for `skipna`."""
+        """Compute the weighted variance. See :meth:`sum` for `skipna`."""
         squares = self.sum_of_squares(dim, skipna=skipna)
         variance = elemwise("divide", squares, self.sum_of_weights(dim))
         return self._say(variance, "var", dim, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Weighted standard deviation. See :meth:`sum` for `skipna`."""
+        """Compute the weighted standard deviation. See :meth:`sum` for `skipna`."""
         deviation = root_of_variance(self.var(dim, skipna=skipna))
         return self._say(deviation, "std", dim, skipna=skipna)
 
@@ -123,7 +123,7 @@ class Weighted:
         dim: DimKey = None,
         skipna: bool = False,
     ) -> DimTensor:
-        """Weighted quantiles.
+        """Compute weighted quantiles.
 
         Parameters
         ----------
@@ -143,10 +143,10 @@ class Weighted:
 
         Notes
         -----
-        Each element has the share of the quantile that falls on its part of the sum of weights,
-        where Kish's effective sample size, the squared sum of weights over the sum of their
-        squares, stands for the number of elements: Akinshin, "Weighted quantile estimators"
-        (2023). Of equal weights these are the quantiles of :meth:`DimTensor.quantile`.
+        Each element counts by the overlap of its part of the sum of weights with an interval around
+        the quantile, whose width is the inverse of Kish's effective sample size, the squared sum of
+        weights over the sum of their squares: Akinshin, "Weighted quantile estimators" (2023). With
+        equal weights these are the quantiles of :meth:`DimTensor.quantile`.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Weighted:
 
 
 def _on(x: DimTensor, over: Dims, along: Dim) -> Node:
-    """A tensor with all of the dims, merged into one."""
+    """Broadcast a tensor along dims, and merge them into one."""
     node = x.expand(over).node
     return make("merge", (node,), along) if len(over) > 1 else node
 
@@ -191,7 +191,7 @@ def _weighted_quantile(
         return elemwise("maximum", low, elemwise("minimum", high, place))
 
     part = (within(end) - within(end.shift({ranks: 1}, fill_value=0.0))) * n
-    counted = elemwise("where", elemwise("equal", part, 0), 0.0, ordered)  # it may be infinite
+    counted = elemwise("where", elemwise("equal", part, 0), 0.0, ordered)  # infinity times 0 is NaN
     some = elemwise("not_equal", sizes, 0).any(ranks)
     return elemwise("where", some, (counted * part).sum(ranks), np.nan)
 
@@ -202,7 +202,7 @@ class WeightedMixin(TensorHandle):
     __slots__ = ()
 
     def weighted(self, weights: TensorLike) -> Weighted:
-        """Weighted sums, means, variances and quantiles, as in xarray.
+        """Weigh the elements of sums, means, variances and quantiles, as in xarray.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class WeightedMixin(TensorHandle):
         Raises
         ------
         InputError
-            If weights are missing.
+            If a weight is NaN.
 
         Examples
         --------
