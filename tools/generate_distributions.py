@@ -28,12 +28,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dimtensor.dist.catalogue import TABLE
-from dimtensor.dist.distribution import TableDistribution
+from dimtensor.dist.rows import TABLE
+from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.spellings import spelled
 
 __all__ = [
 {names}]
+
+
+def _of(family: str, /, **parameters: Any) -> TableDistribution:
+    return TableDistribution(TABLE[family], parameters)
 '''
 
 FUNCTION = '''
@@ -67,14 +71,13 @@ FUNCTION = '''
     >>> dist.{name}({arguments})
     {name}({shown})
     """
-    given: dict[str, Any] = {given}
-    return TableDistribution(TABLE["{name}"], given)
+    return _of({given})
 '''
 
 
 def render() -> str:
     """Write the source of the module."""
-    from dimtensor.dist.catalogue import TABLE
+    from dimtensor.dist.rows import TABLE
 
     names = "".join(f'    "{name}",\n' for name in sorted(TABLE, key=_place))
     source = HEADER.replace("{names}", names) + "".join(map(_function, TABLE.values()))
@@ -101,10 +104,9 @@ def _function(row: Row) -> str:
     if by_name:
         signature += ["*", *(typed[name] for name in by_name)]
     what = "probability of k" if row.discrete else "density"
-    pairs = [f'"{name}": {name}' for name in arguments]
-    given = f"{{{', '.join(pairs)}}}"
-    if len(given) > WIDTH - len("    given: dict[str, Any] = "):
-        given = "{\n" + "".join(f"        {pair},\n" for pair in pairs) + "    }"
+    given = ", ".join([f'"{row.name}"', *(f"{name}={name}" for name in arguments)])
+    if len(given) > WIDTH - len("    return _of()"):
+        given = f"\n        {given}\n    "
     example = {name: row.example[name] for name in own}
     return FUNCTION.format(
         name=row.name,

@@ -204,7 +204,7 @@ class _Typesetter:
             name = self.w.name(node.name or "")
             if node.kind == "named":
                 return self.w.row([name, self.w.sign("="), self.put(node.inputs[0], budget)])
-            law = self.w.text(node.attrs.law.of(node.inputs).name)
+            law = self.w.text(node.attrs.spec.build(node.inputs).name)
             values = self._listed(node.inputs, budget)
             return self.w.row([name, self.w.sign("∼"), law, self.w.enclosed(values)])
         return self.put(node, budget)

@@ -3,7 +3,6 @@
 import sys
 from typing import Any
 
-from dimtensor.dist.catalogue import TABLE as TABLE
 from dimtensor.dist.distribution import Distribution as Distribution
 from dimtensor.dist.families import *  # noqa: F403
 from dimtensor.dist.joint.covariances import LKJCholesky as LKJCholesky
@@ -50,6 +49,7 @@ from dimtensor.dist.processes.volatility import GARCH11 as GARCH11
 from dimtensor.dist.processes.volatility import EulerMaruyama as EulerMaruyama
 from dimtensor.dist.processes.volatility import MvGaussianRandomWalk as MvGaussianRandomWalk
 from dimtensor.dist.processes.volatility import MvStudentTRandomWalk as MvStudentTRandomWalk
+from dimtensor.dist.rows import TABLE as TABLE
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,8 @@ from dimtensor.tensor.elementwise import equal, floor, isfinite, isinf, logical_
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
-    from dimtensor.dist.distribution import Distribution, TableDistribution
+    from dimtensor.dist.distribution import Distribution
+    from dimtensor.dist.tabulated import TableDistribution
     from dimtensor.tensor.core import DimTensor
 
 _OUTSIDE = "lie outside of the support of their distribution"

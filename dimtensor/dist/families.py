@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dimtensor.dist.catalogue import TABLE
-from dimtensor.dist.distribution import TableDistribution
+from dimtensor.dist.rows import TABLE
+from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.spellings import spelled
 
 __all__ = [
@@ -95,6 +95,10 @@ __all__ = [
 ]
 
 
+def _of(family: str, /, **parameters: Any) -> TableDistribution:
+    return TableDistribution(TABLE[family], parameters)
+
+
 @spelled("distribution")
 def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     """The normal or Gaussian distribution.
@@ -133,8 +137,7 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
     >>> dist.Normal(0.5, 1.5)
     Normal(mu=0.5, sigma=1.5)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "tau": tau}
-    return TableDistribution(TABLE["Normal"], given)
+    return _of("Normal", mu=mu, sigma=sigma, tau=tau)
 
 
 @spelled("distribution")
@@ -173,8 +176,7 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.Cauchy(-0.5, 0.8)
     Cauchy(mu=-0.5, sigma=0.8)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma}
-    return TableDistribution(TABLE["Cauchy"], given)
+    return _of("Cauchy", mu=mu, sigma=sigma)
 
 
 @spelled("distribution")
@@ -213,8 +215,7 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
     >>> dist.Laplace(0.5, 0.7)
     Laplace(mu=0.5, b=0.7)
     """
-    given: dict[str, Any] = {"mu": mu, "b": b}
-    return TableDistribution(TABLE["Laplace"], given)
+    return _of("Laplace", mu=mu, b=b)
 
 
 @spelled("distribution")
@@ -253,8 +254,7 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
     >>> dist.Logistic(0.5, 0.6)
     Logistic(mu=0.5, s=0.6)
     """
-    given: dict[str, Any] = {"mu": mu, "s": s}
-    return TableDistribution(TABLE["Logistic"], given)
+    return _of("Logistic", mu=mu, s=s)
 
 
 @spelled("distribution")
@@ -293,8 +293,7 @@ def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.Gumbel(0.5, 0.9)
     Gumbel(mu=0.5, beta=0.9)
     """
-    given: dict[str, Any] = {"mu": mu, "beta": beta}
-    return TableDistribution(TABLE["Gumbel"], given)
+    return _of("Gumbel", mu=mu, beta=beta)
 
 
 @spelled("distribution")
@@ -340,8 +339,7 @@ def StudentT(
     >>> dist.StudentT(4.5, 0.5, 1.2)
     StudentT(nu=4.5, mu=0.5, sigma=1.2)
     """
-    given: dict[str, Any] = {"nu": nu, "mu": mu, "sigma": sigma, "lam": lam}
-    return TableDistribution(TABLE["StudentT"], given)
+    return _of("StudentT", nu=nu, mu=mu, sigma=sigma, lam=lam)
 
 
 @spelled("distribution")
@@ -386,8 +384,7 @@ def AsymmetricLaplace(
     >>> dist.AsymmetricLaplace(1.4, 0.3, 1.1)
     AsymmetricLaplace(kappa=1.4, mu=0.3, b=1.1)
     """
-    given: dict[str, Any] = {"kappa": kappa, "mu": mu, "b": b, "q": q}
-    return TableDistribution(TABLE["AsymmetricLaplace"], given)
+    return _of("AsymmetricLaplace", kappa=kappa, mu=mu, b=b, q=q)
 
 
 @spelled("distribution")
@@ -429,8 +426,7 @@ def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistri
     >>> dist.ExGaussian(0.5, 0.8, 1.5)
     ExGaussian(mu=0.5, sigma=0.8, nu=1.5)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "nu": nu}
-    return TableDistribution(TABLE["ExGaussian"], given)
+    return _of("ExGaussian", mu=mu, sigma=sigma, nu=nu)
 
 
 @spelled("distribution")
@@ -475,8 +471,7 @@ def SkewNormal(
     >>> dist.SkewNormal(alpha=2.0, mu=0.3, sigma=1.2)
     SkewNormal(alpha=2, mu=0.3, sigma=1.2)
     """
-    given: dict[str, Any] = {"alpha": alpha, "mu": mu, "sigma": sigma, "tau": tau}
-    return TableDistribution(TABLE["SkewNormal"], given)
+    return _of("SkewNormal", alpha=alpha, mu=mu, sigma=sigma, tau=tau)
 
 
 @spelled("distribution")
@@ -524,8 +519,7 @@ def SkewStudentT(
     >>> dist.SkewStudentT(3.0, 2.0, 0.3, 1.1)
     SkewStudentT(a=3, b=2, mu=0.3, sigma=1.1)
     """
-    given: dict[str, Any] = {"a": a, "b": b, "mu": mu, "sigma": sigma, "lam": lam}
-    return TableDistribution(TABLE["SkewStudentT"], given)
+    return _of("SkewStudentT", a=a, b=b, mu=mu, sigma=sigma, lam=lam)
 
 
 @spelled("distribution")
@@ -564,8 +558,7 @@ def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.Moyal(0.3, 0.9)
     Moyal(mu=0.3, sigma=0.9)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma}
-    return TableDistribution(TABLE["Moyal"], given)
+    return _of("Moyal", mu=mu, sigma=sigma)
 
 
 @spelled("distribution")
@@ -597,8 +590,7 @@ def Flat() -> TableDistribution:
     >>> dist.Flat()
     Flat()
     """
-    given: dict[str, Any] = {}
-    return TableDistribution(TABLE["Flat"], given)
+    return _of("Flat")
 
 
 @spelled("distribution")
@@ -638,8 +630,7 @@ def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
     >>> dist.HyperbolicSecant(0.3, 0.8)
     HyperbolicSecant(mu=0.3, sigma=0.8)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma}
-    return TableDistribution(TABLE["HyperbolicSecant"], given)
+    return _of("HyperbolicSecant", mu=mu, sigma=sigma)
 
 
 @spelled("distribution")
@@ -680,8 +671,7 @@ def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> Ta
     >>> dist.GeneralizedNormal(0.3, 1.2, 3.0)
     GeneralizedNormal(mu=0.3, sigma=1.2, beta=3)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "beta": beta}
-    return TableDistribution(TABLE["GeneralizedNormal"], given)
+    return _of("GeneralizedNormal", mu=mu, sigma=sigma, beta=beta)
 
 
 @spelled("distribution")
@@ -728,8 +718,7 @@ def JohnsonSU(
     >>> dist.JohnsonSU(0.5, 1.5, 0.3, 1.1)
     JohnsonSU(gamma=0.5, delta=1.5, mu=0.3, sigma=1.1)
     """
-    given: dict[str, Any] = {"gamma": gamma, "delta": delta, "mu": mu, "sigma": sigma}
-    return TableDistribution(TABLE["JohnsonSU"], given)
+    return _of("JohnsonSU", gamma=gamma, delta=delta, mu=mu, sigma=sigma)
 
 
 @spelled("distribution")
@@ -771,8 +760,7 @@ def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -
     >>> dist.GeneralizedExtremeValue(0.3, 0.9, 0.2)
     GeneralizedExtremeValue(mu=0.3, sigma=0.9, xi=0.2)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "xi": xi}
-    return TableDistribution(TABLE["GeneralizedExtremeValue"], given)
+    return _of("GeneralizedExtremeValue", mu=mu, sigma=sigma, xi=xi)
 
 
 @spelled("distribution")
@@ -814,8 +802,7 @@ def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribut
     >>> dist.LogGamma(1.7, 0.3, 1.1)
     LogGamma(c=1.7, mu=0.3, sigma=1.1)
     """
-    given: dict[str, Any] = {"c": c, "mu": mu, "sigma": sigma}
-    return TableDistribution(TABLE["LogGamma"], given)
+    return _of("LogGamma", c=c, mu=mu, sigma=sigma)
 
 
 @spelled("distribution")
@@ -855,8 +842,7 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
     >>> dist.HalfNormal(1.5)
     HalfNormal(sigma=1.5)
     """
-    given: dict[str, Any] = {"sigma": sigma, "tau": tau}
-    return TableDistribution(TABLE["HalfNormal"], given)
+    return _of("HalfNormal", sigma=sigma, tau=tau)
 
 
 @spelled("distribution")
@@ -895,8 +881,7 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
     >>> dist.Exponential(0.7)
     Exponential(lam=0.7)
     """
-    given: dict[str, Any] = {"lam": lam, "scale": scale}
-    return TableDistribution(TABLE["Exponential"], given)
+    return _of("Exponential", lam=lam, scale=scale)
 
 
 @spelled("distribution")
@@ -937,8 +922,7 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
     >>> dist.LogNormal(0.2, 0.5)
     LogNormal(mu=0.2, sigma=0.5)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "tau": tau}
-    return TableDistribution(TABLE["LogNormal"], given)
+    return _of("LogNormal", mu=mu, sigma=sigma, tau=tau)
 
 
 @spelled("distribution")
@@ -970,8 +954,7 @@ def HalfFlat() -> TableDistribution:
     >>> dist.HalfFlat()
     HalfFlat()
     """
-    given: dict[str, Any] = {}
-    return TableDistribution(TABLE["HalfFlat"], given)
+    return _of("HalfFlat")
 
 
 @spelled("distribution")
@@ -1008,8 +991,7 @@ def HalfCauchy(beta: Any = None) -> TableDistribution:
     >>> dist.HalfCauchy(1.3)
     HalfCauchy(beta=1.3)
     """
-    given: dict[str, Any] = {"beta": beta}
-    return TableDistribution(TABLE["HalfCauchy"], given)
+    return _of("HalfCauchy", beta=beta)
 
 
 @spelled("distribution")
@@ -1051,8 +1033,7 @@ def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> Table
     >>> dist.HalfStudentT(4.0, 1.3)
     HalfStudentT(nu=4, sigma=1.3)
     """
-    given: dict[str, Any] = {"nu": nu, "sigma": sigma, "lam": lam}
-    return TableDistribution(TABLE["HalfStudentT"], given)
+    return _of("HalfStudentT", nu=nu, sigma=sigma, lam=lam)
 
 
 @spelled("distribution")
@@ -1090,8 +1071,7 @@ def HalfLogistic(s: Any = None) -> TableDistribution:
     >>> dist.HalfLogistic(1.2)
     HalfLogistic(s=1.2)
     """
-    given: dict[str, Any] = {"s": s}
-    return TableDistribution(TABLE["HalfLogistic"], given)
+    return _of("HalfLogistic", s=s)
 
 
 @spelled("distribution")
@@ -1129,8 +1109,7 @@ def Rayleigh(sigma: Any = None) -> TableDistribution:
     >>> dist.Rayleigh(1.2)
     Rayleigh(sigma=1.2)
     """
-    given: dict[str, Any] = {"sigma": sigma}
-    return TableDistribution(TABLE["Rayleigh"], given)
+    return _of("Rayleigh", sigma=sigma)
 
 
 @spelled("distribution")
@@ -1171,8 +1150,7 @@ def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistributi
     >>> dist.Rice(1.5, 0.9)
     Rice(nu=1.5, sigma=0.9)
     """
-    given: dict[str, Any] = {"nu": nu, "sigma": sigma, "b": b}
-    return TableDistribution(TABLE["Rice"], given)
+    return _of("Rice", nu=nu, sigma=sigma, b=b)
 
 
 @spelled("distribution")
@@ -1217,8 +1195,7 @@ def Wald(
     >>> dist.Wald(1.5, 2.0, alpha=0.0)
     Wald(mu=1.5, lam=2, alpha=0)
     """
-    given: dict[str, Any] = {"mu": mu, "lam": lam, "alpha": alpha, "phi": phi}
-    return TableDistribution(TABLE["Wald"], given)
+    return _of("Wald", mu=mu, lam=lam, alpha=alpha, phi=phi)
 
 
 @spelled("distribution")
@@ -1265,8 +1242,7 @@ def Gamma(
     >>> dist.Gamma(2.5, 1.3)
     Gamma(alpha=2.5, beta=1.3)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "scale": scale}
-    return TableDistribution(TABLE["Gamma"], given)
+    return _of("Gamma", alpha=alpha, beta=beta, mu=mu, sigma=sigma, scale=scale)
 
 
 @spelled("distribution")
@@ -1303,8 +1279,7 @@ def ChiSquared(nu: Any) -> TableDistribution:
     >>> dist.ChiSquared(3.5)
     ChiSquared(nu=3.5)
     """
-    given: dict[str, Any] = {"nu": nu}
-    return TableDistribution(TABLE["ChiSquared"], given)
+    return _of("ChiSquared", nu=nu)
 
 
 @spelled("distribution")
@@ -1342,8 +1317,7 @@ def Chi(nu: Any) -> TableDistribution:
     >>> dist.Chi(3.0)
     Chi(nu=3)
     """
-    given: dict[str, Any] = {"nu": nu}
-    return TableDistribution(TABLE["Chi"], given)
+    return _of("Chi", nu=nu)
 
 
 @spelled("distribution")
@@ -1381,8 +1355,7 @@ def Maxwell(a: Any = None) -> TableDistribution:
     >>> dist.Maxwell(1.2)
     Maxwell(a=1.2)
     """
-    given: dict[str, Any] = {"a": a}
-    return TableDistribution(TABLE["Maxwell"], given)
+    return _of("Maxwell", a=a)
 
 
 @spelled("distribution")
@@ -1421,8 +1394,7 @@ def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
     >>> dist.Nakagami(1.7, 2.0)
     Nakagami(m=1.7, omega=2)
     """
-    given: dict[str, Any] = {"m": m, "omega": omega}
-    return TableDistribution(TABLE["Nakagami"], given)
+    return _of("Nakagami", m=m, omega=omega)
 
 
 @spelled("distribution")
@@ -1468,8 +1440,7 @@ def InverseGamma(
     >>> dist.InverseGamma(3.5, 2.0)
     InverseGamma(alpha=3.5, beta=2)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma}
-    return TableDistribution(TABLE["InverseGamma"], given)
+    return _of("InverseGamma", alpha=alpha, beta=beta, mu=mu, sigma=sigma)
 
 
 @spelled("distribution")
@@ -1506,8 +1477,7 @@ def InverseChiSquared(nu: Any) -> TableDistribution:
     >>> dist.InverseChiSquared(6.0)
     InverseChiSquared(nu=6)
     """
-    given: dict[str, Any] = {"nu": nu}
-    return TableDistribution(TABLE["InverseChiSquared"], given)
+    return _of("InverseChiSquared", nu=nu)
 
 
 @spelled("distribution")
@@ -1546,8 +1516,7 @@ def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistributio
     >>> dist.ScaledInverseChiSquared(6.0, 1.2)
     ScaledInverseChiSquared(nu=6, tau=1.2)
     """
-    given: dict[str, Any] = {"nu": nu, "tau": tau}
-    return TableDistribution(TABLE["ScaledInverseChiSquared"], given)
+    return _of("ScaledInverseChiSquared", nu=nu, tau=tau)
 
 
 @spelled("distribution")
@@ -1588,8 +1557,7 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
     >>> dist.GeneralizedGamma(1.5, 2.5, 1.4)
     GeneralizedGamma(a=1.5, c=2.5, scale=1.4)
     """
-    given: dict[str, Any] = {"a": a, "c": c, "scale": scale}
-    return TableDistribution(TABLE["GeneralizedGamma"], given)
+    return _of("GeneralizedGamma", a=a, c=c, scale=scale)
 
 
 @spelled("distribution")
@@ -1630,8 +1598,7 @@ def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
     >>> dist.PolyaGamma(1.5, 1.0)
     PolyaGamma(h=1.5, z=1)
     """
-    given: dict[str, Any] = {"h": h, "z": z}
-    return TableDistribution(TABLE["PolyaGamma"], given)
+    return _of("PolyaGamma", h=h, z=z)
 
 
 @spelled("distribution")
@@ -1670,8 +1637,7 @@ def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.Weibull(1.7, 1.3)
     Weibull(alpha=1.7, beta=1.3)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
-    return TableDistribution(TABLE["Weibull"], given)
+    return _of("Weibull", alpha=alpha, beta=beta)
 
 
 @spelled("distribution")
@@ -1710,8 +1676,7 @@ def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
     >>> dist.Frechet(3.5, 1.3)
     Frechet(alpha=3.5, s=1.3)
     """
-    given: dict[str, Any] = {"alpha": alpha, "s": s}
-    return TableDistribution(TABLE["Frechet"], given)
+    return _of("Frechet", alpha=alpha, s=s)
 
 
 @spelled("distribution")
@@ -1750,8 +1715,7 @@ def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
     >>> dist.Pareto(3.5, 1.2)
     Pareto(alpha=3.5, m=1.2)
     """
-    given: dict[str, Any] = {"alpha": alpha, "m": m}
-    return TableDistribution(TABLE["Pareto"], given)
+    return _of("Pareto", alpha=alpha, m=m)
 
 
 @spelled("distribution")
@@ -1790,8 +1754,7 @@ def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
     >>> dist.Lomax(3.5, 2.0)
     Lomax(alpha=3.5, lam=2)
     """
-    given: dict[str, Any] = {"alpha": alpha, "lam": lam}
-    return TableDistribution(TABLE["Lomax"], given)
+    return _of("Lomax", alpha=alpha, lam=lam)
 
 
 @spelled("distribution")
@@ -1832,8 +1795,7 @@ def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> Tabl
     >>> dist.GeneralizedPareto(0.5, 1.2, 0.2)
     GeneralizedPareto(mu=0.5, sigma=1.2, xi=0.2)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "xi": xi}
-    return TableDistribution(TABLE["GeneralizedPareto"], given)
+    return _of("GeneralizedPareto", mu=mu, sigma=sigma, xi=xi)
 
 
 @spelled("distribution")
@@ -1872,8 +1834,7 @@ def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
     >>> dist.BetaPrime(2.0, 3.5)
     BetaPrime(alpha=2, beta=3.5)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
-    return TableDistribution(TABLE["BetaPrime"], given)
+    return _of("BetaPrime", alpha=alpha, beta=beta)
 
 
 @spelled("distribution")
@@ -1913,8 +1874,7 @@ def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
     >>> dist.FisherSnedecor(5.0, 9.0)
     FisherSnedecor(d1=5, d2=9)
     """
-    given: dict[str, Any] = {"d1": d1, "d2": d2}
-    return TableDistribution(TABLE["FisherSnedecor"], given)
+    return _of("FisherSnedecor", d1=d1, d2=d2)
 
 
 @spelled("distribution")
@@ -1954,8 +1914,7 @@ def Burr(c: Any, d: Any) -> TableDistribution:
     >>> dist.Burr(2.5, 1.5)
     Burr(c=2.5, d=1.5)
     """
-    given: dict[str, Any] = {"c": c, "d": d}
-    return TableDistribution(TABLE["Burr"], given)
+    return _of("Burr", c=c, d=d)
 
 
 @spelled("distribution")
@@ -1995,8 +1954,7 @@ def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.LogLogistic(1.3, 4.5)
     LogLogistic(alpha=1.3, beta=4.5)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
-    return TableDistribution(TABLE["LogLogistic"], given)
+    return _of("LogLogistic", alpha=alpha, beta=beta)
 
 
 @spelled("distribution")
@@ -2035,8 +1993,7 @@ def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
     >>> dist.Levy(0.3, 0.8)
     Levy(mu=0.3, c=0.8)
     """
-    given: dict[str, Any] = {"mu": mu, "c": c}
-    return TableDistribution(TABLE["Levy"], given)
+    return _of("Levy", mu=mu, c=c)
 
 
 @spelled("distribution")
@@ -2075,8 +2032,7 @@ def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
     >>> dist.Gompertz(0.3, 1.2)
     Gompertz(eta=0.3, b=1.2)
     """
-    given: dict[str, Any] = {"eta": eta, "b": b}
-    return TableDistribution(TABLE["Gompertz"], given)
+    return _of("Gompertz", eta=eta, b=b)
 
 
 @spelled("distribution")
@@ -2115,8 +2071,7 @@ def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
     >>> dist.BirnbaumSaunders(0.7, 1.4)
     BirnbaumSaunders(alpha=0.7, beta=1.4)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta}
-    return TableDistribution(TABLE["BirnbaumSaunders"], given)
+    return _of("BirnbaumSaunders", alpha=alpha, beta=beta)
 
 
 @spelled("distribution")
@@ -2155,8 +2110,7 @@ def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
     >>> dist.Uniform(-1.0, 2.0)
     Uniform(lower=-1, upper=2)
     """
-    given: dict[str, Any] = {"lower": lower, "upper": upper}
-    return TableDistribution(TABLE["Uniform"], given)
+    return _of("Uniform", lower=lower, upper=upper)
 
 
 @spelled("distribution")
@@ -2203,8 +2157,7 @@ def Beta(
     >>> dist.Beta(2.0, 3.5)
     Beta(alpha=2, beta=3.5)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "mu": mu, "sigma": sigma, "nu": nu}
-    return TableDistribution(TABLE["Beta"], given)
+    return _of("Beta", alpha=alpha, beta=beta, mu=mu, sigma=sigma, nu=nu)
 
 
 @spelled("distribution")
@@ -2250,8 +2203,7 @@ def BetaScaled(
     >>> dist.BetaScaled(2.0, 3.5, -1.0, 3.0)
     BetaScaled(alpha=2, beta=3.5, lower=-1, upper=3)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "lower": lower, "upper": upper}
-    return TableDistribution(TABLE["BetaScaled"], given)
+    return _of("BetaScaled", alpha=alpha, beta=beta, lower=lower, upper=upper)
 
 
 @spelled("distribution")
@@ -2297,8 +2249,7 @@ def PERT(
     >>> dist.PERT(-1.0, 0.5, 3.0, 4.0)
     PERT(lower=-1, mode=0.5, upper=3, lam=4)
     """
-    given: dict[str, Any] = {"lower": lower, "mode": mode, "upper": upper, "lam": lam}
-    return TableDistribution(TABLE["PERT"], given)
+    return _of("PERT", lower=lower, mode=mode, upper=upper, lam=lam)
 
 
 @spelled("distribution")
@@ -2337,8 +2288,7 @@ def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
     >>> dist.Arcsine(-1.0, 2.0)
     Arcsine(lower=-1, upper=2)
     """
-    given: dict[str, Any] = {"lower": lower, "upper": upper}
-    return TableDistribution(TABLE["Arcsine"], given)
+    return _of("Arcsine", lower=lower, upper=upper)
 
 
 @spelled("distribution")
@@ -2375,8 +2325,7 @@ def PowerFunction(alpha: Any) -> TableDistribution:
     >>> dist.PowerFunction(2.5)
     PowerFunction(alpha=2.5)
     """
-    given: dict[str, Any] = {"alpha": alpha}
-    return TableDistribution(TABLE["PowerFunction"], given)
+    return _of("PowerFunction", alpha=alpha)
 
 
 @spelled("distribution")
@@ -2415,8 +2364,7 @@ def LogUniform(lower: Any, upper: Any) -> TableDistribution:
     >>> dist.LogUniform(0.5, 4.0)
     LogUniform(lower=0.5, upper=4)
     """
-    given: dict[str, Any] = {"lower": lower, "upper": upper}
-    return TableDistribution(TABLE["LogUniform"], given)
+    return _of("LogUniform", lower=lower, upper=upper)
 
 
 @spelled("distribution")
@@ -2455,8 +2403,7 @@ def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
     >>> dist.Kumaraswamy(2.0, 3.0)
     Kumaraswamy(a=2, b=3)
     """
-    given: dict[str, Any] = {"a": a, "b": b}
-    return TableDistribution(TABLE["Kumaraswamy"], given)
+    return _of("Kumaraswamy", a=a, b=b)
 
 
 @spelled("distribution")
@@ -2498,8 +2445,7 @@ def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableD
     >>> dist.LogitNormal(0.4, 0.9)
     LogitNormal(mu=0.4, sigma=0.9)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "tau": tau}
-    return TableDistribution(TABLE["LogitNormal"], given)
+    return _of("LogitNormal", mu=mu, sigma=sigma, tau=tau)
 
 
 @spelled("distribution")
@@ -2541,8 +2487,7 @@ def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDist
     >>> dist.Triangular(-1.0, 2.0, 0.3)
     Triangular(lower=-1, upper=2, c=0.3)
     """
-    given: dict[str, Any] = {"lower": lower, "upper": upper, "c": c}
-    return TableDistribution(TABLE["Triangular"], given)
+    return _of("Triangular", lower=lower, upper=upper, c=c)
 
 
 @spelled("distribution")
@@ -2591,8 +2536,7 @@ def TruncatedNormal(
     >>> dist.TruncatedNormal(0.5, 1.2, -1.0, 2.0)
     TruncatedNormal(mu=0.5, sigma=1.2, lower=-1, upper=2)
     """
-    given: dict[str, Any] = {"mu": mu, "sigma": sigma, "lower": lower, "upper": upper, "tau": tau}
-    return TableDistribution(TABLE["TruncatedNormal"], given)
+    return _of("TruncatedNormal", mu=mu, sigma=sigma, lower=lower, upper=upper, tau=tau)
 
 
 @spelled("distribution")
@@ -2631,8 +2575,7 @@ def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
     >>> dist.VonMises(0.7, 2.0)
     VonMises(mu=0.7, kappa=2)
     """
-    given: dict[str, Any] = {"mu": mu, "kappa": kappa}
-    return TableDistribution(TABLE["VonMises"], given)
+    return _of("VonMises", mu=mu, kappa=kappa)
 
 
 @spelled("distribution")
@@ -2671,8 +2614,7 @@ def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
     >>> dist.WrappedCauchy(0.7, 0.4)
     WrappedCauchy(mu=0.7, rho=0.4)
     """
-    given: dict[str, Any] = {"mu": mu, "rho": rho}
-    return TableDistribution(TABLE["WrappedCauchy"], given)
+    return _of("WrappedCauchy", mu=mu, rho=rho)
 
 
 @spelled("distribution")
@@ -2711,8 +2653,7 @@ def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
     >>> dist.RaisedCosine(0.5, 2.0)
     RaisedCosine(mu=0.5, s=2)
     """
-    given: dict[str, Any] = {"mu": mu, "s": s}
-    return TableDistribution(TABLE["RaisedCosine"], given)
+    return _of("RaisedCosine", mu=mu, s=s)
 
 
 @spelled("distribution")
@@ -2751,8 +2692,7 @@ def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
     >>> dist.Semicircle(0.5, 2.0)
     Semicircle(mu=0.5, r=2)
     """
-    given: dict[str, Any] = {"mu": mu, "r": r}
-    return TableDistribution(TABLE["Semicircle"], given)
+    return _of("Semicircle", mu=mu, r=r)
 
 
 @spelled("distribution")
@@ -2791,8 +2731,7 @@ def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistr
     >>> dist.ContinuousBernoulli(0.8)
     ContinuousBernoulli(lam=0.8)
     """
-    given: dict[str, Any] = {"lam": lam, "logit_lam": logit_lam}
-    return TableDistribution(TABLE["ContinuousBernoulli"], given)
+    return _of("ContinuousBernoulli", lam=lam, logit_lam=logit_lam)
 
 
 @spelled("distribution")
@@ -2831,8 +2770,7 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     >>> dist.Bernoulli(0.3)
     Bernoulli(p=0.3)
     """
-    given: dict[str, Any] = {"p": p, "logit_p": logit_p}
-    return TableDistribution(TABLE["Bernoulli"], given)
+    return _of("Bernoulli", p=p, logit_p=logit_p)
 
 
 @spelled("distribution")
@@ -2873,8 +2811,7 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
     >>> dist.Binomial(9, 0.35)
     Binomial(n=9, p=0.35)
     """
-    given: dict[str, Any] = {"n": n, "p": p, "logit_p": logit_p}
-    return TableDistribution(TABLE["Binomial"], given)
+    return _of("Binomial", n=n, p=p, logit_p=logit_p)
 
 
 @spelled("distribution")
@@ -2913,8 +2850,7 @@ def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
     >>> dist.DiscreteUniform(-2, 5)
     DiscreteUniform(lower=-2, upper=5)
     """
-    given: dict[str, Any] = {"lower": lower, "upper": upper}
-    return TableDistribution(TABLE["DiscreteUniform"], given)
+    return _of("DiscreteUniform", lower=lower, upper=upper)
 
 
 @spelled("distribution")
@@ -2953,8 +2889,7 @@ def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
     >>> dist.Geometric(0.3)
     Geometric(p=0.3)
     """
-    given: dict[str, Any] = {"p": p, "logit_p": logit_p}
-    return TableDistribution(TABLE["Geometric"], given)
+    return _of("Geometric", p=p, logit_p=logit_p)
 
 
 @spelled("distribution")
@@ -3002,8 +2937,7 @@ def NegativeBinomial(
     >>> dist.NegativeBinomial(3.5, 2.5)
     NegativeBinomial(mu=3.5, alpha=2.5)
     """
-    given: dict[str, Any] = {"mu": mu, "alpha": alpha, "n": n, "p": p, "logit_p": logit_p}
-    return TableDistribution(TABLE["NegativeBinomial"], given)
+    return _of("NegativeBinomial", mu=mu, alpha=alpha, n=n, p=p, logit_p=logit_p)
 
 
 @spelled("distribution")
@@ -3044,8 +2978,7 @@ def BetaBinomial(*, alpha: Any, beta: Any, n: Any) -> TableDistribution:
     >>> dist.BetaBinomial(alpha=1.5, beta=3.0, n=10)
     BetaBinomial(alpha=1.5, beta=3, n=10)
     """
-    given: dict[str, Any] = {"alpha": alpha, "beta": beta, "n": n}
-    return TableDistribution(TABLE["BetaBinomial"], given)
+    return _of("BetaBinomial", alpha=alpha, beta=beta, n=n)
 
 
 @spelled("distribution")
@@ -3086,8 +3019,7 @@ def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
     >>> dist.BetaNegativeBinomial(4.0, 5.5, 2.0)
     BetaNegativeBinomial(n=4, alpha=5.5, beta=2)
     """
-    given: dict[str, Any] = {"n": n, "alpha": alpha, "beta": beta}
-    return TableDistribution(TABLE["BetaNegativeBinomial"], given)
+    return _of("BetaNegativeBinomial", n=n, alpha=alpha, beta=beta)
 
 
 @spelled("distribution")
@@ -3128,8 +3060,7 @@ def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
     >>> dist.HyperGeometric(30, 12, 9)
     HyperGeometric(N=30, k=12, n=9)
     """
-    given: dict[str, Any] = {"N": N, "k": k, "n": n}
-    return TableDistribution(TABLE["HyperGeometric"], given)
+    return _of("HyperGeometric", N=N, k=k, n=n)
 
 
 @spelled("distribution")
@@ -3168,8 +3099,7 @@ def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
     >>> dist.DiscreteWeibull(0.85, 1.4)
     DiscreteWeibull(q=0.85, beta=1.4)
     """
-    given: dict[str, Any] = {"q": q, "beta": beta}
-    return TableDistribution(TABLE["DiscreteWeibull"], given)
+    return _of("DiscreteWeibull", q=q, beta=beta)
 
 
 @spelled("distribution")
@@ -3206,8 +3136,7 @@ def DiscreteLaplace(a: Any) -> TableDistribution:
     >>> dist.DiscreteLaplace(0.6)
     DiscreteLaplace(a=0.6)
     """
-    given: dict[str, Any] = {"a": a}
-    return TableDistribution(TABLE["DiscreteLaplace"], given)
+    return _of("DiscreteLaplace", a=a)
 
 
 @spelled("distribution")
@@ -3244,8 +3173,7 @@ def LogSeries(p: Any) -> TableDistribution:
     >>> dist.LogSeries(0.7)
     LogSeries(p=0.7)
     """
-    given: dict[str, Any] = {"p": p}
-    return TableDistribution(TABLE["LogSeries"], given)
+    return _of("LogSeries", p=p)
 
 
 @spelled("distribution")
@@ -3282,8 +3210,7 @@ def YuleSimon(alpha: Any) -> TableDistribution:
     >>> dist.YuleSimon(3.5)
     YuleSimon(alpha=3.5)
     """
-    given: dict[str, Any] = {"alpha": alpha}
-    return TableDistribution(TABLE["YuleSimon"], given)
+    return _of("YuleSimon", alpha=alpha)
 
 
 @spelled("distribution")
@@ -3320,5 +3247,4 @@ def Poisson(mu: Any) -> TableDistribution:
     >>> dist.Poisson(3.2)
     Poisson(mu=3.2)
     """
-    given: dict[str, Any] = {"mu": mu}
-    return TableDistribution(TABLE["Poisson"], given)
+    return _of("Poisson", mu=mu)

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 class _Point(Integers):
     """One number, which need not be whole."""
 
+    name = "point"
+
     def __init__(self, value: DimTensor):
         self.low = self.high = value
-        self.name = "point"
 
     def contains(self, y: DimTensor) -> DimTensor:
         return equal(y, self.low)

@@ -10,8 +10,8 @@ from dimtensor.dims import Dim, Dims, family, sort_dims, union, without
 from dimtensor.dist.conditions import Condition
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import Given
-from dimtensor.dist.laws import Fixed, Law, law_of
 from dimtensor.dist.modifiers.wrappers import as_value
+from dimtensor.dist.spec import DistributionSpec, Opaque, spec_of
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
@@ -30,12 +30,12 @@ _FOUND_BY_NAME = frozenset(("rv", "named", "input", "data"))
 
 
 @dataclass(frozen=True)
-class Written(Fixed):
+class Written(Opaque):
     """A distribution as it was written: nothing in it is exchanged.
 
     Attributes
     ----------
-    law : Law
+    spec : DistributionSpec
     inputs : tuple of Node
         Its parameters.
     read : tuple of Node
@@ -44,7 +44,7 @@ class Written(Fixed):
         Those that may be exchanged.
     """
 
-    law: Law
+    spec: DistributionSpec
     inputs: tuple[Node, ...]
     read: tuple[Node, ...]
     dims: Dims
@@ -59,16 +59,17 @@ class Reading(Distribution):
 
     def __init__(self, d: Distribution, written: Written, dims: Dims):
         self.name, self.discrete, self.event_dims = d.name, d.discrete, d.event_dims
-        self._written, self._dims = written, dims
+        self._written = written
         self._exchanged = written.dims
         self._inputs = list(map(wrap, written.inputs))
         self._read = list(map(wrap, written.read))
         self._support = d.support
+        self._set_dims(dims)
 
     @property
     def _base(self) -> Distribution:
         """The distribution as it was written."""
-        return self._written.law.of(self._written.inputs)
+        return self._written.spec.build(self._written.inputs)
 
     def _as_written(self) -> tuple[Distribution, dict[Node, Node]]:
         """The distribution as it was written, and what takes the place of what in its results.
@@ -84,17 +85,13 @@ class Reading(Distribution):
             instead[old] = now.node
         for old, now in zip(self._written.read, self._read, strict=True):
             instead[old] = now.node
-        return self._written.law.of(given), {a: b for a, b in instead.items() if a is not b}
+        return self._written.spec.build(given), {a: b for a, b in instead.items() if a is not b}
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         found = self._call(lambda d: dict(d.parameters))
         pairs = zip(self._written.read, self._read, strict=True)
         return {**found, **{str(was.name): now for was, now in pairs}}
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:
@@ -198,8 +195,8 @@ def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
 
     Functions that somebody wrote are called: of a value with some dims, and for a draw.
     """
-    law, inputs = law_of(d)
-    if not law.has_functions:
+    spec, inputs = spec_of(d)
+    if not spec.has_functions:
         return d
     whole = sort_dims(union([d.dims, dims], d.name))
     x = tensor(None, whole, None if d.categories is not None else d.dtype, d.categories)
@@ -221,7 +218,7 @@ def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
     exchanged = tuple(dim for dim in roots if not dim.parents)
     carried = [dim for node in read for dim in node.dims if dim in density.dims]
     own = sort_dims(dict.fromkeys((*d.dims, *carried, *more)))
-    return Reading(d, Written(law, inputs, read, exchanged), own)
+    return Reading(d, Written(spec, inputs, read, exchanged), own)
 
 
 def _read_by(

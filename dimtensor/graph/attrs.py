@@ -213,14 +213,14 @@ class DrawAttrs(NamedTuple):
 
 
 class RandomAttrs(NamedTuple):
-    """A random variable: the law says how it is distributed, given the inputs of the node.
+    """A random variable: its distribution spec, whose parameters are the inputs.
 
-    ``dims`` are those it has beside those of its parameters. A law is hashable, and has ``hidden``,
+    ``dims`` are those beside the dims of its parameters. A spec is hashable, and has ``hidden``,
     the dims of parameters that draws lack, and ``map_dims(f)``; the rest is known above the graph.
     """
 
     name: str
-    law: Any
+    spec: Any
     dims: Dims
     dtype: str
     categories: Dim | None

@@ -11,10 +11,11 @@ import numpy as np
 
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dist.conditions import Condition, is_known
-from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.flat import FlatOn
 from dimtensor.dist.supports import Support
 from dimtensor.dist.table import Range
+from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.errors import (
     GraphError,
     InputError,
@@ -90,10 +91,8 @@ def _tables(d: Distribution) -> Iterator[TableDistribution]:
     if isinstance(d, TableDistribution):
         yield d
         return
-    for part in vars(d).values():
-        for each in part if isinstance(part, (list, tuple)) else (part,):
-            if isinstance(each, Distribution):
-                yield from _tables(each)
+    for part in d._nested():
+        yield from _tables(part)
 
 
 class _Interval(NamedTuple):
@@ -223,7 +222,7 @@ def check_inside(model: Model, changed: Collection[str]) -> None:
         if node.categories is not None or below.isdisjoint(changed):
             continue
         inputs = put(node.inputs, partial(_value_of, model))
-        d = node.attrs.law.of(inputs)
+        d = node.attrs.spec.build(inputs)
         given = (known if known.complete else known.filled(1.0)).given
         value = make_data(given, dims=node.dims, name=name)
         single = known.complete or not d.event_dims

@@ -155,7 +155,7 @@ class Placed:
                 self._unknown[str(name)] = None
             return None
         assert name is not None
-        d: Distribution = node.attrs.law.of(inputs)
+        d: Distribution = node.attrs.spec.build(inputs)
         self.distributions[name] = d
         if name in model._marginal:
             value = tensor(name, node.dims, node.dtype, node.categories)

@@ -58,7 +58,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
         )
     if node.categories is not None:
         return found
-    finite = whole and node.attrs.law.of(node.inputs).support.is_bounded
+    finite = whole and node.attrs.spec.build(node.inputs).support.is_bounded
     if missing == "infer" and incomplete and not finite and (whole or not found.values.ndim):
         why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
         raise InputError(

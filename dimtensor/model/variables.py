@@ -10,7 +10,7 @@ from dimtensor.backends.progress import wake_soon
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.laws import law_of
+from dimtensor.dist.spec import spec_of
 from dimtensor.dist.written import with_what_it_reads
 from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node, make, toposort
@@ -79,13 +79,13 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     what = f"the dims of {name!r}"
     asked = canonical_dims(dims, what)
     distribution = with_what_it_reads(distribution, asked)
-    law, inputs = law_of(distribution)
-    carried = without(tuple(d for x in inputs for d in x.dims), law.hidden)
+    spec, inputs = spec_of(distribution)
+    carried = without(tuple(d for x in inputs for d in x.dims), spec.hidden)
     more = without((*distribution.dims, *asked), carried)
     own = canonical_dims(dict.fromkeys(more), what)
     union([carried, own], what)
     d = distribution
-    node = make("rv", inputs, RandomAttrs(name, law, own, d.dtype, d.categories))
+    node = make("rv", inputs, RandomAttrs(name, spec, own, d.dtype, d.categories))
     check_variable(name, node)
     return wrap(ask(node))
 
@@ -245,7 +245,7 @@ def find(outputs: Sequence[Node], written: Sequence[str] = ()) -> Found:
                 )
             )
         if node.kind == "rv":
-            found.variables[node.name] = Variable(node, node.attrs.law.of(node.inputs))
+            found.variables[node.name] = Variable(node, node.attrs.spec.build(node.inputs))
         elif node.kind == "named":
             found.named[node.name] = node
         else:
@@ -277,9 +277,9 @@ _SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", 
 
 def _what(node: Node) -> str:
     dims = ", ".join(dim._short for dim in node.dims)
-    law = f" with the distribution {node.attrs.law}" if node.kind == "rv" else ""
+    spec = f" with the distribution {node.attrs.spec}" if node.kind == "rv" else ""
     labels = "" if node.categories is None else f", labels of {node.categories._title}"
-    return f"{_SPOKEN[node.kind]}{law}, of dims {{{dims}}}{labels}"
+    return f"{_SPOKEN[node.kind]}{spec}, of dims {{{dims}}}{labels}"
 
 
 def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:

@@ -72,7 +72,6 @@ def test_no_module_is_in_an_import_cycle(imports):
 
 # Imports inside functions that would be part of a cycle at the top, and why they stay.
 IN_CYCLES = {
-    ("dist.distribution", "dist.laws"): "a spec is made of distributions and pickles them",
     ("kernels.native.linking.loaded", "kernels.native.machine"): "LLVM's linker, where ours fails",
     ("marginal.elimination", "marginal.chains"): "moves of an elimination, which they continue",
     ("marginal.elimination", "marginal.levels"): "moves of an elimination, which they continue",

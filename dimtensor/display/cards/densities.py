@@ -53,17 +53,17 @@ _of_data: Beside[Curve | None] = Beside()
 
 def curve_of(node: Node) -> Curve | None:
     """Compute the density of a scalar random variable; None if its parameters are not known."""
-    law, inputs = node.attrs.law, node.inputs
+    spec, inputs = node.attrs.spec, node.inputs
     if all(x.kind == "constant" for x in inputs):
-        return _of_numbers(law, inputs)
+        return _of_numbers(spec, inputs)
     if node not in _of_data:
-        _of_data.set(node, curve(law.of(inputs)))
+        _of_data.set(node, curve(spec.build(inputs)))
     return _of_data.get(node)
 
 
 @bounded(256)
-def _of_numbers(law: Any, inputs: tuple[Node, ...]) -> Curve | None:
-    return curve(law.of(inputs))
+def _of_numbers(spec: Any, inputs: tuple[Node, ...]) -> Curve | None:
+    return curve(spec.build(inputs))
 
 
 def curve(d: Distribution) -> Curve | None:

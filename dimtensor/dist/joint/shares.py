@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.dims import Dim
+from dimtensor.dist.state import HasState
 from dimtensor.dist.supports.along import SUM_WITHIN, AlongDim
 from dimtensor.errors import InputError, build_message, plain_repr
 from dimtensor.graph import Node
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _MOVES = ("named", "expand", "index", "cast", "check", "relabel")
 
 
-class Together(ABC):
+class Together(HasState, ABC):
     """A condition on the values of a parameter along a dim.
 
     Known values are checked at once, values that fulfill it by construction never, and others where
@@ -95,7 +96,7 @@ class Together(ABC):
         root, dim = _origin(node, self.dim)
         if root.kind != "rv":
             return False
-        support = root.attrs.law.of(root.inputs).support
+        support = root.attrs.spec.build(root.inputs).support
         if not isinstance(support, AlongDim) or support._kind not in self.supports:
             return False
         return support.dim is dim or (support.dim is None and root.dims == (dim,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, without
+from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, without
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.shares import Shares, Together
 from dimtensor.dist.parameters import as_float, as_number, check_range, float_dtype
@@ -74,16 +74,12 @@ class VectorDistribution(Distribution):
         }
         self._support = support
         self.discrete = support.discrete
-        sets = [p.dims for p in self._parameters.values()]
-        self._dims = without(sort_dims(union([*sets, event], name)), hidden)
+        self._hidden_dims = hidden
+        self._check_dims()
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return self._parameters
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dims, sort_dims, union
-from dimtensor.dist.catalogue import TABLE
-from dimtensor.dist.distribution import DimsLike, Distribution, TableDistribution
+from dimtensor.dims import sort_dims
+from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.wrappers import as_value
+from dimtensor.dist.rows import TABLE
 from dimtensor.dist.supports import Support
+from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.errors import InputError, build_message, printable
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import TensorHandle
@@ -32,16 +33,11 @@ class FlatOn(Distribution):
             if isinstance(bound, TensorHandle)
         }
         self.event_dims = sort_dims(support.event_dims)
-        sets = [self.event_dims, *(bound.dims for bound in self._bounds.values())]
-        self._dims = sort_dims(union(sets, "Flat"))
+        self._check_dims()
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return self._bounds
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:

@@ -34,8 +34,7 @@ class Mixture(Distribution):
         each = self._each
         self.discrete = each[0].discrete
         self.event_dims = each[0].event_dims
-        sets = [weights.dims, *(part.dims for part in each)]
-        self._dims = without(sort_dims(union(sets, "mixture")), [dim])
+        self._check_dims()
 
     @property
     def _each(self) -> list[Distribution]:
@@ -57,7 +56,8 @@ class Mixture(Distribution):
 
     @property
     def dims(self) -> Dims:
-        return self._dims
+        sets = [self.weights.dims, *(part.dims for part in self._each)]
+        return without(sort_dims(union(sets, "mixture")), [self.dim])
 
     @property
     def support(self) -> Support:
@@ -250,16 +250,11 @@ class Custom(Distribution):
         self._parameters, self._functions = dict(parameters), dict(functions)
         self._support, self.event_dims = support, event_dims
         self.discrete = support.discrete
-        sets = [p.dims for p in self._parameters.values()]
-        self._dims = sort_dims(union([*sets, event_dims], name))
+        self._check_dims()
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return self._parameters
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:

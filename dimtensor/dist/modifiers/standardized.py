@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims, sort_dims
-from dimtensor.dist.catalogue import TABLE
-from dimtensor.dist.distribution import DimsLike, Distribution, TableDistribution
+from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.gaussian import MatrixNormal, MvNormal, MvStudentT
-from dimtensor.dist.laws import law_of
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.processes.series import AR, RandomWalk
+from dimtensor.dist.rows import TABLE
+from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import Support
+from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.tensor.constructors import arange, eye
 from dimtensor.tensor.elementwise import exp, sigmoid, where
 
@@ -140,7 +141,7 @@ def _by_position(
     first: Distribution, later: Distribution, dim: Dim, n: int, event: Dims
 ) -> Distribution:
     """One distribution up to a position of a dim, and another one from it on."""
-    if law_of(first) == law_of(later) and not first.event_dims:
+    if spec_of(first) == spec_of(later) and not first.event_dims:
         return first
     return _ByPosition(first, later, dim, n, event)
 

@@ -69,7 +69,7 @@ class Wrapper(Distribution):
         self.name, self.base = name, base
         self.discrete = base.discrete
         self._own = dict(parameters)
-        self._dims = sort_dims(union([base.dims, *(p.dims for p in parameters.values())], name))
+        self._check_dims()
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
@@ -77,7 +77,8 @@ class Wrapper(Distribution):
 
     @property
     def dims(self) -> Dims:
-        return self._dims
+        own = [self.event_dims, *(p.dims for p in self._own.values())]
+        return sort_dims(union([self.base.dims, *own], self.name))
 
     @property
     def support(self) -> Support:

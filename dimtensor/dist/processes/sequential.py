@@ -96,16 +96,12 @@ class Series(Distribution):
         if dim in first.dims:
             raise DimError(f"Series: an element has {dim._short}, the dim of the series")
         self.discrete, self.event_dims = first.discrete, sort_dims((dim, *first.event_dims))
-        self._dims = sort_dims((dim, *batch))
+        self._set_dims(sort_dims((dim, *batch)))
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         states = {f"init_{at}": leaf for at, leaf in enumerate(self._init)}
         return {**self._own, **states, **{f"x_{at}": leaf for at, leaf in enumerate(self._xs)}}
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:
@@ -240,7 +236,6 @@ class InOrder(Wrapper):
         super().__init__("ordered", base, {})
         self.dim = dim
         self.event_dims = (dim,)
-        self._dims = sort_dims((dim, *base.dims))
 
     @property
     def support(self) -> Support:

@@ -19,8 +19,8 @@ from dimtensor.dist.joint.vectors import (
     positions_support,
     sum_over_first,
 )
-from dimtensor.dist.laws import law_of
 from dimtensor.dist.modifiers.wrappers import as_distribution
+from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, GraphError, InputError
 from dimtensor.spellings import spelled
@@ -145,10 +145,10 @@ def _later(step: Distribution, dim: Dim) -> Distribution:
     """The distribution at the positions that steps lead to: all but the first one."""
     if dim not in step.dims:
         return step
-    law, inputs = law_of(step)
+    spec, inputs = spec_of(step)
     later = SelDim(dim, positions=slice(1, None))
     values = [later_than(x, dim, 1) if dim in x.dims else x for x in map(wrap, inputs)]
-    return law.map_dims(lambda d: later if d == dim else d).of([x.node for x in values])
+    return spec.map_dims(lambda d: later if d == dim else d).build([x.node for x in values])
 
 
 @spelled("distribution")

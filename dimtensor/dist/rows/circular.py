@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import LOG_2, LOG_PI
+from dimtensor.dist.formulas import LOG_2, LOG_PI, REACH, integral
 from dimtensor.dist.probabilities import log_of_two, log_part
-from dimtensor.dist.quadrature import REACH, integral
 from dimtensor.tensor.elementwise import (
     arcsin,
     arctan2,

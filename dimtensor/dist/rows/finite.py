@@ -6,9 +6,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dimtensor.dist.formulas import HALF_LOG_2PI, JKB1, LOG_2, LOG_PI, log_expm1_over, log_odds
+from dimtensor.dist.formulas import (
+    HALF_LOG_2PI,
+    JKB1,
+    LOG_2,
+    LOG_PI,
+    NODE,
+    REACH,
+    log_expm1_over,
+    log_odds,
+    places_and_weights,
+)
 from dimtensor.dist.probabilities import difference, log_between, log_of_two
-from dimtensor.dist.quadrature import NODE, REACH, places_and_weights
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.circular import (
     turns,

@@ -13,9 +13,12 @@ from dimtensor.dist.formulas import (
     JKB2,
     LOG_2,
     LOG_PI,
+    REACH,
     by_sides,
+    integral,
     log1p_square,
     magnitude,
+    normal_reach,
 )
 from dimtensor.dist.gammas import log_rising
 from dimtensor.dist.probabilities import (
@@ -27,7 +30,6 @@ from dimtensor.dist.probabilities import (
     log_of_two,
     log_part,
 )
-from dimtensor.dist.quadrature import REACH, integral, normal_reach
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.student import (
     MANY,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2
-from dimtensor.dist.quadrature import NODE, REACH, places_and_weights
+from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, NODE, REACH, places_and_weights
 from dimtensor.tensor.elementwise import erfcx, exp, log, log1p, log_ndtr, sqrt, square, where
 
 

@@ -34,8 +34,11 @@ class AlongDim(Support):
     def __init__(self, kind: str, dim: Dim | str | None = None):
         self._kind = kind
         self.dim = dim
-        shown = dim._short if isinstance(dim, Dim) else dim
-        self.name = kind if dim is None else f"{kind}({shown})"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        shown = self.dim._short if isinstance(self.dim, Dim) else self.dim
+        return self._kind if shown is None else f"{self._kind}({shown})"
 
     def __call__(self, dim: Dim | str | None = None) -> Any:
         return type(self)(self._kind, dim)
@@ -218,7 +221,10 @@ class ZeroSums(Support):
 
     def __init__(self, dims: Dims):
         self._each = [ZeroSum("zero_sum", dim) for dim in dims]
-        self.name = f"zero_sum({', '.join(dim._short for dim in dims)})"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"zero_sum({', '.join(dim._short for dim in self.event_dims)})"
 
     @property
     def event_dims(self) -> Dims:

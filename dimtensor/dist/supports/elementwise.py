@@ -127,12 +127,16 @@ class Bounded(_Between):
         both = self.low is not None and self.high is not None
         if both and not self.tensors and not self.low < self.high:
             raise InputError(f"bounded: low={low!r} is not below high={high!r}")
-        if name is None:
-            names = [_short(self.low), _short(self.high)]
-            if self.low is None or self.high is None:
-                names = [f"high={names[1]}"] if self.low is None else [f"low={names[0]}"]
-            name = f"bounded({', '.join(names)})"
-        self.name = name
+        self._name = name
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        if self._name is not None:
+            return self._name
+        names = [_short(self.low), _short(self.high)]
+        if self.low is None or self.high is None:
+            names = [f"high={names[1]}"] if self.low is None else [f"low={names[0]}"]
+        return f"bounded({', '.join(names)})"
 
     def resolve(self, x: DimTensor) -> Support:
         for bound in self.tensors:
@@ -147,7 +151,7 @@ class Bounded(_Between):
                     )
                 )
         if any(_may_be_infinite(bound.node) for bound in self.tensors):
-            return _BoundedByElement(self.low, self.high, self.name)
+            return _BoundedByElement(self.low, self.high, self._name)
         return self
 
     def contains(self, y: DimTensor) -> DimTensor:
@@ -224,12 +228,12 @@ class Integers(_Between):
 
     def __init__(self, low: Any = None, high: Any = None):
         self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
-        names = [
-            f"{side}={_short(bound)}"
-            for side, bound in (("low", self.low), ("high", self.high))
-            if bound is not None
-        ]
-        self.name = f"integers({', '.join(names)})"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        sides = (("low", self.low), ("high", self.high))
+        names = [f"{side}={_short(bound)}" for side, bound in sides if bound is not None]
+        return f"integers({', '.join(names)})"
 
     def contains(self, y: DimTensor) -> DimTensor:
         inside = self._between(y)

@@ -49,8 +49,12 @@ class _Square(Support):
 
     def __init__(self, row: Dim | str | None = None, col: Dim | str | None = None):
         self._row, self._col = row, col
-        shown = [d._short if isinstance(d, Dim) else d for d in (row, col) if d is not None]
-        self.name = f"{self.kind}({', '.join(shown)})" if shown else self.kind
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        dims = (self._row, self._col)
+        shown = [d._short if isinstance(d, Dim) else d for d in dims if d is not None]
+        return f"{self.kind}({', '.join(shown)})" if shown else self.kind
 
     def __call__(self, row: Dim | str | None = None, col: Dim | str | None = None) -> Any:
         if (row is None) != (col is None):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
+from dimtensor.dist.state import HasState
 from dimtensor.errors import InputError, build_message, printable
 from dimtensor.tensor.handle import TensorHandle
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 type Bound = float | DimTensor | None
 
 
-class Support(ABC):
+class Support(HasState, ABC):
     """A set of values, and the transform from unconstrained real numbers to it.
 
     A support of vectors or matrices is resolved for a tensor first (:meth:`resolve`), which finds

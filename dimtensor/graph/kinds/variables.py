@@ -17,7 +17,7 @@ def no_value(node: Node) -> GraphError:
     return GraphError(
         build_message(
             f"{node.name!r} is a random variable, it has no value",
-            [("distribution", str(node.attrs.law))],
+            [("distribution", str(node.attrs.spec))],
             f"dt.Model({name}).draw(100, seed=1) draws values; "
             "dt.substitute(x, {variable: tensor}) puts something in its place",
         )
@@ -32,7 +32,7 @@ class RandomVariable(Kind[RandomAttrs]):
     spoken = "a random variable"
 
     def infer(self, inputs: tuple[Node, ...], attrs: RandomAttrs) -> NodeType:
-        given = [without(x.dims, attrs.law.hidden) for x in inputs]
+        given = [without(x.dims, attrs.spec.hidden) for x in inputs]
         return NodeType(union([attrs.dims, *given], attrs.name), attrs.dtype, attrs.categories)
 
     def complaint(self, node: Node) -> str | None:
@@ -41,14 +41,14 @@ class RandomVariable(Kind[RandomAttrs]):
 
     def call(self, node: Node, ref: DimRef) -> Call:
         attrs: RandomAttrs = node.attrs
-        options = [("name", repr(attrs.name)), ("law", str(attrs.law))]
+        options = [("name", repr(attrs.name)), ("distribution", str(attrs.spec))]
         options += [("dims", f"({', '.join(map(ref, attrs.dims))})")] if attrs.dims else []
         return Call("rv", by_position(node.inputs), options)
 
     def map_dims(self, attrs: RandomAttrs, f: DimMap) -> RandomAttrs:
         labels = None if attrs.categories is None else f(attrs.categories)
-        law = attrs.law.map_dims(f)
-        return attrs._replace(law=law, dims=mapped(attrs.dims, f), categories=labels)
+        spec = attrs.spec.map_dims(f)
+        return attrs._replace(spec=spec, dims=mapped(attrs.dims, f), categories=labels)
 
     def passes_derivatives(self, node: Node) -> bool:
         return False

@@ -80,7 +80,7 @@ def formula_lines(node: Node, width: int = 76) -> list[str]:
 def _whole(node: Node, width: int) -> str:
     """Write an expression, or the definition of a random variable or a deterministic."""
     if node.kind == "rv":
-        return f"{node.name} ~ {node.attrs.law.of(node.inputs)!r}"
+        return f"{node.name} ~ {node.attrs.spec.build(node.inputs)!r}"
     if node.kind == "named":
         return f"{node.name} = {_short(node.inputs[0], width)[0]}"
     return _short(node, width)[0]

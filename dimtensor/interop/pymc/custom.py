@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.dist.distribution import Distribution
-from dimtensor.dist.laws import law_of
+from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import Support
 from dimtensor.graph import Node
 from dimtensor.interop.pymc.drawing import Draw, with_numbers
@@ -33,10 +33,11 @@ class Custom:
     """
 
     def __init__(self, d: Distribution, dims: Dims, partial: bool):
-        law, self.nodes = law_of(d)
+        batch = dims[: len(without(dims, d.event_dims))]
+        # axes of a batch are those of the parameters that PyMC gives
+        self.spec, self.nodes = spec_of(d._without_own_dims(batch))
         self.categories, self.dims = d.categories, dims
-        self.batch = dims[: len(without(dims, d.event_dims))]
-        self.law = law.without_dims(self.batch)
+        self.batch = batch
         self.events = dims[len(self.batch) :]
         self.cores = [without(node.dims, self.batch) for node in self.nodes]
         self._partial = partial
@@ -54,7 +55,7 @@ class Custom:
 
     def draw(self) -> Draw:
         """What draws it."""
-        return Draw(self.law, self.nodes, self.cores, self.events)
+        return Draw(self.spec, self.nodes, self.cores, self.events)
 
     def logp(self, value: Any, *parameters: Any) -> Any:
         """The log densities of values, positions in the place of labels."""
@@ -100,7 +101,7 @@ class Custom:
     def _with(self, parameters: Sequence[Any], batch: Dims) -> Distribution:
         each = zip(parameters, self.nodes, self.cores, strict=False)
         tensors = [self._read(parameter, node, core, batch) for parameter, node, core in each]
-        return self.law.of(with_numbers(self.nodes, [t.node for t in tensors]))
+        return self.spec.build(with_numbers(self.nodes, [t.node for t in tensors]))
 
     def _read(self, parameter: Any, node: Node, core: Dims, batch: Dims) -> TensorHandle:
         """What `aligned` made as a tensor again, without the axes that it has not."""

@@ -98,7 +98,7 @@ class Draw:
 
     Parameters
     ----------
-    law : Law
+    spec : DistributionSpec
     nodes : sequence of Node
         The parameters with which the distribution was written.
     cores : sequence of tuple of Dim
@@ -107,8 +107,8 @@ class Draw:
         The dims of the last axes of a draw.
     """
 
-    def __init__(self, law: Any, nodes: Sequence[Node], cores: Sequence[Dims], events: Dims):
-        self.law, self.nodes, self.cores, self.events = law, nodes, cores, events
+    def __init__(self, spec: Any, nodes: Sequence[Node], cores: Sequence[Dims], events: Dims):
+        self.spec, self.nodes, self.cores, self.events = spec, nodes, cores, events
         self._functions: dict[tuple[bool, ...], Callable[..., Any]] = {}
 
     def __deepcopy__(self, memo: Any) -> Draw:
@@ -155,7 +155,7 @@ class Draw:
                 zip(self.cores, self.nodes, varies, strict=True)
             )
         ]
-        d = self.law.of(with_numbers(self.nodes, [x.node for x in inputs]))
+        d = self.spec.build(with_numbers(self.nodes, [x.node for x in inputs]))
         value, _ = d.draw(generator(seed), [element, *self.events])
         value = value.codes if value.node.categories is not None else value
         used = [x for x, node in zip(inputs, self.nodes, strict=True) if not _is_number(node)]

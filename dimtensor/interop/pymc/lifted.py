@@ -103,15 +103,11 @@ class LiftedDensity(Distribution):
         self._support, self.discrete = support, support.discrete
         self.drawn = drawn
         self.event_dims = without(axes, out)
-        self._dims = sort_dims(axes)
+        self._set_dims(sort_dims(axes))
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return self._given
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:
@@ -276,15 +272,10 @@ class PotentialTerm(Distribution):
 
     def __init__(self, term: DimTensor):
         self.term = term
-        self._dims = term.dims
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return {"term": self.term}
-
-    @property
-    def dims(self) -> Dims:
-        return self._dims
 
     @property
     def support(self) -> Support:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dimtensor.dist import Flat
 from dimtensor.dist.distribution import Distribution
-from dimtensor.dist.laws import law_of
+from dimtensor.dist.spec import spec_of
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -94,7 +94,7 @@ class Potentials:
         if d.support.is_unconstrained:
             return Flat()
         found = OtherSupport(Flat(), d.support)
-        _, nodes = law_of(found)
+        _, nodes = spec_of(found)
         if any(self.reads(node) for node in nodes):
             raise GraphError(
                 build_message(

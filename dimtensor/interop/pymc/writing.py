@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, without
-from dimtensor.dist.distribution import Distribution, TableDistribution
+from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.outcomes import Categorical
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
+from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
@@ -177,7 +178,7 @@ class _Writing:
     def _chosen(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
         if node.kind != "rv":
             return None if node.name is None else self._data(node)
-        d: Distribution = node.attrs.law.of(inputs)
+        d: Distribution = node.attrs.spec.build(inputs)
         name, dims = str(node.name), _ordered(node, d)
         if self.summed is not None and name in self.ours._marginal:
             return self.summed.unknown(name)
@@ -308,7 +309,7 @@ class _Writing:
             values = d._values(float_dtype(d._nodes))
             theirs = _THEIR_NAMES.get(d.name, {})
             given = {
-                theirs.get(key, key): aligned(getattr(values, key), dims) for key in _names_of(d)
+                theirs.get(key, key): aligned(getattr(values, key), dims) for key in d.row.names
             }
             whole = {"n", "N", "k", "lower", "upper"} & set(given) if d.discrete else ()
             given |= {key: given[key].astype("int64") for key in whole if d.name in _COUNTED}
@@ -348,9 +349,3 @@ class _Writing:
 def _ordered(node: Node, d: Distribution) -> Dims:
     """The dims of a variable with those last along which elements belong together."""
     return (*without(node.dims, d.event_dims), *[x for x in node.dims if x in d.event_dims])
-
-
-def _names_of(d: TableDistribution) -> tuple[str, ...]:
-    from dimtensor.dist.catalogue import TABLE
-
-    return TABLE[d.name].names

@@ -10,7 +10,7 @@ from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, without
 from dimtensor.dist.given import Given
-from dimtensor.dist.laws import Law
+from dimtensor.dist.spec import DistributionSpec
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
@@ -79,7 +79,7 @@ class Draws:
         dims = (CHAIN, DRAW, *node.dims) if node.name in self.given else node.dims
         known = tensor(node.name, dims, node.dtype, node.categories)
         at = self.grown.get(node.name, {})
-        event = node.attrs.law.of(inputs).event_dims
+        event = node.attrs.spec.build(inputs).event_dims
         within = {dim: there for dim, there in at.items() if dim in event}
         value = known
         if any(len(there) < len(dim) for dim, there in within.items()):
@@ -91,8 +91,8 @@ class Draws:
         return value.node
 
     def _drawn(self, node: Node, inputs: tuple[Node, ...], given: Given | None = None) -> Node:
-        law: Law = node.attrs.law
-        d = law.of(inputs)
+        spec: DistributionSpec = node.attrs.spec
+        d = spec.build(inputs)
         dims = without((*node.dims, CHAIN, DRAW), d.dims)
         if given is None:
             value, self._rng = d.draw(self._rng, dims)

@@ -204,7 +204,7 @@ def test_a_number_that_is_a_parameter_may_stand_elsewhere():
     node = dt.rv("y", d).node
     mu, by = dt.scalar("mu"), dt.scalar("by")
     others = [mu if x is MU.node else by for x in node.inputs]
-    value = node.attrs.law.of([x.node for x in others]).logp(5.0)
+    value = node.attrs.spec.build([x.node for x in others]).logp(5.0)
     assert float(value.eval({mu: 1.0, by: 4.0})) == 2.0
 
 
