@@ -1,1 +1,1 @@
-"""Discrete unknowns summed out of log densities, by what their dims say is independent."""
+"""Marginalization of log densities: variable elimination on the factor graph given by the dims."""

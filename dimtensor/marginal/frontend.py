@@ -1,4 +1,4 @@
-"""What users call: log densities without their discrete unknowns."""
+"""Public interface: `marginalize`, and log densities with their unknowns eliminated."""
 
 from __future__ import annotations
 
@@ -10,40 +10,45 @@ from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
-from dimtensor.marginal.elimination import Elimination, Merge, log_sum
-from dimtensor.marginal.normal.dense import Named, densely
-from dimtensor.marginal.normal.filters import RowChain
-from dimtensor.marginal.normal.gaussian import NormalChain, NormalElimination, infinite
-from dimtensor.marginal.normal.integrals import RowElimination
-from dimtensor.marginal.normal.polynomials import NormalReader, normal_unknown
-from dimtensor.marginal.normal.rows import NoPivot
-from dimtensor.marginal.normal.splitting import (
-    LONGEST,
-    Entangled,
-    parts_of,
-    taken_apart,
-    without_row,
+from dimtensor.marginal.elimination import Elimination
+from dimtensor.marginal.factors import Factor, FactorReader
+from dimtensor.marginal.moves import StateReduction, log_sum
+from dimtensor.marginal.normal.dense import NamedTerms, integrate_densely
+from dimtensor.marginal.normal.filters import ResidualChain
+from dimtensor.marginal.normal.information import (
+    InformationChain,
+    InformationElimination,
+    infinite_integral,
 )
-from dimtensor.marginal.reading import Factor, Reader
-from dimtensor.marginal.unknowns import At, StateDims, Unknown
+from dimtensor.marginal.normal.quadratics import QuadraticReader, normal_unknown
+from dimtensor.marginal.normal.residual_elimination import ResidualElimination
+from dimtensor.marginal.normal.residuals import NoProperResidual
+from dimtensor.marginal.normal.unrolling import (
+    MOST_UNROLLED,
+    NotSeparable,
+    structurally_unbounded,
+    unroll_terms,
+    unrolled_elements,
+)
+from dimtensor.marginal.unknowns import FixedIndex, StateDims, Unknown
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# more states than that are surely a mistake
-MANY = 100_000
-# elements of a discrete unknown are summed out together if they have up to so many states
-MOST_TOGETHER = 4096
+# more states than this are taken for a mistake
+MOST_STATES = 100_000
+# a discrete vector is unrolled if the product of its elements' states is at most this
+MOST_JOINT_STATES = 4096
 
 
 def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
-    """An unknown with the states that are known of it.
+    """Create an unknown; its states follow from labels, bools or the argument.
 
     Raises
     ------
     InputError
-        If nothing says what they are.
+        If the states are not known.
     """
     if is_float(node.dtype):
         return normal_unknown(node, name)
@@ -62,55 +67,56 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
             )
         )
     values = [int(value) for value in states]
-    if not values or len(set(values)) != len(values) or len(values) > MANY:
+    if not values or len(set(values)) != len(values) or len(values) > MOST_STATES:
         raise InputError(
-            f"marginalize: the states of {name!r} are different whole numbers, at most {MANY}"
+            f"marginalize: the states of {name!r} are different whole numbers, at most "
+            f"{MOST_STATES}"
         )
     dim = Dim("states", length=len(values))
     return Unknown(node, name, dim, None if values == list(range(len(values))) else tuple(values))
 
 
-class Vector(NamedTuple):
-    """An unknown that was exchanged by one for each position along a dim."""
+class UnrolledLatent(NamedTuple):
+    """Latent vector that was replaced by one unknown per position along a dim."""
 
     unknown: Unknown
     dim: Dim
     parts: list[Unknown]
 
 
-More = Callable[[StateDims, list[Vector]], list[Factor]]
+ExtraFactors = Callable[[StateDims, list[UnrolledLatent]], list[Factor]]
 
 
 class Marginal:
-    """A log density without its unknowns, and how it was found.
+    """Log density with its unknowns eliminated, and the elimination steps.
 
     Parameters
     ----------
     terms : dict of str to Node
     unknowns : sequence of Unknown
     merge : callable
-        What becomes of a table over states.
+        Reduces a table over states: `log_sum` or `maximum`.
     more : callable, optional
-        Gives further factors, of the unknowns and of those that were taken apart.
+        Returns additional factors, given the state dims and the unrolled vectors.
     associative_scan : bool, optional
-        Whether chains are products of pairs.
+        Whether chains use the parallel forward algorithm.
     """
 
     def __init__(
         self,
         terms: Mapping[str, Node],
         unknowns: Sequence[Unknown],
-        merge: Merge = log_sum,
-        more: More = lambda states, vectors: [],
+        merge: StateReduction = log_sum,
+        more: ExtraFactors = lambda states, vectors: [],
         associative_scan: bool = False,
     ):
         self.unknowns = tuple(unknowns)
         self.steps: list[Any] = []
         named = [(frozenset([name]), node) for name, node in terms.items()]
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
-        self.vectors: list[Vector] = []
+        self.vectors: list[UnrolledLatent] = []
         if normal:
-            whole = Integral(named, normal)
+            whole = GaussianIntegral(named, normal)
             self.vectors = whole.vectors
             refuse_switching(whole.steps, [u for u in self.unknowns if not u.continuous])
             self.steps += whole.steps
@@ -122,33 +128,33 @@ class Marginal:
         self.steps += self.elimination.steps
 
     def _factors(
-        self, named: Named, unknowns: list[Unknown], states: StateDims
+        self, named: NamedTerms, unknowns: list[Unknown], states: StateDims
     ) -> tuple[list[Factor], list[Unknown]]:
-        """Factors of discrete unknowns, which are taken apart along short dims if need be."""
+        """Read the factors of discrete unknowns, unrolling these along short dims where needed."""
         first: GraphError | None = None
         try:
             while True:
-                reader = Reader(unknowns, states)
+                reader = FactorReader(unknowns, states)
                 try:
                     return reader.factors(named), unknowns
                 except GraphError as error:
                     first = first or error
-                    found = one_apart(reader, named, unknowns)
+                    found = unroll_one(reader, named, unknowns)
                     if found is None:
                         raise first from None
                     named, unknowns, vector = found
                     self.vectors.append(vector)
         finally:
-            first = None  # an error refers to this frame, which would be a cycle
+            first = None  # the error refers to this frame: a reference cycle
 
     @property
     def parts(self) -> list[Factor]:
-        """What is left."""
+        """Remaining factors."""
         return self.elimination.factors
 
     @property
     def logp(self) -> DimTensor:
-        """The log density."""
+        """Marginal log density."""
         total: Any = 0.0
         for factor in self.parts:
             x = wrap(factor.full())
@@ -157,36 +163,36 @@ class Marginal:
 
     @property
     def text(self) -> str:
-        """The steps, and how many numbers each computes."""
+        """Elimination steps with their costs, one per line."""
         return "\n".join(str(step) for step in self.steps)
 
 
-class Integral:
-    """Terms without normal unknowns.
+class GaussianIntegral:
+    """Terms with jointly normal unknowns integrated out.
 
     Attributes
     ----------
     terms : list of (frozenset of str, Node)
     steps : list
-    vectors : list of Vector
-        Those that were taken apart.
+    vectors : list of UnrolledLatent
+        The unrolled vectors.
 
     Raises
     ------
     GraphError
-        If they are not normal given each other, or depend on each other in no order.
+        If the unknowns are not jointly normal, or no elimination order exists.
     """
 
-    def __init__(self, named: Named, unknowns: Sequence[Unknown]):
+    def __init__(self, named: NamedTerms, unknowns: Sequence[Unknown]):
         self.terms, self.steps = list(named), list[Any]()
-        self.vectors: list[Vector] = []
+        self.vectors: list[UnrolledLatent] = []
         left = list(unknowns)
         first: GraphError | None = None
         while left:
             states = StateDims()
-            reader = NormalReader(left, states)
+            reader = QuadraticReader(left, states)
             try:
-                done = _integral(reader, self.terms, left, states)
+                done = _integrate(reader, self.terms, left, states)
             except GraphError as error:
                 first = first or error
                 rest = self._apart(reader, left)
@@ -199,9 +205,9 @@ class Integral:
                 self.terms = [(f.origins, f.full()) for f in done.factors]
                 return
 
-    def _apart(self, reader: Reader, left: Sequence[Unknown]) -> list[Unknown] | None:
-        """The unknowns after one of them is taken apart along a short dim."""
-        found = one_apart(reader, self.terms, left)
+    def _apart(self, reader: FactorReader, left: Sequence[Unknown]) -> list[Unknown] | None:
+        """Unroll one unknown along a short dim; return the unknowns, or None if none can be."""
+        found = unroll_one(reader, self.terms, left)
         if found is None:
             return None
         self.terms, unknowns, vector = list(found[0]), found[1], found[2]
@@ -209,8 +215,8 @@ class Integral:
         return unknowns
 
     def _dense(self, left: Sequence[Unknown]) -> list[Unknown] | None:
-        """The unknowns without one that is integrated out as a whole."""
-        found = densely(self.terms, left)
+        """Integrate out one unknown by a Cholesky factor; return the others, or None."""
+        found = integrate_densely(self.terms, left)
         if found is None:
             return None
         self.terms, step = list(found[0]), found[1]
@@ -218,65 +224,65 @@ class Integral:
         return [unknown for unknown in left if unknown is not step.unknown]
 
 
-def one_apart(
-    reader: Reader, named: Named, unknowns: Sequence[Unknown]
-) -> tuple[Named, list[Unknown], Vector] | None:
-    """Terms in which an unknown is several, one for each position along a short dim."""
-    for unknown, dim in _mixed(reader):
-        parts = parts_of(unknown, dim)
+def unroll_one(
+    reader: FactorReader, named: NamedTerms, unknowns: Sequence[Unknown]
+) -> tuple[NamedTerms, list[Unknown], UnrolledLatent] | None:
+    """Unroll one unknown along a short dim; return terms, unknowns, and the unrolled vector."""
+    for unknown, dim in _unrollable_dims(reader):
+        parts = unrolled_elements(unknown, dim)
         try:
-            apart = taken_apart(named, unknown, dim, parts)
-        except Entangled:
+            apart = unroll_terms(named, unknown, dim, parts)
+        except NotSeparable:
             return None
         left = [one for one in unknowns if one is not unknown]
-        return apart, [*left, *parts], Vector(unknown, dim, parts)
+        return apart, [*left, *parts], UnrolledLatent(unknown, dim, parts)
     return None
 
 
-def _mixed(reader: Reader) -> Iterator[tuple[Unknown, Dim]]:
-    """Short dims whose elements an expression reads together, or one of which it reads alone."""
+def _unrollable_dims(reader: FactorReader) -> Iterator[tuple[Unknown, Dim]]:
+    """Yield short dims along which an expression mixes elements or reads a fixed position."""
     for unknown, dim in reader.mixed:
-        if dim.length is None or dim.length > LONGEST:
+        if dim.length is None or dim.length > MOST_UNROLLED:
             continue
         states = unknown.states.length
-        if states is not None and states**dim.length <= MOST_TOGETHER:
+        if states is not None and states**dim.length <= MOST_JOINT_STATES:
             yield unknown, dim
-    if not isinstance(reader, NormalReader):
+    if not isinstance(reader, QuadraticReader):
         return
     for slot in reader.states.slots:
-        for dim, where in zip(slot.unknown.dims, slot.where, strict=True):
-            short = dim.length is not None and dim.length <= LONGEST
-            if short and isinstance(where, At) and len(slot.unknown.dims) > 1:
+        for dim, where in zip(slot.unknown.dims, slot.indices, strict=True):
+            short = dim.length is not None and dim.length <= MOST_UNROLLED
+            if short and isinstance(where, FixedIndex) and len(slot.unknown.dims) > 1:
                 yield slot.unknown, dim
 
 
-def _integral(
-    reader: NormalReader, named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown],
+def _integrate(
+    reader: QuadraticReader, named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown],
     states: StateDims,
-) -> RowElimination | NormalElimination:  # fmt: skip
-    """By rows, or by squares that are completed where that is no form."""
-    given = reader.rows(named)
+) -> ResidualElimination | InformationElimination:  # fmt: skip
+    """Integrate out unknowns by residuals, or in information form where no residual is proper."""
+    given = reader.residuals(named)
     if given is not None:
-        lonely = without_row(given[1], unknowns)
+        lonely = structurally_unbounded(given[1], unknowns)
         if lonely is not None:
-            raise infinite(lonely.name)
+            raise infinite_integral(lonely.name)
         try:
-            return RowElimination(*given, unknowns, states)
-        except NoPivot:
+            return ResidualElimination(*given, unknowns, states)
+        except NoProperResidual:
             pass
-    return NormalElimination(reader.monomials(named), unknowns, states)
+    return InformationElimination(reader.monomials(named), unknowns, states)
 
 
 def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
-    """Raise where a filter would be needed for each path of a discrete unknown.
+    """Refuse a switching linear-Gaussian chain, which needs one filter per discrete path.
 
     Raises
     ------
     GraphError
-        If what moves a normal unknown along a dim depends on a discrete one that has the dim.
+        If the dynamics of a normal unknown along a dim depend on a discrete one with that dim.
     """
     for step in steps:
-        if not isinstance(step, (RowChain, NormalChain)):
+        if not isinstance(step, (ResidualChain, InformationChain)):
             continue
         below = set(toposort([piece.node for piece in step.chain.pieces]))
         for unknown in discrete:
@@ -302,39 +308,39 @@ def marginalize(
     states: Mapping[Any, Sequence[int] | Dim] | None = None,
     associative_scan: bool = False,
 ) -> DimTensor:
-    """A log density with discrete unknowns summed out, and normal ones integrated out.
+    """Sum discrete unknowns out of a log density, and integrate out jointly normal ones.
 
-    What depends on what is read from the dims: an unknown over `obs` of which each element is read
-    by the observation beside it costs obs × states. An element that many observations read is
-    summed out once for all of them, and unknowns that depend on their earlier elements by a loop.
-    Continuous unknowns are integrated out where they are normal given each other, with means that
-    are affine in them: the Kalman filter is the loop of those.
+    The factor graph is read from the dims. An unknown over `obs`, each element of which only its
+    own observation depends on, costs obs × states. An element that many observations depend on is
+    summed out once for all of them, and an unknown that depends on its earlier elements by a loop,
+    the forward algorithm. Continuous unknowns are integrated out if they are jointly normal, with
+    means that are affine in each other; along a dim that is a Kalman filter.
 
     Parameters
     ----------
     logp : DimTensor, or dict of str to DimTensor
-        The log density, or its terms, each of which is summed over its own dims.
+        The log density, or its terms; each term is summed over its dims.
     *unknowns : DimTensor
-        Symbolic inputs that it depends on.
+        Symbolic inputs of the log density.
     states : dict of DimTensor to sequence of int or Dim, optional
-        The values of unknowns that hold neither labels nor bools.
+        The possible values of unknowns that hold neither labels nor bools.
     associative_scan : bool, optional
-        Multiply the matrices of a chain in pairs, a logarithm of steps after each other in place of
-        a loop. That is states³ numbers for each position in place of states², for machines with
-        many cores.
+        Multiply the transition matrices of a chain pairwise, in log₂ n parallel rounds instead of a
+        loop. That computes states³ numbers per position instead of states², and pays off on
+        machines with many cores.
 
     Returns
     -------
     DimTensor
-        Without dims: the logarithm of the sum of exp(logp) over all values of the unknowns.
+        A scalar: the logarithm of the sum of exp(logp) over all values of the unknowns.
 
     Raises
     ------
     GraphError
-        If elements of an unknown depend on each other in a way that is no chain, or what depends on
-        a continuous one is not normal.
+        If elements of an unknown depend on each other other than as a chain or a tree, or a term
+        with a continuous unknown is not normal.
     InputError
-        If nothing says which values an unknown may have, or `logp` has dims.
+        If the possible values of an unknown are not known, or `logp` has dims.
 
     Examples
     --------
@@ -369,14 +375,14 @@ def marginalize(
 
 
 def read_unknowns(unknowns: Sequence[DimTensor], states: Mapping[Any, Any]) -> list[Unknown]:
-    """Unknowns and their states.
+    """Return the unknowns with their states.
 
     Raises
     ------
     GraphError
-        If one is no symbolic input.
+        If an unknown is not a symbolic input.
     InputError
-        If there are none, or nothing says which values one may have.
+        If there are no unknowns, or the possible values of one are not known.
     """
     known = {node_of(key) if not isinstance(key, str) else key: s for key, s in states.items()}
     if not unknowns:

@@ -1,4 +1,7 @@
-"""Unknowns that were summed out, recovered: the steps of an elimination run backwards."""
+"""Recovery of eliminated unknowns: draws or the mode, by undoing the steps backwards.
+
+For chains that is forward filtering, backward sampling, or Viterbi.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,28 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
+from dimtensor.marginal.alignment import read_at
 from dimtensor.marginal.chains import (
     Chain,
     Lag,
+    eliminate_lags,
     forward,
-    initial,
-    key_of_lag,
+    initial_table,
     lag_dim,
+    lag_key,
     loop_tables,
     step_tables,
-    summed_states,
 )
-from dimtensor.marginal.elimination import Merge, Point, log_sum, maximum
-from dimtensor.marginal.frontend import Marginal, Vector
+from dimtensor.marginal.factors import Factor
+from dimtensor.marginal.frontend import Marginal, UnrolledLatent
+from dimtensor.marginal.moves import ElementwiseStep, StateReduction, log_sum, maximum
 from dimtensor.marginal.normal.dense import DenseNormal
-from dimtensor.marginal.normal.filters import RowChain
-from dimtensor.marginal.normal.gaussian import NormalChain, NormalPoint, conditional
-from dimtensor.marginal.normal.integrals import RowPoint
-from dimtensor.marginal.normal.smoothing import backwards
-from dimtensor.marginal.placing import read_at
-from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.normal.filters import ResidualChain
+from dimtensor.marginal.normal.information import InformationChain, InformationStep, conditional
+from dimtensor.marginal.normal.residual_elimination import ResidualStep
+from dimtensor.marginal.normal.smoothing import smooth
 from dimtensor.marginal.trees import Tree, picked_tree
-from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
+from dimtensor.marginal.unknowns import FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
@@ -42,7 +45,7 @@ from dimtensor.tensor.joining import stack
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# noise over some dims, which makes the largest of several numbers a draw; 0 for none
+# Gumbel noise over some dims, which turns argmax into a draw; 0 for the mode
 Noise = Callable[[Dims], Any]
 
 
@@ -52,21 +55,22 @@ def positions(
     noise: Noise | None,
     normal: Noise | None = None,
 ) -> dict[str, DimTensor]:
-    """Positions among the states of all unknowns: draws from their posterior, or the best ones.
+    """Return the states of all unknowns, drawn from their posterior, or their joint mode.
 
-    Of continuous unknowns these are values.
+    Discrete states are positions; continuous unknowns have values.
 
     Parameters
     ----------
     terms : dict of str to Node
-        Of the log density.
+        Terms of the log density.
     unknowns : sequence of Unknown
     noise : callable, optional
-        Independent standard Gumbel noise over some dims. Without it the result is the most
-        probable values of all unknowns together.
+        Returns independent standard Gumbel noise over some dims. None gives the joint mode.
+    normal : callable, optional
+        Returns standard normal noise, for continuous unknowns.
     """
     merge = maximum if noise is None else log_sum
-    found = Backwards(merge, noise or (lambda dims: 0.0), normal or (lambda dims: 0.0))
+    found = BackwardSampler(merge, noise or (lambda dims: 0.0), normal or (lambda dims: 0.0))
     marginal = Marginal(terms, unknowns, merge)
     for step in reversed(marginal.steps):
         found.undo(step)
@@ -81,15 +85,15 @@ def positions(
 def probabilities(
     terms: Mapping[str, Node], unknowns: Sequence[Unknown]
 ) -> dict[str, tuple[DimTensor, Dim]]:
-    """Probabilities of the states of each element of unknowns, and the dims of their states.
+    """Return the posterior marginals of discrete unknowns, and the dims of their states.
 
-    They are the derivatives of the log density by something that is added to it where an element
-    has a state.
+    They are the gradients of the marginal log density with respect to a log weight that is added
+    for each state of each element.
     """
     weights: dict[str, tuple[DimTensor, Dim]] = {}
     discrete = [unknown for unknown in unknowns if not unknown.continuous]
 
-    def more(states: StateDims, vectors: list[Vector]) -> list[Factor]:
+    def more(states: StateDims, vectors: list[UnrolledLatent]) -> list[Factor]:
         made = []
         apart = {vector.unknown: vector for vector in vectors}
 
@@ -98,7 +102,7 @@ def probabilities(
             added = tensor(f"weights of {whole.name}", (*whole.dims, own))
             weights[whole.name] = (added, own)
             todo = [(whole, added.node)]
-            while todo:  # a factor of an unknown, or of those that it was taken apart into
+            while todo:  # one factor per unknown, or per element of an unrolled one
                 unknown, node = todo.pop()
                 if unknown in apart:
                     _, dim, parts = apart[unknown]
@@ -120,33 +124,33 @@ def probabilities(
     }
 
 
-class Backwards:
-    """Picks states, from the unknown that was summed out last to the first one."""
+class BackwardSampler:
+    """Backward pass: chooses states, from the unknown that was eliminated last to the first."""
 
-    def __init__(self, merge: Merge, noise: Noise, normal: Noise):
+    def __init__(self, merge: StateReduction, noise: Noise, normal: Noise):
         self.merge, self.noise, self.normal = merge, noise, normal
         self.picked: dict[Unknown, Node] = {}
 
     def undo(self, step: Any) -> None:
-        """Pick the states of what one step summed out."""
-        if isinstance(step, Point):
+        """Choose the states of the unknowns that one step eliminated."""
+        if isinstance(step, ElementwiseStep):
             table = self._given(step.table, step.slots)
             table = expand_node(table, step.unknown.dims)
             self.picked[step.unknown] = self._pick(table, step.dim)
-        elif isinstance(step, NormalPoint):
+        elif isinstance(step, InformationStep):
             own = own_slot(step.unknown)
-            others = {s for key in step.form for s in key if isinstance(s, Slot) and s != own}
+            others = {s for key in step.form for s in key if isinstance(s, FactorSlot) and s != own}
             values: dict[Any, Any] = {slot: wrap(self._read(slot)) for slot in others}
             form = {key: wrap(self._at_states(x.node)) for key, x in step.form.items()}
             value = conditional(form, own, values, self.normal(step.unknown.dims))
             self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
-        elif isinstance(step, RowPoint):
-            own, row = own_slot(step.unknown), step.row.mapped(self._at_states)
-            slots = [x for x in row.coefficients if isinstance(x, Slot) and x != own]
+        elif isinstance(step, ResidualStep):
+            own, residual = own_slot(step.unknown), step.residual.mapped(self._at_states)
+            slots = [x for x in residual.coefficients if isinstance(x, FactorSlot) and x != own]
             values = {slot: wrap(self._read(slot)) for slot in slots}
-            value = row.value(own, values, self.normal(step.unknown.dims))
+            value = residual.value(own, values, self.normal(step.unknown.dims))
             self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
-        elif isinstance(step, (NormalChain, RowChain)):
+        elif isinstance(step, (InformationChain, ResidualChain)):
             self._undo_normal_chain(step)
         elif isinstance(step, DenseNormal):
             noise = self.normal(step.noise_dims)
@@ -161,7 +165,7 @@ class Backwards:
             self._undo_chain(step)
 
     def _at_states(self, node: Node) -> Node:
-        """An expression at the values that were picked for unknowns that it reads."""
+        """Substitute the chosen values of discrete unknowns into an expression."""
         known = {
             unknown.node: unknown.at(wrap(picked)).node
             for unknown, picked in self.picked.items()
@@ -170,14 +174,14 @@ class Backwards:
         return rebuild([node], known)[0]
 
     def _at_values(self, node: Node) -> Node:
-        """The same where it reads continuous ones, too."""
+        """Substitute the chosen values of all unknowns into an expression."""
         known = {u.node: x for u, x in self.picked.items() if u.continuous}
         return rebuild([self._at_states(node)], known)[0]
 
-    def _undo_normal_chain(self, step: NormalChain | RowChain) -> None:
+    def _undo_normal_chain(self, step: InformationChain | ResidualChain) -> None:
         chain = step.chain
         given: dict[Any, Any] = {dim: wrap(self._read(slot)) for dim, slot in chain.slots}
-        first, emitted, final = backwards(step, self._at_states, given, self.normal)
+        first, emitted, final = smooth(step, self._at_states, given, self.normal)
         for unknown in chain.eliminated:
             self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
 
@@ -185,15 +189,15 @@ class Backwards:
         x = wrap(table)
         return (x + self.noise(tuple(x.dims))).argmax(dim).node
 
-    def _given(self, table: Node, slots: Sequence[tuple[Dim, Slot]]) -> Node:
-        """A table at the states that were picked for others."""
+    def _given(self, table: Node, slots: Sequence[tuple[Dim, FactorSlot]]) -> Node:
+        """Condition a table on the states chosen for other unknowns."""
         for dim, slot in slots:
             if dim in table.dims:
                 table = wrap(table).isel({dim: wrap(self._read(slot))}).node
         return table
 
-    def _read(self, slot: Slot) -> Node:
-        """The states that were picked for an unknown, where a slot reads it."""
+    def _read(self, slot: FactorSlot) -> Node:
+        """Return the states chosen for the elements of an unknown that a slot reads."""
         return read_at(self.picked[slot.unknown], slot)
 
     # -- chains ----------------------------------------------------------------------------------
@@ -202,12 +206,12 @@ class Backwards:
         pieces = [replace(p, node=self._given(p.node, chain.slots)) for p in chain.pieces]
         chain = replace(chain, pieces=tuple(pieces), slots=())
         last, before = forward(chain, self.merge, keep=True)
-        kept = chain.kept()
-        _, trace = summed_states([last.node], kept, self.merge)
+        kept = chain.carried_lags()
+        _, trace = eliminate_lags([last.node], kept, self.merge)
         final = self._picks(trace, {})
         state, emitted = self._backwards(chain, before, final)
-        _, trace = initial(chain, self.merge)
-        known = {lag: state[key_of_lag(lag)].node for lag in kept}
+        _, trace = initial_table(chain, self.merge)
+        known = {lag: state[lag_key(lag)].node for lag in kept}
         first = self._picks(trace, known)
         for unknown in chain.eliminated:
             self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
@@ -215,7 +219,7 @@ class Backwards:
     def _picks(
         self, trace: Sequence[tuple[Lag, Node]], known: Mapping[Lag, Node], noise: Any = None
     ) -> dict[Lag, Node]:
-        """Picks for all that was summed, given others."""
+        """Choose all states that were summed out, in reverse, given those already chosen."""
         found = dict(known)
         for lag, table in reversed(trace):
             for other, value in found.items():
@@ -225,34 +229,34 @@ class Backwards:
             if noise is None:
                 found[lag] = self._pick(table, dim)
             else:
-                found[lag] = (wrap(table) + noise[key_of_lag(lag)]).argmax(dim).node
+                found[lag] = (wrap(table) + noise[lag_key(lag)]).argmax(dim).node
         return found
 
     def _backwards(
         self, chain: Chain, before: DimTensor, final: Mapping[Lag, Node]
     ) -> tuple[dict[str, DimTensor], dict[str, DimTensor]]:
-        """From the last position to the first: states at the start, and all that was picked."""
+        """Run the backward loop; return the carry at the start, and the states chosen along it."""
         sequences, same = loop_tables(chain)
-        following, kept = chain.following, chain.kept()
+        loop_dim, kept = chain.loop_dim, chain.carried_lags()
         oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
         noise = {}
         for lag in oldest:
-            made = self.noise((following, *chain.batch, lag_dim(lag)))
+            made = self.noise((loop_dim, *chain.batch, lag_dim(lag)))
             if not isinstance(made, float):
-                noise[key_of_lag(lag)] = made
+                noise[lag_key(lag)] = made
 
         def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
             here = [x.node for x in xs["tables"].values()]
             _, trace = step_tables(chain, xs["before"].node, here, same, self.merge)
-            known = {Lag(lag.unknown, lag.by - 1): state[key_of_lag(lag)].node for lag in kept}
-            added = xs["noise"] or {key_of_lag(lag): 0.0 for lag in oldest}
+            known = {Lag(lag.unknown, lag.by - 1): state[lag_key(lag)].node for lag in kept}
+            added = xs["noise"] or {lag_key(lag): 0.0 for lag in oldest}
             found = self._picks(trace, known, added)
-            after = {key_of_lag(lag): _over(found[lag], chain.batch) for lag in kept}
-            return after, {key_of_lag(lag): _over(found[lag], chain.batch) for lag in oldest}
+            after = {lag_key(lag): _over(found[lag], chain.batch) for lag in kept}
+            return after, {lag_key(lag): _over(found[lag], chain.batch) for lag in oldest}
 
-        start = {key_of_lag(lag): _over(final[lag], chain.batch) for lag in kept}
+        start = {lag_key(lag): _over(final[lag], chain.batch) for lag in kept}
         xs = {"tables": sequences, "before": before, "noise": noise}
-        return scan(step, start, xs, dim=following, reverse=True)
+        return scan(step, start, xs, dim=loop_dim, reverse=True)
 
     def _whole(
         self,
@@ -262,16 +266,16 @@ class Backwards:
         emitted: Mapping[str, DimTensor],
         final: Mapping[Lag, Node],
     ) -> Node:
-        """The states along all of the dim."""
+        """Assemble the states along the whole dim from its start, loop and end."""
         dim, order, own = chain.dim, chain.order, chain.orders[unknown]
         early = {by: _full(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)}
         late = {by: _full(final[Lag(unknown, by)], chain.batch) for by in range(own, 0, -1)}
-        values = emitted[key_of_lag(Lag(unknown, own))]
+        values = emitted[lag_key(Lag(unknown, own))]
         middle = slice(order - own, -own or None)
-        moved = wrap(relabel_node(values.node, (chain.following, SelDim(dim, positions=middle))))
+        moved = wrap(relabel_node(values.node, (chain.loop_dim, SelDim(dim, positions=middle))))
         beside = [d for x in (*early.values(), *late.values(), values) for d in x.dims]
         dims = dict.fromkeys((*unknown.dims, *beside))
-        dims.pop(chain.following, None)
+        dims.pop(chain.loop_dim, None)
         whole = zeros(tuple(dims), dtype=values.dtype)
         for by, value in early.items():
             whole = whole.isel({dim: order - by}).set(value)

@@ -1,32 +1,43 @@
-"""Trees: each element depends on its parent, which is found by a table of positions.
+"""Sum-product on trees: each element depends on its parent, given by an index of positions.
 
-The elements are summed out level by level, the deepest first; what a level says of its parents is
-added up by parent.
+The elements are summed out level by level, the deepest first; the messages of a level are added up
+by parent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.elimination import Cost, Elimination, Move, Step, added
-from dimtensor.marginal.placing import canonical, placed, slots_onto
-from dimtensor.marginal.reading import Factor
-from dimtensor.marginal.unknowns import Along, At, Look, Slot, StateDims, Unknown, own_slot
+from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
+from dimtensor.marginal.factors import Factor
+from dimtensor.marginal.moves import EliminationStep, Move, StepCost, add_tables
+from dimtensor.marginal.unknowns import (
+    FactorSlot,
+    FixedIndex,
+    LookupIndex,
+    ShiftedIndex,
+    StateDims,
+    Unknown,
+    own_slot,
+)
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 
+if TYPE_CHECKING:
+    from dimtensor.marginal.elimination import Elimination
+
 
 @dataclass(frozen=True)
 class Level:
-    """Elements of one depth.
+    """Elements of one depth of a tree.
 
     Attributes
     ----------
@@ -35,9 +46,9 @@ class Level:
     dim : Dim
         These positions as a dim.
     table : Node
-        Over the dim, the states of the elements and those of their parents.
+        Log-space table over the dim, the states of the elements and those of their parents.
     parents : tuple of int
-        Positions of their parents; none for the level of the roots.
+        Positions of their parents; empty for the roots.
     """
 
     at: tuple[int, ...]
@@ -48,15 +59,15 @@ class Level:
 
 @dataclass(frozen=True)
 class Tree:
-    """An unknown is summed out along a tree; an entry in the list of steps."""
+    """Elimination step: an unknown is summed out along a tree."""
 
     unknown: Unknown
     dim: Dim
     own: Dim
     parent: Dim
     levels: tuple[Level, ...]
-    slots: tuple[tuple[Dim, Slot], ...]  # of other unknowns
-    cost: Cost
+    slots: tuple[tuple[Dim, FactorSlot], ...]  # of other unknowns
+    cost: StepCost
 
     @property
     def eliminated(self) -> tuple[Unknown, ...]:
@@ -69,47 +80,47 @@ class Tree:
 
 @dataclass(frozen=True)
 class _Edges:
-    """A factor of two readings: positions of children and parents, one pair for each position."""
+    """Pairwise factor of a tree, with the positions of children and parents."""
 
     factor: Factor
     along: Dim
     child: np.ndarray
     parent: np.ndarray
-    slots: tuple[tuple[Dim, Slot], tuple[Dim, Slot]]
+    slots: tuple[tuple[Dim, FactorSlot], tuple[Dim, FactorSlot]]
 
 
 class _TreeMove(Move):
     def __init__(
         self, factors: Sequence[Factor], unknown: Unknown, dim: Dim, edges: Sequence[_Edges],
-        cost: Cost,
+        cost: StepCost,
     ):  # fmt: skip
         self.factors, self.unknown, self.dim = factors, unknown, dim
         self.edges, self.cost = edges, cost
         self.eliminated = (unknown,)
 
-    def apply(self, elimination: Elimination) -> tuple[list[Factor], Step]:
+    def apply(self, elimination: Elimination) -> tuple[list[Factor], EliminationStep]:
         unknown, states, dim = self.unknown, elimination.states, self.dim
         mine = [f for f in self.factors if f.reads(unknown)]
         rest = [f for f in self.factors if not f.reads(unknown)]
         own = states[own_slot(unknown)]
         parent = unknown.named_states(-1)
-        parts = [placed(f, f.reads(unknown)[0][1], states) for f in mine if _is_single(f, unknown)]
+        parts = [aligned(f, f.reads(unknown)[0][1], states) for f in mine if _is_single(f, unknown)]
         pairs_of = (slot for f in (*(e.factor for e in self.edges), *parts) for slot in f.slots)
         beside = {d: slot for d, slot in pairs_of if slot.unknown is not unknown}
         base = zeros((*unknown.dims, own, *beside)).node
-        unary = added([base, *(expand_node(x.node, base.dims) for x in parts)])
+        unary = add_tables([base, *(expand_node(x.node, base.dims) for x in parts)])
         levels, total = [], zeros(without(unknown.dims, [dim])).node
         for at, above in _levels(self.edges, int(dim.length or 0)):
             here = SelDim(dim, positions=list(at))
             table = wrap(unary).isel({dim: list(at)})
             pairs = [_pairs(e, at, here, own, parent) for e in self.edges if above]
-            node = added([table.node, *pairs])
+            node = add_tables([table.node, *pairs])
             levels.append(Level(at, here, node, above))
             message = elimination.merge(node, own)
             if above:
                 unary = _passed(unary, message, here, above, dim, parent, own)
             else:
-                total = added([total, wrap(expand_node(message, (here,))).sum(here).node])
+                total = add_tables([total, wrap(expand_node(message, (here,))).sum(here).node])
         slots = tuple(beside.items())
         step = Tree(unknown, dim, own, parent, tuple(levels), slots, self.cost)
         origins = frozenset[str]().union(*(f.origins for f in mine))
@@ -121,7 +132,7 @@ class _TreeMove(Move):
 def _passed(
     unary: Node, message: Node, here: Dim, above: tuple[int, ...], dim: Dim, parent: Dim, own: Dim
 ) -> Node:
-    """What elements say of themselves, and what their children say of them."""
+    """Add the messages of children to the unary factors of their parents."""
     message = relabel_node(expand_node(message, (parent, here)), (parent, own))
     where = make_data(np.asarray(above), dims=here)
     beside = without(unary.dims, [dim])
@@ -129,7 +140,7 @@ def _passed(
 
 
 def _pairs(edges: _Edges, at: tuple[int, ...], here: Dim, own: Dim, parent: Dim) -> Node:
-    """What a factor says of elements of one level and their parents."""
+    """Return the part of a pairwise factor that belongs to one level and its parents."""
     row = {int(child): k for k, child in enumerate(edges.child)}
     rows = [row[child] for child in at]
     x = wrap(expand_node(edges.factor.node, (edges.along,)))
@@ -141,7 +152,7 @@ def _pairs(edges: _Edges, at: tuple[int, ...], here: Dim, own: Dim, parent: Dim)
 
 
 def _levels(edges: Sequence[_Edges], length: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Positions by depth, the deepest first, with the positions of their parents."""
+    """Return positions by depth, the deepest first, with the positions of their parents."""
     parent = np.full(length, -1)
     parent[edges[0].child] = edges[0].parent
     depth = np.zeros(length, dtype=int)
@@ -159,7 +170,7 @@ def _levels(edges: Sequence[_Edges], length: int) -> list[tuple[tuple[int, ...],
 
 
 def tree_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) -> Move | None:
-    """How an unknown is summed out along a tree, if it is one."""
+    """Return the elimination of an unknown along a tree, or None if it is not one."""
     mine = [f for f in factors if f.reads(unknown)]
     for dim in unknown.dims:
         if dim.length is None:
@@ -169,7 +180,7 @@ def tree_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) ->
         for factor in mine:
             others = [slot for _, slot in factor.slots if slot.unknown is not unknown]
             if _is_single(factor, unknown):
-                onto = slots_onto(factor.reads(unknown)[0][1], others)
+                onto = reindexed_slots(factor.reads(unknown)[0][1], others)
             else:
                 onto = others
                 found = _edges(factor, unknown, dim)
@@ -184,7 +195,7 @@ def tree_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) ->
             pairs = {tuple(sorted(zip(*one, strict=True))) for one in same}
             if edges and len(pairs) == 1:
                 states_of = (unknown.states, unknown.states, *(u.states for u in beside))
-                return _TreeMove(factors, unknown, dim, edges, Cost(unknown.dims, states_of))
+                return _TreeMove(factors, unknown, dim, edges, StepCost(unknown.dims, states_of))
     return None
 
 
@@ -197,12 +208,16 @@ def _edges(factor: Factor, unknown: Unknown, dim: Dim) -> _Edges | None:
     if len(slots) != 2:
         return None
     at = unknown.dims.index(dim)
-    where = [slot.where[at] for _, slot in slots]
+    where = [slot.indices[at] for _, slot in slots]
     batch = [
-        all(w == Along(d) for d, w in zip(unknown.dims, slot.where, strict=True) if d is not dim)
+        all(
+            w == ShiftedIndex(d)
+            for d, w in zip(unknown.dims, slot.indices, strict=True)
+            if d is not dim
+        )
         for _, slot in slots
     ]
-    along = {d for w in where if not isinstance(w, At) for d in _dims(w)}
+    along = {d for w in where if not isinstance(w, FixedIndex) for d in _dims(w)}
     if len(along) != 1 or not all(batch):
         return None
     (own,) = along
@@ -210,7 +225,7 @@ def _edges(factor: Factor, unknown: Unknown, dim: Dim) -> _Edges | None:
     if any(one is None for one in numbers) or own.length is None:
         return None
     one, other = (np.asarray(x) for x in numbers)
-    # each element has one parent: the side without repetitions is that of the children
+    # an element has one parent, so that positions of children do not repeat
     for child, parent, (c, p) in ((one, other, (0, 1)), (other, one, (1, 0))):
         if len(set(child.tolist())) == len(child):
             edges = _Edges(factor, own, child, parent, (slots[c], slots[p]))
@@ -220,16 +235,16 @@ def _edges(factor: Factor, unknown: Unknown, dim: Dim) -> _Edges | None:
 
 
 def _dims(where: Any) -> tuple[Dim, ...]:
-    return (where.dim,) if isinstance(where, Along) else tuple(where.positions.dims)
+    return (where.dim,) if isinstance(where, ShiftedIndex) else tuple(where.positions.dims)
 
 
 def _numbers(where: Any, along: Dim) -> np.ndarray | None:
-    """The positions that a reading is at, where data say so."""
+    """Return the positions of an index as numbers, or None if they are not data."""
     from dimtensor.compile.function import free_inputs
 
-    if isinstance(where, Along):
+    if isinstance(where, ShiftedIndex):
         return None if along.length is None else np.arange(along.length) + where.by
-    if not isinstance(where, Look) or free_inputs([where.positions]):
+    if not isinstance(where, LookupIndex) or free_inputs([where.positions]):
         return None
     if any(d.length is None for d in where.positions.dims):
         return None
@@ -253,7 +268,7 @@ def _is_forest(edges: _Edges, length: int) -> bool:
 
 
 def picked_tree(tree: Tree, pick: Any) -> Node:
-    """States of all elements, from the roots down; `pick` chooses one state of a table."""
+    """Choose the states of all elements, from the roots down, by `pick` on each table."""
     dim, whole = tree.dim, zeros(tree.unknown.dims, dtype="int64")
     for level in reversed(tree.levels):
         table = wrap(level.table)
@@ -262,7 +277,7 @@ def picked_tree(tree: Tree, pick: Any) -> Node:
             if tree.parent in table.dims:
                 table = table.isel({tree.parent: above})
         state = wrap(expand_node(pick(table.node, tree.own), (level.dim,)))
-        # noise along more dims makes draws along them
+        # noise with more dims makes several draws
         whole = wrap(expand_node(whole.node, without(state.dims, [level.dim])))
         whole = whole.isel({dim: list(level.at)}).set(state)
     return whole.node

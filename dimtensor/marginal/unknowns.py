@@ -1,4 +1,4 @@
-"""Unknowns that are summed out: their states, and where factors read them."""
+"""Unknowns that are eliminated: their states, and the elements that factors read."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """A discrete variable that is summed out.
+    """Variable that is summed or integrated out.
 
     Attributes
     ----------
     node : Node
-        What stands for it in the density.
+        Its symbol in the density.
     name : str
     states : Dim
         One position for each of its values.
     values : tuple of int, optional
         The values; by default 0, 1, 2 and so on, or the labels of its categories.
     continuous : bool
-        Whether it is a number that is normal given the others, without states.
+        Whether it is jointly normal with others, without states.
     """
 
     node: Node
@@ -44,24 +44,24 @@ class Unknown:
 
     @property
     def dims(self) -> Dims:
-        """The dims of the variable: it has one element, with a state, for each position."""
+        """Dims of the variable; each of its elements has a state."""
         return self.node.dims
 
     @property
     def counts_from_zero(self) -> bool:
-        """Whether the values are the positions of the states."""
+        """True if the values are 0, 1, 2 and so on."""
         return self.values is None and self.node.dtype != "bool"
 
     def named_states(self, number: int) -> Dim:
-        """A dim of the states, one of many."""
+        """Return a numbered copy of the dim of states."""
         return RenamedDim(self.states, f"states of {self.name}" + (f", {number}" if number else ""))
 
     def value(self, states: Dim) -> DimTensor:
-        """The values along a dim of states."""
+        """Return the values along a dim of states."""
         return self.at(arange(states)) if self.values is None else self._listed(states)
 
     def at(self, positions: DimTensor) -> DimTensor:
-        """The values of positions among the states."""
+        """Return the values at positions among the states."""
         if self.node.categories is not None:
             return wrap(make("codes", (positions.node,), self.node.categories))
         if self.values is None:
@@ -72,91 +72,91 @@ class Unknown:
         return make_data(np.asarray(self.values), dims=states).astype(self.node.dtype)
 
 
-# -- where a factor reads an unknown ---------------------------------------------------------------
+# -- which element of an unknown a factor reads ----------------------------------------------------
 
 
-class Along(NamedTuple):
-    """The position along a dim of the factor, moved by a number of positions."""
+class ShiftedIndex(NamedTuple):
+    """Index along a dim of the factor, shifted by a number of positions."""
 
     dim: Dim
     by: int = 0
 
 
-class At(NamedTuple):
-    """One position, the same for the whole factor; negative ones count from the end."""
+class FixedIndex(NamedTuple):
+    """Index at one fixed position; negative ones count from the end."""
 
     position: int
 
 
-class Look(NamedTuple):
-    """Positions that a tensor holds."""
+class LookupIndex(NamedTuple):
+    """Index given by a tensor of positions."""
 
     positions: Node
 
 
-Where = Along | At | Look
+ElementIndex = ShiftedIndex | FixedIndex | LookupIndex
 
 
-class Slot(NamedTuple):
-    """A reading of an unknown: which one, and at which position along each of its dims."""
+class FactorSlot(NamedTuple):
+    """Argument slot of a factor: an unknown, and the index of the element read along each dim."""
 
     unknown: Unknown
-    where: tuple[Where, ...]  # in the order of the dims of the unknown
+    indices: tuple[ElementIndex, ...]  # in the order of the dims of the unknown
 
     @property
     def dims(self) -> Dims:
-        """The dims of a factor that the positions depend on."""
-        return dims_of(self.where)
+        """Dims of the factor that the indices depend on."""
+        return dims_of(self.indices)
 
-    def moved(self, f: Callable[[Where], Where]) -> Slot:
-        """The slot with each position exchanged."""
-        return Slot(self.unknown, tuple(map(f, self.where)))
+    def moved(self, f: Callable[[ElementIndex], ElementIndex]) -> FactorSlot:
+        """Return the slot with each index transformed by a function."""
+        return FactorSlot(self.unknown, tuple(map(f, self.indices)))
 
     def __str__(self) -> str:
         unknown = self.unknown
-        pairs = zip(unknown.dims, self.where, strict=True)
+        pairs = zip(unknown.dims, self.indices, strict=True)
         parts = [_text(dim, where) for dim, where in pairs]
         return f"{unknown.name}[{', '.join(parts)}]" if parts else unknown.name
 
 
-def _text(dim: Dim, where: Where) -> str:
-    if isinstance(where, At):
+def _text(dim: Dim, where: ElementIndex) -> str:
+    if isinstance(where, FixedIndex):
         return f"{dim._short}={where.position}"
-    if isinstance(where, Look):
+    if isinstance(where, LookupIndex):
         return f"{dim._short}={where.positions.name or '…'}"
     by = f"{where.by:+d}" if where.by else ""
     return f"{where.dim._short}{by}"
 
 
-def dims_of(where: Iterable[Where]) -> Dims:
-    """The dims of a factor that positions depend on."""
+def dims_of(where: Iterable[ElementIndex]) -> Dims:
+    """Return the dims of a factor that indices depend on."""
     found: dict[Dim, None] = {}
     for one in where:
-        if isinstance(one, Along):
+        if isinstance(one, ShiftedIndex):
             found[one.dim] = None
-        elif isinstance(one, Look):
+        elif isinstance(one, LookupIndex):
             found.update(dict.fromkeys(one.positions.dims))
     return tuple(found)
 
 
-def own_slot(unknown: Unknown) -> Slot:
-    """The slot that reads an unknown as it is."""
-    return Slot(unknown, tuple(Along(dim) for dim in unknown.dims))
+def own_slot(unknown: Unknown) -> FactorSlot:
+    """Return the identity slot, which reads an unknown element by element."""
+    return FactorSlot(unknown, tuple(ShiftedIndex(dim) for dim in unknown.dims))
 
 
 class StateDims:
-    """The dims of states, one for each slot."""
+    """Table of state dims, one per slot."""
 
     def __init__(self) -> None:
-        self._known: dict[Slot, Dim] = {}
+        self._known: dict[FactorSlot, Dim] = {}
         self._count: dict[Unknown, int] = {}
 
     @property
-    def slots(self) -> list[Slot]:
-        """All readings that are known."""
+    def slots(self) -> list[FactorSlot]:
+        """All slots that have a state dim."""
         return list(self._known)
 
-    def __getitem__(self, slot: Slot) -> Dim:
+    def __getitem__(self, slot: FactorSlot) -> Dim:
         if slot not in self._known:
             number = self._count.get(slot.unknown, 0)
             self._count[slot.unknown] = number + 1
@@ -165,9 +165,9 @@ class StateDims:
 
 
 def end_of(dim: Dim, by: int, whole: Dim) -> int | None:
-    """Where positions `by` onwards along a dim end, counted from the end of another one.
+    """Return where a dim shifted by `by` ends, counted from the end of another dim.
 
-    0 is its end, -1 the position before; None where lengths that come with the data decide.
+    0 is the end, -1 the position before it; None if it depends on lengths not known yet.
     """
     trimmed = None
     if dim is whole:
@@ -182,6 +182,6 @@ def end_of(dim: Dim, by: int, whole: Dim) -> int | None:
 
 
 def covers(dim: Dim, by: int, whole: Dim) -> bool | None:
-    """Whether positions `by` onwards along a dim reach the end of another one; None: unknown."""
+    """Return whether a dim shifted by `by` ends where another dim does; None if unknown."""
     end = end_of(dim, by, whole)
     return None if end is None else end == 0

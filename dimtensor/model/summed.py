@@ -14,9 +14,9 @@ from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
-from dimtensor.marginal.ahead import one_step_ahead
+from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.frontend import Marginal, unknown_of
-from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.predictive_densities import one_step_ahead
 from dimtensor.marginal.recovery import positions, probabilities
 from dimtensor.marginal.unknowns import Unknown
 from dimtensor.model.predictive.generation import CHAIN, DRAW, SEED

@@ -73,10 +73,6 @@ def test_no_module_is_in_an_import_cycle(imports):
 # Imports inside functions that would be part of a cycle at the top, and why they stay.
 IN_CYCLES = {
     ("kernels.native.linking.loaded", "kernels.native.machine"): "LLVM's linker, where ours fails",
-    ("marginal.elimination", "marginal.chains"): "moves of an elimination, which they continue",
-    ("marginal.elimination", "marginal.levels"): "moves of an elimination, which they continue",
-    ("marginal.elimination", "marginal.products"): "moves of an elimination, which they continue",
-    ("marginal.elimination", "marginal.trees"): "moves of an elimination, which they continue",
     ("ops.derivatives.products", "ops.along"): "a derivative that is an op with derivatives",
     ("ops.derivatives.products", "ops.loop.frontend"): "a derivative that is a loop",
     ("ops.derivatives.structural", "ops.loop.conditional"): "a derivative that has two branches",

@@ -1,1 +1,1 @@
-"""Jointly normal unknowns, which are integrated out."""
+"""Gaussian integrals: elementwise, by Kalman filters, or by Cholesky factors."""

@@ -1,4 +1,4 @@
-"""Log densities as sums of affine expressions in a vector, and of products of two of them."""
+"""Log densities that are quadratic in a vector: weighted products of affine expressions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import constant, wrap
 
-# what moves elements, or adds them up
+# linear operations
 LINEAR = ("index", "relabel", "expand", "cast", "check", "concat", "dot", "merge", "split", "stack",
           "named")  # fmt: skip
-# of those what keeps each element
+# injective ones
 KEEPING = ("relabel", "expand", "cast", "check", "merge", "split", "named")
 
 
-class NotDense(Exception):
-    """A density is not of that form, as this expression shows."""
+class NotQuadratic(Exception):
+    """Expression that is not quadratic in the vector."""
 
     def __init__(self, node: Node | None = None):
         super().__init__(node)
@@ -30,7 +30,7 @@ class NotDense(Exception):
 
 @dataclass(frozen=True)
 class Term:
-    """A number times an affine expression, or times two of them, summed over dims.
+    """Weighted affine expression, or product of two, summed over dims.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Term:
     affine : Node
     dims : tuple of Dim
     other : Node, optional
-        The second one; of a square it is the first one again.
+        The second factor; for a square the same as `affine`.
     """
 
     weight: Any
@@ -48,12 +48,12 @@ class Term:
 
 
 class AffineReader:
-    """Reads terms of a log density.
+    """Reader of the quadratic terms of a log density.
 
     Parameters
     ----------
     white : Node
-        The vector.
+        The (whitened) vector.
     """
 
     def __init__(self, white: Node):
@@ -61,28 +61,28 @@ class AffineReader:
         self._depends: dict[Node, bool] = {white: True}
         self._linear: dict[Node, Node] = {white: white}
         self._apart: dict[Node, frozenset[Dim]] = {white: frozenset(white.dims)}
-        self._own: set[Node] = {white}
+        self._injective: set[Node] = {white}
         self._terms: dict[Node, list[Term]] = {}
 
     def linear(self, affine: Node) -> Node:
-        """An affine expression without what does not depend on the vector."""
+        """Return the linear part of an affine expression."""
         return self._linear[affine]
 
     def apart(self, affine: Node) -> frozenset[Dim]:
-        """The dims along which elements of the vector stay where they are."""
+        """Return the dims along which an affine expression is elementwise."""
         return self._apart[affine]
 
-    def is_own(self, affine: Node) -> bool:
-        """Whether it has each element of the vector by itself, so that its square holds all."""
-        return affine in self._own
+    def is_injective(self, affine: Node) -> bool:
+        """Return whether an affine expression is injective, so that its square is full rank."""
+        return affine in self._injective
 
     def terms(self, node: Node) -> list[Term]:
-        """The terms of a log density.
+        """Return the terms of a log density.
 
         Raises
         ------
-        NotDense
-            If it is not of that form.
+        NotQuadratic
+            If it is not quadratic in the vector.
         """
         self._visit(node)
         return self._summands(node)
@@ -98,7 +98,7 @@ class AffineReader:
             linear = self._linear_of(x) if all(i in self._linear for i in mine) else None
             if linear is not None:
                 self._linear[x] = expand_node(linear, x.dims)
-                self._apart[x] = self._apart_in(x)
+                self._apart[x] = self._separate_dims(x)
             else:
                 self._terms[x] = self._terms_of(x)
 
@@ -107,12 +107,14 @@ class AffineReader:
     def _linear_of(self, node: Node) -> Node | None:
         inputs = node.inputs
         on = [self._depends[x] for x in inputs]
-        own = all(x in self._own for x, dependent in zip(inputs, on, strict=True) if dependent)
+        own = all(
+            x in self._injective for x, dependent in zip(inputs, on, strict=True) if dependent
+        )
         moved = tuple(self._linear.get(x, x) for x in inputs)
         if node.kind == "elemwise":
             found = self._elementwise(node, on, moved)
             if found is not None and own and sum(on) == 1 and node.attrs != "where":
-                self._own.add(node)
+                self._injective.add(node)
             return found
         if node.kind in ("concat", "stack"):
             moved = tuple(
@@ -127,12 +129,12 @@ class AffineReader:
             if node.attrs.name not in ("solve", "solve_triangular") or on != [False, True]:
                 return None
             if own:
-                self._own.add(node)
+                self._injective.add(node)
             return make(node.kind, moved, node.attrs)
         if node.kind not in LINEAR or sum(on) != 1 or (node.kind != "dot" and not on[0]):
             return None
         if own and (node.kind in KEEPING or _is_turned(node, on)):
-            self._own.add(node)
+            self._injective.add(node)
         return make(node.kind, moved, node.attrs)
 
     def _elementwise(self, node: Node, on: Sequence[bool], moved: tuple[Node, ...]) -> Node | None:
@@ -152,7 +154,7 @@ class AffineReader:
             return make("elemwise", moved, name)
         return None
 
-    def _apart_in(self, node: Node) -> frozenset[Dim]:
+    def _separate_dims(self, node: Node) -> frozenset[Dim]:
         kept = set(self.white.dims) & set(node.dims)
         for at, x in enumerate(node.inputs):
             if not self._depends[x]:
@@ -168,8 +170,8 @@ class AffineReader:
             return []
         if node in self._linear:
             return [Term(wrap(constant(1.0, "float64")), node, node.dims)]
-        if node not in self._terms:  # as another term has shown
-            raise NotDense(node)
+        if node not in self._terms:  # already found by another term
+            raise NotQuadratic(node)
         return self._terms[node]
 
     def _terms_of(self, node: Node) -> list[Term]:
@@ -179,12 +181,12 @@ class AffineReader:
             node.kind == "reduce" and name.name == "sum"
         ):
             if any(on[1:]):
-                raise NotDense(node)
+                raise NotQuadratic(node)
             return self._over(node, self._summands(inputs[0]), inputs[0])
         if node.kind == "dot":
             return self._product(node, on)
         if node.kind != "elemwise":
-            raise NotDense(node)
+            raise NotQuadratic(node)
         square = name == "square" or (name == "power" and _is_two(inputs[1]))
         pair = (inputs[0], inputs[0]) if square else inputs if name == "multiply" else ()
         if pair and all(x in self._linear for x in pair):
@@ -205,13 +207,13 @@ class AffineReader:
             return [replace(term, weight=term.weight * by) for term in terms]
         if name == "where" and not on[0]:
             return self._masked(node)
-        raise NotDense(node)
+        raise NotQuadratic(node)
 
     def _product(self, node: Node, on: Sequence[bool]) -> list[Term]:
-        """Two affine expressions and what is known, multiplied and summed over dims."""
+        """Read a contraction of two affine expressions and constants."""
         pair = [x for x, dependent in zip(node.inputs, on, strict=True) if dependent]
         if len(pair) != 2 or not all(x in self._linear for x in pair):
-            raise NotDense(node)
+            raise NotQuadratic(node)
         weight: Any = wrap(constant(1.0, "float64"))
         for x, dependent in zip(node.inputs, on, strict=True):
             weight = weight if dependent else weight * wrap(x)
@@ -219,14 +221,14 @@ class AffineReader:
         return [Term(weight, pair[0], dims, pair[1])]
 
     def _over(self, node: Node, terms: Sequence[Term], operand: Node) -> list[Term]:
-        """Terms of an operand, which are repeated along the dims that it lacks."""
+        """Broadcast the terms of an operand along the dims that it lacks."""
         more = without(node.dims, operand.dims)
         if any(dim in term.dims for term in terms for dim in more):
-            raise NotDense(node)  # it was summed over before
+            raise NotQuadratic(node)  # already summed over
         return [replace(term, dims=(*term.dims, *more)) for term in terms]
 
     def _masked(self, node: Node) -> list[Term]:
-        """Terms where a condition holds; what is affine in others may be no number."""
+        """Mask the terms of both branches of a `where`; masked-out coefficients may be NaN."""
         condition, *branches = node.inputs
         zero, found = constant(0.0, node.dtype), []
         for branch, holds in zip(
@@ -252,7 +254,7 @@ def _is_two(x: Node) -> bool:
 
 
 def _is_turned(node: Node, on: Sequence[bool]) -> bool:
-    """Whether a vector is multiplied by the factor of a positive definite matrix."""
+    """Return whether a vector is multiplied by a Cholesky factor."""
     others = [x for x, dependent in zip(node.inputs, on, strict=True) if not dependent]
     return (
         node.kind == "dot"

@@ -1,9 +1,9 @@
-"""Normal vectors whose elements depend on each other in no order: by a Cholesky factor.
+"""Densely coupled normal vectors, integrated out by a Cholesky factor of their precision matrix.
 
-Of a vector x that the density reads in products of affine expressions, a + A x each, the precision
-is the sum of A'A in their scales. A vector with a covariance is first written as a mean and a
-factor times independent normal numbers, so that nothing is divided by a small covariance. Elements
-that depend on each other along several dims are a vector over the product of the dims.
+If the density is a sum of products of affine expressions a + A x, the precision matrix of x is the
+weighted sum of the A'A. A vector with a covariance matrix is whitened first, so that nothing is
+divided by a small covariance. Elements that are coupled along several dims form one vector over the
+product of these dims.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dimtensor.graph.rebuilding.substitute import (
     rebuild,
     relabel_node,
 )
-from dimtensor.marginal.elimination import Cost
-from dimtensor.marginal.normal.affine import AffineReader, NotDense, Term
-from dimtensor.marginal.normal.gaussian import HALF_LOG_2PI
-from dimtensor.marginal.normal.polynomials import not_normal
-from dimtensor.marginal.normal.splitting import unmatched
-from dimtensor.marginal.reading import Origins
+from dimtensor.marginal.factors import Origins
+from dimtensor.marginal.moves import StepCost
+from dimtensor.marginal.normal.affine import AffineReader, NotQuadratic, Term
+from dimtensor.marginal.normal.information import HALF_LOG_2PI
+from dimtensor.marginal.normal.quadratics import not_normal_error
+from dimtensor.marginal.normal.unrolling import unmatched
 from dimtensor.marginal.unknowns import Unknown, own_slot
 from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.constructors import length as length_of
@@ -39,24 +39,25 @@ from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-Named = Sequence[tuple[Origins, Node]]
+NamedTerms = Sequence[tuple[Origins, Node]]
 
 
 @dataclass(frozen=True)
 class DenseNormal:
-    """A vector is integrated out as a whole; an entry in the list of steps.
+    """Elimination step: a vector is integrated out as a whole.
 
     Attributes
     ----------
     unknown : Unknown
     white : Node
-        The numbers that it is written in, or itself.
+        The whitened vector, or the unknown itself.
     value : Node
-        The vector by these numbers.
-    factor, scaled : Node
-        The Cholesky factor of their precision, and its inverse times what is linear in them.
+        The unknown as a function of the whitened vector.
+    factor, scaled : DimTensor
+        The Cholesky factor of the precision matrix, and its inverse times the linear coefficients.
     core : tuple of Dim
-        Their dim and its two names in the factor; none if they are independent.
+        The dim of the vector, and the row and column dims of the factor; empty if the elements are
+        independent.
     cost : Cost
     """
 
@@ -66,7 +67,7 @@ class DenseNormal:
     factor: DimTensor
     scaled: DimTensor
     core: Dims
-    cost: Cost
+    cost: StepCost
 
     @property
     def eliminated(self) -> tuple[Unknown, ...]:
@@ -76,7 +77,7 @@ class DenseNormal:
         return f"{self.unknown.name}: a Cholesky factor, {self.cost}"
 
     def picked(self, noise: Any) -> Node:
-        """The mean, and standard normal noise in its scale."""
+        """Return a conditional draw: the mean plus standard normal noise, scaled."""
         moved = self.scaled + noise
         if self.core:
             own, row, col = self.core
@@ -88,56 +89,59 @@ class DenseNormal:
 
     @property
     def noise_dims(self) -> Dims:
-        """The dims that noise has."""
+        """Dims of the noise."""
         return self.scaled.dims
 
 
-def densely(named: Named, unknowns: Sequence[Unknown]) -> tuple[Named, DenseNormal] | None:
-    """Terms without one of the unknowns, and how it was integrated out; None for no such one.
+def integrate_densely(
+    named: NamedTerms, unknowns: Sequence[Unknown]
+) -> tuple[NamedTerms, DenseNormal] | None:
+    """Integrate out one of the unknowns densely; return the terms without it and the step.
 
-    Those with a covariance of their own come first.
+    Return None if none qualifies. Unknowns with a covariance matrix come first.
 
     Raises
     ------
     GraphError
-        If one has a covariance, and a term is no normal density whose mean is affine in it.
+        If an unknown has a covariance matrix, and a term is no normal density with a mean that is
+        affine in it.
     """
     holding = {unknown: _squares_of(named, unknown) for unknown in unknowns}
     if unmatched(holding) is not None:
-        return None  # nothing says that the integral is finite
+        return None  # the integral may be infinite
     for whitened in (True, False):
         for unknown in unknowns:
             try:
                 return _without(named, unknown, whitened)
-            except NotDense as reason:
+            except NotQuadratic as reason:
                 if whitened and reason.node is not None:
-                    raise not_normal(reason.node, own_slot(unknown)) from None
+                    raise not_normal_error(reason.node, own_slot(unknown)) from None
     return None
 
 
-def _squares_of(named: Named, unknown: Unknown) -> list[Node]:
-    """What is squared and has each element of an unknown."""
+def _squares_of(named: NamedTerms, unknown: Unknown) -> list[Node]:
+    """Return the squared expressions that are injective in the elements of an unknown."""
     reader, found = AffineReader(unknown.node), []
     for _, x in named:
         try:
             found += [t.affine for t in reader.terms(x) if _holds_all(reader, t)]
-        except NotDense:
+        except NotQuadratic:
             continue
     return found
 
 
 def _holds_all(reader: AffineReader, term: Term) -> bool:
-    """Whether a term has a square of each element of the vector."""
-    return term.other is not None and all(map(reader.is_own, (term.affine, term.other)))
+    """Return whether a term is a full-rank quadratic form of the vector."""
+    return term.other is not None and all(map(reader.is_injective, (term.affine, term.other)))
 
 
-def _without(named: Named, unknown: Unknown, whitened: bool) -> tuple[Named, DenseNormal]:
+def _without(named: NamedTerms, unknown: Unknown, whitened: bool) -> tuple[NamedTerms, DenseNormal]:
     mine = [pair for pair in named if unknown.node in set(toposort([pair[1]]))]
     rest = [pair for pair in named if pair not in mine]
     white, value, added = unknown.node, unknown.node, wrap(constant(0.0, "float64"))
     if whitened and _whitened([x for _, x in mine], white, unknown.name) is None:
-        raise NotDense
-    for _, x in mine:  # expressions as they are written are those that an error names
+        raise NotQuadratic
+    for _, x in mine:  # read the original expressions first: errors name them
         AffineReader(white).terms(x)
     while (found := _whitened([x for _, x in mine], white, unknown.name)) is not None:
         solved, new, moved, logs = found
@@ -155,8 +159,8 @@ def _without(named: Named, unknown: Unknown, whitened: bool) -> tuple[Named, Den
     return _integrated(unknown, white, value, core, mine, rest, added)
 
 
-def _together(white: Node, mine: Named) -> list[Dim]:
-    """The dims along which elements of a vector depend on each other."""
+def _together(white: Node, mine: NamedTerms) -> list[Dim]:
+    """Return the dims along which elements of a vector are coupled."""
     reader = AffineReader(white)
     terms = [term for _, x in mine for term in reader.terms(x)]
     sides = [x for t in terms for x in (t.affine, t.other) if x is not None]
@@ -164,7 +168,7 @@ def _together(white: Node, mine: Named) -> list[Dim]:
 
 
 def _over_product(white: Node, core: Sequence[Dim], name: str) -> tuple[Node, Node]:
-    """A vector over the product of dims, and the one over the dims by it."""
+    """Return a vector over the product of dims, and the same split into the dims."""
     factors = {dim: RenamedDim(dim, f"{n} {dim._short}") for n, dim in enumerate(core)}
     product = ProductDim(factors.values(), f"all of {name}")
     whole = tensor(f"{name} in a row", (*without(white.dims, core), product), white.dtype).node
@@ -174,8 +178,8 @@ def _over_product(white: Node, core: Sequence[Dim], name: str) -> tuple[Node, No
 
 def _integrated(
     unknown: Unknown, white: Node, value: Node, core: Sequence[Dim],
-    mine: Named, rest: Named, added: DimTensor,
-) -> tuple[Named, DenseNormal]:  # fmt: skip
+    mine: NamedTerms, rest: NamedTerms, added: DimTensor,
+) -> tuple[NamedTerms, DenseNormal]:  # fmt: skip
     reader = AffineReader(white)
     terms = [term for _, x in mine for term in reader.terms(x)]
     row = [RenamedDim(dim, f"{dim._short} of {unknown.name}") for dim in core]
@@ -196,7 +200,7 @@ def _integrated(
     nothing = {white: zeros(white.dims).node}
     left = [(o, substitute([x], nothing)[0]) for o, x in mine]
     own = without(unknown.dims, batch)
-    cost = Cost((*batch, *own, *own), ())
+    cost = StepCost((*batch, *own, *own), ())
     step = DenseNormal(unknown, white, value, factor, scaled, (*core, *row, *col), cost)
     gain = wrap(expand_node(gain.node, batch))
     return [*rest, *left, (origins, gain.node), (origins, added.node)], step
@@ -205,7 +209,7 @@ def _integrated(
 def _moments(
     reader: AffineReader, terms: Sequence[Term], batch: Dims, core: Sequence[Dim], pair: Dims
 ) -> tuple[DimTensor, DimTensor]:
-    """The precision over a pair of dims, and what is linear over its first one."""
+    """Return the precision matrix, and the linear coefficients over its row dim."""
     white = reader.white
     row, col = pair[: len(core)], pair[len(core) :]
     unit: Any = constant(1.0, "float64")
@@ -215,7 +219,7 @@ def _moments(
     precision, linear = zeros((*batch, *pair)), zeros((*batch, *row))
 
     def parts(affine: Node) -> tuple[DimTensor, DimTensor]:
-        """What is linear in each element, and the rest."""
+        """Split an affine expression into its slope and its constant."""
         slope = substitute([reader.linear(affine)], {white: point})[0]
         return wrap(slope), wrap(substitute([affine], {white: nothing})[0])
 
@@ -237,7 +241,7 @@ def _moments(
 
 
 def _product(one: DimTensor, other: DimTensor, dims: Dims) -> DimTensor:
-    """Summed over dims, which both may lack."""
+    """Multiply, and sum over dims, which both operands may lack."""
     alone = [dim for dim in dims if dim not in one.dims and dim not in other.dims]
     found = dot(one, other, dim=without(dims, alone))
     for dim in alone:
@@ -248,8 +252,10 @@ def _product(one: DimTensor, other: DimTensor, dims: Dims) -> DimTensor:
 def _whitened(
     nodes: Sequence[Node], white: Node, name: str
 ) -> tuple[Node, Node, Node, DimTensor] | None:
-    """Where a vector is divided by the factor of its covariance: that node, independent numbers in
-    its place, the vector by them, and the logarithm of what volumes are multiplied by.
+    """Find the whitening of a vector: a triangular solve by the factor of its covariance.
+
+    Return that node, the whitened vector that replaces it, the unknown as a function of it, and the
+    log determinant of the factor.
     """
     for node in toposort(nodes):
         if node.kind != "apply" or node.attrs.name != "solve_triangular":
@@ -271,7 +277,7 @@ def _whitened(
 
 
 def _mean(apart: Node, white: Node) -> Any:
-    """What is taken from a vector; None if that is not all that is done to it."""
+    """Return the mean subtracted from a vector, or None if it is not just centered."""
     if apart is white:
         return 0.0
     if apart.kind != "elemwise" or apart.attrs not in ("subtract", "add"):

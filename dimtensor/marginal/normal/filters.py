@@ -1,4 +1,4 @@
-"""Kalman filters: a loop whose state is a triangle of rows, one for each variable it remembers."""
+"""Kalman filters: loops that carry a triangular system of residuals, one per carried variable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dimtensor.dims import Dims, SelDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.chains import Chain, Lag, Piece
-from dimtensor.marginal.normal.rows import (
-    NoPivot,
-    Row,
-    added_up,
+from dimtensor.marginal.chains import Chain, Lag, StepFactor
+from dimtensor.marginal.normal.residuals import (
+    NoProperResidual,
+    Residual,
+    drop_constant_residuals,
+    eliminate,
+    eliminate_improper,
     node_of_value,
     number_or_tensor,
-    solved,
-    total,
-    without_numbers,
+    sum_terms,
 )
 from dimtensor.marginal.unknowns import covers
 from dimtensor.tensor.control.loops import scan
@@ -30,62 +30,62 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Said(NamedTuple):
-    """What a row says along a chain.
+class StepResidual(NamedTuple):
+    """Residual at each position of a chain.
 
     Attributes
     ----------
-    offset, spread : Piece
-    coefficients : tuple of Piece
+    offset, spread : StepFactor
+    coefficients : tuple of StepFactor
     variables : tuple
         Lags, and dims of the slots of other unknowns.
-    sure : bool
-        Whether it has a variance wherever it says something.
+    proper : bool
+        Whether it is normalized at all positions that it covers.
     """
 
-    offset: Piece
-    spread: Piece
-    coefficients: tuple[Piece, ...]
+    offset: StepFactor
+    spread: StepFactor
+    coefficients: tuple[StepFactor, ...]
     variables: tuple[Hashable, ...]
-    sure: bool
+    proper: bool
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[StepFactor, ...]:
         """All parts: offset, spread and coefficients."""
         return (self.offset, self.spread, *self.coefficients)
 
-    def mapped(self, f: Callable[[Node], Node]) -> Said:
-        """With each of the expressions exchanged."""
+    def mapped(self, f: Callable[[Node], Node]) -> StepResidual:
+        """Transform each of the expressions."""
         offset, spread, *by = (_with_nodes(piece, f) for piece in self.pieces)
-        return Said(offset, spread, tuple(by), self.variables, self.sure)
+        return StepResidual(offset, spread, tuple(by), self.variables, self.proper)
 
-    def row(self, values: Sequence[Any], later: int = 0, sure: bool = True) -> Row:
-        """The row with values of its parts, with lags that count from a later position."""
+    def residual(self, values: Sequence[Any], later: int = 0, proper: bool = True) -> Residual:
+        """Return the residual of one position, with lags counted from a later position."""
         offset, spread, *coefficients = values
         moved = [Lag(x.unknown, x.by + later) if isinstance(x, Lag) else x for x in self.variables]
         known = dict(zip(moved, coefficients, strict=True))
-        return Row(known, offset, spread, self.sure and sure)
+        return Residual(known, offset, spread, self.proper and proper)
 
 
-def _with_nodes(piece: Piece, f: Callable[[Node], Node]) -> Piece:
+def _with_nodes(piece: StepFactor, f: Callable[[Node], Node]) -> StepFactor:
     short = None if piece.short is None else _with_nodes(piece.short, f)
     return replace(piece, node=f(piece.node), short=short)
 
 
 @dataclass(frozen=True)
-class RowChain:
-    """Unknowns are integrated out along a dim."""
+class ResidualChain:
+    """Elimination step: unknowns are integrated out along a dim by a Kalman filter."""
 
     chain: Chain
-    said: tuple[Said, ...]
+    per_step: tuple[StepResidual, ...]
 
     def __str__(self) -> str:
         return str(self.chain)
 
 
-def extent_of(said: Said, chain: Chain) -> tuple[int, int | None]:
-    """Where a row says something: from a position to another one, None for the end."""
-    piece = said.offset.short or said.offset
+def extent_of(per_step: StepResidual, chain: Chain) -> tuple[int, int | None]:
+    """Return the positions that a residual covers: first, and stop or None for the end."""
+    piece = per_step.offset.short or per_step.offset
     if piece.dim is None:
         return piece.head, piece.head + 1
     if covers(piece.dim, piece.head, chain.dim):
@@ -98,10 +98,10 @@ def extent_of(said: Said, chain: Chain) -> tuple[int, int | None]:
             start, stop = selection.start or 0, selection.stop
             if stop is not None and 0 <= start < stop:
                 return piece.head, piece.head + stop - start
-    raise NoPivot
+    raise NoProperResidual
 
 
-def _at(piece: Piece, position: int) -> Any:
+def _at(piece: StepFactor, position: int) -> Any:
     short = piece.short or piece
     node = short.node
     if short.dim is not None and short.dim in node.dims:
@@ -109,103 +109,111 @@ def _at(piece: Piece, position: int) -> Any:
     return number_or_tensor(node)
 
 
-def _early(chain: Chain, said: Sequence[Said], count: int) -> list[Row]:
-    """What is said at the first positions."""
-    rows = []
-    for one in said:
+def _early(chain: Chain, per_step: Sequence[StepResidual], count: int) -> list[Residual]:
+    """Return the residuals of the first positions."""
+    residuals = []
+    for one in per_step:
         begin, end = extent_of(one, chain)
         for position in range(begin, count if end is None else min(count, end)):
             values = [_at(piece, position) for piece in one.pieces]
-            rows.append(one.row(values, chain.order - position))
-    return rows
+            residuals.append(one.residual(values, chain.order - position))
+    return residuals
 
 
-def initial_rows(chain: Chain, said: Sequence[Said], terms: list[Any]) -> tuple[list[Row], Any]:
-    """The rows before the loop, and those of what was integrated out for it."""
-    order, rows = chain.order, _early(chain, said, chain.order)
+def initial_residuals(
+    chain: Chain, per_step: Sequence[StepResidual], terms: list[Any]
+) -> tuple[list[Residual], Any]:
+    """Return the initial residuals, and the conditionals of lags integrated out for them."""
+    order, residuals = chain.order, _early(chain, per_step, chain.order)
     older = [Lag(u, by) for u in chain.eliminated for by in range(order, chain.orders[u], -1)]
     trace = []
     for lag in older:
-        row, rows = solved(rows, lag, terms)
-        trace.append((lag, row))
-    return triangle(chain, rows, 0, terms), trace
+        residual, residuals = eliminate(residuals, lag, terms)
+        trace.append((lag, residual))
+    return triangular_residuals(chain, residuals, 0, terms), trace
 
 
-def triangle(chain: Chain, rows: list[Row], moved: int, terms: list[Any]) -> list[Row]:
-    """A row for each variable that is remembered, which depends on later ones alone."""
+def triangular_residuals(
+    chain: Chain, residuals: list[Residual], moved: int, terms: list[Any]
+) -> list[Residual]:
+    """Triangularize residuals: one per carried variable, which depends on later ones only."""
     found = []
     for lag in variables_of(chain):
         if isinstance(lag, Lag):
-            row, rows = solved(rows, Lag(lag.unknown, lag.by - moved), terms)
+            residual, residuals = eliminate(residuals, Lag(lag.unknown, lag.by - moved), terms)
         else:
-            start = next((r for r in rows if _only(r, lag)), Row({lag: 1.0}, 0.0, 0.0, False))
-            row, rows = added_up([r for r in rows if r is not start], start, lag, terms)
-        found.append(row)
-    without_numbers(rows, terms)
+            start = next(
+                (r for r in residuals if _only(r, lag)), Residual({lag: 1.0}, 0.0, 0.0, False)
+            )
+            residual, residuals = eliminate_improper(
+                [r for r in residuals if r is not start], start, lag, terms
+            )
+        found.append(residual)
+    drop_constant_residuals(residuals, terms)
     return found
 
 
-def _only(row: Row, x: Hashable) -> bool:
-    by = row.coefficients.get(x)
-    return not row.sure and isinstance(by, float) and by == 1.0
+def _only(residual: Residual, x: Hashable) -> bool:
+    by = residual.coefficients.get(x)
+    return not residual.proper and isinstance(by, float) and by == 1.0
 
 
 def variables_of(chain: Chain) -> list[Hashable]:
-    """What the loop remembers, the oldest first; then what it says of other unknowns."""
-    lags = sorted(chain.kept(), key=lambda lag: -lag.by)
+    """Return the carried variables: lags from the oldest, then other unknowns."""
+    lags = sorted(chain.carried_lags(), key=lambda lag: -lag.by)
     return [*lags, *(dim for dim, _ in chain.slots)]
 
 
-def step_rows(
-    chain: Chain, rows: Sequence[Row], terms: list[Any]
-) -> tuple[list[Row], list[tuple[Lag, Row]]]:
-    """The rows after a position, and those of what was integrated out."""
-    left, trace = list(rows), []
-    # rows of older elements depend on later ones: those that are left keep a sure row each
+def step_residuals(
+    chain: Chain, residuals: Sequence[Residual], terms: list[Any]
+) -> tuple[list[Residual], list[tuple[Lag, Residual]]]:
+    """Advance the residuals by one position; return also the conditionals of eliminated lags."""
+    left, trace = list(residuals), []
+    # conditionals of older elements depend on later ones, which so keep a proper residual each
     oldest = sorted((Lag(u, chain.orders[u]) for u in chain.eliminated), key=lambda lag: -lag.by)
     for lag in oldest:
-        row, left = solved(left, lag, terms)
-        trace.append((lag, row))
-    found = triangle(chain, left, 1, terms)
-    return [_moved(row) for row in found], trace
+        residual, left = eliminate(left, lag, terms)
+        trace.append((lag, residual))
+    found = triangular_residuals(chain, left, 1, terms)
+    return [_moved(residual) for residual in found], trace
 
 
-def _moved(row: Row) -> Row:
+def _moved(residual: Residual) -> Residual:
     known = {
         Lag(x.unknown, x.by + 1) if isinstance(x, Lag) else x: value
-        for x, value in row.coefficients.items()
+        for x, value in residual.coefficients.items()
     }
-    return replace(row, coefficients=known)
+    return replace(residual, coefficients=known)
 
 
-class Layout:
-    """How rows are kept as the state of a loop: which coefficients there are, and their dims."""
+class ResidualLayout:
+    """Layout of residuals as a loop carry: which coefficients there are, and their dims."""
 
     def __init__(self, chain: Chain):
         self.variables = variables_of(chain)
         self.dims: dict[tuple[int, str], Dims] = {}
 
-    def include(self, rows: Sequence[Row]) -> bool:
-        """Whether rows have more than is known."""
+    def include(self, residuals: Sequence[Residual]) -> bool:
+        """Add the parts and dims of residuals; return whether the layout has grown."""
         before = dict(self.dims)
-        for key, value in self._values(rows).items():
+        for key, value in self._values(residuals).items():
             new = () if isinstance(value, float) else value.dims
             old = self.dims.get(key, ())
             self.dims[key] = (*old, *without(new, old))
         return self.dims != before
 
-    def _values(self, rows: Sequence[Row]) -> dict[tuple[int, str], Any]:
+    def _values(self, residuals: Sequence[Residual]) -> dict[tuple[int, str], Any]:
         found: dict[tuple[int, str], Any] = {}
-        for number, (row, own) in enumerate(zip(rows, self.variables, strict=True)):
-            found[number, "offset"], found[number, "spread"] = row.offset, row.spread
-            for x, value in row.coefficients.items():
+        for number, (residual, own) in enumerate(zip(residuals, self.variables, strict=True)):
+            found[number, "offset"], found[number, "spread"] = residual.offset, residual.spread
+            for x, value in residual.coefficients.items():
                 if x != own:
                     found[number, str(self.variables.index(x))] = value
         return found
 
-    def pack(self, rows: Sequence[Row]) -> dict[str, DimTensor]:
-        """The state that rows are kept as."""
-        values = self._values(rows)
+    def pack(self, residuals: Sequence[Residual]) -> dict[str, DimTensor]:
+        """Convert residuals to a loop carry."""
+        values = self._values(residuals)
         return {
             f"{number} {part}": wrap(
                 expand_node(node_of_value(values.get((number, part), 0.0)), dims)
@@ -213,8 +221,8 @@ class Layout:
             for (number, part), dims in self.dims.items()
         }
 
-    def unpack(self, state: Mapping[str, DimTensor]) -> list[Row]:
-        """The rows of a state."""
+    def unpack(self, state: Mapping[str, DimTensor]) -> list[Residual]:
+        """Convert a loop carry to residuals."""
         found = []
         for number, own in enumerate(self.variables):
             known: dict[Hashable, Any] = {own: 1.0}
@@ -222,25 +230,25 @@ class Layout:
                 if n == number and part.isdigit():
                     known[self.variables[int(part)]] = state[f"{n} {part}"]
             offset, spread = (state[f"{number} {part}"] for part in ("offset", "spread"))
-            found.append(Row(known, offset, spread, isinstance(own, Lag)))
+            found.append(Residual(known, offset, spread, isinstance(own, Lag)))
         return found
 
     def probes(self) -> dict[str, DimTensor]:
-        """Symbols in the place of a state."""
+        """Return symbolic inputs in the layout of a loop carry."""
         return {
             f"{number} {part}": tensor(f"{number} {part}", dims)
             for (number, part), dims in self.dims.items()
         }
 
 
-def rows_along(
-    chain: Chain, said: Sequence[Said]
-) -> tuple[dict[str, DimTensor], dict[str, Any], list[tuple[int, Said]]]:
-    """Sequences along the loop by name, values that are the same everywhere, and their rows."""
+def residuals_along(
+    chain: Chain, per_step: Sequence[StepResidual]
+) -> tuple[dict[str, DimTensor], dict[str, Any], list[tuple[int, StepResidual]]]:
+    """Return sequences of the loop by name, loop-invariant values, and their residuals."""
     sequences: dict[str, DimTensor] = {}
     same: dict[str, Any] = {}
     used = []
-    for number, one in enumerate(said):
+    for number, one in enumerate(per_step):
         _, end = extent_of(one, chain)
         if one.offset.dim is None or (end is not None and end <= chain.order):
             continue
@@ -251,83 +259,91 @@ def rows_along(
                 whole = piece if part == 1 else piece.short
             node = whole.node
             if whole.dim in node.dims:
-                node = whole.along(chain.following, chain.order)
-            if chain.following in node.dims:
+                node = whole.along(chain.loop_dim, chain.order)
+            if chain.loop_dim in node.dims:
                 sequences[f"{number} {part}"] = wrap(node)
             else:
                 same[f"{number} {part}"] = number_or_tensor(node)
     return sequences, same, used
 
 
-def rows_here(used: Sequence[tuple[int, Said]], values: Mapping[str, Any]) -> list[Row]:
-    """The rows of one position."""
+def residuals_here(
+    used: Sequence[tuple[int, StepResidual]], values: Mapping[str, Any]
+) -> list[Residual]:
+    """Return the residuals of one position."""
     return [
-        one.row([values[f"{number} {part}"] for part in range(len(one.pieces))])
+        one.residual([values[f"{number} {part}"] for part in range(len(one.pieces))])
         for number, one in used
     ]
 
 
-def layout_of(chain: Chain, said: Sequence[Said], start: Sequence[Row]) -> Layout:
-    """What the state holds at every position."""
-    layout = Layout(chain)
-    sequences, same, used = rows_along(chain, said)
-    first = {name: x.isel({chain.following: 0}) for name, x in sequences.items()}
+def layout_of(
+    chain: Chain, per_step: Sequence[StepResidual], start: Sequence[Residual]
+) -> ResidualLayout:
+    """Return the layout of the loop carry, the fixed point of a step."""
+    layout = ResidualLayout(chain)
+    sequences, same, used = residuals_along(chain, per_step)
+    first = {name: x.isel({chain.loop_dim: 0}) for name, x in sequences.items()}
     more = layout.include(start)
     while more:
-        rows = [*layout.unpack(layout.probes()), *rows_here(used, {**same, **first})]
-        more = layout.include(step_rows(chain, rows, [])[0])
+        residuals = [*layout.unpack(layout.probes()), *residuals_here(used, {**same, **first})]
+        more = layout.include(step_residuals(chain, residuals, [])[0])
     return layout
 
 
-def chain_rows(chain: Chain, said: Sequence[Said]) -> tuple[list[Any], Any]:
-    """Log densities of what is seen up to each position before the loop; those of each in it."""
+def filter_densities(chain: Chain, per_step: Sequence[StepResidual]) -> tuple[list[Any], Any]:
+    """Return log densities of observations: cumulative before the loop, one per step in it."""
     early = []
     for count in range(1, chain.order + 1):
         terms: list[Any] = []
-        rows = _early(chain, said, count)
-        there = {x for row in rows for x in row.coefficients if isinstance(x, Lag)}
+        residuals = _early(chain, per_step, count)
+        there = {x for residual in residuals for x in residual.coefficients if isinstance(x, Lag)}
         lags = sorted(there, key=lambda lag: -lag.by)
         for lag in lags:
-            _, rows = solved(rows, lag, terms)
-        without_numbers(rows, terms)
-        early.append(total(terms))
-    start, _ = initial_rows(chain, said, [])
-    layout = layout_of(chain, said, start)
-    sequences, same, used = rows_along(chain, said)
+            _, residuals = eliminate(residuals, lag, terms)
+        drop_constant_residuals(residuals, terms)
+        early.append(sum_terms(terms))
+    start, _ = initial_residuals(chain, per_step, [])
+    layout = layout_of(chain, per_step, start)
+    sequences, same, used = residuals_along(chain, per_step)
 
     def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
         here: list[Any] = []
-        rows = [*layout.unpack(state), *rows_here(used, {**same, **(xs or {})})]
-        after, _ = step_rows(chain, rows, here)
-        return layout.pack(after), wrap(node_of_value(total(here)))
+        residuals = [*layout.unpack(state), *residuals_here(used, {**same, **(xs or {})})]
+        after, _ = step_residuals(chain, residuals, here)
+        return layout.pack(after), wrap(node_of_value(sum_terms(here)))
 
-    return early, scan(step, layout.pack(start), sequences or None, dim=chain.following)[1]
+    return early, scan(step, layout.pack(start), sequences or None, dim=chain.loop_dim)[1]
 
 
 def filtered(
-    chain: Chain, said: Sequence[Said], keep: bool = False
-) -> tuple[list[Any], list[Row], Any]:
-    """What is added to the log density, the rows after the last position, and those of others.
+    chain: Chain, per_step: Sequence[StepResidual], keep: bool = False
+) -> tuple[list[Any], list[Residual], Any]:
+    """Run the filter: return terms of the log density, improper residuals, and its trace.
 
-    The latter, the third, are the rows before the last position, and states before each position if
-    `keep` is true.
+    The trace is the layout, the residuals after the last position and, with `keep`, the carry of
+    each position.
     """
     terms: list[Any] = []
-    start, _ = initial_rows(chain, said, terms)
-    layout = layout_of(chain, said, start)
-    sequences, same, used = rows_along(chain, said)
+    start, _ = initial_residuals(chain, per_step, terms)
+    layout = layout_of(chain, per_step, start)
+    sequences, same, used = residuals_along(chain, per_step)
 
     def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
         here: list[Any] = []
-        rows = [*layout.unpack(state), *rows_here(used, {**same, **(xs or {})})]
-        after, _ = step_rows(chain, rows, here)
-        emitted = {"term": wrap(node_of_value(total(here)))}
+        residuals = [*layout.unpack(state), *residuals_here(used, {**same, **(xs or {})})]
+        after, _ = step_residuals(chain, residuals, here)
+        emitted = {"term": wrap(node_of_value(sum_terms(here)))}
         if keep:
             emitted |= state
         return layout.pack(after), emitted
 
-    last, trace = scan(step, layout.pack(start), sequences or None, dim=chain.following)
-    terms.append(wrap(expand_node(trace["term"].node, (chain.following,))).sum(chain.following))
-    rows = layout.unpack(last)
+    last, trace = scan(step, layout.pack(start), sequences or None, dim=chain.loop_dim)
+    terms.append(wrap(expand_node(trace["term"].node, (chain.loop_dim,))).sum(chain.loop_dim))
+    residuals = layout.unpack(last)
     before = {name: x for name, x in trace.items() if name != "term"} if keep else None
-    return terms, [row for row in rows if not row.sure], (layout, rows, before)
+    return (
+        terms,
+        [residual for residual in residuals if not residual.proper],
+        (layout, residuals, before),
+    )

@@ -1,4 +1,4 @@
-"""Log densities of observations along a chain, each given those before it."""
+"""One-step-ahead predictive log densities of observations along a chain."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.selection import Slice
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.chains import Chain, Piece, chain_tables, loop_tables, step_tables
-from dimtensor.marginal.elimination import log_sum
-from dimtensor.marginal.normal.filters import RowChain, chain_rows
-from dimtensor.marginal.reading import Factor
+from dimtensor.marginal.chains import Chain, StepFactor, loop_tables, prefix_table, step_tables
+from dimtensor.marginal.factors import Factor
+from dimtensor.marginal.moves import log_sum
+from dimtensor.marginal.normal.filters import ResidualChain, filter_densities
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.handle import wrap
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 def one_step_ahead(
     steps: Sequence[Any], parts: Sequence[Factor], name: str, dims: Dims
 ) -> tuple[DimTensor | None, str]:
-    """Of each element of an observed variable, given those before it; or why there is none.
+    """Return the log density of each observation given the earlier ones, or the reason for none.
 
     Parameters
     ----------
     steps : sequence
-        Of the elimination.
+        Steps of the elimination.
     parts : sequence of Factor
-        What it left.
+        Its remaining factors.
     name : str
-        Of the variable.
+        Name of the observed variable.
     dims : tuple of Dim
-        Of the variable.
+        Dims of the observed variable.
     """
-    if len(steps) != 1 or not isinstance(steps[0], (Chain, RowChain)):
+    if len(steps) != 1 or not isinstance(steps[0], (Chain, ResidualChain)):
         return None, "what is summed out is not one chain by itself"
     (step,) = steps
     chain = step if isinstance(step, Chain) else step.chain
@@ -49,7 +49,7 @@ def one_step_ahead(
     own = [p for p, origin in zip(chain.pieces, chain.origins, strict=True) if origin == {name}]
     if not all(_in_time(piece, chain.dim) for piece in own):
         return None, "it depends on later elements of what is summed out"
-    found = _of_states(chain) if isinstance(step, Chain) else _of_rows(step)
+    found = _from_forward(chain) if isinstance(step, Chain) else _from_filter(step)
     for part in parts:
         if part.origins != {name}:
             continue
@@ -59,8 +59,8 @@ def one_step_ahead(
     return found, ""
 
 
-def _in_time(piece: Piece, dim: Dim) -> bool:
-    """Whether the latest element that is read is the one beside it."""
+def _in_time(piece: StepFactor, dim: Dim) -> bool:
+    """Return whether an observation depends on no later element of the chain."""
     piece = piece.short or piece
     if piece.dim is None or piece.dim is dim:
         return piece.head == 0
@@ -70,11 +70,11 @@ def _in_time(piece: Piece, dim: Dim) -> bool:
     return own.selection.step == 1 and (own.selection.start or 0) == piece.head
 
 
-def _of_states(chain: Chain) -> DimTensor:
-    """By the forward algorithm, whose table is that of probabilities given what was seen."""
-    early = [_total(chain, chain_tables(chain, at + 1)) for at in range(chain.order)]
+def _from_forward(chain: Chain) -> DimTensor:
+    """Compute predictive densities by the forward algorithm with normalized tables."""
+    early = [_total(chain, prefix_table(chain, at + 1)) for at in range(chain.order)]
     sequences, same = loop_tables(chain)
-    start = chain_tables(chain, chain.order)
+    start = prefix_table(chain, chain.order)
     start = start - _total(chain, start)
 
     def step(state: DimTensor, xs: Any) -> tuple[DimTensor, DimTensor]:
@@ -83,7 +83,7 @@ def _of_states(chain: Chain) -> DimTensor:
         added = _total(chain, after)
         return after - added, added
 
-    late = scan(step, start, sequences or None, dim=chain.following)[1]
+    late = scan(step, start, sequences or None, dim=chain.loop_dim)[1]
     return _along(chain, early, late)
 
 
@@ -92,20 +92,20 @@ def _total(chain: Chain, table: DimTensor) -> DimTensor:
     return table.logsumexp(states)
 
 
-def _of_rows(step: RowChain) -> DimTensor:
-    """By the filter: the densities of what is not as expected."""
-    early, late = chain_rows(step.chain, step.said)
+def _from_filter(step: ResidualChain) -> DimTensor:
+    """Compute predictive densities by the Kalman filter: the densities of the innovations."""
+    early, late = filter_densities(step.chain, step.per_step)
     return _along(step.chain, early, late)
 
 
 def _along(chain: Chain, early: Sequence[Any], late: DimTensor) -> DimTensor:
-    """One for each position, from sums up to the first ones and those of the loop."""
+    """Join the cumulative sums of the initial positions with the densities of the loop."""
     whole = zeros((chain.dim, *chain.batch))
     before: Any = 0.0
     for at, total in enumerate(early):
         whole = whole.isel({chain.dim: at}).set(_full(total - before, chain.batch))
         before = total
-    values = wrap(expand_node(late.node, (chain.following, *chain.batch)))
+    values = wrap(expand_node(late.node, (chain.loop_dim, *chain.batch)))
     return whole.isel({chain.dim: slice(chain.order, None)}).set(values)
 
 

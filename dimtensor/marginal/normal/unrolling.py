@@ -1,8 +1,8 @@
-"""Vectors as several unknowns: a sum over a short dim of one is a sum of several terms.
+"""Unrolled latents: a vector along a short dim becomes one unknown per position.
 
-Elements of a vector may move each other, by a matrix from one position of another dim to the next.
-Each element along the short dim is an unknown of its own, and what is said along that dim is said
-once for each of its positions.
+Elements of a latent vector may be coupled, for instance by a transition matrix between positions of
+another dim. Each element along the short dim becomes an unknown of its own, and each expression
+along that dim is repeated for each of its positions.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from dimtensor.dims import Dim, without
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.normal.polynomials import Given
-from dimtensor.marginal.reading import Origins, apply_movement
+from dimtensor.marginal.factors import Origins, apply_movement
+from dimtensor.marginal.normal.quadratics import ResidualFactor
 from dimtensor.marginal.unknowns import Unknown
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
 
-# vectors of more elements are not taken apart
-LONGEST = 12
+# vectors of more elements are not unrolled
+MOST_UNROLLED = 12
 
 
-class Entangled(Exception):
-    """An expression cannot be written element by element."""
+class NotSeparable(Exception):
+    """Expression that cannot be evaluated element by element."""
 
 
-def parts_of(unknown: Unknown, dim: Dim) -> list[Unknown]:
-    """An unknown for each position along a dim."""
+def unrolled_elements(unknown: Unknown, dim: Dim) -> list[Unknown]:
+    """Return one unknown per position along a dim."""
     labels = range(len(dim)) if dim.coords is None else dim.coords
     found = []
     for label in labels:
@@ -43,17 +43,17 @@ def parts_of(unknown: Unknown, dim: Dim) -> list[Unknown]:
     return found
 
 
-def taken_apart(
+def unroll_terms(
     named: Sequence[tuple[Origins, Node]], unknown: Unknown, dim: Dim, parts: Sequence[Unknown]
 ) -> list[tuple[Origins, Node]]:
-    """Terms in which an unknown is exchanged by those along a dim.
+    """Replace an unknown by its elements along a dim in all terms.
 
     Raises
     ------
-    Entangled
-        If the positions along the dim are not apart in some expression.
+    NotSeparable
+        If some expression cannot be evaluated at single positions of the dim.
     """
-    apart = _Apart(unknown.node, dim, [part.node for part in parts])
+    apart = _Unroller(unknown.node, dim, [part.node for part in parts])
     found = []
     for origins, term in named:
         for at in apart.positions(term):
@@ -61,17 +61,19 @@ def taken_apart(
     return found
 
 
-def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown | None:
-    """An unknown that gets no row if each is given one of its own; None if all get one.
+def structurally_unbounded(
+    residuals: Sequence[ResidualFactor], unknowns: Sequence[Unknown]
+) -> Unknown | None:
+    """Return an unknown left over when unknowns are matched to residuals, or None.
 
-    Then the integral is infinite, whatever the numbers are.
+    If there is one, the precision matrix is structurally singular and the integral infinite.
     """
 
     def places(unknown: Unknown) -> Iterator[tuple[int, int]]:
-        for number, row in enumerate(rows):
-            if row.like.reads(unknown):
-                shared = {dim for _, slot in row.like.slots for dim in slot.dims}
-                alone = without(row.like.dims, shared)
+        for number, residual in enumerate(residuals):
+            if residual.like.reads(unknown):
+                shared = {dim for _, slot in residual.like.slots for dim in slot.dims}
+                alone = without(residual.like.dims, shared)
                 count = math.prod(len(unknowns) if d.length is None else d.length for d in alone)
                 yield from ((number, copy) for copy in range(min(count, len(unknowns))))
 
@@ -79,7 +81,7 @@ def without_row(rows: Sequence[Given], unknowns: Sequence[Unknown]) -> Unknown |
 
 
 def unmatched[T: Hashable](places: Mapping[Unknown, Sequence[T]]) -> Unknown | None:
-    """An unknown that gets no place if each is given one of its own; None if all get one."""
+    """Return an unknown left over by a maximum bipartite matching, or None."""
     owner: dict[T, Unknown] = {}
     return next((one for one in places if not _settle(one, places, owner, set())), None)
 
@@ -100,8 +102,8 @@ def _settle[T: Hashable](
     return False
 
 
-class _Apart:
-    """Expressions at positions along the dims that elements of a vector have."""
+class _Unroller:
+    """Evaluator of expressions at single positions of the unrolled dim."""
 
     def __init__(self, whole: Node, dim: Dim, parts: Sequence[Node]):
         self.whole, self.dim, self.parts = whole, dim, parts
@@ -110,7 +112,7 @@ class _Apart:
         self._reads: dict[Node, bool] = {}
 
     def depends(self, node: Node) -> bool:
-        """Whether a node depends on the vector."""
+        """Return whether a node depends on the vector."""
         if node not in self._reads:
             for x in toposort([node]):
                 reads = x is self.whole or any(self._reads[i] for i in x.inputs)
@@ -120,15 +122,15 @@ class _Apart:
         return self._reads[node]
 
     def positions(self, node: Node) -> list[dict[Dim, int]]:
-        """All positions along the dims of a node that elements are told apart by."""
+        """Return all combinations of positions along the unrolled dims of a node."""
         mine = [d for d in node.dims if self.depends(node) and d in self.dims]
-        if any(d.length is None or d.length > LONGEST for d in mine):
-            raise Entangled
+        if any(d.length is None or d.length > MOST_UNROLLED for d in mine):
+            raise NotSeparable
         ranges = (range(d.length or 0) for d in mine)
         return [dict(zip(mine, at, strict=True)) for at in itertools.product(*ranges)]
 
     def value(self, node: Node, at: Mapping[Dim, int]) -> Node:
-        """A node at positions along some of its dims."""
+        """Return a node at positions along some of its dims."""
         at = {dim: k for dim, k in at.items() if dim in node.dims}
         key = (node, frozenset(at.items()))
         if key not in self._done:
@@ -139,7 +141,7 @@ class _Apart:
         if not self.depends(node):
             return wrap(node).isel(at).node if at else node
         if any(dim in self.dims and dim not in at for dim in node.dims):
-            raise Entangled
+            raise NotSeparable
         if node is self.whole:
             return self.parts[at[self.dim]]
         if node.kind in ("elemwise", "cast", "check", "codes"):
@@ -162,7 +164,7 @@ class _Apart:
             for x in node.inputs[1:]:
                 product = make("elemwise", (product, x), "multiply")
             return self._summed(product, without(product.dims, node.dims), at)
-        raise Entangled
+        raise NotSeparable
 
     def _selected(self, node: Node, at: dict[Dim, int]) -> Node:
         x, *indexers = node.inputs
@@ -170,17 +172,17 @@ class _Apart:
         inner = dict(at)
         for dim in self.dims & set(items):
             if items[dim].kind != "int":
-                raise Entangled
+                raise NotSeparable
             inner[dim] = int(items[dim].payload) % len(dim)
         return apply_movement(node, self.value(x, inner), [self.value(i, at) for i in indexers])
 
     def _reduced(self, node: Node, at: dict[Dim, int]) -> Node:
-        """Another reduction, of the elements beside each other again."""
+        """Apply a reduction other than a sum to the stacked elements."""
         (x,) = node.inputs
         self.depends(x)
         mine = [dim for dim in node.attrs.dims if dim in self.dims]
-        if len(mine) != 1 or mine[0].length is None or mine[0].length > LONGEST:
-            raise Entangled
+        if len(mine) != 1 or mine[0].length is None or mine[0].length > MOST_UNROLLED:
+            raise NotSeparable
         (dim,) = mine
         parts = [self.value(x, {**at, dim: k}) for k in range(dim.length)]
         dims = tuple(dict.fromkeys(d for part in parts for d in part.dims))
@@ -191,8 +193,8 @@ class _Apart:
         self.depends(x)
         mine = [dim for dim in dims if dim in self.dims]
         others = tuple(without(tuple(dims), mine))
-        if any(dim.length is None or dim.length > LONGEST for dim in mine):
-            raise Entangled
+        if any(dim.length is None or dim.length > MOST_UNROLLED for dim in mine):
+            raise NotSeparable
         total: Any = None
         for more in itertools.product(*(range(dim.length or 0) for dim in mine)):
             one = self.value(x, {**at, **dict(zip(mine, more, strict=True))})

@@ -1,4 +1,4 @@
-"""Factors brought onto the dims of an unknown: padded, added up by group, cut at the ends."""
+"""Alignment of factors with the dims of an unknown: padding, scatter-adds, split-off edges."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.reading import Factor, summed_out
+from dimtensor.marginal.factors import Factor, sum_unread_dims
 from dimtensor.marginal.unknowns import (
-    Along,
-    At,
-    Look,
-    Slot,
+    ElementIndex,
+    FactorSlot,
+    FixedIndex,
+    LookupIndex,
+    ShiftedIndex,
     StateDims,
-    Where,
     covers,
     end_of,
     own_slot,
@@ -26,39 +26,39 @@ from dimtensor.tensor.handle import wrap
 
 
 def canonical(factor: Factor, states: StateDims) -> list[Factor]:
-    """A factor without positions outside of an unknown, and without dims that no slot has."""
-    return [summed_out(part) for part in _inside(factor, states)]
+    """Split a factor into in-range parts, and sum each over the dims that none of its slots has."""
+    return [sum_unread_dims(part) for part in _in_range(factor, states)]
 
 
-def _inside(factor: Factor, states: StateDims) -> list[Factor]:
-    """Parts of a factor; along the ends, where one reads no element, it depends on none."""
+def _in_range(factor: Factor, states: StateDims) -> list[Factor]:
+    """Split a factor so that every slot of each part reads elements that exist."""
     for _, slot in factor.slots:
-        for dim, where in zip(slot.unknown.dims, slot.where, strict=True):
-            if not isinstance(where, Along):
+        for dim, where in zip(slot.unknown.dims, slot.indices, strict=True):
+            if not isinstance(where, ShiftedIndex):
                 continue
             if where.by < 0:
-                return _cut(factor, states, where.dim, True)
-            if _beyond(where, dim) > 0:
-                return _cut(factor, states, where.dim, False)
+                return _split_edge(factor, states, where.dim, True)
+            if _overhang(where, dim) > 0:
+                return _split_edge(factor, states, where.dim, False)
     return [factor]
 
 
-def _beyond(where: Along, dim: Dim) -> int:
-    """How many of the last positions are outside."""
+def _overhang(where: ShiftedIndex, dim: Dim) -> int:
+    """Return the number of positions at the end of a factor that lie outside the unknown."""
     return end_of(where.dim, where.by, dim) or 0
 
 
-def _cut(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Factor]:
-    """The first or last element along a dim by itself, and the rest."""
+def _split_edge(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Factor]:
+    """Split the first or last position of a factor along a dim from the others."""
     x = wrap(expand_node(factor.node, (along,)))
     at = 0 if first else -1
     rest = SelDim(along, positions=slice(1, None) if first else slice(None, -1))
 
-    def in_rest(where: Where) -> Where:
-        if isinstance(where, Along) and where.dim is along:
-            return Along(rest, where.by + first)
-        if isinstance(where, Look) and along in where.positions.dims:
-            return Look(
+    def in_rest(where: ElementIndex) -> ElementIndex:
+        if isinstance(where, ShiftedIndex) and where.dim is along:
+            return ShiftedIndex(rest, where.by + first)
+        if isinstance(where, LookupIndex) and along in where.positions.dims:
+            return LookupIndex(
                 wrap(where.positions)
                 .isel({along: slice(1, None) if first else slice(None, -1)})
                 .node
@@ -69,50 +69,52 @@ def _cut(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Fac
     for dim, slot in factor.slots:
         found = [
             _at_edge(where, own, along, at)
-            for own, where in zip(slot.unknown.dims, slot.where, strict=True)
+            for own, where in zip(slot.unknown.dims, slot.indices, strict=True)
         ]
         known = tuple(where for where in found if where is not None)
         if len(known) < len(found):
             dropped.append(dim)
         else:
-            edge.append((dim, Slot(slot.unknown, known)))
+            edge.append((dim, FactorSlot(slot.unknown, known)))
     one = x.isel({along: at})
     one = one.isel({dim: 0 for dim in dropped if dim in one.dims})
     others = without(factor.dims, [along])
-    ends = _renamed(factor, one.node, others, edge, states)
+    ends = _on_state_dims(factor, one.node, others, edge, states)
     cut = x.isel({along: slice(1, None) if first else slice(None, -1)})
     moved = [(dim, slot.moved(in_rest)) for dim, slot in factor.slots]
-    main = _renamed(factor, cut.node, (*others, rest), moved, states)
-    if dropped and factor.power:  # there is nothing to multiply with
-        return _inside(main, states)
-    return [*_inside(ends, states), *_inside(main, states)]
+    main = _on_state_dims(factor, cut.node, (*others, rest), moved, states)
+    if dropped and factor.power:  # the coefficient of an element that does not exist
+        return _in_range(main, states)
+    return [*_in_range(ends, states), *_in_range(main, states)]
 
 
-def _at_edge(where: Where, own: Dim, along: Dim, at: int) -> Where | None:
-    if isinstance(where, At) or (isinstance(where, Along) and where.dim is not along):
+def _at_edge(where: ElementIndex, own: Dim, along: Dim, at: int) -> ElementIndex | None:
+    if isinstance(where, FixedIndex) or (
+        isinstance(where, ShiftedIndex) and where.dim is not along
+    ):
         return where
-    if isinstance(where, Look):
+    if isinstance(where, LookupIndex):
         if along not in where.positions.dims:
             return where
-        return Look(wrap(where.positions).isel({along: at}).node)
+        return LookupIndex(wrap(where.positions).isel({along: at}).node)
     if at == 0:
-        return At(where.by) if where.by >= 0 else None
+        return FixedIndex(where.by) if where.by >= 0 else None
     if where.dim is own:
-        return At(where.by - 1) if where.by <= 0 else None
+        return FixedIndex(where.by - 1) if where.by <= 0 else None
     if along.length is None or own.length is None:
-        return Look((arange(along) + where.by).isel({along: at}).node)
+        return LookupIndex((arange(along) + where.by).isel({along: at}).node)
     position = along.length - 1 + where.by
-    return At(position) if position < own.length else None
+    return FixedIndex(position) if position < own.length else None
 
 
-def _renamed(
+def _on_state_dims(
     factor: Factor,
     node: Node,
     dims: Sequence[Dim],
-    slots: Sequence[tuple[Dim, Slot]],
+    slots: Sequence[tuple[Dim, FactorSlot]],
     states: StateDims,
 ) -> Factor:
-    """A factor whose dims of states are those of its slots."""
+    """Rename the state dims of a factor to those of its new slots."""
     pairs = [(dim, states[slot]) for dim, slot in slots]
     node = relabel_node(node, *((old, new) for old, new in pairs if old in node.dims))
     known = tuple((states[slot], slot) for _, slot in slots)
@@ -122,26 +124,26 @@ def _renamed(
 # -- onto the dims of an unknown ------------------------------------------------------------------
 
 
-def slots_onto(slot: Slot, others: Sequence[Slot]) -> list[Slot] | None:
-    """Other slots of a factor in terms of positions of the element that one slot reads.
+def reindexed_slots(slot: FactorSlot, others: Sequence[FactorSlot]) -> list[FactorSlot] | None:
+    """Express other slots of a factor by the position of the element that one slot reads.
 
-    None where they are not determined by it.
+    Return None if that position does not determine them.
     """
     unknown = slot.unknown
-    along = {w.dim: (d, w.by) for d, w in _pairs(slot) if isinstance(w, Along)}
-    looked = {w.positions: d for d, w in _pairs(slot) if isinstance(w, Look)}
+    along = {w.dim: (d, w.by) for d, w in _pairs(slot) if isinstance(w, ShiftedIndex)}
+    looked = {w.positions: d for d, w in _pairs(slot) if isinstance(w, LookupIndex)}
     scattered = {dim for index in looked for dim in index.dims}
 
-    def onto(where: Where) -> Where | None:
-        if isinstance(where, At):
+    def onto(where: ElementIndex) -> ElementIndex | None:
+        if isinstance(where, FixedIndex):
             return where
-        if isinstance(where, Along):
+        if isinstance(where, ShiftedIndex):
             if where.dim in scattered or where.dim not in along:
                 return None
             dim, by = along[where.dim]
-            return Along(dim, where.by - by)
+            return ShiftedIndex(dim, where.by - by)
         if where.positions in looked:
-            return Along(looked[where.positions])
+            return ShiftedIndex(looked[where.positions])
         index = where.positions
         for dim in index.dims:
             if dim in scattered or dim not in along:
@@ -150,74 +152,74 @@ def slots_onto(slot: Slot, others: Sequence[Slot]) -> list[Slot] | None:
             if by or not (dim is target or covers(dim, 0, target)):
                 return None
             index = relabel_node(index, (dim, target))
-        return Look(index)
+        return LookupIndex(index)
 
     found = []
     for other in others:
-        where = tuple(w for w in map(onto, other.where) if w is not None)
-        if len(where) < len(other.where):
+        where = tuple(w for w in map(onto, other.indices) if w is not None)
+        if len(where) < len(other.indices):
             return None
-        found.append(Slot(other.unknown, where))
+        found.append(FactorSlot(other.unknown, where))
     return found if all(set(s.dims) <= set(unknown.dims) for s in found) else None
 
 
-def _pairs(slot: Slot) -> list[tuple[Dim, Where]]:
-    return list(zip(slot.unknown.dims, slot.where, strict=True))
+def _pairs(slot: FactorSlot) -> list[tuple[Dim, ElementIndex]]:
+    return list(zip(slot.unknown.dims, slot.indices, strict=True))
 
 
-def placed(factor: Factor, slot: Slot, states: StateDims) -> Factor:
-    """A factor over the dims of an unknown that it reads in one slot; 0 where it says nothing."""
+def aligned(factor: Factor, slot: FactorSlot, states: StateDims) -> Factor:
+    """Scatter a factor onto the dims of the unknown of one slot, 0 at unread elements."""
     others = [(dim, other) for dim, other in factor.slots if other is not slot]
-    onto = slots_onto(slot, [other for _, other in others])
+    onto = reindexed_slots(slot, [other for _, other in others])
     assert onto is not None
     own = own_slot(slot.unknown)
     (before,) = [dim for dim, other in factor.slots if other is slot]
     slots = [(before, own), *((dim, new) for (dim, _), new in zip(others, onto, strict=True))]
-    return _renamed(factor, _scattered(factor, slot), slot.unknown.dims, slots, states)
+    return _on_state_dims(factor, _scattered(factor, slot), slot.unknown.dims, slots, states)
 
 
-def reads_all(dim: Dim, where: Where) -> bool:
-    """Whether a reading is of all elements along a dim, in order."""
-    if not isinstance(where, Along) or where.by:
+def reads_all(dim: Dim, where: ElementIndex) -> bool:
+    """Return whether an index reads all elements along a dim, in order."""
+    if not isinstance(where, ShiftedIndex) or where.by:
         return False
     return where.dim is dim or covers(where.dim, 0, dim) is True
 
 
-def read_at(node: Node, slot: Slot) -> Node:
-    """Something that is known of each element of an unknown, where a slot reads it."""
+def read_at(node: Node, slot: FactorSlot) -> Node:
+    """Gather values given per element of an unknown at the elements that a slot reads."""
     chosen: dict[Dim, Any] = {}
     renamed: list[tuple[Dim, Dim]] = []
     for dim, where in _pairs(slot):
-        if isinstance(where, At):
+        if isinstance(where, FixedIndex):
             chosen[dim] = where.position
-        elif not isinstance(where, Along):
+        elif not isinstance(where, ShiftedIndex):
             chosen[dim] = wrap(where.positions)
         elif where.by == 0 and where.dim is dim:
             continue
         elif where.by == 0 and covers(where.dim, 0, dim):
             renamed.append((dim, where.dim))
-        else:  # outside of the unknown it does not matter what is read
+        else:  # out-of-range positions are never used, so that any value will do
             chosen[dim] = clip(arange(where.dim) + where.by, 0, length(dim) - 1)
     x = wrap(expand_node(node, slot.unknown.dims))
     x = x.isel(chosen) if chosen else x
     return relabel_node(x.node, *renamed)
 
 
-def _scattered(factor: Factor, slot: Slot) -> Node:
+def _scattered(factor: Factor, slot: FactorSlot) -> Node:
     pairs = _pairs(slot)
     whole = [reads_all(dim, where) for dim, where in pairs]
     if all(whole):
         node = factor.node
-        along = [(w.dim, d) for d, w in pairs if isinstance(w, Along)]
+        along = [(w.dim, d) for d, w in pairs if isinstance(w, ShiftedIndex)]
         return relabel_node(node, *(pair for pair in along if pair[0] in node.dims))
     x = wrap(factor.full())
-    shared = {dim for _, w in pairs if isinstance(w, Look) for dim in w.positions.dims}
+    shared = {dim for _, w in pairs if isinstance(w, LookupIndex) for dim in w.positions.dims}
     chosen: dict[Dim, object] = {}
     beside = without(x.node.dims, factor.dims)
     for (dim, where), is_whole in zip(pairs, whole, strict=True):
-        if isinstance(where, At):
+        if isinstance(where, FixedIndex):
             chosen[dim] = where.position
-        elif isinstance(where, Look):
+        elif isinstance(where, LookupIndex):
             chosen[dim] = wrap(where.positions)
         elif is_whole and where.dim not in shared:
             x = wrap(relabel_node(x.node, (where.dim, dim)))
@@ -231,6 +233,6 @@ def _scattered(factor: Factor, slot: Slot) -> Node:
     return base.isel(chosen).inc(x).node
 
 
-def _slice_of(where: Along, dim: Dim) -> slice | None:
+def _slice_of(where: ShiftedIndex, dim: Dim) -> slice | None:
     end = end_of(where.dim, where.by, dim)
     return None if end is None else slice(where.by or None, end or None)

@@ -1,7 +1,7 @@
-"""Log densities of jointly normal variables as polynomials of degree two.
+"""Log densities of jointly normal variables as quadratic polynomials.
 
-A term is read as coefficients of products of what its slots read. A coefficient is a factor with
-one or two slots, and a power of two for a square.
+A term is read as the coefficients of monomials in its slots. A coefficient is a factor with one or
+two slots, and power 2 for a square.
 """
 
 from __future__ import annotations
@@ -15,20 +15,17 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.reading import Factor, Origins, Reader, apply_movement, slot_after
-from dimtensor.marginal.unknowns import Slot, Unknown, own_slot
+from dimtensor.marginal.factors import Factor, FactorReader, Origins, apply_movement, slot_after
+from dimtensor.marginal.unknowns import FactorSlot, Unknown, own_slot
 from dimtensor.tensor.handle import constant, wrap
 
-Key = tuple[Slot, ...]
+Key = tuple[FactorSlot, ...]
 Polynomial = dict[Key, Node]
 ONE: Key = ()
 
 
 class Square(NamedTuple):
-    """A number times the square of an affine expression, divided by a node.
-
-    It is 0 where a mask says so.
-    """
+    """Scaled square of an affine expression, divided by a node, and 0 outside a mask."""
 
     factor: float
     below: Node | None
@@ -36,7 +33,7 @@ class Square(NamedTuple):
     mask: Node | None = None
 
     def expanded(self, dtype: str) -> Polynomial:
-        """The products of the square by themselves."""
+        """Multiply out the square."""
         found = _product(self.affine, self.affine)
         number = constant(self.factor, dtype)
         found = {key: make("elemwise", (x, number), "multiply") for key, x in found.items()}
@@ -51,7 +48,7 @@ class Square(NamedTuple):
 
 
 class Quadratic(NamedTuple):
-    """Squares, and a polynomial; the latter is divided by a node if there are no squares."""
+    """Sum of squares and a polynomial, which is divided by a node if there are no squares."""
 
     rest: Polynomial
     squares: tuple[Square, ...] = ()
@@ -59,32 +56,32 @@ class Quadratic(NamedTuple):
 
     @property
     def known(self) -> Node | None:
-        """What it is if it does not depend on unknowns."""
+        """Value of an expression that does not depend on unknowns, else None."""
         return self.rest[ONE] if set(self.rest) == {ONE} and not self.squares else None
 
     @property
     def affine(self) -> bool:
-        """Whether it has no products."""
+        """True if the degree is at most one."""
         return not self.squares and all(len(key) < 2 for key in self.rest)
 
     def plain(self) -> Polynomial:
-        """All of it as products."""
+        """Multiply out all squares and divisions."""
         found = self.rest if self.below is None else _over(self.rest, self.below)
         for square in self.squares:
             found = _sum(found, square.expanded("float64"))
         return found
 
 
-class NormalReader(Reader):
-    """Reads terms as polynomials in unknowns that are normal given each other."""
+class QuadraticReader(FactorReader):
+    """Reader of terms as quadratic polynomials in jointly normal unknowns."""
 
     def monomials(self, terms: Sequence[tuple[Origins, Node]]) -> list[Factor]:
-        """The coefficients of terms, each of which is summed over its dims.
+        """Return the coefficients of terms, each of which is summed over its dims.
 
         Raises
         ------
         GraphError
-            If a term is no polynomial of degree two in the unknowns, or mixes their elements.
+            If a term is not quadratic in the unknowns, or mixes their elements.
         """
         found = []
         for origins, part, quadratic in self._parts(terms):
@@ -97,10 +94,10 @@ class NormalReader(Reader):
                 found.append(Factor(node, part.dims, slots, origins, part, power))
         return found
 
-    def rows(
+    def residuals(
         self, terms: Sequence[tuple[Origins, Node]]
-    ) -> tuple[list[Factor], list[Given]] | None:
-        """What is normal in terms, and what depends on no unknown; None where there is more.
+    ) -> tuple[list[Factor], list[ResidualFactor]] | None:
+        """Return factors without unknowns, and residuals; None if the terms have another form.
 
         Raises
         ------
@@ -108,7 +105,7 @@ class NormalReader(Reader):
             As :meth:`monomials` does.
         """
         known: list[Factor] = []
-        rows: list[Given] = []
+        residuals: list[ResidualFactor] = []
         for origins, part, quadratic in self._parts(terms):
             if quadratic is None:
                 known.append(Factor(part, part.dims, (), origins, part))
@@ -118,17 +115,17 @@ class NormalReader(Reader):
                 return None
             known += [Factor(x, part.dims, (), origins, part) for x in rest.values()]
             for square in quadratic.squares:
-                rows.append(self._row(square, Factor(part, part.dims, (), origins, part)))
-        return known, rows
+                residuals.append(self._residual(square, Factor(part, part.dims, (), origins, part)))
+        return known, residuals
 
-    def _row(self, square: Square, part: Factor) -> Given:
+    def _residual(self, square: Square, part: Factor) -> ResidualFactor:
         dtype, affine, mask = part.node.dtype, dict(square.affine), square.mask
         zero, one = constant(0.0, dtype), constant(1.0, dtype)
         offset = affine.pop(ONE, zero)
         spread = constant(-0.5 / square.factor, dtype)
         if square.below is not None:
             spread = _multiplied(spread, square.below)
-        if mask is not None:  # what is masked may be no number
+        if mask is not None:  # a masked value may be NaN
             spread = make("elemwise", (one, spread), "divide")
             offset, spread = (make("elemwise", (mask, x, zero), "where") for x in (offset, spread))
             affine = {
@@ -137,7 +134,7 @@ class NormalReader(Reader):
             }
         slots = tuple((self.states[slot], slot) for (slot,) in affine)
         like = replace(part, slots=slots)
-        return Given(like, offset, spread, tuple(affine.values()), mask is None)
+        return ResidualFactor(like, offset, spread, tuple(affine.values()), mask is None)
 
     def _parts(
         self, terms: Sequence[tuple[Origins, Node]]
@@ -178,38 +175,40 @@ class NormalReader(Reader):
             found = _arithmetic(node, operands)
             if found is not None and all(len(key) <= 2 for key in found.rest):
                 return found
-        raise not_normal(node, next(slot for p in operands for key in p.plain() for slot in key))
+        raise not_normal_error(
+            node, next(slot for p in operands for key in p.plain() for slot in key)
+        )
 
     def _summed(self, node: Node, operand: Polynomial, dims: Dims) -> Quadratic:
         for key in operand:
             for slot in key:
                 mixed = [dim for dim in slot.dims if dim in dims]
                 if mixed:
-                    raise self.mixing(node, slot, mixed)
+                    raise self.mixing_error(node, slot, mixed)
         return Quadratic(
             {key: wrap(expand_node(x, dims)).sum(dims).node for key, x in operand.items()}
         )
 
 
-class Given(NamedTuple):
-    """Something affine in unknowns that is normal with mean 0.
+class ResidualFactor(NamedTuple):
+    """Affine expression in unknowns that is normal with mean 0, with its factor.
 
     Attributes
     ----------
     like : Factor
-        Its slots are those of the coefficients.
+        Dims and origins; its slots are those of the coefficients.
     offset, spread : Node
-        The spread is the variance if it is `sure` that there is one, and else the precision, which
-        is 0 where it says nothing.
+        The spread is the variance if the density is `proper`, and else the precision, which may
+        be 0.
     coefficients : tuple of Node
-    sure : bool
+    proper : bool
     """
 
     like: Factor
     offset: Node
     spread: Node
     coefficients: tuple[Node, ...]
-    sure: bool
+    proper: bool
 
 
 def _moved(node: Node, x: Quadratic) -> Quadratic:
@@ -318,7 +317,7 @@ def _chosen(node: Node, condition: Node, yes: Quadratic, no: Quadratic) -> Quadr
 
 
 def _number(x: Node | None) -> float | None:
-    """The number that a node is, if it is one."""
+    """Return the number that a node is, or None."""
     return float(x.attrs.value) if x is not None and x.kind == "constant" else None
 
 
@@ -361,8 +360,8 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
     return found
 
 
-def not_normal(node: Node, slot: Slot) -> GraphError:
-    """The error of a term that is no normal log density."""
+def not_normal_error(node: Node, slot: FactorSlot) -> GraphError:
+    """Return the error for a term that is no normal log density."""
     return GraphError(
         build_message(
             f"marginalize: {slot.unknown.name!r} is continuous, and a term is no normal density "
@@ -374,5 +373,5 @@ def not_normal(node: Node, slot: Slot) -> GraphError:
 
 
 def normal_unknown(node: Node, name: str) -> Unknown:
-    """A continuous variable as an unknown."""
+    """Return a continuous variable as an unknown."""
     return Unknown(node, name, Dim("value", length=1), continuous=True)

@@ -1,6 +1,6 @@
-"""Chains in parallel: matrices of all positions are multiplied in pairs, in a logarithm of steps.
+"""Parallel forward algorithm: transition matrices are multiplied pairwise, in log₂ n rounds.
 
-It computes states³ numbers for each position in place of states², and so is asked for.
+It computes states³ numbers per position instead of states², and is therefore opt-in.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from dimtensor.dims import Dim, RenamedDim
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.chains import Chain, Lag, initial, lag_dim, loop_tables
-from dimtensor.marginal.elimination import Merge, added
+from dimtensor.marginal.chains import Chain, Lag, initial_table, lag_dim, loop_tables
+from dimtensor.marginal.moves import StateReduction, add_tables
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def in_pairs(chain: Chain, merge: Merge) -> DimTensor:
-    """The table after the last position, by products of neighbours.
+def associative_forward(chain: Chain, merge: StateReduction) -> DimTensor:
+    """Return the table after the last position as a product of all transition matrices.
 
     Raises
     ------
     GraphError
         If the chain looks back more than one position, or its length comes with the data.
     """
-    if chain.order > 1 or set(chain.orders.values()) != {1} or chain.following.length is None:
+    if chain.order > 1 or set(chain.orders.values()) != {1} or chain.loop_dim.length is None:
         raise GraphError(
             build_message(
                 f"marginalize: no associative scan along {chain.dim._short!r}",
@@ -35,11 +35,11 @@ def in_pairs(chain: Chain, merge: Merge) -> DimTensor:
                 "without associative_scan=True it is a loop",
             )
         )
-    products = _Products(chain, merge)
-    start, _ = initial(chain, merge)
+    products = _TransitionProducts(chain, merge)
+    start, _ = initial_table(chain, merge)
     sequences, same = loop_tables(chain)
-    dims = (chain.following, *products.before, *products.after)
-    table = expand_node(added([*(x.node for x in sequences.values()), *same]), dims)
+    dims = (chain.loop_dim, *products.before, *products.after)
+    table = expand_node(add_tables([*(x.node for x in sequences.values()), *same]), dims)
     whole = products.over(wrap(table))
     last = start + whole
     for dim in products.before:
@@ -48,20 +48,20 @@ def in_pairs(chain: Chain, merge: Merge) -> DimTensor:
     return wrap(relabel_node(last.node, *pairs))
 
 
-class _Products:
-    def __init__(self, chain: Chain, merge: Merge):
+class _TransitionProducts:
+    def __init__(self, chain: Chain, merge: StateReduction):
         self.chain, self.merge = chain, merge
         self.before = [lag_dim(Lag(u, 1)) for u in chain.eliminated]
         self.after = [lag_dim(Lag(u, 0)) for u in chain.eliminated]
         self.between = [RenamedDim(u.states, f"{u.name} between") for u in chain.eliminated]
 
     def over(self, x: DimTensor) -> DimTensor:
-        """The product of all matrices, the first one on the left."""
-        dim: Dim = self.chain.following
+        """Multiply all transition matrices, the first one on the left."""
+        dim: Dim = self.chain.loop_dim
         count, rest = dim.length or 0, None
         while count > 1:
             half = count // 2
-            if count % 2:  # the last one waits
+            if count % 2:  # the odd one is multiplied at the end
                 last = x.isel({dim: count - 1})
                 rest = last if rest is None else self.product(last, rest)
             pair = Dim(f"pairs of {self.chain.dim._short}", length=half)
@@ -77,7 +77,7 @@ class _Products:
         return wrap(relabel_node(part.node, (own, new)))
 
     def product(self, left: DimTensor, right: DimTensor) -> DimTensor:
-        """One after the other: the states between them are summed out."""
+        """Multiply two transition matrices: sum out the states between them."""
         pairs = zip(self.after, self.before, self.between, strict=True)
         moved = [((after, between), (before, between)) for after, before, between in pairs]
         one = wrap(relabel_node(left.node, *(pair for pair, _ in moved)))

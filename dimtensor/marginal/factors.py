@@ -1,7 +1,7 @@
-"""Factors of a log density: what it is a sum of, and which elements of unknowns each part reads.
+"""Factor graph of a log density: its summands, and the elements of unknowns that each reads.
 
-A factor is the expression with a dim of states in the place of each reading of an unknown. Where an
-expression moves elements (selects, renames, looks up), the readings move along.
+A factor is a summand in which each occurrence of an unknown is replaced by a dim of its states.
+Where the expression moves elements (selects, renames, looks up), the indices move along.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, without
+from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import Node, make, toposort
@@ -20,13 +20,13 @@ from dimtensor.graph.node import KINDS
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.unknowns import (
-    Along,
-    At,
-    Look,
-    Slot,
+    ElementIndex,
+    FactorSlot,
+    FixedIndex,
+    LookupIndex,
+    ShiftedIndex,
     StateDims,
     Unknown,
-    Where,
     dims_of,
     own_slot,
 )
@@ -36,80 +36,81 @@ from dimtensor.tensor.handle import constant, elemwise, wrap
 
 ARITHMETIC = ("add", "subtract", "multiply", "divide", "power")
 Origins = frozenset[str]
-# states of so many unknowns are written apart in one factor
+# at most so many unknowns have their state 0 separated in one factor
 MOST_APART = 3
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A summand of a log density, summed over its dims.
+    """Summand of a log density, summed over its dims.
 
     Attributes
     ----------
     node : Node
-        With a dim of states for each slot; it may lack dims along which it is the same.
+        The expression, with a dim of states for each slot; dims along which it is constant may be
+        missing.
     dims : tuple of Dim
-        Without those of states.
-    slots : tuple of (Dim, Slot)
-        What it reads, by dim of states.
+        All dims but those of states.
+    slots : tuple of (Dim, FactorSlot)
+        The arguments: which element of an unknown each state dim stands for.
     origins : frozenset of str
         Names of the terms that it comes from.
     source : Node
-        The expression as it was written, for messages.
+        The expression as the user wrote it, for messages.
     power : int
-        0 for a table of states. Of continuous unknowns, which have none, 1 for the coefficient of
-        the product of what the slots read, and 2 for that of a square.
+        0 for a table of states. For continuous unknowns, which have no states, the degree in each
+        slot: 1 for the coefficient of a product of the arguments, 2 for that of a square.
     """
 
     node: Node
     dims: Dims
-    slots: tuple[tuple[Dim, Slot], ...]
+    slots: tuple[tuple[Dim, FactorSlot], ...]
     origins: Origins
     source: Node
     power: int = 0
 
-    def reads(self, unknown: Unknown) -> list[tuple[Dim, Slot]]:
-        """The slots of one unknown."""
+    def reads(self, unknown: Unknown) -> list[tuple[Dim, FactorSlot]]:
+        """Return the slots of one unknown."""
         return [(dim, slot) for dim, slot in self.slots if slot.unknown is unknown]
 
     def full(self) -> Node:
-        """The node with all dims."""
+        """Return the node broadcast to all dims."""
         return expand_node(self.node, self.dims)
 
-    def with_node(self, node: Node, dims: Dims, slots: Iterable[tuple[Dim, Slot]]) -> Factor:
-        """Another node of the same origins."""
+    def with_node(self, node: Node, dims: Dims, slots: Iterable[tuple[Dim, FactorSlot]]) -> Factor:
+        """Return a factor of the same origins with another node."""
         return replace(self, node=node, dims=tuple(dims), slots=tuple(slots))
 
 
 @dataclass(frozen=True)
-class _Read:
+class _StateExpression:
     node: Node
-    slots: dict[Dim, Slot]
-    # the unknown that it is, element by element, and nothing else
+    slots: dict[Dim, FactorSlot]
+    # the unknown, if the expression is its plain elements
     pure: Unknown | None = None
-    # states whose values are numbers that are computed with
+    # state dims whose values enter arithmetic as numbers
     counted: frozenset[Dim] = frozenset()
 
 
-class Reader:
-    """Reads factors from terms of a log density.
+class FactorReader:
+    """Reader of the factors in terms of a log density.
 
     Attributes
     ----------
     mixed : list of (Unknown, Dim)
-        Along which dims elements of unknowns are read together, which is an error here.
+        Dims along which an expression mixes elements of an unknown, which is an error here.
     """
 
     def __init__(self, unknowns: Sequence[Unknown], states: StateDims):
         self.states = states
         self.mixed: list[tuple[Unknown, Dim]] = []
         self._unknowns = {unknown.node: unknown for unknown in unknowns}
-        self._read: dict[Node, _Read] = {}
+        self._read: dict[Node, _StateExpression] = {}
         self._depends: dict[Node, bool] = {}
         self._enumerated: dict[Node, Dim] = {}
 
     def factors(self, terms: Iterable[tuple[Origins, Node]]) -> list[Factor]:
-        """The factors of terms with their names, each of which is summed over its dims.
+        """Return the factors of named terms, each of which is summed over its dims.
 
         Raises
         ------
@@ -129,7 +130,7 @@ class Reader:
         return found
 
     def depends(self, node: Node) -> bool:
-        """Whether a node depends on an unknown."""
+        """Return whether a node depends on an unknown."""
         known = self._depends
         if node not in known:
             for x in toposort([node]):
@@ -140,7 +141,7 @@ class Reader:
     # -- sums ------------------------------------------------------------------------------------
 
     def _summands(self, node: Node) -> list[Node]:
-        """What a node, summed over its dims, is the sum of, with sums inside of it taken apart."""
+        """Split a node that is summed over its dims into summands, opening sums nested in it."""
         if not self._has_sum(node):
             return [node]
         below = [x for x in node.inputs if self._has_sum(x)]
@@ -160,7 +161,7 @@ class Reader:
         ]
 
     def _has_sum(self, node: Node) -> bool:
-        """Whether a sum over elements of unknowns is reached through what is linear."""
+        """Return whether linear operations lead to a sum over elements of unknowns."""
         if not self.depends(node):
             return False
         if node.kind == "reduce":
@@ -185,13 +186,13 @@ class Reader:
 
     # -- readings --------------------------------------------------------------------------------
 
-    def _reading(self, node: Node) -> _Read:
+    def _reading(self, node: Node) -> _StateExpression:
         for x in toposort([node]):
             if x not in self._read and self.depends(x):
                 self._read[x] = self._read_one(x)
         return self._read[node]
 
-    def _read_one(self, node: Node) -> _Read:
+    def _read_one(self, node: Node) -> _StateExpression:
         if node in self._unknowns:
             return self._pure(self._unknowns[node], own_slot(self._unknowns[node]))
         inputs = [self._read.get(x) if self.depends(x) else None for x in node.inputs]
@@ -200,11 +201,11 @@ class Reader:
             return self._moved(node, inputs)
         if node.kind == "concat":
             return self._moved(node, inputs)
-        slots: dict[Dim, Slot] = {}
+        slots: dict[Dim, FactorSlot] = {}
         counted: frozenset[Dim] = frozenset()
         for at, read in enumerate(inputs):
             if read is not None:
-                self._check_apart(node, at, read)
+                self._check_elementwise(node, at, read)
                 slots |= read.slots
                 counted |= read.counted
         nodes = self._nodes(node, inputs)
@@ -213,7 +214,7 @@ class Reader:
         elif node.kind in ("elemwise", "cast", "codes", "check"):
             made = make(node.kind, nodes, node.attrs)
         elif node.kind == "expand":
-            return _Read(nodes[0], slots, first.pure if first else None, counted)
+            return _StateExpression(nodes[0], slots, first.pure if first else None, counted)
         elif node.kind == "reduce":
             whole = expand_node(nodes[0], tuple(node.attrs.dims))
             made = make("reduce", (whole,), ReduceAttrs(*node.attrs))
@@ -224,13 +225,13 @@ class Reader:
             self._enumerated[made] = self._enumerated[nodes[0]]
         if node.kind == "elemwise" and node.attrs in ARITHMETIC:
             counted |= {self._enumerated[x] for x in nodes if x in self._enumerated}
-        return _Read(made, slots, None, counted)
+        return _StateExpression(made, slots, None, counted)
 
     def _without_zeros(self, factor: Factor, counted: frozenset[Dim]) -> Factor:
-        """A factor in which nothing is multiplied by a state that is 0.
+        """Separate the state 0, so that nothing is multiplied by it.
 
-        Where a state is impossible the slope of its log probability may be infinite; times 0 that
-        is no number. For the state 0 the product is written as 0, which has no slope.
+        The gradient of the log probability of an impossible state may be infinite, and NaN times
+        0. For the state 0 the product is written as the constant 0, which has no gradient.
         """
         for dim in sorted(counted, key=lambda dim: str(dim.name))[:MOST_APART]:
             order = toposort([factor.node])
@@ -238,8 +239,10 @@ class Reader:
                 continue
             values = [x for x in order if self._enumerated.get(x) is dim and x.kind != "codes"]
             absent, present = (
-                summed_out(
-                    replace(factor, node=rebuild([factor.node], known, folded, nested=False)[0])
+                sum_unread_dims(
+                    replace(
+                        factor, node=rebuild([factor.node], known, fold_constants, nested=False)[0]
+                    )
                 )
                 for known in ({x: _at_least(x, dim, first) for x in values} for first in (0, 1))
             )
@@ -251,18 +254,18 @@ class Reader:
             factor = replace(absent, node=node)
         return factor
 
-    def _nodes(self, node: Node, inputs: Sequence[_Read | None]) -> tuple[Node, ...]:
+    def _nodes(self, node: Node, inputs: Sequence[_StateExpression | None]) -> tuple[Node, ...]:
         pairs = zip(node.inputs, inputs, strict=True)
         return tuple(x if read is None else read.node for x, read in pairs)
 
-    def _pure(self, unknown: Unknown, slot: Slot) -> _Read:
+    def _pure(self, unknown: Unknown, slot: FactorSlot) -> _StateExpression:
         dim = self.states[slot]
         value = unknown.value(dim).node
         if unknown.counts_from_zero:
             self._enumerated[value] = dim
-        return _Read(value, {dim: slot}, unknown)
+        return _StateExpression(value, {dim: slot}, unknown)
 
-    def _check_apart(self, node: Node, at: int, read: _Read) -> None:
+    def _check_elementwise(self, node: Node, at: int, read: _StateExpression) -> None:
         kind = KINDS[node.kind]
         for slot in read.slots.values():
             mixed = [
@@ -271,16 +274,16 @@ class Reader:
                 if dim not in node.dims or not kind.keeps_apart(node, at, dim)
             ]
             if mixed:
-                raise self.mixing(node, slot, mixed)
+                raise self.mixing_error(node, slot, mixed)
 
-    def mixing(self, node: Node, slot: Slot, dims: Sequence[Dim]) -> GraphError:
-        """The error of an expression that mixes elements; the dims are remembered."""
-        pairs = zip(slot.unknown.dims, slot.where, strict=True)
+    def mixing_error(self, node: Node, slot: FactorSlot, dims: Sequence[Dim]) -> GraphError:
+        """Return the error for mixed elements, and record their dims."""
+        pairs = zip(slot.unknown.dims, slot.indices, strict=True)
         self.mixed += [(slot.unknown, d) for d, w in pairs if set(dims) & {*dims_of([w])}]
-        return mixing(node, slot, dims)
+        return mixing_error(node, slot, dims)
 
     def _looked_up(self, node: Node, nodes: tuple[Node, ...]) -> Node:
-        """A look-up in something without unknowns; one by all states in order is a renaming."""
+        """Index a known expression by states; all states in order are a rename."""
         x, *indexers = nodes
         items = list(node.attrs.items)
         for item in node.attrs.items:
@@ -291,11 +294,11 @@ class Reader:
             items.remove(item)
         return _index(x, items, indexers)
 
-    # -- movements -------------------------------------------------------------------------------
+    # -- data movement -----------------------------------------------------------------------------
 
-    def _moved(self, node: Node, inputs: Sequence[_Read | None]) -> _Read:
-        """A node that moves elements, and the readings of its operands after that."""
-        slots: dict[Dim, Slot] = {}
+    def _moved(self, node: Node, inputs: Sequence[_StateExpression | None]) -> _StateExpression:
+        """Read a node that moves elements, with the indices of its operands moved along."""
+        slots: dict[Dim, FactorSlot] = {}
         renamed: list[dict[Dim, Dim]] = []
         for at, read in enumerate(inputs):
             mapping: dict[Dim, Dim] = {}
@@ -317,18 +320,18 @@ class Reader:
             whole = [
                 expand_node(new, (part,)) for new, part in zip(nodes, node.attrs.parts, strict=True)
             ]
-            return _Read(make("concat", tuple(whole), node.attrs), slots)
+            return _StateExpression(make("concat", tuple(whole), node.attrs), slots)
         counted = {
             mapping.get(dim, dim)
             for mapping, read in zip(renamed, inputs, strict=True)
             for dim in (read.counted if read is not None else ())
         }
         moved = apply_movement(node, nodes[0], nodes[1:])
-        return _Read(moved, slots, None, frozenset(counted))
+        return _StateExpression(moved, slots, None, frozenset(counted))
 
 
-def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
-    """The error of an expression that mixes elements of an unknown."""
+def mixing_error(node: Node, slot: FactorSlot, dims: Iterable[Dim]) -> GraphError:
+    """Return the error for an expression that mixes elements of an unknown."""
     names = listing([dim._short for dim in dims])
     return GraphError(
         build_message(
@@ -342,7 +345,7 @@ def mixing(node: Node, slot: Slot, dims: Iterable[Dim]) -> GraphError:
 
 
 def _at_least(value: Node, dim: Dim, first: int) -> Node:
-    """The values of states as numbers: all 0, or 1 in place of 0."""
+    """Return the values of the states: the constant 0, or all values with 0 raised to 1."""
     if first == 0 or dim.length == 2:
         return constant(first, value.dtype)
     return elemwise("maximum", wrap(value), constant(1, value.dtype)).node
@@ -354,8 +357,8 @@ NUMPY = {
 }  # fmt: skip
 
 
-def folded(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-    """A product with 0, and operations on numbers, as a number; None for anything else."""
+def fold_constants(node: Node, inputs: tuple[Node, ...]) -> Node | None:
+    """Fold products with 0 and operations on constants; return None for anything else."""
     if node.kind not in ("elemwise", "cast"):
         return None
     numbers = [x.attrs.value if x.kind == "constant" else None for x in inputs]
@@ -375,27 +378,25 @@ def _is_renamed(order: Iterable[Node], dim: Dim) -> bool:
     return any(dim in pair for x in order for pair in KINDS[x.kind].renames(x))
 
 
-def at_state(node: Node, dim: Dim, at: int) -> Node:
-    """A table at one of the states of a dim."""
+def table_at_state(node: Node, dim: Dim, at: int) -> Node:
+    """Select one state of a table."""
     if dim not in node.dims:
         return node
     if node.kind == "stack" and node.attrs is dim:
         return node.inputs[at]
     if not _is_renamed(toposort([node]), dim):
         known = {arange(dim).node: constant(at, "int64")}
-        (node,) = rebuild([node], known, folded, nested=False)
+        (node,) = rebuild([node], known, fold_constants, nested=False)
     return wrap(node).isel({dim: at}).node if dim in node.dims else node
 
 
 def _same_length(one: Dim, other: Dim) -> bool:
-    from dimtensor.dims import RenamedDim
-
     below = other.parent if isinstance(other, RenamedDim) else other
     return one is below or (one.length is not None and one.length == other.length)
 
 
 def _index(x: Node, items: Sequence[IndexItem], indexers: Sequence[Node]) -> Node:
-    """A selection by some of the items of another one."""
+    """Index a node by those items whose dims it has."""
     kept: list[IndexItem] = []
     used: list[Node] = []
     for item in items:
@@ -409,7 +410,7 @@ def _index(x: Node, items: Sequence[IndexItem], indexers: Sequence[Node]) -> Nod
 
 
 def apply_movement(node: Node, x: Node, indexers: Sequence[Node]) -> Node:
-    """What a node does to its first input done to another one, which may lack its dims."""
+    """Apply a data movement to another operand, which may lack some of the dims."""
     if node.kind == "index":
         return _index(x, node.attrs.items, indexers)
     if node.kind == "relabel":
@@ -421,17 +422,17 @@ def apply_movement(node: Node, x: Node, indexers: Sequence[Node]) -> Node:
     return make(node.kind, (x,), node.attrs) if node.attrs in x.dims else x
 
 
-def slot_after(node: Node, at: int, slot: Slot) -> Slot:
-    """Where an unknown is read after its elements are moved."""
+def slot_after(node: Node, at: int, slot: FactorSlot) -> FactorSlot:
+    """Return the slot after a data movement."""
     return slot.moved(lambda where: _where_after(node, at, where, slot))
 
 
-def _where_after(node: Node, at: int, where: Where, slot: Slot) -> Where:
-    if isinstance(where, At):
+def _where_after(node: Node, at: int, where: ElementIndex, slot: FactorSlot) -> ElementIndex:
+    if isinstance(where, FixedIndex):
         return where
-    if isinstance(where, Along):
+    if isinstance(where, ShiftedIndex):
         if node.kind == "relabel":
-            return Along(dict(node.attrs.pairs).get(where.dim, where.dim), where.by)
+            return ShiftedIndex(dict(node.attrs.pairs).get(where.dim, where.dim), where.by)
         if node.kind == "concat":
             return _in_whole(node, at, where, slot)
         if node.kind == "index":
@@ -442,29 +443,29 @@ def _where_after(node: Node, at: int, where: Where, slot: Slot) -> Where:
             node.attrs.factors if node.kind == "merge" else (node.attrs,)
         ):
             return where
-        where = Look((arange(where.dim) + where.by).node)
+        where = LookupIndex((arange(where.dim) + where.by).node)
     if node.kind == "concat":
         if any(dim in where.positions.dims for dim in node.attrs.parts):
-            raise mixing(node, slot, where.positions.dims)
+            raise mixing_error(node, slot, where.positions.dims)
         return where
     index = apply_movement(node, where.positions, node.inputs[1:])
     if not index.dims and index.kind == "constant":
-        return At(int(index.attrs.value))
-    return Look(index)
+        return FixedIndex(int(index.attrs.value))
+    return LookupIndex(index)
 
 
-def _in_whole(node: Node, at: int, where: Along, slot: Slot) -> Along:
+def _in_whole(node: Node, at: int, where: ShiftedIndex, slot: FactorSlot) -> ShiftedIndex:
     parts, whole = node.attrs
     if where.dim is not parts[at]:
         return where
     before = [part.length for part in parts[:at]]
     if None in before:
-        raise mixing(node, slot, [where.dim])
-    return Along(whole, where.by - sum(n for n in before if n is not None))
+        raise mixing_error(node, slot, [where.dim])
+    return ShiftedIndex(whole, where.by - sum(n for n in before if n is not None))
 
 
-def _selected(node: Node, where: Along) -> Where | None:
-    """A position along a dim after a selection, where it is known by its number."""
+def _selected(node: Node, where: ShiftedIndex) -> ElementIndex | None:
+    """Return an index after a selection, or None if its position is not a known number."""
     item = next((item for item in node.attrs.items if item.dim is where.dim), None)
     if item is None:
         return where
@@ -472,22 +473,22 @@ def _selected(node: Node, where: Along) -> Where | None:
         position = item.payload
         if position < 0 and where.dim.length is not None:
             position += where.dim.length
-        return At(position + where.by) if position >= 0 or not where.by else None
+        return FixedIndex(position + where.by) if position >= 0 or not where.by else None
     if item.kind == "tensor" and not where.by:
         index = node.inputs[1 + item.payload]
-        return Look(make("codes", (index,), None) if index.categories is not None else index)
+        return LookupIndex(make("codes", (index,), None) if index.categories is not None else index)
     taken = item.payload
     if item.kind == "select" and isinstance(taken, Slice) and taken.step == 1:
         start = taken.start or 0
         if start < 0 and where.dim.length is not None:
             start += where.dim.length
         if start >= 0:
-            return Along(item.new_dim(()), where.by + start)
+            return ShiftedIndex(item.new_dim(()), where.by + start)
     return None
 
 
-def summed_out(factor: Factor) -> Factor:
-    """A factor without the dims that no slot depends on, summed over them."""
+def sum_unread_dims(factor: Factor) -> Factor:
+    """Sum a factor over the dims that no slot depends on."""
     mentioned = {dim for _, slot in factor.slots for dim in slot.dims}
     alone = without(factor.dims, mentioned)
     if not alone:

@@ -1,8 +1,8 @@
-"""Jointly normal unknowns are integrated out: completing the square, element by element or along.
+"""Gaussian integrals in information form: completing the square, elementwise or along a dim.
 
-Beside each other are the coefficients of exp(-½ A x² + (h + Σ g w) x): its integral over x is
-exp(½ (h + Σ g w)² / A + ½ log(2π / A)). Along a dim that is the Kalman filter in its information
-form, one loop in linear time.
+The coefficients are those of exp(-½ A x² + (h + Σ g w) x), with precision A; its integral over x
+is exp(½ (h + Σ g w)² / A + ½ log(2π / A)). Along a dim that is the information filter, a loop in
+linear time.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import GraphError
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.chains import Chain, Lag, Piece, chain_move
-from dimtensor.marginal.elimination import Cost, no_order, point_move
-from dimtensor.marginal.placing import canonical, placed
-from dimtensor.marginal.reading import Factor
-from dimtensor.marginal.unknowns import Slot, StateDims, Unknown, own_slot
+from dimtensor.marginal.alignment import aligned, canonical
+from dimtensor.marginal.chains import Chain, Lag, StepFactor, chain_move
+from dimtensor.marginal.factors import Factor
+from dimtensor.marginal.moves import StepCost, elementwise_move, no_elimination_order
+from dimtensor.marginal.unknowns import FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.elementwise import log, sqrt
@@ -27,41 +27,41 @@ from dimtensor.tensor.handle import wrap
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# coefficients by the variables of a product: none, one or two of them
-Form = dict[tuple[Hashable, ...], "DimTensor"]
-# what is said along a chain, the other variables it is said of, and the power
-Pieces = Sequence[tuple[Piece, list[Hashable], int]]
+# coefficients of a quadratic form by monomial: none, one or two variables
+InformationForm = dict[tuple[Hashable, ...], "DimTensor"]
+# per-step factors of a chain, the external variables of each, and the power
+InformationFactors = Sequence[tuple[StepFactor, list[Hashable], int]]
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def key_of(variables: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """The product of some variables, in one order."""
+    """Return the key of a monomial: its variables in canonical order."""
     return tuple(sorted(variables, key=str))
 
 
-def add(form: Form, variables: Iterable[Hashable], value: DimTensor) -> None:
-    """Add to a coefficient."""
+def add(form: InformationForm, variables: Iterable[Hashable], value: DimTensor) -> None:
+    """Add a value to the coefficient of a monomial."""
     key = key_of(variables)
     form[key] = form[key] + value if key in form else value
 
 
-def infinite(name: str) -> GraphError:
-    """The error of an unknown that nothing holds."""
+def infinite_integral(name: str) -> GraphError:
+    """Return the error for an unknown with an infinite integral."""
     return GraphError(
         f"marginalize: the integral over {name!r} is infinite: it has no normal prior"
     )
 
 
-def integrated(form: Form, x: Hashable, name: str) -> Form:
-    """The integral over one variable.
+def integrate_out(form: InformationForm, x: Hashable, name: str) -> InformationForm:
+    """Integrate out one variable.
 
     Raises
     ------
     GraphError
-        If nothing says how far it spreads.
+        If its square has no coefficient, so that the integral is infinite.
     """
     if key_of([x, x]) not in form:
-        raise infinite(name)
+        raise infinite_integral(name)
     left, beside = {}, {}
     for key, value in form.items():
         if x not in key:
@@ -79,8 +79,10 @@ def integrated(form: Form, x: Hashable, name: str) -> Form:
     return left
 
 
-def conditional(form: Form, x: Hashable, values: Mapping[Hashable, Any], noise: Any) -> DimTensor:
-    """A variable given the others: its mean, and standard normal noise in its scale."""
+def conditional(
+    form: InformationForm, x: Hashable, values: Mapping[Hashable, Any], noise: Any
+) -> DimTensor:
+    """Return a conditional draw of a variable: its mean plus standard normal noise, scaled."""
     precision = -2.0 * form[key_of([x, x])]
     total: Any = form.get((x,), 0.0)
     for key, value in form.items():
@@ -91,35 +93,35 @@ def conditional(form: Form, x: Hashable, values: Mapping[Hashable, Any], noise: 
 
 
 @dataclass(frozen=True)
-class NormalPoint:
-    """An unknown is integrated out element by element; the variables of the form are slots."""
+class InformationStep:
+    """Elimination step: each element is integrated out separately; the variables are slots."""
 
     unknown: Unknown
-    form: Form
-    cost: Cost
+    form: InformationForm
+    cost: StepCost
 
     def __str__(self) -> str:
         return f"{self.unknown.name}: {self.cost}"
 
 
 @dataclass(frozen=True)
-class NormalChain:
-    """Unknowns are integrated out along a dim; variables are lags, and dims of other slots."""
+class InformationChain:
+    """Elimination step: an information filter; the variables are lags and external slot dims."""
 
     chain: Chain
-    pieces: Pieces
+    pieces: InformationFactors
 
     def __str__(self) -> str:
         return str(self.chain)
 
 
-class NormalElimination:
-    """Coefficients from which unknowns are integrated out.
+class InformationElimination:
+    """Elimination of jointly normal unknowns from the coefficients of a quadratic form.
 
     Attributes
     ----------
     factors : list of Factor
-        What is left; none reads an unknown.
+        The remaining factors, none of which reads an unknown.
     steps : list
     """
 
@@ -137,13 +139,13 @@ class NormalElimination:
                     move = min(moves, key=lambda m: m[0].cost.number)
                     break
             if move is None:
-                raise no_order(known, left)
+                raise no_elimination_order(known, left)
             done, known = move[1]()
             left = [unknown for unknown in left if unknown not in done]
         self.factors = [*self.rest, *known]
 
     def _canonical(self, factor: Factor) -> list[Factor]:
-        """A coefficient, if it is not of the number one."""
+        """Return in-range parts of a factor; those without slots go to the remaining factors."""
         if factor.slots:
             found = canonical(factor, self.states)
             self.rest += [part for part in found if not part.slots]
@@ -152,7 +154,11 @@ class NormalElimination:
         return []
 
     def _made(
-        self, form: Form, slots: dict[Hashable, Slot], dims: Any, like: Sequence[Factor]
+        self,
+        form: InformationForm,
+        slots: dict[Hashable, FactorSlot],
+        dims: Any,
+        like: Sequence[Factor],
     ) -> list[Factor]:
         origins = frozenset[str]().union(*(f.origins for f in like))
         found = []
@@ -164,21 +170,21 @@ class NormalElimination:
         return found
 
     def _point(self, factors: Sequence[Factor], unknown: Unknown) -> Any:
-        move = point_move(factors, unknown)
+        move = elementwise_move(factors, unknown)
         if move is None:
             return None
 
         def run() -> tuple[list[Unknown], list[Factor]]:
             mine = [f for f in factors if f.reads(unknown)]
             rest = [f for f in factors if not f.reads(unknown)]
-            own, slots, form = own_slot(unknown), dict[Hashable, Slot](), Form()
+            own, slots, form = own_slot(unknown), dict[Hashable, FactorSlot](), InformationForm()
             for factor in mine:
-                part = placed(factor, factor.reads(unknown)[0][1], self.states)
+                part = aligned(factor, factor.reads(unknown)[0][1], self.states)
                 slots.update({slot: slot for _, slot in part.slots})
                 variables = [slot for _, slot in part.slots] * factor.power
                 add(form, variables, wrap(part.node))
-            self.steps.append(NormalPoint(unknown, form, move.cost))
-            done = integrated(form, own, unknown.name)
+            self.steps.append(InformationStep(unknown, form, move.cost))
+            done = integrate_out(form, own, unknown.name)
             return [unknown], [*rest, *self._made(done, slots, unknown.dims, mine)]
 
         return move, run
@@ -195,10 +201,10 @@ class NormalElimination:
                 for piece, factor in zip(chain.pieces, move.used, strict=True)
             ]
             form = filtered(chain, pieces)[0]
-            for lag in chain.kept():
-                form = integrated(form, lag, lag.unknown.name)
-            self.steps.append(NormalChain(chain, pieces))
-            slots: dict[Hashable, Slot] = dict(chain.slots)
+            for lag in chain.carried_lags():
+                form = integrate_out(form, lag, lag.unknown.name)
+            self.steps.append(InformationChain(chain, pieces))
+            slots: dict[Hashable, FactorSlot] = dict(chain.slots)
             made = self._made(form, slots, chain.batch, move.used)
             return list(chain.eliminated), [*move.rest, *made]
 
@@ -209,13 +215,17 @@ def _beside(factor: Factor, chain: Chain) -> list[Hashable]:
     return [dim for dim, slot in factor.slots if slot.unknown not in chain.eliminated]
 
 
-def _variables(piece: Piece, beside: list[Hashable], power: int, later: int = 0) -> list[Hashable]:
+def _variables(
+    piece: StepFactor, beside: list[Hashable], power: int, later: int = 0
+) -> list[Hashable]:
     return [*(Lag(lag.unknown, lag.by + later) for lag in piece.lags), *beside] * power
 
 
-def initial_form(chain: Chain, pieces: Pieces) -> tuple[Form, list[tuple[Lag, Form]]]:
-    """The coefficients before the loop, and those of what was integrated out for it."""
-    order, form = chain.order, Form()
+def initial_form(
+    chain: Chain, pieces: InformationFactors
+) -> tuple[InformationForm, list[tuple[Lag, InformationForm]]]:
+    """Return the initial form, and the form before each lag was integrated out of it."""
+    order, form = chain.order, InformationForm()
     for position in range(order):
         for piece, beside, power in pieces:
             node = piece.at(position)
@@ -225,18 +235,20 @@ def initial_form(chain: Chain, pieces: Pieces) -> tuple[Form, list[tuple[Lag, Fo
     return _without(form, older)
 
 
-def _without(form: Form, lags: Sequence[Lag]) -> tuple[Form, list[tuple[Lag, Form]]]:
+def _without(
+    form: InformationForm, lags: Sequence[Lag]
+) -> tuple[InformationForm, list[tuple[Lag, InformationForm]]]:
     trace = []
     for lag in lags:
         trace.append((lag, form))
-        form = integrated(form, lag, lag.unknown.name)
+        form = integrate_out(form, lag, lag.unknown.name)
     return form, trace
 
 
 def step_form(
-    chain: Chain, pieces: Pieces, state: Form, here: Mapping[int, DimTensor]
-) -> tuple[Form, list[tuple[Lag, Form]]]:
-    """The coefficients after a position, and those of what was integrated out."""
+    chain: Chain, pieces: InformationFactors, state: InformationForm, here: Mapping[int, DimTensor]
+) -> tuple[InformationForm, list[tuple[Lag, InformationForm]]]:
+    """Advance the form by one position; return also the form before each integration."""
     form = dict(state)
     for number, value in here.items():
         piece, beside, power = pieces[number]
@@ -249,14 +261,16 @@ def step_form(
     return moved, trace
 
 
-def pieces_along(chain: Chain, pieces: Pieces) -> tuple[dict[str, DimTensor], dict[int, DimTensor]]:
-    """What is said along the loop, by number of the piece; and what is the same everywhere."""
+def pieces_along(
+    chain: Chain, pieces: InformationFactors
+) -> tuple[dict[str, DimTensor], dict[int, DimTensor]]:
+    """Return sequences of the loop by number of the factor, and loop-invariant values."""
     sequences: dict[str, DimTensor] = {}
     same: dict[int, DimTensor] = {}
     for number, (piece, _, _) in enumerate(pieces):
         if piece.dim is not None:
-            node = piece.along(chain.following, chain.order)
-            if chain.following in node.dims:
+            node = piece.along(chain.loop_dim, chain.order)
+            if chain.loop_dim in node.dims:
                 sequences[str(number)] = wrap(node)
             else:
                 same[number] = wrap(node)
@@ -264,12 +278,14 @@ def pieces_along(chain: Chain, pieces: Pieces) -> tuple[dict[str, DimTensor], di
 
 
 def keys_along(chain: Chain) -> list[tuple[Hashable, ...]]:
-    """The products whose coefficients go along the loop."""
-    return _all_keys([*chain.kept(), *(dim for dim, _ in chain.slots)])
+    """Return the monomials whose coefficients the loop carries."""
+    return _all_keys([*chain.carried_lags(), *(dim for dim, _ in chain.slots)])
 
 
-def filtered(chain: Chain, pieces: Pieces, keep: bool = False) -> tuple[Form, Any]:
-    """The coefficients after the last position; with `keep` also those before each position."""
+def filtered(
+    chain: Chain, pieces: InformationFactors, keep: bool = False
+) -> tuple[InformationForm, Any]:
+    """Run the information filter; return the last form, and with `keep` each carry."""
     form, _ = initial_form(chain, pieces)
     keys = keys_along(chain)
     beside = [d for p, _, _ in pieces for d in p.node.dims if d is not p.dim]
@@ -278,13 +294,13 @@ def filtered(chain: Chain, pieces: Pieces, keep: bool = False) -> tuple[Form, An
     sequences, same = pieces_along(chain, pieces)
 
     def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
-        known: Form = {key: state[str(n)] for n, key in enumerate(keys)}
+        known: InformationForm = {key: state[str(n)] for n, key in enumerate(keys)}
         here = {**same, **{int(n): x for n, x in (xs or {}).items()}}
         after, _ = step_form(chain, pieces, known, here)
         found = {str(n): _over(after.get(key), dims) for n, key in enumerate(keys)}
         return found, (state if keep else None)
 
-    last, before = scan(step, start, sequences or None, dim=chain.following)
+    last, before = scan(step, start, sequences or None, dim=chain.loop_dim)
     return {key: last[str(n)] for n, key in enumerate(keys)}, before
 
 
