@@ -1,7 +1,7 @@
-"""Named-dimension array modelling: checked when built, compiled to loops, labels in and out.
+"""Array modeling with named dimensions: checked when built, compiled to loops, labeled results.
 
-Importing the package imports no more than NumPy. Dims and errors are there at once; the first other
-name imports all that is public, and PyTensor with it.
+Importing the package imports no library but NumPy. Dims and errors are available at once; access to
+any other name imports all public modules, and PyTensor.
 """
 
 import sys
@@ -57,7 +57,7 @@ _SUBMODULES = frozenset({"dist", "fft", "linalg", "random", "special", "supports
 
 
 def _all_names() -> dict[str, Any]:
-    """Public names, from now on those of the package."""
+    """Import all public names into the package, and return them."""
     public = vars(import_module("dimtensor.public"))
     dist = import_module("dimtensor.dist")
     found = {"dist": dist, **{name: x for name, x in public.items() if not name.startswith("_")}}
@@ -83,7 +83,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is public: no modules of the inside."""
+    """List the public names, without internal modules."""
     return sorted(
         name
         for name, value in _all_names().items()
@@ -92,7 +92,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """The package, whose function `tensor` is not hidden by its folder of that name."""
+    """Class of the package, in which the function `tensor` is not replaced by the subpackage."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name != "tensor" or not isinstance(value, ModuleType):

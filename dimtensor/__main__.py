@@ -1,4 +1,4 @@
-"""``python -m dimtensor cache``: look at what is kept between processes, and clear it."""
+"""``python -m dimtensor cache``: list and clear the cache on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PARTS = {"code": ("kernels for numba", code_store), "jax": ("what XLA compiled"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status."""
+    """Run the command, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m dimtensor", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     cache = commands.add_parser("cache", help="compiled code that is kept between processes")
@@ -79,7 +79,7 @@ def _megabytes(size: float) -> str:
 
 
 def _command() -> int:
-    """Run the command in a process of its own: what cannot be written is one line, no traceback."""
+    """Run the command as the main program; a failed write is reported in one line."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of folders are bytes of any kind
         by_bytes = sys.stdout.encoding.lower() in ("utf-8", "utf8")
         sys.stdout.reconfigure(errors="surrogateescape" if by_bytes else "backslashreplace")

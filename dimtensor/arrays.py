@@ -1,7 +1,7 @@
-"""Arrays of what users pass: the one place where objects of any class are read as an array.
+"""Conversion of users' objects of any class to arrays.
 
-An object of another class than those known may raise in any method. What it raises is the cause of
-an :class:`~dimtensor.errors.InputError` that names the value.
+An object of an unknown class may raise in any method. Its exception is the cause of an
+:class:`~dimtensor.errors.InputError` that names the value.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy as np
 
 from dimtensor.errors import DimtensorError, InputError, build_message, listing
 
-_LARGEST = 2**53  # up to which all integers are floats
+_LARGEST = 2**53  # floats represent all integers up to this one
 _SCALARS = (bool, int, float, complex, str, bytes, np.generic)
 
 
 def array_of(value: Any, source: str, gaps: bool = True) -> np.ndarray:
     """Read a value as an array, in which masked elements are NaN or NaT.
 
-    Texts that stand beside something else in a sequence stay objects: NumPy would make texts of
-    all of it.
+    Sequences of texts and other objects become arrays of objects; NumPy would convert all elements
+    to texts.
 
     Parameters
     ----------
     value : object
     source : str
-        What the value is called in messages.
+        Name of the value in messages.
     gaps : bool
-        Whether elements may be masked.
+        Allow masked elements.
 
     Raises
     ------
     InputError
-        If the value is no array, or one of its methods raises.
+        If the value is not an array, or one of its methods raises.
 
     Examples
     --------
@@ -74,15 +74,15 @@ def is_na(label: object) -> bool:
 
 
 def with_gaps(column: Any) -> list | None:
-    """Elements of a column that lacks some: its array may have floats for integers, beside NaN.
+    """List the elements of a column with missing ones; its array would have floats for integers.
 
-    None where nothing is missing, or NaN says so.
+    None if nothing is missing, or missing elements are NaN.
     """
-    if hasattr(column, "to_pylist"):  # of pyarrow, which makes arrays of few types
+    if hasattr(column, "to_pylist"):  # pyarrow, which converts few types to arrays
         return column.to_pylist()
-    if hasattr(column, "null_count"):  # of polars
+    if hasattr(column, "null_count"):  # polars
         return column.to_list() if column.null_count() else None
-    if hasattr(column, "isna") and is_na(getattr(column.dtype, "na_value", None)):  # of pandas
+    if hasattr(column, "isna") and is_na(getattr(column.dtype, "na_value", None)):  # pandas
         return column.to_numpy(dtype=object).tolist() if column.isna().any() else None
     return None
 
@@ -156,7 +156,7 @@ _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack_
 
 
 def no_floats(integers: Sequence[int], source: str) -> InputError:
-    """Return the error for integers beside gaps that floats do not hold."""
+    """Return the error for integers beside gaps that floats do not represent."""
     return InputError(
         build_message(
             f"{source} has gaps, and integers that are no floats: NaN is one",
@@ -185,12 +185,12 @@ def _text_of(error: Exception) -> str:
 
 
 def _read(value: Any, source: str) -> np.ndarray:
-    """Call NumPy on a value, whatever its methods do.
+    """Convert a value by NumPy, which calls its methods.
 
     Raises
     ------
     InputError
-        If they raise.
+        If a method raises.
     """
     try:
         if hasattr(type(value), "__dlpack__") and not hasattr(type(value), "__array__"):
@@ -227,7 +227,7 @@ _DATES = (np.datetime64, np.timedelta64)
 
 
 def _without_mask(item: Any, missing: Any, source: str, gaps: bool, depth: int = 0) -> Any:
-    """Return an element of a sequence, or the missing value where it is masked."""
+    """Return an element of a sequence, or the missing value if it is masked."""
     if is_masked(item):
         found = _unmasked(item, source, gaps)[()]
         return missing if item is np.ma.masked else found
@@ -240,7 +240,7 @@ _DEEPEST = 64  # of the axes of an array
 
 
 def _as_objects(value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Elements of nested sequences as they are."""
+    """Return the elements of nested sequences as an array of objects."""
     items: list[Any] = [value]
     for _ in shape:
         items = [each for item in items for each in item]
@@ -251,12 +251,12 @@ def _as_objects(value: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _unmasked(value: Any, source: str, gaps: bool) -> np.ndarray:
-    """The elements of a masked array, with NaN or NaT where they are hidden.
+    """Fill masked elements of an array with NaN or NaT.
 
     Raises
     ------
     InputError
-        If some are hidden and no gaps are allowed, or integers beside gaps are no floats.
+        If gaps are not allowed, or floats do not represent integers beside gaps.
     """
     plain = np.asarray(value.data)
     hidden = np.ma.getmaskarray(value)
@@ -285,12 +285,12 @@ def _unmasked(value: Any, source: str, gaps: bool) -> np.ndarray:
 
 
 def _refuse_unordered(value: Any, source: str) -> None:
-    """Refuse what can be read once only, or has no order.
+    """Reject iterators, which can be read only once, and unordered collections.
 
     Raises
     ------
     InputError
-        With the way to make a list of it.
+        With a hint how to make a list of it.
     """
     kind = type(value).__name__
     if isinstance(value, Iterator):

@@ -1,4 +1,4 @@
-"""What is kept in memory to be found again, and how to forget it."""
+"""Caches of the process, and how to clear them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _clear: list[Callable[[], None]] = []
 
 
 def clears(clear: Callable[[], None]) -> Callable[[], None]:
-    """Register what empties a cache: :func:`clear_caches` calls it."""
+    """Register a function that clears a cache, for :func:`clear_caches`."""
     _clear.append(clear)
     return clear
 
 
 def bounded(maxsize: int) -> Callable[[Function], Function]:
-    """Keep what a function gives for the arguments that it was called with last.
+    """Cache the results of a function for the most recent arguments.
 
     Parameters
     ----------
     maxsize : int
-        Of so many calls.
+        Number of cached results.
     """
 
     def decorate(function: Function) -> Function:
@@ -38,15 +38,15 @@ def bounded(maxsize: int) -> Callable[[Function], Function]:
 
 
 class Recent[K, V]:
-    """Values that were put last: at most so many, with at most so many bytes of data together.
+    """Cache of the most recent values, with a limit on their number and their bytes of data.
 
-    Threads may share it: each step is one operation of a dict.
+    Thread-safe: each step is one operation of a dict.
 
     Parameters
     ----------
     count : int
     nbytes : int
-        A value of more data is not kept at all.
+        Larger values are not cached.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class Recent[K, V]:
         clears(self._kept.clear)
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, None where there is none (any more)."""
+        """Return the value of a key, None if there is none (any more)."""
         found = self._kept.get(key)
         return None if found is None else found[0]
 
     def put(self, key: K, value: V, nbytes: int = 0) -> V:
-        """Keep a value, and return the one that is kept."""
+        """Cache a value, and return the one in the cache."""
         if nbytes > self._nbytes:
             return value
         first, _ = self._kept.setdefault(key, (value, nbytes))
@@ -85,13 +85,13 @@ class Recent[K, V]:
 
 # -- weak tables -----------------------------------------------------------------------------------
 #
-# Objects die anywhere, in the middle of a collection of garbage too. Python drops an exception that
-# is raised there, and an interruption is raised wherever code of Python runs. So the callbacks of
-# these tables are functions of C: unlike those of ``weakref``, they lose no interruption.
+# Objects die at any point, also during garbage collection, where Python drops exceptions, and a
+# KeyboardInterrupt is raised in any Python code. The callbacks of these tables are therefore C
+# functions, which lose no interrupt, unlike those of ``weakref``.
 
 
 class _Reference(weakref.ref):
-    """A weak reference that knows what to call when its object is gone."""
+    """Weak reference with the function to call when its object is gone."""
 
     __slots__ = ("forget",)
 
@@ -103,7 +103,7 @@ _watched: dict[int, _Reference] = {}
 
 
 def when_gone(x: object, *calls: Callable[[], object]) -> None:
-    """Call functions when an object is gone; those of C lose no interruption.
+    """Call functions when an object is gone; C functions lose no interrupt.
 
     Examples
     --------
@@ -149,28 +149,28 @@ class WeakIds[K, V]:
         return (key for key in alive if key is not None)
 
     def get(self, key: K) -> V | None:
-        """Return the value of an object; None where there is none."""
+        """Return the value of an object, None without one."""
         found = self._kept.get(id(key))
         return found[1] if found is not None and found[0]() is key else None
 
     def put(self, key: K, value: V) -> V:
-        """Keep a value for as long as its object is kept, and return it."""
+        """Store a value for the lifetime of its object, and return it."""
         reference = _Reference(key, _forget)
         reference.forget = partial(self._kept.pop, id(key), None)
         self._kept[id(key)] = (reference, value)
         return value
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self._kept.clear()
 
 
 def clear_caches() -> None:
-    """Forget what this process keeps: compiled code, evaluated expressions, plans, labels.
+    """Clear the caches of this process: compiled code, evaluated expressions, plans, labels.
 
-    Functions that you hold go on working. Nothing on disk is removed; ``python -m dimtensor cache
-    clear`` does that. What is kept is bounded, so programs need not call this; tests that measure
-    compilation do, and notebooks that want large data back.
+    Existing functions continue to work. Nothing on disk is removed; ``python -m dimtensor cache
+    clear`` does that. The caches are bounded, so that most programs need not call this; it is for
+    tests that measure compilation, and for notebooks with large data.
 
     Examples
     --------

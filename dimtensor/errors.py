@@ -100,7 +100,7 @@ class PositionError(DimtensorError, IndexError):
 
 
 class DtypeError(DimtensorError, TypeError):
-    """An operand of a dtype that the operation does not take, or that would lose values."""
+    """An operand of a dtype that the operation does not accept, or that would lose values."""
 
 
 class NoAttributeError(DimtensorError, AttributeError):
@@ -171,11 +171,11 @@ class ModelWarning(DimtensorWarning):
 
 
 class BroadcastWarning(DimtensorWarning):
-    """A sum of a log density that counts some of its terms many times over."""
+    """A log-density term that was broadcast before it was summed, so it is counted repeatedly."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside of dimtensor that led here."""
+    """Warn at the calling line outside dimtensor."""
     folder = os.path.dirname(os.path.abspath(__file__))
     warnings.warn(message, category, skip_file_prefixes=(folder,))
 
@@ -183,7 +183,7 @@ def warn(message: str, category: type[Warning]) -> None:
 def build_message(
     headline: str, details: Iterable[tuple[str, object]] = (), hint: str | None = None
 ) -> str:
-    """Lay out an error: a headline, one indented line per thing involved, and the way out.
+    """Format an error: a headline, one indented line per object involved, and a hint.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def build_message(
     lines += [f"  {name}: {value}" for name, value in details]
     if hint:
         lines.append(f"hint: {hint}")
-    # what goes on in another line, a name with an end of a line too, begins none of the message
+    # continuation lines are indented, also those of names with a line end
     return "\n".join(line.replace("\n", "\n    ") for line in lines)
 
 
@@ -205,7 +205,7 @@ LONGEST = 200  # characters of one of them
 
 
 def listing(items: Iterable[object], limit: int = LISTED) -> str:
-    """Write items separated by commas; of a long list the first ones and the count.
+    """List items separated by commas; a long list is truncated, with its length.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def listing(items: Iterable[object], limit: int = LISTED) -> str:
 
 
 def clipped(text: str) -> str:
-    """A text without its end where it is longer than a few lines."""
+    """Truncate a text to a few lines."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
@@ -242,7 +242,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def plain_repr(item: object) -> str:
-    """Repr of a label without NumPy's type around it, or around the parts of a tuple.
+    """Return the repr of a label without NumPy's type, also in tuples.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def plain_repr(item: object) -> str:
     """
     try:
         return _plain_repr(item)
-    except Exception:  # of a class whose methods are broken
+    except Exception:  # a class with broken methods
         return f"<{type(item).__name__}>"
 
 
@@ -282,7 +282,7 @@ def _plain_repr(item: object) -> str:
 
 
 def _span(item: object) -> str:
-    """A span of time in the largest unit that holds it."""
+    """Write a duration in the largest unit without a remainder."""
     text = str(item)
     for unit, name in (("D", "days"), ("h", "hours"), ("m", "minutes"), ("s", "seconds")):
         whole = item.astype(f"m8[{unit}]")  # type: ignore[attr-defined]
@@ -292,7 +292,7 @@ def _span(item: object) -> str:
 
 
 def did_you_mean(word: object, known: Sequence[str]) -> str:
-    """`` (did you mean 'x'?)`` where a known name is close, else nothing.
+    """Return `` (did you mean 'x'?)`` for a similar known name, else an empty text.
 
     Examples
     --------
@@ -311,20 +311,20 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
         if not close:
             alike = difflib.get_close_matches(word.casefold(), list(folded), n=1)
             close = [folded[name] for name in alike]
-        if not close:  # one word of several
+        if not close:  # one of several words
             words = word.casefold().split("_")
             close = [folded[name] for name in words if name in folded and len(name) > 2]
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-_MANY = 10_000  # names among which none is looked for that is nearly the same
+_MANY = 10_000  # similar names are not searched among more names
 
 
 def named_after[C: type](cls: C, public: str | None = None) -> C:
-    """Name methods after the public class that has them, not after the mixin they come from.
+    """Set the qualified names of inherited methods to those of the public class.
 
-    So Python's errors of arguments say ``DimTensor.mean() takes …``. A class that is not public
-    itself is called what its public one is.
+    Python's errors of arguments then say ``DimTensor.mean() takes …``. A private class gets the
+    name of its public one.
     """
     cls.__name__ = public or cls.__name__
     for base in cls.__mro__:

@@ -15,7 +15,7 @@ from dimtensor.errors import MissingExtraError, build_message
 
 
 def require(module: str, extra: str, what: str) -> Any:
-    """Import an optional library; an interruption waits until it is imported.
+    """Import an optional library, and delay interrupts until it is imported.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def require(module: str, extra: str, what: str) -> Any:
 
 
 def check_installed(module: str, extra: str, what: str) -> None:
-    """Check that an optional library is there, without importing it.
+    """Check that an optional library is installed, without importing it.
 
     Parameters and errors are those of :func:`require`.
 
@@ -65,10 +65,10 @@ def check_installed(module: str, extra: str, what: str) -> None:
 
 @contextlib.contextmanager
 def _interrupted_afterwards() -> Iterator[None]:
-    """Hold an interruption back until the block is done.
+    """Delay a KeyboardInterrupt until the end of the block.
 
-    Python keeps the submodules that were imported before an interruption and runs the package's
-    own module anew: what those had put into the package is missing for the rest of the process.
+    After an interrupted import, Python keeps imported submodules and reruns the package's own
+    module, so that attributes set by the submodules are missing for the rest of the process.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):

@@ -1,8 +1,8 @@
 """Settings for the duration of a call, restored however the call ends.
 
-An interruption is raised where a function of Python starts or after one of C was called. So what
-is to be undone is undone in a ``finally`` by functions of C: in the ``__exit__`` of a context
-manager, which is a function of Python, an interruption may come before its first line.
+A KeyboardInterrupt is raised at the start of a Python function, or after a call of a C function.
+Settings are therefore restored in a ``finally`` by C functions: in the ``__exit__`` of a context
+manager, a Python function, an interrupt may come before its first line.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-# seconds after which an interruption that was lost is raised again
+# seconds after which a lost interrupt is raised again
 _AGAIN = 0.001
 
 
 def within[V, T](variable: ContextVar[V], value: V, call: Callable[[], T]) -> T:
-    """Call a function while a context variable has another value.
+    """Call a function with another value of a context variable.
 
     Examples
     --------
@@ -46,14 +46,14 @@ def quiet[T](call: Callable[[], T]) -> T:
         with np.errstate(all="ignore"):
             return call()
 
-    return copy_context().run(run)  # it ends with the context, whatever ends the call
+    return copy_context().run(run)  # restored with the context, however the call ends
 
 
 def heard[T](call: Callable[[], T]) -> T:
-    """Call a function of other libraries that may swallow an interruption.
+    """Call a function of another library, and raise interrupts again that are lost in it.
 
-    Python drops what is raised while an object dies or garbage is collected. Where that is a
-    ``KeyboardInterrupt`` of the main thread, it is raised again soon.
+    Python drops exceptions in finalizers and garbage collection. A dropped ``KeyboardInterrupt`` of
+    the main thread is raised again soon.
     """
     before = sys.unraisablehook
     if threading.current_thread() is not threading.main_thread() or before is _Lost.hook:
@@ -67,7 +67,7 @@ def heard[T](call: Callable[[], T]) -> T:
 
 
 class Calls:
-    """Calls in threads of others, which another thread can end.
+    """Calls in threads of other libraries, which another thread can interrupt.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Calls:
         self._threads: dict[int, None] = {}
 
     def through[**P, T](self, function: Callable[P, T]) -> Callable[P, T]:
-        """A function whose calls can be ended."""
+        """Wrap a function so that its calls can be interrupted."""
 
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             thread = threading.get_ident()
@@ -95,7 +95,7 @@ class Calls:
         return call
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the threads that are in a call, where they run Python."""
+        """Raise KeyboardInterrupt in the Python code of all threads in a call."""
         for thread in list(self._threads):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)

@@ -1,4 +1,4 @@
-"""What environment variables ask for, read in one place."""
+"""Settings from environment variables, read in one place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 _MEGABYTE = 2**20
-# some ten thousand kernels, which take little to look through when one is added
+# some ten thousand kernels, a number that is quick to list when one is added
 DEFAULT_CACHE_LIMIT = 128 * _MEGABYTE
 
 
@@ -45,35 +45,34 @@ def _variable(name: str, read: Callable[[str], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the environment asks of dimtensor.
+    """Settings of dimtensor in the environment.
 
-    A variable that is not set, or has a value that means nothing, leaves the default.
+    A variable that is not set, or has an unknown value, leaves the default.
 
     Attributes
     ----------
     cache : bool
-        Whether compiled code is kept, on disk and in memory; not if ``DIMTENSOR_CACHE`` is 0.
+        Cache compiled code on disk and in memory; off if ``DIMTENSOR_CACHE`` is 0.
     cache_folder : str
-        ``DIMTENSOR_CACHE_DIR``: where; empty for the user's cache folder of the platform.
+        ``DIMTENSOR_CACHE_DIR``: the folder; empty for the platform's cache folder of the user.
     cache_limit : int
-        Most bytes on disk; ``DIMTENSOR_CACHE_LIMIT`` says it in megabytes, by default 128.
+        Maximal bytes on disk; ``DIMTENSOR_CACHE_LIMIT`` in megabytes, by default 128.
     native : {"on", "off", "strict"}
-        Whether kernels become machine code without numba. ``DIMTENSOR_NATIVE`` is 0 for never, or
-        ``strict`` for an error where it cannot be.
+        Compile kernels to machine code without numba. ``DIMTENSOR_NATIVE`` is 0 for "off", or
+        ``strict`` for an error where that is not possible.
     strict_kernels : bool
-        ``DIMTENSOR_STRICT_KERNELS``: an error for graphs that the kernel compiler refuses.
+        ``DIMTENSOR_STRICT_KERNELS``: raise for graphs that the kernel compiler does not support.
     keep_memory : bool
-        ``DIMTENSOR_KEEP_MEMORY``: ask the C library to keep memory that is freed, for the whole
-        process.
+        ``DIMTENSOR_KEEP_MEMORY``: let the C library keep freed memory, in the whole process.
     verify : bool
         ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered.
     progress : bool or None
-        Whether a line says how far long work is: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in
-        terminals and notebooks.
+        Show the progress of long work: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in terminals
+        and notebooks.
     completion : bool
-        Whether IPython completes names of dims and labels; not if ``DIMTENSOR_COMPLETION`` is 0.
+        Complete names of dims and labels in IPython; off if ``DIMTENSOR_COMPLETION`` is 0.
     full_traceback : bool
-        Whether IPython shows our own frames in errors: ``DIMTENSOR_TRACEBACK`` is ``full``.
+        Show internal frames of errors in IPython: ``DIMTENSOR_TRACEBACK`` is ``full``.
 
     Examples
     --------
@@ -95,7 +94,7 @@ class Settings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Settings:
-        """The settings that an environment asks for."""
+        """Read the settings from an environment."""
         return _settings_of(tuple(environment.get(name, "") for name in VARIABLES))
 
 
@@ -109,12 +108,12 @@ def _settings_of(texts: tuple[str, ...]) -> Settings:
 
 
 def settings() -> Settings:
-    """The settings that the environment of this process asks for now."""
+    """Return the current settings of the process."""
     return Settings.of(os.environ)
 
 
 def home() -> str | None:
-    """The user's home folder; None where there is none, or the environment names no folder."""
+    """Return the user's home folder, None without one."""
     asked = os.environ.get("HOME")
     if asked is None:
         asked = os.path.expanduser("~")
@@ -123,9 +122,9 @@ def home() -> str | None:
 
 @contextmanager
 def with_home(folder: str) -> Iterator[None]:
-    """Let another folder be the home folder of this process within.
+    """Set another home folder of the process in the context.
 
-    PyTensor's settings are those of the user's home folder nevertheless.
+    PyTensor's settings are still those in the user's home folder.
     """
     now = {"HOME": folder}
     if (own := home()) is not None:
@@ -143,5 +142,5 @@ def with_home(folder: str) -> Iterator[None]:
 
 
 def inherited() -> dict[str, str]:
-    """The environment of this process, for one that it starts."""
+    """Return the environment for a subprocess."""
     return dict(os.environ)

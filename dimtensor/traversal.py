@@ -1,4 +1,4 @@
-"""Walks over anything that has something below it: nodes, variables, dims, numbers."""
+"""Traversals of directed acyclic graphs: nodes, variables, dims."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 
 
 def reached[T: Hashable](start: Iterable[T], below: Callable[[T], Iterable[T]]) -> Iterator[T]:
-    """All that can be reached from some starts, each once, in depth-first order.
+    """Iterate over all items reachable from some starts, each once, in depth-first order.
 
     Parameters
     ----------
     start : iterable of hashable
     below : callable
-        What an item leads to; nothing where the walk is not to go on.
+        Successors of an item.
 
     Yields
     ------
     hashable
-        An item before what is below it. `below` is asked when the next item is, so that a caller
-        who has seen enough stops there.
+        An item before its successors. `below` is called when the next item is requested, so that a
+        caller can stop early.
 
     Examples
     --------
@@ -36,13 +36,13 @@ def reached[T: Hashable](start: Iterable[T], below: Callable[[T], Iterable[T]]) 
 
 
 def postorder[T: Hashable](start: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]:
-    """All that can be reached from some starts, each once and after what is below it.
+    """Iterate over all items reachable from some starts, each once, after its successors.
 
     Parameters
     ----------
     start : iterable of hashable
     below : callable
-        Asked once of each item. Nothing may be below itself.
+        Successors of an item; called once per item. There are no cycles.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Names that PyMC and its like have for what has another name here: one table of both.
+"""Names in other libraries, such as PyMC, of functions and arguments with other names here.
 
-Errors of unknown attributes and arguments answer with it, and ``docs/from-pymc.md`` shows it.
+Errors of unknown attributes and arguments suggest the name here; ``docs/from-pymc.md`` lists them.
 """
 
 from dimtensor.spellings.arguments import spelled as spelled

@@ -1,4 +1,4 @@
-"""Errors of calls with arguments that a function does not have, or lacks."""
+"""Errors of calls with unknown or missing arguments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dimtensor.spellings.table import ARGUMENTS, MEANINGS, told
 
 
 def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
-    """Let a function say what its arguments are called, when it is given others.
+    """Let errors of calls with unknown arguments suggest the names of the parameters.
 
     Parameters
     ----------
     where : str
-        Of the table.
+        Section of the table.
     """
 
     def wrapped(function: F) -> F:
@@ -28,7 +28,7 @@ def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             if constructor and function.__qualname__ != f"{type(args[0]).__qualname__}.__init__":
-                return function(*args, **kwargs)  # called by a class that is derived from it
+                return function(*args, **kwargs)  # called by a subclass
             refused = _named_first(where, function, args, kwargs)
             if refused is not None:
                 raise refused
@@ -36,7 +36,7 @@ def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
                 return function(*args, **kwargs)
             except TypeError as error:
                 inside = error.__traceback__
-                if inside is None or inside.tb_next is not None:  # raised by what it does
+                if inside is None or inside.tb_next is not None:  # raised inside the function
                     raise
                 refused = _refusal(where, function, args, kwargs)
                 if refused is None:
@@ -49,7 +49,7 @@ def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
 
 
 def spelled_methods[C: type](cls: C) -> C:
-    """`spelled` for all public methods of a class, and of the classes that it is made of."""
+    """Apply `spelled` to all public methods of a class and of its bases."""
     for each in cls.__mro__[:-1]:
         for name, method in list(vars(each).items()):
             if not name.startswith("_") and isinstance(method, FunctionType):
@@ -60,7 +60,7 @@ def spelled_methods[C: type](cls: C) -> C:
 def _refusal(
     where: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> ArgumentError | None:
-    """The error of a call that does not fit a function's parameters."""
+    """Return the error for a call that does not match the parameters of a function."""
     name, parameters, args = _bound(function, args)
     details = [("takes", listing(parameters))]
     hint: str | None = None
@@ -117,7 +117,7 @@ def _with_names(
     positional: Sequence[str],
     parameters: Mapping[str, Parameter],
 ) -> str | None:
-    """The call with names for the arguments that need them, in the order in which they are."""
+    """Write the call with names for keyword-only arguments, in the given order."""
     by_name = [x for x, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
     names = ["tune", "chains"] if name == "sample" else by_name  # as in PyMC
     rest = args[len(positional) :]
@@ -138,7 +138,7 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 def _bound(
     function: Callable[..., Any], args: Sequence[Any]
 ) -> tuple[str, dict[str, Parameter], Sequence[Any]]:
-    """The public name of a function, its parameters and arguments, without the instance."""
+    """Return the public name, parameters and arguments of a function, without the instance."""
     names = function.__qualname__.rpartition("<locals>.")[2].split(".")
     parameters = dict(signature(function).parameters)
     if len(names) == 1:
@@ -157,7 +157,7 @@ def _meant(
         docs = dict(_PARAMETER.findall(function.__doc__ or ""))
         alone = (
             option == "scale" and "alpha" in parameters
-        )  # deviations are no scales beside shapes
+        )  # a standard deviation is not the scale of a distribution with a shape
         for meaning in MEANINGS[option][: 1 if alone else None]:
             for name in parameters:
                 if docs.get(name, "").lower().startswith(meaning):
@@ -194,7 +194,7 @@ def _own_words(
 def _named_first(
     where: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> ArgumentError | None:
-    """The error of a distribution that is given a name, as PyMC's are."""
+    """Return the error for a distribution called with a name, as in PyMC."""
     if where != "distribution":
         return None
     name, parameters, own = _bound(function, args)
@@ -215,7 +215,7 @@ def _variable(
     kwargs: Mapping[str, Any],
     option: str,
 ) -> str | None:
-    """The random variable that somebody means who calls a distribution as PyMC's variables."""
+    """Write the random variable for a call of a distribution with a name, as in PyMC."""
     if option and option != "dims" and told("rv", option) is None:
         return None
     given = args[0] if args and isinstance(args[0], str) else "x"
@@ -231,7 +231,7 @@ def _variable(
 
 
 def _dims(name: str, given: Any) -> str:
-    """The argument for dims that lengths or names stand for."""
+    """Write the argument for dims from lengths or names."""
     if given is None:
         return ""
     several = list(given) if isinstance(given, (tuple, list)) else [given]
@@ -253,7 +253,7 @@ def _call(where: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def _shown(value: Any) -> str:
-    """A value as it was probably written."""
+    """Write a value as in the source."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if hasattr(value, "event_dims"):

@@ -1,4 +1,4 @@
-"""Errors of attributes that are called otherwise here, or lie elsewhere."""
+"""Errors of unknown attributes, with their name or place here."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dimtensor.spellings.table import told
 def no_attribute(
     where: str, name: str, text: str, known: Collection[str], x: Any, hint: str | None = None
 ) -> AttributeError:
-    """The error of an attribute that something does not have.
+    """Return the error for an unknown attribute.
 
     Parameters
     ----------
     where : str
-        Of the table.
+        Section of the table.
     name : str
     text : str
-        What lacks it, for the message.
+        Name of the object in the message.
     known : collection of str
-        What it has.
+        Known attributes.
     x : object
     hint : str, optional
-        What to write, if the table says nothing.
+        Suggestion if the table has none.
     """
     hint = told(where, name) or (_renamed(name) if where == "dt" else None) or hint
     guess = "" if hint else did_you_mean(name, [each for each in known if each[0] != "_"])
@@ -51,7 +51,7 @@ _OF_DIMS = {
 
 
 def no_attribute_of_dim(dim: Any, name: str) -> AttributeError:
-    """The error of an attribute that dims do not have; labels and lengths have several names."""
+    """Return the error for an unknown attribute of a dim."""
     new = _OF_DIMS.get(name) or (f"dt.{DATES[name]}" if name in DATES else None)
     if new is None:
         return AttributeError(f"'Dim' object has no attribute {name!r}", name=name, obj=dim)

@@ -1,4 +1,4 @@
-"""Distributions that answer to what distributions of other libraries do."""
+"""Errors for uses of distributions as in other libraries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Spelled:
 
 
 def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
-    """Make `draw` refuse a seed or a number of draws in the place of a generator."""
+    """Make `draw` reject a seed or a number of draws in place of a generator."""
 
     @wraps(draw)
     def checked(self: Any, rng: Any, dims: Any = None) -> Any:

@@ -1,6 +1,6 @@
-"""Names of earlier versions, each with the one that replaces it.
+"""Names of earlier versions and their replacements.
 
-Errors answer with them, and ``tools/codemod.py`` rewrites code by them.
+Errors suggest the replacement, and ``tools/codemod.py`` rewrites code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table: names of other libraries, and how their matter is written here."""
+"""Table of names in other libraries and their replacements here."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class Spelling(NamedTuple):
     Attributes
     ----------
     where : str
-        Where the name is looked for: ``"dt"``, ``"dist"`` and ``"random"`` (the modules),
+        Where the name is looked up: ``"dt"``, ``"dist"`` and ``"random"`` (the modules),
         ``"distribution"`` and ``"model"`` (attributes), ``"rv"`` and ``"Model"`` (arguments).
         ``"page"`` is for the documentation alone.
     names : str
         Separated by spaces.
     theirs : str
-        As it is written there; empty for what the documentation does not list.
+        Source of the other library; empty for rows that the documentation does not list.
     ours : str
-        What to write, with code between backticks.
+        The replacement, with code between backticks.
     """
 
     where: str
@@ -313,7 +313,7 @@ TABLE = (
     Spelling("distribution", "dist", "pm.Normal.dist(0, 1)", "`dist.Normal(0, 1)`"),
 )
 
-# Names that arguments have elsewhere; the first one that a function has is meant.
+# Arguments in other libraries; the first parameter that a function has replaces the name.
 ARGUMENTS = {
     "labels": ("coords",), "values": ("coords",), "size": ("length",),
     "random_seed": ("seed",), "random_state": ("seed",),
@@ -332,9 +332,9 @@ ARGUMENTS = {
 
 _DEVIATION = ("standard deviation", "its standard deviation", "its deviation", "their deviation")
 _MEAN = ("mean of the normal", "mean of log", "mean without", "mean of the log odds")
-# What parameters of distributions mean that have another name elsewhere: how the documentation of
-# the parameter begins, the likeliest first. A name alone says little: `beta` is a rate of Gamma, a
-# scale of InverseGamma and a shape of Beta.
+# Meanings of distribution parameters with other names in other libraries, likeliest first, by the
+# beginning of the parameter's documentation. A name alone is ambiguous: `beta` is a rate of Gamma,
+# a scale of InverseGamma and a shape of Beta.
 MEANINGS = {
     "sd": (*_DEVIATION, "scale"), "std": (*_DEVIATION, "scale"), "stddev": (*_DEVIATION, "scale"),
     "stdev": (*_DEVIATION, "scale"), "sigma": ("scale",), "scale": ("scale", *_DEVIATION),

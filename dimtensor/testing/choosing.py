@@ -1,4 +1,4 @@
-"""How the steps of random programs choose: hypothesis draws, wrapped for brevity."""
+"""Random choices for the steps of programs: draws of hypothesis, or of a seed."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Choose:
         return options[self.integer(0, len(options) - 1)]
 
     def flag(self, one_in: int = 2) -> bool:
-        """True once in so many times."""
+        """Return True with a probability of 1 / `one_in`."""
         return self.integer(1, one_in) == one_in
 
     def some(self, options: Sequence[T], at_least: int = 0, at_most: int | None = None) -> list[T]:
-        """Some of the options, in any order."""
+        """Choose some of the options, in any order."""
         remaining = list(options)
         high = len(remaining) if at_most is None else min(at_most, len(remaining))
         count = self.integer(min(at_least, high), high)
@@ -54,7 +54,7 @@ class Choose:
 
 
 class Seeded(Choose):
-    """The same choices from a seed, for tests that compile and can afford a few programs only."""
+    """Choices from a seed, for tests that compile and can afford only a few programs."""
 
     def __init__(self, seed: int):
         self._random = random.Random(seed)
@@ -64,17 +64,17 @@ class Seeded(Choose):
 
 
 def is_numeric(tensor: Any, array: Any) -> bool:
-    """Whether a value holds numbers, not labels and not bools."""
+    """Return True for a value of numbers, not of labels or bools."""
     return tensor.categories is None and tensor.dtype != "bool"
 
 
 def has_dims(tensor: Any, array: Any) -> bool:
-    """Whether a value has numbers or bools along a dim at least."""
+    """Return True for a value of numbers or bools with at least one dim."""
     return tensor.categories is None and array.ndim > 0
 
 
 def pick(choose: Choose, trial: Trial, accepts: Accepts = is_numeric) -> int | None:
-    """The number of a value that is accepted, later ones more often; None if there is none."""
+    """Choose the index of an accepted value, later ones more often; None if there is none."""
     found = [
         at
         for at, (tensor, array) in enumerate(zip(trial.values, trial.arrays, strict=True))
@@ -86,6 +86,6 @@ def pick(choose: Choose, trial: Trial, accepts: Accepts = is_numeric) -> int | N
 
 
 def pick_dim(choose: Choose, array: Any, at_least: int = 0) -> str | None:
-    """A dim of an array that has so many positions; None if there is none."""
+    """Choose a dim of an array with a minimal length; None if there is none."""
     found = [name for name in array.dims if array.sizes[name] >= at_least]
     return choose.one(found) if found else None

@@ -14,16 +14,16 @@ Function = Callable[..., Any]
 
 
 def slope(function: Function, operands: Sequence[Any], at: int, step: float = 1e-4) -> np.ndarray:
-    """Derivative of an elementwise function with respect to one operand, element by element.
+    """Differentiate an elementwise function with respect to one operand.
 
     Parameters
     ----------
     function : callable
         Elementwise, of arrays.
     operands : sequence of array
-        Where the derivative is taken; their axes broadcast.
+        The point of the derivative; axes broadcast.
     at : int
-        Which operand is varied.
+        Index of the operand to vary.
     step : float
 
     Returns
@@ -109,11 +109,10 @@ def assert_gradient(
     values : mapping of DimTensor to DataArray, array or number
         Values of all inputs of y.
     oracle : callable, optional
-        What y is, computed by outside libraries: takes a DataArray, the value of `wrt`, and returns
-        a number. Without it y itself is evaluated at the shifted values, which proves the gradient
-        consistent with y but not y right.
+        Computes y by another library: takes a DataArray, the value of `wrt`, and returns a number.
+        By default y itself is evaluated at the shifted values, which checks the gradient but not y.
     backend : {"python", "numba", "jax"}
-        Where the gradient is computed.
+        Backend of the gradient.
     rtol, atol : float
 
     Raises

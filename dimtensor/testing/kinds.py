@@ -15,17 +15,17 @@ Drawn = tuple[tuple[int, ...], dict[str, Any]] | None
 
 
 def dim_of(tensor: Any, name: str) -> dt.Dim:
-    """The dim of a tensor that results call so."""
+    """Return the dim of a tensor by its name in results."""
     return next(dim for dim in tensor.dims if (dim.name or ANONYMOUS) == name)
 
 
 def dims_of(tensor: Any, names: Any) -> list[dt.Dim]:
-    """Several of them."""
+    """Return dims of a tensor by their names in results."""
     return [dim_of(tensor, name) for name in names]
 
 
 def is_small(array: Any, limit: float) -> bool:
-    """Whether the finite elements are within a limit, so that what follows stays in range."""
+    """Return True if finite elements are within a limit, so that later steps do not overflow."""
     values = array.values
     return bool(np.all(np.abs(values[np.isfinite(values)]) <= limit)) if values.size else True
 
@@ -73,7 +73,7 @@ def _draw_binary(choose: Choose, trial: Trial) -> Drawn:
     if one is None or other is None:
         return None
     bools = "bool" in (trial.values[one].dtype, trial.values[other].dtype)
-    # PyTensor takes x / x for 1 and x - x for 0, whatever x is
+    # PyTensor rewrites x / x to 1 and x - x to 0, also for infinite x
     same = trial.values[one] is trial.values[other]
     hidden = same and not (trial.arrays[one].values.astype(float) ** 2 > 0).all()
     large = not (is_small(trial.arrays[one], 1e4) and is_small(trial.arrays[other], 1e4))
@@ -86,7 +86,7 @@ def _draw_binary(choose: Choose, trial: Trial) -> Drawn:
 
 
 def holds_no_labels(tensor: Any, array: Any) -> bool:
-    """Whether a value holds numbers or bools."""
+    """Return True for a value of numbers or bools."""
     return tensor.categories is None
 
 

@@ -1,8 +1,8 @@
 """Random programs: a list of steps that runs on dims-tensors and on DataArrays alike.
 
-A :class:`Program` has inputs and steps. Every step reads values that are there already (inputs
-first) and adds one. ``program.tensors()`` builds the dims-tensors, ``program.arrays()`` computes
-the same with xarray; neither looks at the other. The strategy that draws programs is
+A :class:`Program` has inputs and steps. Every step reads earlier values (inputs first) and adds
+one. ``program.tensors()`` builds the dims-tensors, ``program.arrays()`` computes the same with
+xarray, independently. The strategy that draws programs is
 :func:`dimtensor.testing.strategies.programs`.
 """
 
@@ -17,12 +17,12 @@ import numpy as np
 import dimtensor as dt
 from dimtensor.errors import DimtensorError
 
-ANONYMOUS = "dim_0"  # what results call the one anonymous dim that a program may have
+ANONYMOUS = "dim_0"  # name in results of the anonymous dim that a program may have
 
 
 @dataclass(frozen=True)
 class DimSpec:
-    """A dim, and the length and labels that it has or that the data will bring."""
+    """A dim with its length and labels, which may come with the data."""
 
     dim: dt.Dim
     length: int
@@ -37,8 +37,8 @@ class DimSpec:
 class Input:
     """An input or data tensor, and its values.
 
-    ``array`` has the labels in the order of the dims; ``given`` is what the function is called
-    with: the same, with axes and labels in another order.
+    ``array`` has labels in the order of the dims; ``given`` is the argument of the call: the same
+    values with axes and labels in another order.
     """
 
     tensor: dt.DimTensor
@@ -52,7 +52,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation: its kind, the numbers of the values it reads, and everything else."""
+    """One operation: its kind, the indices of its operands, and its parameters."""
 
     kind: str
     operands: tuple[int, ...]
@@ -68,19 +68,19 @@ Env = Mapping[str, DimSpec]
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kind of step does to dims-tensors and to DataArrays.
+    """Kind of a step: its implementations for dims-tensors and for DataArrays.
 
     Parameters
     ----------
     draw : callable
-        ``draw(choose, state)`` gives the operands and parameters of a step that makes sense for the
-        values there are, or None.
+        ``draw(choose, state)`` gives operands and parameters of a step that is valid for the
+        current values, or None.
     on_tensors, on_arrays : callable
         ``(env, *operands, **params)`` gives the value.
     by_label : bool
-        Whether the result does not depend on the order of labels.
+        The result does not depend on the order of labels.
     smooth : bool
-        Whether the step is differentiable almost everywhere.
+        The step is differentiable almost everywhere.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A step that one side or both refused, with the errors."""
+    """Step that raised in dimtensor, in xarray or in both, with the errors."""
 
     step: Step
     tensor_error: Exception | None
@@ -107,11 +107,11 @@ class Program:
     Attributes
     ----------
     env : dict of str to DimSpec
-        The dims that inputs and steps speak of, by name.
+        Dims of inputs and steps by name.
     inputs : tuple of Input
     steps : tuple of Step
     refused : tuple of Refusal
-        Steps that were tried and that xarray or dimtensor refused; they are no part of the program.
+        Rejected steps: xarray or dimtensor raised. They are not part of the program.
     """
 
     env: dict[str, DimSpec]
@@ -120,7 +120,7 @@ class Program:
     refused: tuple[Refusal, ...] = field(default=(), repr=False)
 
     def tensors(self, inputs: Sequence[Any] | None = None) -> list[Any]:
-        """All values as dims-tensors: the inputs (or others in their place), then the steps."""
+        """Compute all values as dims-tensors: inputs (or replacements of them), then steps."""
         values = [i.tensor for i in self.inputs] if inputs is None else list(inputs)
         for step in self.steps:
             operands = [values[at] for at in step.operands]
@@ -128,7 +128,7 @@ class Program:
         return values
 
     def arrays(self, inputs: Sequence[Any] | None = None) -> list[Any]:
-        """All values as DataArrays."""
+        """Compute all values as DataArrays."""
         values = [i.array for i in self.inputs] if inputs is None else list(inputs)
         for step in self.steps:
             operands = [values[at] for at in step.operands]
@@ -137,16 +137,16 @@ class Program:
 
     @property
     def symbolic(self) -> list[dt.DimTensor]:
-        """The tensors that a function of the program takes."""
+        """The input tensors of a function of the program."""
         return [i.tensor for i in self.inputs if i.symbolic]
 
     @property
     def given(self) -> list[Any]:
-        """What it is called with."""
+        """Arguments of a call of the function."""
         return [i.given for i in self.inputs if i.symbolic]
 
     def only(self, keep: Callable[[Step], bool]) -> Program:
-        """The program without other steps, and without what depends on them."""
+        """Return the program with only some steps, without steps that depend on removed ones."""
         kept: dict[int, int] = {at: at for at in range(len(self.inputs))}
         steps: list[Step] = []
         for at, step in enumerate(self.steps, start=len(self.inputs)):
@@ -167,7 +167,7 @@ class Program:
     __repr__ = __str__
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """How hypothesis shows the program that fails."""
+        """Print the program for hypothesis."""
         printer.text(str(self))
 
 
@@ -181,7 +181,7 @@ def register(kind: Kind) -> Kind:
 
 
 def on_arrays(step: Step, env: Env, operands: Sequence[Any]) -> Any:
-    """A step on DataArrays, alignment exact, scalar coordinates dropped."""
+    """Run a step on DataArrays with exact alignment, and drop scalar coordinates."""
     import warnings
 
     import xarray as xr
@@ -197,13 +197,13 @@ def on_arrays(step: Step, env: Env, operands: Sequence[Any]) -> Any:
 
 
 def plain(array: Any) -> Any:
-    """A DataArray with the coordinates of its dims only, and without a name."""
+    """Drop the name of a DataArray, and all coordinates except those of its dims."""
     extra = [key for key in array.coords if key not in array.dims]
     return array.drop_vars(extra).rename(None)
 
 
 class Trial:
-    """A program that grows: it has both kinds of values, to see what the next step can be."""
+    """Program under construction, with values of both libraries to choose the next step by."""
 
     def __init__(self, env: dict[str, DimSpec], inputs: Sequence[Input]):
         self.env = env
@@ -212,16 +212,16 @@ class Trial:
         self.arrays = [plain(i.array) for i in inputs]
         self.steps: list[Step] = []
         self.refused: list[Refusal] = []
-        # what is known of every dim met so far: a dim has one length and one set of labels
+        # length and labels of every dim so far, of which a dim has one each
         self.met: dict[dt.Dim, tuple[int, list | None]] = {}
         self.labels: dict[dt.Dim, np.ndarray | None] = {}
         for tensor, array in zip(self.values, self.arrays, strict=True):
             self._meet(tensor, array)
 
     def attempt(self, step: Step) -> None:
-        """Take the step on both sides; where one refuses, note it and leave the step out.
+        """Run a step in both libraries, and record it as refused if one of them raises.
 
-        Errors that are no refusals (those of other types) are raised.
+        Errors of other types than those of invalid operations propagate.
         """
         kind = KINDS[step.kind]
         tensor: Any = None
@@ -258,12 +258,12 @@ class Trial:
                 raise AssertionError(f"{dim!r} has length {dim.length}, xarray's has {seen[0]}")
 
     def program(self) -> Program:
-        """The steps that both sides took."""
+        """Return the program of the steps that ran in both libraries."""
         return Program(self.env, self.inputs, tuple(self.steps), tuple(self.refused))
 
 
 def labels_of(array: Any, name: str) -> list | None:
-    """Labels of a dim of a DataArray; None where it has none."""
+    """Return the labels of a dim of a DataArray, None without any."""
     if name not in array.indexes:
         return None
     index = array.indexes[name]
@@ -271,7 +271,7 @@ def labels_of(array: Any, name: str) -> list | None:
 
 
 def _plain_label(label: Any) -> Any:
-    """Labels in the form in which they compare; NaN and NaT as one thing that equals itself."""
+    """Convert a label for comparisons; NaN and NaT become a value that equals itself."""
     if isinstance(label, tuple):
         return tuple(_plain_label(part) for part in label)
     if label is None or label != label:
@@ -288,13 +288,13 @@ def _same(one: tuple[int, list | None], other: tuple[int, list | None]) -> bool:
 def assert_same(found: Any, expected: Any, what: str = "", rtol: float = 1e-9) -> None:
     """Assert that a result has the dims, labels, kind of dtype and values of a DataArray.
 
-    The order of the dims is of no account.
+    The order of the dims is ignored.
 
     Parameters
     ----------
     found, expected : DataArray
     what : str
-        Said where they differ.
+        Name of the result in the message.
 
     Raises
     ------

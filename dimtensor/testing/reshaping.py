@@ -88,7 +88,7 @@ def _draw_ravel(choose: Choose, trial: Trial) -> Drawn:
 
 
 def _ravel_array(env: Env, x: Any, dims: tuple[str, ...], name: str) -> Any:
-    order = sorted(dims)  # the elements of a product are in the order of the names of its factors
+    order = sorted(dims)  # elements of a product are in the order of the names of its factors
     rest = [dim for dim in x.dims if dim not in dims]
     wide = x.transpose(*rest, *order)
     shape = [wide.sizes[dim] for dim in rest]
@@ -203,7 +203,7 @@ def _draw_dot(choose: Choose, trial: Trial) -> Drawn:
     operands: list[Any] = [pick(choose, trial) for _ in range(choose.integer(2, 3))]
     if None in operands or not all(is_small(trial.arrays[at], 1e3) for at in operands):
         return None
-    # how NaN and infinity spread depends on the order of a contraction
+    # propagation of NaN and infinity depends on the order of a contraction
     if not all(np.isfinite(trial.arrays[at].values).all() for at in operands):
         return None
     joint = dict.fromkeys(name for at in operands for name in trial.arrays[at].dims)

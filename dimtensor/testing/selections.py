@@ -13,9 +13,9 @@ from dimtensor.testing.programs import ANONYMOUS, Env, Kind, Trial, plain, regis
 
 
 class Pointwise:
-    """A tensor of positions or labels as an indexer: its dims, values, and what they are of.
+    """Indexer that is a tensor of positions or labels.
 
-    ``dims`` are names of dims of the program, or of new ones of the shape of the values.
+    ``dims`` are names of dims of the program, or of new dims.
     """
 
     def __init__(self, dims: tuple[str, ...], values: np.ndarray, of_labels: bool):
@@ -80,7 +80,7 @@ def _position_key(choose: Choose, length: int, known: bool) -> Any:
 
 
 def _pointwise_dims(choose: Choose, trial: Trial, indexed: list[str]) -> list[tuple[str, int]]:
-    """Dims of pointwise indexers: some of the program's, or a new one."""
+    """Choose dims of pointwise indexers: dims of the program, or a new one."""
     known = [
         (name, spec.length)
         for name, spec in trial.env.items()
@@ -154,7 +154,7 @@ register(Kind("mask", _draw_mask, _mask_tensor, _mask_array))
 
 
 def _selectable(array: Any, name: str) -> bool:
-    """Whether labels of a dim select single positions."""
+    """Return True if labels of a dim select single positions."""
     if name not in array.indexes or array.sizes[name] == 0:
         return False
     index = array.indexes[name]
@@ -246,14 +246,14 @@ def _draw_update(choose: Choose, trial: Trial) -> Drawn:
     try:
         repeats = _repeats(plain(array), by, _in_array(trial.env, selection))
     except IndexError:
-        return None  # an indexer has a dim of the array's by name only
+        return None  # an indexer shares a dim with the array by name only
     if mode == "set" and repeats:
-        mode = "inc"  # which of several values stays is not defined
+        mode = "inc"  # which of several values is kept is undefined
     return drawn[0], {"mode": mode, "by": by, "selection": selection, "own": choose.flag()}
 
 
 def _positions_of(array: Any, by: str, selection: dict[str, Any]) -> Any:
-    """Where in the raveled array the elements of a selection are, as xarray selects them."""
+    """Return the positions in the raveled array of the elements that xarray selects."""
     numbers = array.copy(data=np.arange(array.size).reshape(array.shape))
     return plain(getattr(numbers, by)(selection))
 

@@ -31,7 +31,7 @@ _NAMES = ("b", "a", "t")
 
 
 def _labels(choose: Choose, length: int, kind: str) -> np.ndarray:
-    """Different labels, seldom in ascending order."""
+    """Choose distinct labels, rarely in ascending order."""
     order = choose.shuffled(range(length))
     if kind == "strings":
         return np.array([f"{'pqrstuvw'[at % 8]}{at // 8 or ''}" for at in order], dtype="U3")
@@ -45,7 +45,7 @@ def _labels(choose: Choose, length: int, kind: str) -> np.ndarray:
 
 @st.composite
 def coords(draw: Any, length: int | None = None, kind: str | None = None) -> np.ndarray:
-    """Labels of a dim: strings, integers, dates or floats, all different, in any order.
+    """Draw distinct labels of a dim: strings, integers, dates or floats, in any order.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def dims(
     max_length: int = 4,
     known: bool = True,
 ) -> dt.Dim:
-    """A dim, with labels or without.
+    """Draw a dim with or without labels.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def dims(
         None for an anonymous dim.
     min_length, max_length : int
     known : bool
-        Whether its length is always known; else it may come with the data.
+        The length is always known; otherwise it may come with the data.
     """
     return dim_spec(Choose(draw), name, min_length, max_length, known).dim
 
@@ -82,8 +82,8 @@ def dims(
 def dim_spec(
     choose: Choose, name: str | None, low: int = 0, high: int = 4, known: bool = False
 ) -> DimSpec:
-    """A dim of a length between low and high, with labels, or without, or getting them late."""
-    # lengths of 0 and 1 are where shapes go wrong, but programs of nothing else say little
+    """Choose a dim with a length in a range, and with labels, without, or with late ones."""
+    # lengths 0 and 1 find errors of shapes, but programs with only these test little else
     length = choose.one([n for n in (3, 2, 4, 1, 0) if low <= n <= high] or [low])
     late = [] if known else ["unknown", "late labels", "unknown with labels"]
     form = choose.one(["labels", "length", *late])
@@ -101,14 +101,14 @@ def dim_spec(
 def data_arrays(
     draw: Any, dims: Sequence[dt.Dim], dtype: str | None = None, permute: bool = True
 ) -> Any:
-    """A DataArray on dims of known length.
+    """Draw a DataArray on dims of known length.
 
     Parameters
     ----------
     dims : sequence of Dim
     dtype : {"float64", "int64", "bool"}, optional
     permute : bool
-        Whether axes and labels are in another order than those of the dims.
+        Permute axes and labels.
     """
     choose = Choose(draw)
     specs = [DimSpec(dim, len(dim), dim.coords) for dim in dims]
@@ -118,7 +118,7 @@ def data_arrays(
 
 @st.composite
 def tensors(draw: Any, dims: Sequence[dt.Dim], dtype: str | None = None) -> Input:
-    """A symbolic or data tensor on dims of known length, with values; see :class:`Input`."""
+    """Draw a symbolic or data tensor on dims of known length, with values; see :class:`Input`."""
     choose = Choose(draw)
     specs = [DimSpec(dim, len(dim), dim.coords) for dim in dims]
     return _input(choose, specs, "x", dtype or choose.one(["float64", "int64", "bool"]))
@@ -134,7 +134,7 @@ def _array(choose: Choose, specs: Sequence[DimSpec], dtype: str) -> Any:
     elif dtype == "int64":
         values = rng.integers(-3, 4, shape)
     else:
-        # sums of these are exact in any order, so that ties are ties on both sides
+        # sums of these are exact in any order, so that ties occur in both libraries
         values = rng.integers(-16, 17, shape) / 8
     labels = {spec.name: spec.labels for spec in specs if spec.labels is not None}
     return xr.DataArray(values, dims=[spec.name for spec in specs], coords=labels)
@@ -172,7 +172,7 @@ def programs(
     make_dim: Callable[..., DimSpec] = dim_spec,
     anonymous: bool = True,
 ) -> Program:
-    """A random program, with everything that is needed to run it in dimtensor and in xarray.
+    """Draw a random program, which runs in dimtensor and in xarray.
 
     Parameters
     ----------
@@ -180,11 +180,11 @@ def programs(
         Kinds of steps, by default all; see :data:`dimtensor.testing.programs.KINDS`.
     max_steps : int
     dtypes : sequence of str
-        Dtypes of the inputs; one that is there twice is drawn twice as often.
+        Dtypes of the inputs; repeated ones are drawn more often.
     make_dim : callable
         ``make_dim(choose, name)`` gives a :class:`~dimtensor.testing.programs.DimSpec`.
     anonymous : bool
-        Whether there may be an anonymous dim.
+        Allow an anonymous dim.
     """
     choose = Choose(draw)
     return random_program(
@@ -200,10 +200,10 @@ def random_program(
     make_dim: Callable[..., DimSpec] = dim_spec,
     anonymous: bool = False,
 ) -> Program:
-    """The program that choices make; see :func:`programs`."""
+    """Make a program by choices; see :func:`programs`."""
     names: list[str | None] = [*choose.some(_NAMES, 1), *([None] if anonymous else [])]
     env = {spec.name: spec for spec in (make_dim(choose, name) for name in names)}
-    # the first input has every dim, so that something tells all lengths
+    # the first input has every dim, and thereby all lengths
     inputs = [_input(choose, list(env.values()), "x0", choose.one(dtypes))]
     named = [spec for name, spec in env.items() if name != ANONYMOUS]
     for number in range(1, choose.integer(1, 3)):
