@@ -34,8 +34,10 @@ from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import ModelWarning as ModelWarning
 from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
+from dimtensor.errors import OptionError as OptionError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
+from dimtensor.errors import UnknownDimError as UnknownDimError
 from dimtensor.hooks import provided_by as _provided_by
 from dimtensor.upstream.homes import usable_home as _usable_home
 from dimtensor.upstream.imports import around_import as _around_import

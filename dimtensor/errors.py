@@ -74,6 +74,8 @@ class DimtensorError(Exception):
     """
 
     page: ClassVar[str] = PAGE
+    # a KeyError prints the repr of its text, in which ends of lines are escaped
+    __str__ = Exception.__str__
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*_printable_arguments(args), **options)
@@ -88,11 +90,15 @@ class DimtensorError(Exception):
 
 
 class DimError(DimtensorError, ValueError):
-    """Dims that clash, are missing, ambiguous or of the wrong length."""
+    """Dims that clash, are ambiguous, of the wrong length, or no dims at all."""
 
 
-class LabelError(DimtensorError, LookupError):
-    """A label that a dim does not have, has twice, or that disagrees between inputs."""
+class UnknownDimError(DimError, KeyError):
+    """A dim that is named and not there: xarray raises a ValueError or a KeyError."""
+
+
+class LabelError(DimtensorError, KeyError, ValueError):
+    """A label or name that is looked up in vain, labels that occur twice, or that disagree."""
 
 
 class PositionError(DimtensorError, IndexError):
@@ -108,15 +114,19 @@ class NoAttributeError(DimtensorError, AttributeError):
 
 
 class ArgumentError(DimtensorError, TypeError):
-    """A call with arguments of other names than a function has."""
+    """An argument of the wrong type, a missing one, or one that the function does not have."""
+
+
+class OptionError(DimtensorError, ValueError):
+    """An argument whose value is not among the choices, out of range or contradicts another."""
 
 
 class InputError(DimtensorError, ValueError):
-    """A compiled function called with missing, unknown or malformed inputs."""
+    """Values of inputs, data or observations that are malformed, missing or unknown."""
 
 
 class GraphError(DimtensorError, ValueError):
-    """A graph that cannot be compiled as asked: a missing input, an unknown length."""
+    """An operation that an expression or model does not allow: it lacks an input or a length."""
 
 
 class ExportError(DimtensorError, ValueError):

@@ -34,8 +34,10 @@ from dimtensor.errors import MissingExtraError as MissingExtraError
 from dimtensor.errors import ModelWarning as ModelWarning
 from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
+from dimtensor.errors import OptionError as OptionError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
+from dimtensor.errors import UnknownDimError as UnknownDimError
 from dimtensor.explanation.frontend import explain as explain
 from dimtensor.explanation.report import Explanation as Explanation
 from dimtensor.graph.checkpoints import checkpoint_levels as checkpoint_levels

@@ -54,7 +54,7 @@ FUNCTION = '''
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.

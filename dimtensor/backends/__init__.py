@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from dimtensor.backends.base import Allowed, Backend, Executable
-from dimtensor.errors import InputError, did_you_mean
+from dimtensor.errors import OptionError, did_you_mean
 from dimtensor.scopes import quiet
 
 __all__ = [
@@ -33,7 +33,7 @@ def backend_of(name: str) -> Backend:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is none.
 
     Examples
@@ -43,7 +43,7 @@ def backend_of(name: str) -> Backend:
     (True, False)
     """
     if name not in _MODULES:
-        raise InputError(
+        raise OptionError(
             f"there is no backend {name!r}{did_you_mean(name, BACKENDS)}; "
             f"backends: {', '.join(BACKENDS)}"
         )
@@ -56,7 +56,7 @@ def check_backend(backend: str) -> BackendName:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is none.
     MissingExtraError
         If it needs a library that is not installed.

@@ -15,7 +15,16 @@ from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, check_sizes, no_memory
 from dimtensor.compile.pure_functions import Levels
 from dimtensor.dims import Binding, Dim
-from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing, printable
+from dimtensor.errors import (
+    ArgumentError,
+    GraphError,
+    InputError,
+    OptionError,
+    build_message,
+    did_you_mean,
+    listing,
+    printable,
+)
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
 from dimtensor.renderers import html
@@ -36,7 +45,7 @@ def node_of(value: Any) -> Node:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If the value is not a dims-tensor.
     """
     node = getattr(value, "node", value)
@@ -44,7 +53,7 @@ def node_of(value: Any) -> Node:
         hint = None
         if isinstance(value, (Mapping, list, tuple, set, frozenset)):
             hint = "tensors are given one by one, in a list or in a dict, which are not nested"
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"expected a dims-tensor, got {type(value).__name__}: {value!r}", hint=hint
             )
@@ -392,7 +401,7 @@ def allowed(names: Any) -> frozenset[str]:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is no rewrite of a name.
     """
     given = [names] if isinstance(names, str) else list(names)
@@ -402,7 +411,7 @@ def allowed(names: Any) -> frozenset[str]:
 
     for name in given:
         if name not in ASKED_FOR:
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"allow: there is no rewrite {name!r}{did_you_mean(name, ASKED_FOR)}",
                     [("may be asked for", listing(ASKED_FOR))],
@@ -445,7 +454,7 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is something else.
     """
     sound = isinstance(lengths, Mapping) and all(
@@ -453,7 +462,7 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
         for dim, length in lengths.items()
     )
     if not sound:
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"lengths are given by dim, as whole numbers, not as {lengths!r}",
                 hint="{dim: 1000}",

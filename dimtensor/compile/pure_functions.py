@@ -160,7 +160,7 @@ class Levels:
 
         Raises
         ------
-        InputError
+        GraphError
             If the length of a dim depends on the inputs: use `c_function`.
         """
         return self._c_function.address
@@ -422,7 +422,7 @@ def _dtype(source: Node | Dim) -> str:
 def _length(dim: Dim, binding: Binding) -> int:
     length = dim._bound_length(binding)
     if length is None:
-        raise InputError(
+        raise GraphError(
             build_message(
                 f"the length of {dim._title} comes with the inputs, a C function has to know it",
                 hint="give the shapes of the inputs: f.c_function(*shapes)",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dimtensor.dims import Binding, Dim, SelDim
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
-from dimtensor.errors import DimError, LabelError, build_message
+from dimtensor.errors import GraphError, LabelError, build_message
 
 
 class Count(NamedTuple):
@@ -288,12 +288,12 @@ class Lengths:
         return found
 
 
-def missing_lengths(variables: Iterable[Variable]) -> DimError:
+def missing_lengths(variables: Iterable[Variable]) -> GraphError:
     """Make the error of unknown lengths."""
     found = list(variables)
     which = ", ".join(v._short for v in found)
     one = found[0]._short
-    return DimError(
+    return GraphError(
         build_message(
             "the cost as a number needs lengths that are not known",
             [("without a length", which)],

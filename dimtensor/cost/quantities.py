@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from dimtensor.cost.polynomial import Number
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import OptionError, build_message
 
 _UNITS = {
     "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -20,7 +20,7 @@ def bytes_of(limit: Any) -> int:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is neither.
 
     Examples
@@ -32,7 +32,7 @@ def bytes_of(limit: Any) -> int:
         return limit
     found = _QUANTITY.fullmatch(limit) if isinstance(limit, str) else None
     if found is None or found[2] not in _UNITS:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"{limit!r} is not a number of bytes",
                 [("units", ", ".join(_UNITS))],

@@ -7,7 +7,7 @@ from types import EllipsisType
 from typing import Any
 
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, build_message, did_you_mean
+from dimtensor.errors import DimError, UnknownDimError, build_message, did_you_mean
 
 Dims = tuple[Dim, ...]
 
@@ -246,7 +246,7 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
             )
         )
     known = [dim._short for dim in dims]
-    raise DimError(
+    raise UnknownDimError(
         build_message(
             f"{operation}: there is no dim {name!r}{did_you_mean(name, known)}",
             [("dims", ", ".join(map(repr, known)) or "none (a scalar)")],

@@ -11,7 +11,7 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
 from dimtensor.dims.texts.dates import iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks
-from dimtensor.errors import LISTED, DimError, InputError, LabelError, build_message, listing
+from dimtensor.errors import LISTED, LabelError, OptionError, build_message, listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeInd
     import pandas as pd
 
     if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
-        raise InputError(f"extend takes a number of dates of at least 0, not {periods!r}")
+        raise OptionError(f"extend takes a number of dates of at least 0, not {periods!r}")
     if is_cftime_index(dates):
         return later_dates(dates, periods, freq)
     later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)
@@ -87,7 +87,7 @@ def dates_between(
             shown = f"pd.to_datetime({several})" if len(several) <= LISTED else "dates"
             text = f"dt.date_range: {which} is one date, and {len(several)} are given"
             hint = f"dates that are known one by one are labels: dt.Dim({name!r}, coords={shown})"
-            raise DimError(build_message(text, [(which, listing(several))], hint))
+            raise OptionError(build_message(text, [(which, listing(several))], hint))
     start, end = iso_dates((start, end), "dt.date_range")
     try:
         dates = pd.date_range(start, end, periods, freq=freq, tz=tz)
@@ -95,7 +95,7 @@ def dates_between(
         if tz is not None:
             check_on_clocks((start, end), tz, "dt.date_range")
         given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
-        raise DimError(
+        raise OptionError(
             build_message(
                 f"dt.date_range: these say no dates: {error}",
                 [(key, repr(value)) for key, value in given.items() if value is not None],
@@ -239,4 +239,4 @@ def rounded(dim: Dim, method: str, freq: str) -> pd.DatetimeIndex | pd.Timedelta
         first = np.asarray(early == dates)
         return getattr(dates, method)(freq, ambiguous=first, nonexistent="shift_forward")
     except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{method}: {freq!r} is no fixed frequency: {error}") from None
+        raise OptionError(f"{method}: {freq!r} is no fixed frequency: {error}") from None

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from dimtensor.errors import InputError, escaped
+from dimtensor.errors import ArgumentError, escaped
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.printing.printer import References, graph_text
 from dimtensor.lower import plan_axes
@@ -19,7 +19,7 @@ def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         For anything else.
     """
     outputs = getattr(x, "output_nodes", None)
@@ -35,7 +35,7 @@ def nodes_of(x: Any) -> list[Node] | dict[str, Node]:
 def _node_of(x: Any) -> Node:
     node = getattr(x, "node", x)
     if not isinstance(node, Node):
-        raise InputError(f"expected a dims-tensor or several, got {type(x).__name__}: {x!r}")
+        raise ArgumentError(f"expected a dims-tensor or several, got {type(x).__name__}: {x!r}")
     return node
 
 
@@ -58,7 +58,7 @@ def dprint(x: Any, file: IO[str] | str | None = None, layout: bool = False) -> s
 
     Raises
     ------
-    InputError
+    ArgumentError
         If `x` is none of these.
 
     Examples

@@ -120,7 +120,7 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -159,7 +159,7 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -198,7 +198,7 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -237,7 +237,7 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -276,7 +276,7 @@ def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -322,7 +322,7 @@ def StudentT(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -367,7 +367,7 @@ def AsymmetricLaplace(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -409,7 +409,7 @@ def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistri
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -454,7 +454,7 @@ def SkewNormal(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -502,7 +502,7 @@ def SkewStudentT(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -541,7 +541,7 @@ def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -573,7 +573,7 @@ def Flat() -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -612,7 +612,7 @@ def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -654,7 +654,7 @@ def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> Ta
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -700,7 +700,7 @@ def JohnsonSU(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -743,7 +743,7 @@ def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -784,7 +784,7 @@ def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribut
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -824,7 +824,7 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -864,7 +864,7 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -905,7 +905,7 @@ def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDis
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -937,7 +937,7 @@ def HalfFlat() -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -974,7 +974,7 @@ def HalfCauchy(beta: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1016,7 +1016,7 @@ def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> Table
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1053,7 +1053,7 @@ def HalfLogistic(s: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1091,7 +1091,7 @@ def Rayleigh(sigma: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1133,7 +1133,7 @@ def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistributi
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1178,7 +1178,7 @@ def Wald(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1225,7 +1225,7 @@ def Gamma(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1262,7 +1262,7 @@ def ChiSquared(nu: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1299,7 +1299,7 @@ def Chi(nu: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1337,7 +1337,7 @@ def Maxwell(a: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1377,7 +1377,7 @@ def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1422,7 +1422,7 @@ def InverseGamma(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1460,7 +1460,7 @@ def InverseChiSquared(nu: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1499,7 +1499,7 @@ def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistributio
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1540,7 +1540,7 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1580,7 +1580,7 @@ def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1620,7 +1620,7 @@ def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1659,7 +1659,7 @@ def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1698,7 +1698,7 @@ def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1737,7 +1737,7 @@ def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1778,7 +1778,7 @@ def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> Tabl
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1817,7 +1817,7 @@ def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1857,7 +1857,7 @@ def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1896,7 +1896,7 @@ def Burr(c: Any, d: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1936,7 +1936,7 @@ def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -1976,7 +1976,7 @@ def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2015,7 +2015,7 @@ def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2054,7 +2054,7 @@ def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2093,7 +2093,7 @@ def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2140,7 +2140,7 @@ def Beta(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2186,7 +2186,7 @@ def BetaScaled(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2232,7 +2232,7 @@ def PERT(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2271,7 +2271,7 @@ def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2308,7 +2308,7 @@ def PowerFunction(alpha: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2347,7 +2347,7 @@ def LogUniform(lower: Any, upper: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2386,7 +2386,7 @@ def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2427,7 +2427,7 @@ def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableD
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2470,7 +2470,7 @@ def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDist
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2518,7 +2518,7 @@ def TruncatedNormal(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2558,7 +2558,7 @@ def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2597,7 +2597,7 @@ def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2636,7 +2636,7 @@ def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2675,7 +2675,7 @@ def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2714,7 +2714,7 @@ def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistr
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2753,7 +2753,7 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2794,7 +2794,7 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2833,7 +2833,7 @@ def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2872,7 +2872,7 @@ def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2920,7 +2920,7 @@ def NegativeBinomial(
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -2961,7 +2961,7 @@ def BetaBinomial(*, alpha: Any, beta: Any, n: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3002,7 +3002,7 @@ def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3043,7 +3043,7 @@ def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3082,7 +3082,7 @@ def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3119,7 +3119,7 @@ def DiscreteLaplace(a: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3156,7 +3156,7 @@ def LogSeries(p: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3193,7 +3193,7 @@ def YuleSimon(alpha: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
@@ -3230,7 +3230,7 @@ def Poisson(mu: Any) -> TableDistribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If the parameters do not go together, or a known one is not in its range.
     DtypeError
         If a parameter is of labels, bools or complex numbers.

@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.dims import Dims, union
 from dimtensor.dist.table import Param, Parametrisation, Range, Row
-from dimtensor.errors import DtypeError, InputError, build_message, listing
+from dimtensor.errors import DtypeError, OptionError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.graph.infer import describe
@@ -66,7 +66,7 @@ def read_arguments(row: Row, arguments: Mapping[str, Any]) -> tuple[Parametrisat
 
     Raises
     ------
-    InputError
+    OptionError
         If they are not those of one parametrisation, or a number is not what the parameter may be.
     DtypeError
         If one is of a dtype that no parameter has.
@@ -92,7 +92,7 @@ def _parametrisation(row: Row, asked: Mapping[str, Any]) -> Parametrisation:
         if needed <= set(asked) <= set(one.names):
             return one
     ways = [", ".join(map(_shown, one.params)) for one in row.parametrisations]
-    raise InputError(
+    raise OptionError(
         build_message(
             f"{row.name} does not take these parameters together",
             [("given", listing(list(asked))), *(("takes", way) for way in ways)],
@@ -127,7 +127,7 @@ def check_range(node: Node, allowed: Range, what: str) -> Node:
 
     Raises
     ------
-    InputError
+    OptionError
         If one of them is not in the range.
     DtypeError
         If it has to be whole and is a tensor of floats.
@@ -146,7 +146,7 @@ def check_range(node: Node, allowed: Range, what: str) -> Node:
     outside = [v for v in values.ravel() if not allowed.has(float(v))]
     if outside:
         dims = [("dims", ", ".join(dim._short for dim in node.dims))] if node.dims else []
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"{what} is {allowed.spoken}, not {outside[0].item():g}",
                 [*dims, *([("values outside", len(outside))] if node.dims else [])],
@@ -173,7 +173,7 @@ def _check_order(row: Row, given: Given) -> None:
 
     Raises
     ------
-    InputError
+    OptionError
         If they are not.
     """
     known = [
@@ -184,4 +184,4 @@ def _check_order(row: Row, given: Given) -> None:
     for (first, low), (second, high) in itertools.pairwise(known):
         ordered = low <= high if len(row.increasing) > 2 else low < high
         if not ordered:
-            raise InputError(f"{first}={low:g} of {row.name} is not below {second}={high:g}")
+            raise OptionError(f"{first}={low:g} of {row.name} is not below {second}={high:g}")

@@ -13,7 +13,7 @@ from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.joint.vectors import VectorDistribution, later_than
 from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support
-from dimtensor.errors import InputError
+from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.constructors import full, length
 from dimtensor.tensor.elementwise import clip, equal, log, maximum, sqrt, where
 from dimtensor.tensor.handle import TensorHandle
@@ -109,7 +109,7 @@ class Interpolated(VectorDistribution):
     ------
     DimError
         If the dim is not there.
-    InputError
+    OptionError
         If the points are known and not increasing, or a density is below 0.
 
     Examples
@@ -125,7 +125,7 @@ class Interpolated(VectorDistribution):
     def __init__(self, x_points: Any, pdf_points: Any, dim: Dim | str | None = None):
         dims: Dims = x_points.dims if isinstance(x_points, TensorHandle) else ()
         if dim is None and len(dims) != 1:
-            raise InputError(
+            raise DimError(
                 f"Interpolated: the points have {len(dims)} dims; dim=... names that along which "
                 "they increase"
             )
@@ -136,7 +136,7 @@ class Interpolated(VectorDistribution):
         if points.node.kind == "data":
             axis = points.node.dims.index(self.dim)
             if (np.diff(np.asarray(points.node.attrs.values), axis=axis) <= 0).any():
-                raise InputError(
+                raise OptionError(
                     "Interpolated: the points do not increase along " + self.dim._short
                 )
         first, last = self._ends

@@ -10,7 +10,14 @@ from dimtensor.compile.function import CompiledFunction, free_inputs, node_of
 from dimtensor.cost.polynomial import Count, Lengths, missing_lengths
 from dimtensor.cost.quantities import bytes_of, bytes_text
 from dimtensor.dims import Binding, Dim
-from dimtensor.errors import InputError, MemoryLimitError, build_message, did_you_mean
+from dimtensor.errors import (
+    ArgumentError,
+    MemoryLimitError,
+    OptionError,
+    UnknownDimError,
+    build_message,
+    did_you_mean,
+)
 from dimtensor.explanation.report import Explanation, XlaCost, made_at
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.dtypes import is_float
@@ -75,8 +82,12 @@ def explain(
         expression and its line of code.
     DimError
         If there is a limit, and a length is missing.
-    InputError
-        If `x` is something else, a length belongs to no dim, or the limit is not a number of bytes.
+    ArgumentError
+        If `x` is something else.
+    UnknownDimError
+        If a length belongs to no dim.
+    OptionError
+        If the limit is not a number of bytes.
 
     Examples
     --------
@@ -125,7 +136,7 @@ def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
         )
     tensors = list(x) if isinstance(x, (list, tuple)) else [x]
     if not tensors or not all(isinstance(each, DimTensor) for each in tensors):
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"explain takes tensors, a model, its log density or a function, not {type(x)}",
                 hint="a model's log density is dt.explain(model)",
@@ -191,7 +202,7 @@ def _lengths(asked: _Asked, given: Mapping[Any, int]) -> Lengths:
             found[dim] = length
     for key, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InputError(f"the length of {key!r} is an integer of at least 0, not {value!r}")
+            raise OptionError(f"the length of {key!r} is an integer of at least 0, not {value!r}")
         for variable in _meant(key, names, counts, dims):
             found[variable] = value
     return Lengths(found)
@@ -205,7 +216,7 @@ def _meant(key: Any, names: Mapping[str, list[Dim]], counts: set[str], dims: Any
     if isinstance(key, str) and (key in counts or key == "rounds"):
         return [Count(key)]
     name = key._short if isinstance(key, Dim) else key
-    raise InputError(
+    raise UnknownDimError(
         build_message(
             f"there is no dim {name!r} to give a length to{did_you_mean(name, [*names])}",
             [("dims", ", ".join(sorted(names)) or "none")],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dimtensor.cost.polynomial import missing_lengths
 from dimtensor.cost.quantities import bytes_text, count_text
-from dimtensor.errors import InputError, escaped
+from dimtensor.errors import OptionError, escaped
 from dimtensor.explanation.steps import Schedule
 from dimtensor.extras import check_installed
 
@@ -36,13 +36,13 @@ class Bars:
 
         Raises
         ------
-        InputError
+        OptionError
             If the suffix is another one.
         """
         path = Path(path)
         kind = path.suffix.lstrip(".").lower()
         if kind not in _FORMATS:
-            raise InputError(f"a picture is saved as .svg, .png or .pdf, not as {path.name!r}")
+            raise OptionError(f"a picture is saved as .svg, .png or .pdf, not as {path.name!r}")
         path.write_bytes(self._render(kind, dpi))
         return path
 

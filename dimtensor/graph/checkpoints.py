@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import OptionError, build_message
 
 # each level adds a nested loop; with six, a million steps store some 60 states
 MOST_LEVELS = 6
@@ -62,7 +62,7 @@ def checkpoint_levels(number: int) -> Checkpoints:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is no such number.
 
     See Also
@@ -80,7 +80,7 @@ def checkpoint_levels(number: int) -> Checkpoints:
     >>> slope = dt.grad(last, a)  # stores 20 states
     """
     if not _is_whole(number) or not 1 <= number <= MOST_LEVELS:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"there are 1 to {MOST_LEVELS} levels of segments, not {number!r}",
                 [("each level", "a loop in a loop, and one more run of all steps")],
@@ -105,7 +105,7 @@ def checkpoint_states(number: int) -> Checkpoints:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is no positive integer.
 
     See Also
@@ -123,7 +123,7 @@ def checkpoint_states(number: int) -> Checkpoints:
     >>> slope = dt.grad(last, a)
     """
     if not _is_whole(number) or number < 1:
-        raise InputError(f"a gradient stores a positive number of states, not {number!r}")
+        raise OptionError(f"a gradient stores a positive number of states, not {number!r}")
     return Checkpoints("states", (int(number),))
 
 
@@ -132,13 +132,13 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is a single number, or lengths of segments that do not divide each other.
     """
     if given is None or isinstance(given, Checkpoints):
         return given
     if _is_whole(given):
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"{what}: checkpoint={given} does not say of what",
                 [
@@ -150,18 +150,18 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
             )
         )
     if not isinstance(given, Sequence) or isinstance(given, str) or not all(map(_is_whole, given)):
-        raise InputError(
+        raise OptionError(
             f"{what}: checkpoint is dt.checkpoint_levels(...), dt.checkpoint_states(...) or "
             f"numbers of steps of segments, not {given!r}"
         )
     numbers = [int(n) for n in given]
     if not numbers or len(numbers) >= MOST_LEVELS:
-        raise InputError(
+        raise OptionError(
             f"{what}: checkpoint has 1 to {MOST_LEVELS - 1} lengths of segments, not {numbers}"
         )
     pairs = zip([1, *numbers], numbers, strict=False)
     if any(m < 1 or n % m or n == m for m, n in pairs):
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"{what}: segments fit into the next longer ones, which those of {numbers} steps "
                 "do not",

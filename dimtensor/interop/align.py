@@ -9,7 +9,15 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
+from dimtensor.errors import (
+    DimError,
+    InputError,
+    LabelError,
+    OptionError,
+    UnknownDimError,
+    build_message,
+    listing,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.tensor.handle import TensorHandle, wrap
@@ -47,7 +55,7 @@ def align[*Arrays](
         If `join` is ``exact`` and labels differ; all of them are shown.
     DimError
         If arrays without labels along a dim have different lengths.
-    InputError
+    OptionError
         If something is no labelled array.
 
     Examples
@@ -60,7 +68,7 @@ def align[*Arrays](
     [7.0]
     """
     if join not in JOINS:
-        raise InputError(f"align: join is one of {', '.join(JOINS)}, not {join!r}")
+        raise OptionError(f"align: join is one of {', '.join(JOINS)}, not {join!r}")
     sides = [_side_of(array, at) for at, array in enumerate(cast("tuple[Any, ...]", arrays))]
     _check_unlabelled(sides)
     names = dict.fromkeys(name for side in sides for name in side.labels)
@@ -108,7 +116,7 @@ def reindex[X](x: X, indexers: Any = None, fill_value: Any = np.nan, **by_name: 
     for key, new in named_indexers(indexers, by_name).items():
         name = key._short if isinstance(key, Dim) else key
         if name not in side.names:
-            raise DimError(
+            raise UnknownDimError(
                 build_message(f"reindex: there is no dim {name!r}", [("dims", listing(side.names))])
             )
         labels = dim_labels(new) if isinstance(new, Dim) else Coords(new)

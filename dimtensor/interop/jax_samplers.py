@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.errors import InputError, build_message, did_you_mean
+from dimtensor.errors import ArgumentError, OptionError, build_message, did_you_mean
 from dimtensor.model.inference.raised import computation_error
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
@@ -89,13 +89,15 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
 
     Raises
     ------
-    InputError
-        If there is no such option, or the value is none.
+    ArgumentError
+        If there is no such option.
+    OptionError
+        If the value is not one that it takes.
     """
     for name in options:
         if name not in Options._fields:
             guess = did_you_mean(name, [*own, *Options._fields])
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     f"sample has no option {name!r}{guess}",
                     [("options", ", ".join(own)), (f"of {sampler}", ", ".join(Options._fields))],
@@ -104,13 +106,13 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
     found = Options(**options)
     accept = found.target_accept
     if not isinstance(accept, (int, float)) or not 0.0 < accept < 1.0:
-        raise InputError(f"sample: target_accept is between 0 and 1, not {accept!r}")
+        raise OptionError(f"sample: target_accept is between 0 and 1, not {accept!r}")
     if isinstance(found.maxdepth, bool) or not isinstance(found.maxdepth, int) or (
         found.maxdepth < 1
     ):  # fmt: skip
-        raise InputError(f"sample: maxdepth is a whole number above 0, not {found.maxdepth!r}")
+        raise OptionError(f"sample: maxdepth is a whole number above 0, not {found.maxdepth!r}")
     if not isinstance(found.dense_mass, bool):
-        raise InputError(f"sample: dense_mass is True or False, not {found.dense_mass!r}")
+        raise OptionError(f"sample: dense_mass is True or False, not {found.dense_mass!r}")
     return found
 
 
@@ -119,11 +121,11 @@ def check_cores(cores: int | None, sampler: str) -> None:
 
     Raises
     ------
-    InputError
+    OptionError
         If they are.
     """
     if cores is not None:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"sample: cores are of nutpie; {sampler} runs all chains as one program",
                 hint=f"leave cores={cores} out",

@@ -14,9 +14,10 @@ import numpy as np
 
 from dimtensor.backends.progress import Progress
 from dimtensor.errors import (
+    ArgumentError,
     CheckError,
     DimtensorError,
-    InputError,
+    OptionError,
     build_message,
     did_you_mean,
 )
@@ -313,19 +314,20 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
 
     Raises
     ------
-    InputError
-        If nutpie knows no such option, does not take the value, or the option changes what comes
-        back.
+    ArgumentError
+        If nutpie has no such option, or the option changes what comes back.
+    OptionError
+        If nutpie does not take the value.
     """
     nutpie = require("nutpie", "sampling", "dt.sample")
     for name in options:
         if name in _INSTEAD:
-            raise InputError(f"sample does not take {name!r}: {_INSTEAD[name]}")
+            raise ArgumentError(f"sample does not take {name!r}: {_INSTEAD[name]}")
     known = [name for name in inspect.signature(nutpie.sample).parameters if name not in _INSTEAD]
     adaptation = options.get("adaptation", "diag")
     if adaptation not in _ADAPTATIONS:
         guess = did_you_mean(adaptation, list(_ADAPTATIONS))
-        raise InputError(f"sample: there is no adaptation {adaptation!r}{guess}")
+        raise OptionError(f"sample: there is no adaptation {adaptation!r}{guess}")
     settings, names = _settings(_ADAPTATIONS[adaptation])
     for name, value in options.items():
         if name in known or settings is None:
@@ -334,14 +336,14 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
             settings.update({name: value})
         except AttributeError:
             guess = did_you_mean(name, [*own, *known, *names])
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     f"sample has no option {name!r}{guess}",
                     [("options", ", ".join(own)), ("of nutpie", "target_accept, maxdepth, …")],
                 )
             ) from None
         except (TypeError, ValueError) as error:
-            raise InputError(f"sample does not take {name}={value!r}: {error}") from None
+            raise OptionError(f"sample does not take {name}={value!r}: {error}") from None
 
 
 def _settings(kind: str) -> tuple[Any, list[str]]:

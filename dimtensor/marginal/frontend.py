@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
-from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.errors import DimError, GraphError, OptionError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination
@@ -47,7 +47,7 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
 
     Raises
     ------
-    InputError
+    OptionError
         If the states are not known.
     """
     if is_float(node.dtype):
@@ -59,7 +59,7 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
     if isinstance(states, Dim):
         return Unknown(node, name, states)
     if states is None or isinstance(states, (str, int)):
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"marginalize: nothing says which values {name!r} may have",
                 hint=f"states={{{name}: range(10)}}, or a tensor of labels: "
@@ -68,7 +68,7 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
         )
     values = [int(value) for value in states]
     if not values or len(set(values)) != len(values) or len(values) > MOST_STATES:
-        raise InputError(
+        raise OptionError(
             f"marginalize: the states of {name!r} are different whole numbers, at most "
             f"{MOST_STATES}"
         )
@@ -339,7 +339,7 @@ def marginalize(
     GraphError
         If elements of an unknown depend on each other other than as a chain or a tree, or a term
         with a continuous unknown is not normal.
-    InputError
+    DimError
         If the possible values of an unknown are not known, or `logp` has dims.
 
     Examples
@@ -362,7 +362,7 @@ def marginalize(
     else:
         node = node_of(logp)
         if node.dims:
-            raise InputError(
+            raise DimError(
                 build_message(
                     "marginalize: a log density has no dims",
                     [("dims", ", ".join(dim._short for dim in node.dims))],
@@ -381,12 +381,14 @@ def read_unknowns(unknowns: Sequence[DimTensor], states: Mapping[Any, Any]) -> l
     ------
     GraphError
         If an unknown is not a symbolic input.
-    InputError
+    OptionError
         If there are no unknowns, or the possible values of one are not known.
     """
     known = {node_of(key) if not isinstance(key, str) else key: s for key, s in states.items()}
     if not unknowns:
-        raise InputError("marginalize: name the unknowns that are summed out: marginalize(logp, z)")
+        raise OptionError(
+            "marginalize: name the unknowns that are summed out: marginalize(logp, z)"
+        )
     found = []
     for x in unknowns:
         node = node_of(x)

@@ -339,7 +339,7 @@ def check_observed(model: Model, what: str, prior: bool) -> None:
 
     Raises
     ------
-    InputError
+    GraphError
         If nothing is, and draws of the prior are not asked for.
     """
     if model.observed or prior:
@@ -347,7 +347,7 @@ def check_observed(model: Model, what: str, prior: bool) -> None:
     outputs = [x.node.name for x in model.outputs if x.node.kind == "rv"]
     names = outputs or list(model.variables)[-1:]
     values = ", ".join(f"{name}: ..." for name in names)
-    raise InputError(
+    raise GraphError(
         build_message(
             f"{what}: nothing is observed, so the draws would be those of the prior",
             [("variables", listing(list(model.variables)))],
@@ -363,7 +363,7 @@ def check_result_names(found: Found) -> None:
 
     Raises
     ------
-    InputError
+    OptionError
         If not.
     """
     variables = {name: v.node for name, v in found.variables.items()}

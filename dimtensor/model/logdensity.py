@@ -78,8 +78,10 @@ class LogDensity(Rendered, Labelling, Bridging):
         If `logp` depends on inputs without a support or not on one that has one, or if the length
         of a parameter is known neither from its dims nor from data; if something that is recorded
         has the name of a dim, or is called chain or draw, and would be lost among labels.
-    InputError
-        If a key is no named input, or a value no support.
+    LabelError
+        If there is no input of a name.
+    ArgumentError
+        If a key is no input, or a value no support.
 
     Warns
     -----

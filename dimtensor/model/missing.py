@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.arrays import array_of, is_masked, is_na
 from dimtensor.dims import Dim, dim_labels
 from dimtensor.dist.supports import Support
-from dimtensor.errors import InputError, build_message, listing
+from dimtensor.errors import InputError, OptionError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import relabel_node
@@ -42,7 +42,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
         whole numbers.
     """
     if missing is not None and missing not in HOW:
-        raise InputError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
+        raise OptionError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
     whole = not is_float(node.dtype)
     found = _labels(node, value) if node.categories is not None else _numbers(node, value)
     incomplete = not found.complete

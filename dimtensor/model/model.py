@@ -9,7 +9,7 @@ from weakref import ref
 
 from dimtensor.arrays import has_elements
 from dimtensor.backends import check_backend
-from dimtensor.errors import DimError, InputError, build_message, named_after
+from dimtensor.errors import DimError, OptionError, build_message, named_after
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -71,8 +71,10 @@ class Model(Rendered, Parametrising, ByName):
     GraphError
         If a name is used twice, an input has none, or a parameter of a distribution is a variable
         that may be out of its range.
+    OptionError
+        If an output has no name, or a name has a slash.
     InputError
-        If an output has no name, a name has a slash, or there are data of no input.
+        If there are data of no input.
 
     Examples
     --------
@@ -136,10 +138,10 @@ class Model(Rendered, Parametrising, ByName):
         if not outputs:
             text = "a model is made of variables that are there, and none is given"
             hint = "write the variables first: dt.Model(y) is y, and all that it depends on"
-            raise InputError(build_message(text, hint=hint))
+            raise OptionError(build_message(text, hint=hint))
         for x in outputs:
             if x.node.kind not in ("rv", "named"):
-                raise InputError(
+                raise OptionError(
                     build_message(
                         f"an output of a model is a random variable or has a name, not {x.node}",
                         hint="dt.rv('y', dist.Normal(...)), or dt.named('y', expression)",
@@ -228,9 +230,11 @@ class Model(Rendered, Parametrising, ByName):
 
         Raises
         ------
+        LabelError
+            If there is no such variable.
         InputError
-            If there is no such variable, values are missing or outside of their support, or those
-            that are left out are read by other variables.
+            If values are missing or outside of their support, or those that are left out are read
+            by other variables.
 
         Warns
         -----
@@ -289,7 +293,7 @@ class Model(Rendered, Parametrising, ByName):
 
         Raises
         ------
-        InputError
+        LabelError
             If there is no such variable.
         DimError
             If a value has other dims.
@@ -411,7 +415,7 @@ class Model(Rendered, Parametrising, ByName):
 
         Raises
         ------
-        InputError
+        GraphError
             If nothing is observed.
 
         Examples

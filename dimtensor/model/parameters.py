@@ -14,9 +14,12 @@ from dimtensor.compile.function import free_inputs
 from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.dist.supports import Support
 from dimtensor.errors import (
+    ArgumentError,
     DtypeError,
     GraphError,
     InputError,
+    LabelError,
+    OptionError,
     build_message,
     did_you_mean,
     listing,
@@ -116,7 +119,7 @@ def read_parameters(
 
     Raises
     ------
-    InputError
+    ArgumentError
         If something is no input of the log density, has no name, or has no support.
     DtypeError
         If a parameter is not of a float dtype.
@@ -124,7 +127,7 @@ def read_parameters(
         If the model depends on inputs that have no support, or not on one that has.
     """
     if not isinstance(supports, Mapping):
-        raise InputError(
+        raise ArgumentError(
             "supports are a dict from parameters to supports, such as {mu: dt.real}, not "
             f"{type(supports).__name__}"
         )
@@ -135,7 +138,7 @@ def read_parameters(
         node = _parameter_node(key, by_name)
         if not isinstance(support, Support):
             names = [name for name in public_supports.__all__ if name.islower()]
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     f"the support of {node.name!r} is {support!r}",
                     hint="supports are dt.real, dt.positive, dt.supports.bounded(low, high) and "
@@ -150,7 +153,7 @@ def read_parameters(
 def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
     if isinstance(key, str):
         if key not in by_name:
-            raise InputError(
+            raise LabelError(
                 build_message(
                     f"the log density has no input {key!r}{did_you_mean(key, list(by_name))}",
                     [("inputs", listing(list(by_name)))],
@@ -158,10 +161,10 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
             )
         return by_name[key]
     if not isinstance(key, TensorHandle):
-        raise InputError(f"a parameter is a dims-tensor, not {key!r}")
+        raise ArgumentError(f"a parameter is a dims-tensor, not {key!r}")
     node = key.node
     if node.kind != "input":
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"a parameter is a symbolic input, not {node}",
                 hint="make parameters with dt.tensor or dt.scalar; what is computed from them can "
@@ -169,7 +172,7 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
             )
         )
     if node.name is None:
-        raise InputError(f"a parameter has a name, {node} has none: dt.tensor('name', dims=...)")
+        raise OptionError(f"a parameter has a name, {node} has none: dt.tensor('name', dims=...)")
     if not is_float(node.dtype):
         raise DtypeError(
             build_message(

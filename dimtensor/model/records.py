@@ -10,10 +10,12 @@ import numpy as np
 
 from dimtensor.dims import Dims
 from dimtensor.errors import (
+    ArgumentError,
     DimError,
     DtypeError,
     GraphError,
     InputError,
+    OptionError,
     build_message,
     clipped,
     plain_repr,
@@ -207,7 +209,7 @@ def check_names(
 
     Raises
     ------
-    InputError
+    ArgumentError
         If a name is no text or empty, or has a slash.
     GraphError
         If two have one name, or one the name of a dim: in a Dataset a variable named like a dim is
@@ -215,7 +217,7 @@ def check_names(
     """
     for name in recorded:
         if not isinstance(name, str) or not name:
-            raise InputError(f"the name of a {kind} is a non-empty string, not {name!r}")
+            raise ArgumentError(f"the name of a {kind} is a non-empty string, not {name!r}")
     check_slashes(parameters, "parameter")
     check_slashes(recorded, kind)
     twice = [name for name in recorded if name in parameters]
@@ -250,7 +252,7 @@ def check_slashes(named: Mapping[str, Dims], kind: str) -> None:
 
     Raises
     ------
-    InputError
+    OptionError
         If one has a slash.
     """
     told = [(kind, name) for name in named]
@@ -258,7 +260,7 @@ def check_slashes(named: Mapping[str, Dims], kind: str) -> None:
     for what, name in told:
         if "/" in name:
             other = re.sub(r"\s*/\s*", "_per_", name)
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"the {what} {name!r} could not be kept among results: in an xarray.DataTree a "
                     "slash makes a path",

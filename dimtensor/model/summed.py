@@ -116,7 +116,7 @@ def unknowns_of(placed: Placed) -> list[Unknown]:
 
     Raises
     ------
-    InputError
+    OptionError
         If nothing says which values one may have.
     """
     found: list[Unknown] = []

@@ -12,7 +12,8 @@ from dimtensor.errors import (
     BroadcastWarning,
     DimError,
     DtypeError,
-    InputError,
+    LabelError,
+    OptionError,
     build_message,
     did_you_mean,
     listing,
@@ -34,7 +35,7 @@ def read_logp(logp: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
 
     Raises
     ------
-    InputError
+    OptionError
         If there are no terms.
     DimError
         If one expression has dims.
@@ -47,7 +48,7 @@ def read_logp(logp: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
     for name, term in logp.items():
         terms[name] = wrap(_of_floats(node_of(term), f"the term {name!r} of a log density"))
     if not terms:
-        raise InputError("a log density has at least one term")
+        raise OptionError("a log density has at least one term")
     total: Any = zeros()
     for at, term in enumerate(terms.values()):
         total = total + term.sum() if at else term.sum()
@@ -59,12 +60,12 @@ def check_terms(terms: Mapping[str, DimTensor], wanted: Iterable[str]) -> None:
 
     Raises
     ------
-    InputError
+    LabelError
         If one is not there.
     """
     for name in wanted:
         if name not in terms:
-            raise InputError(
+            raise LabelError(
                 build_message(
                     f"the model has no term {name!r}{did_you_mean(name, list(terms))}",
                     [("terms", listing(list(terms)))],

@@ -12,7 +12,7 @@ from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.written import with_what_it_reads
-from dimtensor.errors import GraphError, InputError, build_message
+from dimtensor.errors import ArgumentError, GraphError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.beside import Beside
@@ -52,7 +52,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
 
     Raises
     ------
-    InputError
+    ArgumentError
         If the name is no text, or there is no distribution.
     DimError
         If dims clash.
@@ -72,7 +72,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     wake_soon()
     if isinstance(name, Distribution) and isinstance(distribution, str):
         hint = f"dt.rv({distribution!r}, dist.{name!r})"
-        raise InputError(build_message("the name of a random variable comes first", hint=hint))
+        raise ArgumentError(build_message("the name of a random variable comes first", hint=hint))
     _check_name(name, "a random variable")
     if not isinstance(distribution, Distribution):
         raise _no_distribution(name, distribution)
@@ -90,18 +90,18 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     return wrap(ask(node))
 
 
-def _no_distribution(name: str, given: Any) -> InputError:
+def _no_distribution(name: str, given: Any) -> ArgumentError:
     import dimtensor.dist as dist
 
     family = getattr(given, "__name__", "")
     if callable(given) and hasattr(dist, family):
         text = f"the random variable {name!r} needs parameters for its distribution dist.{family}"
-        return InputError(build_message(text, hint=f"dt.rv({name!r}, dist.{family}(...))"))
+        return ArgumentError(build_message(text, hint=f"dt.rv({name!r}, dist.{family}(...))"))
     shown = describe(given.node) if hasattr(given, "node") else repr(given)
     hint = f"dt.rv({name!r}, dist.Normal(0, 1)), with from dimtensor import dist"
     if hasattr(given, "node"):
         hint = f"an expression under a name is dt.named({name!r}, ...)"
-    return InputError(
+    return ArgumentError(
         build_message(
             f"the random variable {name!r} needs a distribution, and is given {shown}", hint=hint
         )
@@ -126,7 +126,7 @@ def named(name: str, x: Any) -> DimTensor:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If the name is no text.
 
     Examples
@@ -159,7 +159,7 @@ def left_out(found: Found) -> list[str]:
 
 def _check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or not name:
-        raise InputError(f"the name of {what} is a non-empty string, not {name!r}")
+        raise ArgumentError(f"the name of {what} is a non-empty string, not {name!r}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, find_dim, without
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
 from dimtensor.random.draws import DimsLike, Draws, G
@@ -41,8 +41,10 @@ class Arrangements(Draws):
 
         Raises
         ------
-        InputError
-            If a number is no probability, or the generator was used before.
+        OptionError
+            If a number is no probability.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if an element of a tensor is no probability.
 
@@ -82,7 +84,7 @@ class Arrangements(Draws):
         ------
         DimError
             If the probabilities lack the dim.
-        InputError
+        GraphError
             If the generator was used before.
         CheckError
             At the call, if a probability is negative.
@@ -311,7 +313,7 @@ def _many(dims: Any) -> tuple[Any, ...]:
 
 def _require_dim(dim: Any, name: str) -> None:
     if not isinstance(dim, Dim):
-        raise InputError(f"{name} takes a Dim, the one whose labels are drawn, not {dim!r}")
+        raise DimError(f"{name} takes a Dim, the one whose labels are drawn, not {dim!r}")
 
 
 def _length(dim: Dim) -> Any:

@@ -31,8 +31,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -64,8 +66,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -97,8 +101,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -130,8 +136,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -165,8 +173,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -202,8 +212,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -239,8 +251,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -276,8 +290,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -311,8 +327,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -348,8 +366,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -385,8 +405,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -422,8 +444,10 @@ class Continuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 

@@ -33,8 +33,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -66,8 +68,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -103,8 +107,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -136,8 +142,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -169,8 +177,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -206,8 +216,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -239,8 +251,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -272,8 +286,10 @@ class Discrete(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim, in_order, without
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    OptionError,
+    UnknownDimError,
+    build_message,
+    did_you_mean,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD, DrawAttrs
 from dimtensor.graph.dtypes import is_complex, is_float
@@ -64,7 +71,7 @@ def _as_number(node: Node, integer: bool, what: str) -> Node:
         return node
     if is_complex(node.dtype) or (integer and is_float(node.dtype)):
         if not _is_whole(node):
-            raise InputError(f"{what} is {'an integer' if integer else 'a real number'}, "
+            raise DtypeError(f"{what} is {'an integer' if integer else 'a real number'}, "
                              f"not {describe(node)}")  # fmt: skip
     return wrap(node).astype(dtype).node
 
@@ -89,7 +96,7 @@ def _checks(row: Any, nodes: Sequence[Node]) -> list[tuple[DimTensor, str]]:
             values = {name: _constant(given[name]).item() for name in used}
             if not eval(text, {"np": np, "abs": abs}, values):
                 told = list(values.items())
-                raise InputError(build_message(f"{row.name}: {_said(text)}", told))
+                raise OptionError(build_message(f"{row.name}: {_said(text)}", told))
             continue
         tensors = {name: wrap(given[name]) for name in used}
         found = eval(text, {"np": SimpleNamespace(sqrt=sqrt), "abs": abs}, tensors)
@@ -132,5 +139,5 @@ def _found(key: Any, dims: Dims, name: str) -> Dim:
         details = [("dims", ", ".join(map(repr, known)) or "none (numbers)")]
         text = f"{name}: neither parameters nor the generator have a dim {key!r}"
         hint = f"a dim that is new has a length: dims=dt.Dim({key!r}, length=3)"
-        raise DimError(build_message(f"{text}{did_you_mean(key, known)}", details, hint))
+        raise UnknownDimError(build_message(f"{text}{did_you_mean(key, known)}", details, hint))
     return find_dim(dims, key, name)

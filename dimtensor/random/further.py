@@ -31,8 +31,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -64,8 +66,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -97,8 +101,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -128,7 +134,7 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
+        GraphError
             If the generator was used before.
 
         Examples
@@ -159,8 +165,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -194,8 +202,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -229,8 +239,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -264,8 +276,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -297,8 +311,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 
@@ -330,8 +346,10 @@ class FurtherContinuous(Draws):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, InputError, named_after, printable
+from dimtensor.errors import ArgumentError, DimError, DtypeError, named_after, printable
 from dimtensor.graph import make
 from dimtensor.graph.attrs import WORD, StreamAttrs
 from dimtensor.graph.dtypes import is_integer
@@ -118,8 +118,12 @@ def generator(seed: int | DimTensor) -> Generator:
 
     Raises
     ------
-    InputError
-        If the seed is no such number.
+    ArgumentError
+        If there is no seed.
+    OptionError
+        If it is out of range.
+    DtypeError
+        If it is a tensor of something else.
 
     Examples
     --------
@@ -137,12 +141,12 @@ def generator(seed: int | DimTensor) -> Generator:
         node = seed.node
         if WORD in node.dims:
             if node.dtype != "uint64":
-                raise InputError(f"words of a generator are of uint64: {describe(node)}")
+                raise DtypeError(f"words of a generator are of uint64: {describe(node)}")
             return Generator(wrap(node))
         if not is_integer(node.dtype) or node.categories is not None:
-            raise InputError(f"a seed is a tensor of integers: {describe(node)}")
+            raise DtypeError(f"a seed is a tensor of integers: {describe(node)}")
     elif seed is None:
-        raise InputError(
+        raise ArgumentError(
             "a seed is an integer or a tensor of integers, not None; name one, so that draws can "
             "be repeated"
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.arrays import whole
-from dimtensor.errors import InputError, build_message, clipped, plain_repr
+from dimtensor.errors import ArgumentError, OptionError, build_message, clipped, plain_repr
 
 _END = 2**63
 
@@ -25,7 +25,7 @@ def checked_seed(seed: Any, what: str) -> int | None:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is no integer from 0 to 2**63 - 1.
 
     Examples
@@ -40,11 +40,11 @@ def checked_seed(seed: Any, what: str) -> int | None:
         hint = f"seed={whole(seed) or 1}"
         if isinstance(seed, (np.random.Generator, np.random.RandomState)):
             hint = "seed=int(rng.integers(2**31)) takes one from NumPy's generator"
-        raise InputError(build_message(text, hint=hint))
+        raise OptionError(build_message(text, hint=hint))
     if not 0 <= seed < _END:
         shown = str(int(seed)) if abs(int(seed)) < 2**200 else "one of so many digits"
         text = f"{what}: seed={shown} is not between 0 and 2**63 - 1"
-        raise InputError(build_message(text, hint=f"seed={abs(int(seed)) % 2**31}"))
+        raise OptionError(build_message(text, hint=f"seed={abs(int(seed)) % 2**31}"))
     return int(seed)
 
 
@@ -53,12 +53,12 @@ def required_seed(seed: Any, what: str) -> int:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If there is none, or it is no integer from 0 to 2**63 - 1.
     """
     found = checked_seed(seed, what)
     if found is None:
-        raise InputError("draws need a seed, so that they can be repeated: seed=1")
+        raise ArgumentError("draws need a seed, so that they can be repeated: seed=1")
     return found
 
 

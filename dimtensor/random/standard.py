@@ -29,7 +29,7 @@ class Standard(Continuous, FurtherContinuous):
 
         Raises
         ------
-        InputError
+        GraphError
             If the generator was used before.
 
         Examples
@@ -57,7 +57,7 @@ class Standard(Continuous, FurtherContinuous):
 
         Raises
         ------
-        InputError
+        GraphError
             If the generator was used before.
 
         Examples
@@ -85,7 +85,7 @@ class Standard(Continuous, FurtherContinuous):
 
         Raises
         ------
-        InputError
+        GraphError
             If the generator was used before.
 
         Examples
@@ -115,8 +115,10 @@ class Standard(Continuous, FurtherContinuous):
 
         Raises
         ------
-        InputError
-            If a number given as a parameter is out of its range, or the generator was used before.
+        OptionError
+            If a number given as a parameter is out of its range.
+        GraphError
+            If the generator was used before.
         CheckError
             At the call, if a tensor given as a parameter is.
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dimtensor.errors import DtypeError, InputError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, build_message
 from dimtensor.spellings.arguments import spelled
 from dimtensor.spellings.attributes import no_attribute
 
@@ -52,7 +52,7 @@ def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
         if not hasattr(rng, "normal") or isinstance(rng, _OF_NUMPY):
             text = f"draw of {self.name} takes a generator of random numbers, not {rng!r}"
             hint = f"x, rng = dist.{self!r}.draw(dt.random.generator(1))"
-            raise InputError(build_message(text, hint=f"{hint}, with dims=k for draws along k"))
+            raise ArgumentError(build_message(text, hint=f"{hint}, with dims=k for draws along k"))
         return draw(self, rng, dims)
 
     return checked  # type: ignore[return-value]

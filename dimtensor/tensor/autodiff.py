@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.graph import Node, derivatives, make
 from dimtensor.graph.checking.differentiable import check_differentiable
 from dimtensor.tensor.handle import as_node, wrap
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def _many(wrt: Any) -> tuple[list[Node], bool]:
     if isinstance(wrt, (list, tuple)):
         if not wrt:
-            raise InputError("a derivative is taken with respect to at least one tensor")
+            raise OptionError("a derivative is taken with respect to at least one tensor")
         return [as_node(x) for x in wrt], False
     return [as_node(wrt)], True
 
@@ -162,7 +162,7 @@ def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
     ------
     DimError
         If a tangent has other dims than its input.
-    InputError
+    OptionError
         If the numbers of tangents and inputs differ.
 
     Examples
@@ -175,7 +175,7 @@ def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
     nodes, _ = _many(wrt)
     given = list(tangents) if isinstance(tangents, (list, tuple)) else [tangents]
     if len(given) != len(nodes):
-        raise InputError(f"jvp: {len(given)} tangents for {len(nodes)} inputs")
+        raise OptionError(f"jvp: {len(given)} tangents for {len(nodes)} inputs")
     directions = []
     for tangent, node in zip(given, nodes, strict=True):
         direction = as_node(tangent, [node], "the tangent")

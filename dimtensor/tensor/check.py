@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import ArgumentError, build_message
 from dimtensor.graph import make
 from dimtensor.tensor.handle import as_node, wrap
 
@@ -39,7 +39,7 @@ def check(condition: Any, message: str, value: Any = None) -> DimTensor:
     ------
     DtypeError
         If the condition is not of bool.
-    InputError
+    ArgumentError
         If the message is no text.
 
     See Also
@@ -67,7 +67,7 @@ def check(condition: Any, message: str, value: Any = None) -> DimTensor:
     """
     if not isinstance(message, str) or not message.strip():
         text = f"the message of a check is a text that is not empty, not {message!r}"
-        raise InputError(build_message(text))
+        raise ArgumentError(build_message(text))
     given = None if value is None else as_node(value, what="the value of a check")
     # a labelled array takes the dims of the value, a number never its dtype
     beside = [] if given is None or isinstance(condition, (bool, np.bool_)) else [given]

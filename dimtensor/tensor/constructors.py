@@ -9,7 +9,7 @@ from dimtensor.dims import (
     Dim,
     canonical_dims,
 )
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import ArgumentError, DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
@@ -40,7 +40,7 @@ def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
     ------
     DimError
         If something is not a Dim, is given twice, or two dims have one name.
-    InputError
+    ArgumentError
         If the value is given before the dims.
 
     Examples
@@ -54,7 +54,7 @@ def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
         shown = [dim._short for dim in canonical_dims(value, "the dims of full")]
         number = dims if isinstance(dims, (int, float)) else "value"
         hint = f"dt.full([{', '.join(shown)}], {number})"
-        raise InputError(
+        raise ArgumentError(
             build_message("full takes dims first, and the value after them", hint=hint)
         )
     node = as_node(value) if dtype is None else None

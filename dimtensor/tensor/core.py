@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dimtensor.errors import named_after
+from dimtensor.errors import ArgumentError, named_after
 from dimtensor.renderers import Rendered, latex
 from dimtensor.tensor.along.calculus import CalculusMixin
 from dimtensor.tensor.along.labels import LabelMixin
@@ -76,7 +76,7 @@ class DimTensor(
     __slots__ = ()
 
     def __init__(self, *args: Any, **kwargs: Any):
-        raise TypeError("make tensors with dt.tensor, dt.data, dt.zeros, dt.from_shaped, ...")
+        raise ArgumentError("make tensors with dt.tensor, dt.data, dt.zeros, dt.from_shaped, ...")
 
     __hash__ = ArithmeticMixin.__hash__
 

@@ -11,7 +11,7 @@ from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim
-from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.errors import ArgumentError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.walk import LEAF_KINDS, held_bytes
@@ -331,11 +331,11 @@ def _one(output: Any) -> Any:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is a container.
     """
     if isinstance(output, (Mapping, list, tuple, set, frozenset)):
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"an output is a tensor, not a {type(output).__name__}: {output!r}",
                 hint="outputs are a tensor, or a list or a dict of tensors, which are not nested",

@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.arrays import array_of, has, is_array_like, ndim_of
 from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
-from dimtensor.errors import DtypeError, InputError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, InputError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_dtype
@@ -152,8 +152,9 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     Raises
     ------
     InputError
-        For plain arrays of one dimension or more: nothing says which dims their axes are. For lists
-        of tensors.
+        For plain arrays of one dimension or more: nothing says which dims their axes are.
+    ArgumentError
+        For lists of tensors.
     """
     if isinstance(value, TensorHandle):
         return value.node
@@ -177,7 +178,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
         text = f"{what}: a distribution has no value; a random variable of it has"
         raise DtypeError(build_message(text, hint=f"dt.rv('x', dist.{value!r})"))
     if isinstance(value, (list, tuple)) and any(isinstance(x, TensorHandle) for x in value):
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"{what}: a {kind} of {len(value)}, tensors among them, is not one tensor",
                 hint="dt.stack(tensors, dim) makes one of them, along a new dim",

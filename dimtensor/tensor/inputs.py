@@ -19,7 +19,15 @@ from dimtensor.dims import (
     in_order,
     sort_dims,
 )
-from dimtensor.errors import DimError, DtypeError, InputError, build_message, listing, plain_repr
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    DtypeError,
+    InputError,
+    build_message,
+    listing,
+    plain_repr,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
@@ -89,7 +97,7 @@ def tensor(
     wake_soon()
     if name is not None and not (isinstance(name, str) and name):
         hint = None if isinstance(name, str) else "values are dt.data(values, dims=...)"
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"the name of a tensor is a non-empty string, not {plain_repr(name)}", hint=hint
             )
@@ -205,7 +213,7 @@ def data(
     DtypeError
         If the values are neither numbers nor strings and `categories` is not given, or if they are
         no numbers and `dtype` is given.
-    InputError
+    ArgumentError
         If a column has missing numbers and integers above 2**53, which floats do not represent
         exactly; if the value is no array, such as a generator, or one of its methods raises.
 
@@ -223,11 +231,11 @@ def data(
     wake_soon()
     if isinstance(value, str) and isinstance(dims, (list, np.ndarray)) and _numbers(dims):
         hint = f"dt.data(values, dims=dt.Dim('obs'), name={value!r})"
-        raise InputError(
+        raise ArgumentError(
             build_message("dt.data takes values first, and a name by keyword", hint=hint)
         )
     if hasattr(value, "node"):
-        raise InputError("dt.data takes values; this is a dims-tensor already")
+        raise ArgumentError("dt.data takes values; this is a dims-tensor already")
     refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
     require_dim(categories)
     if name is None:  # the name of a Series of polars may be empty

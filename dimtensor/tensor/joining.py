@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, dim_set, find_dim, in_order
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    OptionError,
+    UnknownDimError,
+    build_message,
+    did_you_mean,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
@@ -52,7 +59,7 @@ def concat(
     """
     tensors = _several(tensors, dim, "concat")
     if not len(tensors):
-        raise InputError("concat takes at least one tensor")
+        raise OptionError("concat takes at least one tensor")
     beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = [as_node(x, beside, f"operand {at + 1} of concat") for at, x in enumerate(tensors)]
     keys = (
@@ -77,7 +84,7 @@ def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If they are not in a list.
     """
     if isinstance(tensors, TensorHandle):
@@ -86,7 +93,7 @@ def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
         new = f"dt.Dim('k', length={len(shown)})"
         dim = new if name == "stack" else repr(tensors.dims[0]._short if tensors.dims else "k")
         hint = f"dt.{name}([{', '.join(shown)}], {dim})"
-        raise InputError(
+        raise ArgumentError(
             build_message(f"{name} takes tensors in a list, and then the dim", hint=hint)
         )
     return in_order(tensors, f"the tensors of {name}")
@@ -95,7 +102,7 @@ def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
 def _check_has_it(nodes: Sequence[Node], name: str) -> None:
     if all(dim._short != name for x in nodes for dim in x.dims):
         known = list(dict.fromkeys(dim._short for x in nodes for dim in x.dims))
-        raise DimError(
+        raise UnknownDimError(
             build_message(
                 f"concat: none of the tensors has a dim {name!r}{did_you_mean(name, known)}",
                 [("dims", dim_set(list(dict.fromkeys(dim for x in nodes for dim in x.dims))))],
@@ -133,7 +140,7 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     """
     tensors = _several(tensors, dim, "stack")
     if not len(tensors):
-        raise InputError("stack takes at least one tensor")
+        raise OptionError("stack takes at least one tensor")
     given = Dim(dim, length=len(tensors)) if isinstance(dim, str) else dim
     (dim,) = as_dim_tuple(given, "the dim of stack")
     if dim.length != len(tensors):

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from dimtensor.dims import Dims, dim_set
-from dimtensor.errors import DimError, InputError, NoAttributeError, build_message
+from dimtensor.errors import ArgumentError, DimError, NoAttributeError, build_message
 from dimtensor.graph.optable import TABLE
 from dimtensor.spellings.renamed import FUNCTIONS
 
@@ -159,7 +159,7 @@ def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
     chooses = [each for each in _DIMS if each in known]
     if option in _OPTIONS:
         headline = f"{function} takes no {option!r}"
-        raise InputError(build_message(headline, details, _OPTIONS[option]))
+        raise ArgumentError(build_message(headline, details, _OPTIONS[option]))
     if option == "keepdims":
         headline = f"{function} keeps no axes of length 1: tensors broadcast by the names of dims"
         hint = f"leave keepdims out; x - x.mean({first}) is right as it is"

@@ -10,7 +10,14 @@ import numpy as np
 from dimtensor.arrays import is_na, no_floats, raised_by
 from dimtensor.caches import bounded
 from dimtensor.dims import Coords, Dim
-from dimtensor.errors import DimtensorError, InputError, LabelError, build_message, listing
+from dimtensor.errors import (
+    DimtensorError,
+    DtypeError,
+    LabelError,
+    MissingExtraError,
+    build_message,
+    listing,
+)
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -31,7 +38,7 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
     ------
     LabelError
         If labels are missing.
-    InputError
+    DtypeError
         If the column has elements other than numbers, labels and dates, or gaps beside integers
         above 2**53, which floats do not represent.
     """
@@ -66,7 +73,7 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
         import pandas as pd
 
         return _sorted_labels(pd.PeriodIndex(values), name)
-    raise InputError(f"{source} holds {dtype}, no numbers, labels or dates")
+    raise DtypeError(f"{source} holds {dtype}, no numbers, labels or dates")
 
 
 def _lacking(absent: np.ndarray, source: str) -> LabelError:
@@ -168,13 +175,13 @@ def _from_capsule(value: Any, source: str) -> Any:
 
     Raises
     ------
-    InputError
+    MissingExtraError
         If pyarrow is not installed.
     """
     try:
         import pyarrow
     except ImportError:
-        raise InputError(
+        raise MissingExtraError(
             build_message(
                 f"{source}: a {type(value).__name__} of Arrow is read by pyarrow, which is not "
                 "installed",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims import Binding, Dim, Dims
-from dimtensor.errors import InputError, listing
+from dimtensor.errors import ArgumentError, listing
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit
 from dimtensor.values.labelled import Labelled, as_labelled
@@ -29,13 +29,13 @@ def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is not a mapping.
     """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputError(f"{what} are given as a dict, not as {type(value).__name__}: {value!r}")
+        raise ArgumentError(f"{what} are given as a dict, not as {type(value).__name__}: {value!r}")
     return value
 
 

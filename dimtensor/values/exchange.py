@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.arrays import array_of
 from dimtensor.dims import dim_labels, dim_set
-from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.errors import ArgumentError, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.values.data import as_mapping, title_of
 
@@ -92,12 +92,12 @@ def _same(nodes: Sequence[Node], key: Any, owner: str) -> list[Node]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If the tensor is not among the data.
     """
     node = getattr(key, "node", key)
     if not isinstance(node, Node):
-        raise InputError(f"data are named by tensors and strings, not by {type(key).__name__}")
+        raise ArgumentError(f"data are named by tensors and strings, not by {type(key).__name__}")
     chosen = [each for each in nodes if are_same_data(node, each)]
     if not chosen:
         raise _unknown(f"{title_of(node)} is not among the data of the {owner}", nodes)

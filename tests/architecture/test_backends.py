@@ -11,7 +11,7 @@ import pytest
 
 import dimtensor
 from dimtensor.backends import BACKENDS, backend_of, compile_positional
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from tests.architecture.imports import modules_of
 from tests.architecture.sources import nodes
 from tests.backend_names import BACKENDS as ALL_BACKENDS
@@ -65,5 +65,5 @@ def test_a_backend_keeps_the_protocol(name):
 
 
 def test_there_is_no_other():
-    with pytest.raises(InputError, match=r"no backend .nubma. \(did you mean .numba.\?\)"):
+    with pytest.raises(OptionError, match=r"no backend .nubma. \(did you mean .numba.\?\)"):
         backend_of("nubma")

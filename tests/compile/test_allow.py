@@ -43,5 +43,5 @@ def test_with_state() -> None:
 
 
 def test_an_unknown_rewrite_is_refused() -> None:
-    with pytest.raises(dt.InputError, match=r"no rewrite 'reasociate' \(did you mean 'reassoc"):
+    with pytest.raises(dt.OptionError, match=r"no rewrite 'reasociate' \(did you mean 'reassoc"):
         dt.function([X, Y], TOTAL, "python", allow="reasociate")

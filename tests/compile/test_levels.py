@@ -154,7 +154,7 @@ def test_address(native, monkeypatch):
     close(results, expected(W0, 0.7, TABLE[:2] * 3))
     x = dt.tensor("x", dims=OBS)
     g = dt.function([x], [dt.check(x > 0, "positive", x * 2)])
-    with pytest.raises(dt.InputError, match=r"length of dim 'obs' comes with the inputs(.|\n)*c_f"):
+    with pytest.raises(dt.GraphError, match=r"length of dim 'obs' comes with the inputs(.|\n)*c_f"):
         _ = g.address
     with pytest.raises(dt.InputError, match=r"there are 2 shapes"):
         g.c_function((2,), (3,))

@@ -7,7 +7,7 @@ import pytest
 from dimtensor.cost import Count, Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_of, bytes_text, count_text
 from dimtensor.cost.sums import substituted, summed
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 
 SIZE, OUTER, INNER = Count("n"), Count("i"), Count("j")
 n, i, j = map(Polynomial.of, (SIZE, OUTER, INNER))
@@ -50,5 +50,5 @@ def test_bytes_are_written_with_their_unit():
     "limit", ["2", "2 G", "2 gb", "GB", "-1 GB", -1, 2.5, True, None, "1 GB x"]
 )
 def test_other_limits_are_refused(limit):
-    with pytest.raises(InputError, match="is not a number of bytes"):
+    with pytest.raises(OptionError, match="is not a number of bytes"):
         bytes_of(limit)

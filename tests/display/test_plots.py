@@ -94,5 +94,5 @@ def test_a_plot_that_arviz_has_not():
     model, _ = fit()
     with pytest.raises(dt.NoAttributeError, match=r"ArviZ has no plot plot_forrest \(did you mean"):
         _ = model.plot.forrest
-    with pytest.raises(dt.InputError, match="the model has no variable 'my'"):
+    with pytest.raises(dt.LabelError, match="the model has no variable 'my'"):
         model.plot.forest(draws(), var_names=["my"])

@@ -1514,3 +1514,31 @@ def values_of_an_input():
 @building
 def substitution_of_a_name_that_nothing_has():
     dt.substitute(X + Y, {"xx": X})
+
+
+# -- arguments --------------------------------------------------------------------------------
+
+
+@building
+def method_misspelt():
+    X.quantile(0.5, method="lineer")
+
+
+@building
+def label_of_a_difference():
+    X.diff("country", label="middle")
+
+
+@building
+def parameter_with_the_name_that_pymc_gives_it():
+    dist.Normal(0.0, sd=1.0)
+
+
+@building
+def column_that_a_table_lacks():
+    dt.frame(pd.DataFrame({"income": [1.0, 2.0]}), dims=OBS)["incom"]
+
+
+@building
+def variable_that_a_model_lacks():
+    dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0)))["thetta"]

@@ -8,7 +8,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.dims import RenamedDim
-from dimtensor.errors import DimError, InputError, LabelError
+from dimtensor.errors import DimError, LabelError
 
 FIRM = dt.Dim("firm", coords=["IBM", "GE", "GM"])
 WIDER = dt.Dim("firm", coords=["Ford", "GM", "IBM", "GE"])
@@ -82,7 +82,7 @@ def test_what_cannot_take_the_place():
     fewer = dt.Dim("firm", coords=["IBM", "GM"])
     with pytest.raises(LabelError, match=r"are not in the dim that replaces it\n  labels: 'GE'"):
         dt.substitute(X.sel(firm="GE"), {FIRM: fewer})
-    with pytest.raises(InputError, match="dim 'firm' is replaced by a dim, not list"):
+    with pytest.raises(DimError, match="dim 'firm' is replaced by a dim, not list"):
         dt.substitute(X, {FIRM: ["a"]})
     other = dt.tensor("x", dims=dt.Dim("firm", coords=["IBM", "GM", "VW"]))
     message = r"another dim named 'firm'.*\n.*\n.*\n  missing: 'GE'\n  extra: 'VW'\nhint: .*reindex"

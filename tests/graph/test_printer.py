@@ -13,7 +13,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.dims import PadDim
-from dimtensor.errors import InputError
+from dimtensor.errors import ArgumentError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import GroupAttrs
 from dimtensor.graph.printing.printer import graph_text, node_text
@@ -201,9 +201,9 @@ def test_a_compiled_function_is_printed_as_its_outputs():
 
 
 def test_only_tensors_are_printed():
-    with pytest.raises(InputError, match="expected a dims-tensor or several, got int: 3"):
+    with pytest.raises(ArgumentError, match="expected a dims-tensor or several, got int: 3"):
         dt.dprint(3)
-    with pytest.raises(InputError, match="expected a dims-tensor or several, got str: 'x'"):
+    with pytest.raises(ArgumentError, match="expected a dims-tensor or several, got str: 'x'"):
         dt.dprint("x")
 
 

@@ -48,7 +48,7 @@ for formula in json.load(open("formulas.json")):
         fit = dt.from_formula(formula, table, backend="python", {options})
         fit.predict(fit.draw(2, seed=1)["prior"].to_dataset(), table[:3], seed=1)
         ended = "made"
-    except (dt.InputError, dt.LabelError) as error:
+    except (dt.OptionError, dt.InputError, dt.LabelError) as error:
         ended = "refused"
         if len(str(error)) > 2000:
             ended = "a text of " + str(len(str(error)))

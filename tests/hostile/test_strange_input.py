@@ -98,7 +98,7 @@ SEEDS = """
             held, why = False, "accepted"
             try:
                 take(seed)
-            except dt.InputError as error:
+            except dt.OptionError as error:
                 held, why = "hint: " in str(error), str(error)
             except Exception as error:
                 why = type(error).__name__ + str(error)[:100]

@@ -88,7 +88,7 @@ def test_lengths_without_labels_must_agree():
 def test_things_without_labels_and_unknown_joins_are_errors():
     with pytest.raises(dt.InputError, match="array 2 has no labels: ndarray"):
         dt.align(ONE, np.zeros(3))
-    with pytest.raises(dt.InputError, match=r"join is one of exact, inner, .* not 'iner'"):
+    with pytest.raises(dt.OptionError, match=r"join is one of exact, inner, .* not 'iner'"):
         dt.align(ONE, TWO, join="iner")
 
 

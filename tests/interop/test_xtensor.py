@@ -73,5 +73,5 @@ def test_dims_without_coords_have_the_length_that_is_fixed():
         found = dt.dims_of(model)
     assert found["fixed"].length == 3
     assert found["obs"].length is None
-    with pytest.raises(dt.InputError, match=r"a pymc.Model is expected, not dict"):
+    with pytest.raises(dt.ArgumentError, match=r"a pymc.Model is expected, not dict"):
         dt.dims_of({})

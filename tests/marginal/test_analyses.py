@@ -207,7 +207,7 @@ def test_animals_whose_moves_depend_on_the_hour():
     np.testing.assert_allclose(only(chances, "animal", "state", "step"), expected, atol=1e-12)
     with pytest.raises(dt.GraphError, match=r"depends on 'angle', 'length' together(.|\n)*grouped"):
         fit.log_likelihood(post)
-    with pytest.raises(dt.InputError, match="one step ahead are in no groups"):
+    with pytest.raises(dt.OptionError, match="one step ahead are in no groups"):
         fit.log_likelihood(post, grouped=True, one_step_ahead=True)
 
 
@@ -237,7 +237,7 @@ def test_two_changes_one_after_the_other():
     shift = dt.rv("shift", dist.DiscreteUniform(0, 2), dims=known)
     last = dt.rv("last", dist.DiscreteUniform(0, shift.isel(k=0) + shift.isel(k=1)))
     x = dt.rv("x", dist.Poisson(last + 1.0))
-    with pytest.raises(dt.InputError, match="nothing says which values 'last' may have"):
+    with pytest.raises(dt.OptionError, match="nothing says which values 'last' may have"):
         dt.Model(x, backend="python").observe({x: 2}).marginalize(shift, last)
 
 
@@ -253,7 +253,7 @@ def test_counts_of_animals_that_were_missed():
     values = rng.binomial(4, 0.4, (3, 3)).astype(float)
     values[1, 2] = np.nan
     fit = dt.Model(y, backend="python").observe({y: (("site", "visit"), values)}, missing="drop")
-    with pytest.raises(dt.InputError, match=r"which values 'n' may have(.|\n)*states="):
+    with pytest.raises(dt.OptionError, match=r"which values 'n' may have(.|\n)*states="):
         fit.marginalize(n)
     fit = fit.marginalize(n, states={n: range(50)})
     counts, chance = np.arange(50), expit(-0.1 + wind)

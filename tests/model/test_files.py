@@ -234,7 +234,7 @@ def test_places_that_are_no_files_of_draws(tmp_path):
         with pytest.raises(dt.InputError, match=f"{name}' is not read"):
             dt.load_posterior(tmp_path / name)
     for path in ("", "a\0b"):
-        with pytest.raises(dt.InputError, match="takes the path of a file"):
+        with pytest.raises(dt.ArgumentError, match="takes the path of a file"):
             dt.load_posterior(path)
     with pytest.raises(dt.InputError, match="there is no file"):
         dt.load_posterior(tmp_path / "nothing")

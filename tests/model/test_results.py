@@ -32,22 +32,22 @@ def model(name="y", mean="mu", scale="scale", twice="twice", dim=K):
     ],
 )
 def test_a_model_refuses_names_that_a_tree_does_not_take(options, text):
-    with pytest.raises(dt.InputError, match=f"the {text}"):
+    with pytest.raises(dt.OptionError, match=f"the {text}"):
         model(**options)
 
 
 def test_densities_and_formulas_refuse_them_too():
     pd, _ = pytest.importorskip("pandas"), pytest.importorskip("formulae")
     x, y = dt.scalar("x"), dt.scalar("x/y")
-    with pytest.raises(dt.InputError, match="the parameter 'x/y'"):
+    with pytest.raises(dt.OptionError, match="the parameter 'x/y'"):
         dt.LogDensity(-(y**2), {y: dt.real})
-    with pytest.raises(dt.InputError, match="the term 'a/b'"):
+    with pytest.raises(dt.OptionError, match="the term 'a/b'"):
         dt.LogDensity({"a/b": -(x**2)}, {x: dt.real})
     density = dt.LogDensity(-(x**2), {x: dt.real}, backend="python")
-    with pytest.raises(dt.InputError, match="the deterministic 'a/b'"):
+    with pytest.raises(dt.OptionError, match="the deterministic 'a/b'"):
         dt.sample(density, 2, extra={"a/b": 2.0 * x})
     table = pd.DataFrame({"y": [1.0, 2.0, 4.0], "a": [1.0, 2.0, 3.0], "b": [2.0, 1.0, 5.0]})
-    with pytest.raises(dt.InputError, match=r"'I\(a / b\)'(.|\n)*in a formula, name a column so"):
+    with pytest.raises(dt.OptionError, match=r"'I\(a / b\)'(.|\n)*in a formula, name a column so"):
         dt.from_formula("y ~ I(a/b)", table)
 
 

@@ -163,7 +163,7 @@ def test_the_memory_that_is_there():
 def test_numbers_that_sample_does_not_take(numbers, message):
     x = dt.scalar("x")
     model = dt.LogDensity(-(x**2), {x: dt.real}, backend="python")
-    with pytest.raises(dt.InputError, match=f"sample: {message}"):
+    with pytest.raises(dt.OptionError, match=f"sample: {message}"):
         dt.sample(model, **{"draws": 5, "tune": 5, **QUIET, **numbers})
 
 

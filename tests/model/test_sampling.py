@@ -224,12 +224,12 @@ def test_chains_start_near_the_initial_point():
 
 def test_what_sample_does_not_take():
     model, theta, _ = conjugate("python")
-    with pytest.raises(dt.InputError, match="sample takes a log density, not DimTensor"):
+    with pytest.raises(dt.ArgumentError, match="sample takes a log density, not DimTensor"):
         dt.sample(theta)
     x = dt.tensor("x", dims=dt.Dim("draw", length=2))
     with pytest.raises(dt.DimError, match="the model has dims named 'draw', which are the dims of"):
         dt.sample(dt.LogDensity(-(x**2).sum(), {x: dt.real}, "python"))
-    with pytest.raises(dt.InputError, match="sample: tune=0 is below 1"):
+    with pytest.raises(dt.OptionError, match="sample: tune=0 is below 1"):
         dt.sample(model, tune=0)
     with pytest.raises(dt.GraphError, match="deterministics have names of parameters: 'rate'"):
         dt.sample(model, extra={"rate": theta})
@@ -353,7 +353,8 @@ def test_missing_data_that_are_passed_over_are_no_matter():
 def test_options_are_checked_before_anything_is_compiled(options, message):
     x = dt.scalar("x")
     model = dt.LogDensity(-(x**2), {x: dt.real})
-    with pytest.raises(dt.InputError, match=message):
+    known = "no option" not in message and "blocking" not in message
+    with pytest.raises(dt.OptionError if known else dt.ArgumentError, match=message):
         dt.sample(model, **{"progress_bar": False, **options})
     assert not any("compile" in steps for steps in model.stats.values())
 

@@ -293,15 +293,15 @@ def test_real_is_also_the_real_part():
 
 
 def test_bounds_are_checked():
-    with pytest.raises(dt.InputError, match="takes at least one bound"):
+    with pytest.raises(dt.OptionError, match="takes at least one bound"):
         dt.supports.bounded()
-    with pytest.raises(dt.InputError, match="takes at least one bound"):
+    with pytest.raises(dt.OptionError, match="takes at least one bound"):
         dt.supports.bounded(-np.inf, np.inf)
-    with pytest.raises(dt.InputError, match="low=3 is not below high=2"):
+    with pytest.raises(dt.OptionError, match="low=3 is not below high=2"):
         dt.supports.bounded(3, 2)
-    with pytest.raises(dt.InputError, match="a bound is nan"):
+    with pytest.raises(dt.OptionError, match="a bound is nan"):
         dt.supports.bounded(np.nan, 2)
-    with pytest.raises(dt.InputError, match=r"a bound is a number or a dims-tensor, not list"):
+    with pytest.raises(dt.ArgumentError, match=r"a bound is a number or a dims-tensor, not list"):
         dt.supports.bounded([0, 1])
     low = dt.data(np.zeros(3), dims=BATCH)
     with pytest.raises(dt.DimError, match="a bound of 'y' has dims that the parameter has not"):
@@ -330,7 +330,7 @@ def test_dims_that_have_to_be_named():
     "support", [dt.positive, dt.supports.unit, dt.real, dt.supports.bounded(0, 2)]
 )
 def test_a_support_without_arguments_is_not_called(support):
-    with pytest.raises(dt.InputError, match=r"is a support, which takes no arguments"):
+    with pytest.raises(dt.ArgumentError, match=r"is a support, which takes no arguments"):
         support()
 
 
@@ -342,7 +342,7 @@ def test_supports_along_dims_are_called_with_dims_or_with_nothing():
         dt.supports.cholesky_corr,
     ):
         assert repr(support()) == repr(support)
-    with pytest.raises(dt.InputError, match="the dims of rows and columns, or neither"):
+    with pytest.raises(dt.OptionError, match="the dims of rows and columns, or neither"):
         dt.supports.cholesky_corr("row")
 
 

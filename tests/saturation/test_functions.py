@@ -104,9 +104,9 @@ def test_states():
 
 
 def test_lengths_are_by_dim():
-    with pytest.raises(dt.InputError, match="lengths are given by dim, as whole numbers"):
+    with pytest.raises(dt.ArgumentError, match="lengths are given by dim, as whole numbers"):
         dt.simplify(LOGP, {"county": 3})
-    with pytest.raises(dt.InputError, match="lengths are given by dim, as whole numbers"):
+    with pytest.raises(dt.ArgumentError, match="lengths are given by dim, as whole numbers"):
         dt.function(INPUTS, LOGP, simplify=3)
 
 

@@ -203,7 +203,7 @@ def test_tables_without_names_of_their_axes():
 
 
 def test_a_model_is_no_context(model):
-    with pytest.raises(dt.InputError, match=r"no context: .*\nhint: .* model\['y'\]"), model:
+    with pytest.raises(dt.ArgumentError, match=r"no context: .*\nhint: .* model\['y'\]"), model:
         pass
 
 

@@ -132,7 +132,7 @@ def test_any_table_with_the_interface_of_arrow():
         found = dt.frame(table, dims=OBS)
         assert found.county.values.tolist() == ROWS["county"]
         np.testing.assert_array_equal(found.price.values, [1, np.nan, 3, 4])
-    with pytest.raises(dt.InputError, match=r"not LazyFrame\nhint: table.collect\(\) runs"):
+    with pytest.raises(dt.ArgumentError, match=r"not LazyFrame\nhint: table.collect\(\) runs"):
         dt.frame(pl.LazyFrame(ROWS), dims=OBS)
 
 
@@ -258,7 +258,7 @@ def test_a_column_that_cannot_be_data_spoils_no_other():
     for _ in range(2):
         with pytest.raises(dt.LabelError, match="column 'seen' lacks 1 label\n  rows: 1"):
             found.seen
-        with pytest.raises(dt.InputError, match="column 'odd' holds"):
+        with pytest.raises(dt.DtypeError, match="column 'odd' holds"):
             found["odd"]
     site, year = ["a", "a", "b", "b"], [1, 2, 1, 2]
     by_index = pd.DataFrame({"n": [1.0, 2.0, 3.0, 4.0], "w": ["u", None, "v", "u"]})
@@ -367,7 +367,7 @@ def test_arrays_of_pyarrow_are_columns():
         assert found.categories.coords.tolist() == ["b", "a"]
         assert found.values.tolist() == ["b", "a", "b"]
     np.testing.assert_array_equal(dt.data(pa.array([1, None, 3]), dims=row).values, [1, np.nan, 3])
-    with pytest.raises(dt.InputError, match=r"data holds List\(Int64\), no numbers, labels or"):
+    with pytest.raises(dt.DtypeError, match=r"data holds List\(Int64\), no numbers, labels or"):
         dt.data(pa.array([[1], [2]]), dims=row)
     with pytest.raises(dt.LabelError, match=r"(?s)data 'word' lacks 1 label.*rows: 1"):
         dt.data(pa.array(["a", None]).dictionary_encode(), dims=row, name="word")

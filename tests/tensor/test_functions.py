@@ -62,10 +62,10 @@ def test_numbers_are_spaced_between_tensors_and_have_slopes():
 @pytest.mark.parametrize("values", [np.arange(4.0), [1.0, 2.0], 3.0])
 def test_values_given_for_a_name_are_data(values):
     with pytest.raises(
-        dt.InputError, match=r"not .*\nhint: values are dt\.data\(values, dims=\.\.\."
+        dt.ArgumentError, match=r"not .*\nhint: values are dt\.data\(values, dims=\.\.\."
     ):
         dt.tensor(values)
-    with pytest.raises(dt.InputError, match=r"a non-empty string, not ''$"):
+    with pytest.raises(dt.ArgumentError, match=r"a non-empty string, not ''$"):
         dt.tensor("")
 
 

@@ -766,12 +766,12 @@ def test_mistakes_are_dim_errors_when_built(call, message):
 
 
 def test_an_unknown_kind_of_matrix():
-    with pytest.raises(dt.InputError, match="assume_a is 'gen', 'sym' or 'pos', not 'diagonal'"):
+    with pytest.raises(dt.OptionError, match="assume_a is 'gen', 'sym' or 'pos', not 'diagonal'"):
         dt.linalg.solve(x, dt.ones(COUNTRY), assume_a="diagonal")
 
 
 def test_other_mistakes():
-    with pytest.raises(dt.InputError, match="kron takes at least one matrix"):
+    with pytest.raises(dt.OptionError, match="kron takes at least one matrix"):
         dt.kron()
     wave = dt.tensor("wave", dims=[COUNTRY, ACROSS], dtype="complex128")
     with pytest.raises(dt.DtypeError, match="eigh takes real matrices, not complex128"):
@@ -852,7 +852,7 @@ def test_norms_of_complex_numbers_nothing_and_their_slopes():
     slope = dt.grad(dt.linalg.norm(x), x)
     np.testing.assert_allclose(slope.eval({x: [3.0, -4.0]}), [0.6, -0.8])
     np.testing.assert_array_equal(slope.eval({x: [0.0, 0.0]}), [0.0, 0.0])
-    with pytest.raises(dt.InputError, match="ord is a number, not 'nuc'"):
+    with pytest.raises(dt.OptionError, match="ord is a number, not 'nuc'"):
         dt.linalg.norm(x, ord="nuc")
     with pytest.raises(dt.DimError, match="norm takes no 'axis'"):
         dt.linalg.norm(x, axis=0)

@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused():
         dt.rewrite(X * 2.0, lambda t: A if t is X else None)
     with pytest.raises(dt.DtypeError, match="expected: float64\n  given: int64"):
         dt.rewrite(X * 2.0, lambda t: t.astype("int64") if t is X else None)
-    with pytest.raises(dt.InputError, match="not int"):
+    with pytest.raises(dt.ArgumentError, match="not int"):
         dt.rewrite(X * 2.0, lambda t: 7 if t is X else None)
 
 
@@ -128,9 +128,9 @@ def test_data_give_their_values_with_labels():
     assert dt.data_of(y).sel(k="b").item() == 2.0
     codes = dt.data(["b", "a", "b"], dims=dt.Dim("obs"), categories=k)
     assert dt.data_of(codes.node).values.tolist() == ["b", "a", "b"]
-    with pytest.raises(dt.InputError, match="'x' is no data"):
+    with pytest.raises(dt.OptionError, match="'x' is no data"):
         dt.data_of(X)
-    with pytest.raises(dt.InputError, match="a node is expected"):
+    with pytest.raises(dt.ArgumentError, match="a node is expected"):
         dt.from_node(X)
 
 
@@ -138,10 +138,10 @@ def test_parts_are_substituted_by_name():
     y = dt.data([1.0, 2.0, 3.0], dims=K, name="seen")
     loss = ((X - y) ** 2).sum()
     assert dt.substitute(loss, {"x": Y, "seen": X}) is ((Y - X) ** 2).sum()
-    with pytest.raises(dt.InputError, match=r"no tensor is named 'xx' \(did you mean 'x'\?\)"):
+    with pytest.raises(dt.LabelError, match=r"no tensor is named 'xx' \(did you mean 'x'\?\)"):
         dt.substitute(loss, {"xx": Y})
     other = dt.data([4.0, 2.0, 3.0], dims=K, name="seen")
-    with pytest.raises(dt.InputError, match="2 tensors are named 'seen'"):
+    with pytest.raises(dt.LabelError, match="2 tensors are named 'seen'"):
         dt.substitute(loss * other, {"seen": X})
 
 
@@ -151,7 +151,7 @@ def test_dims_are_exchanged_beside_tensors():
     assert found.sizes == {"k": 5}
     assert found is dt.substitute(X * A, {A: 2.0 * A, K: wide})
     assert found is dt.substitute(X * A, {"a": 2.0 * A}, dims={"k": wide})
-    with pytest.raises(dt.InputError, match="is replaced by a dim, not DimTensor"):
+    with pytest.raises(dt.DimError, match="is replaced by a dim, not DimTensor"):
         dt.substitute(X, dims={K: X})
 
 
@@ -159,11 +159,13 @@ def test_dims_are_exchanged_by_name():
     wide = dt.Dim("k", length=5)
     within = dt.cumulate(lambda s, x: s + x * A, 0.0, X * Y, dim=K).sum()
     assert dt.substitute(within, dims={"k": wide}) is dt.substitute(within, dims={K: wide})
-    with pytest.raises(dt.InputError, match=r"no dim 'kk' \(did you mean 'k'\?\)\n  dims: 'k'"):
+    with pytest.raises(
+        dt.UnknownDimError, match=r"no dim 'kk' \(did you mean 'k'\?\)\n  dims: 'k'"
+    ):
         dt.substitute(X, dims={"kk": wide})
     both = dt.tensor("x", dims=wide).sum() + X.sum()
     with pytest.raises(
-        dt.InputError, match="2 dims are named 'k'; pass the Dim instead of its name"
+        dt.UnknownDimError, match="2 dims are named 'k'; pass the Dim instead of its name"
     ):
         dt.substitute(both, dims={"k": wide})
 

@@ -10,7 +10,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.errors import DtypeError, InputError, LabelError
+from dimtensor.errors import DtypeError, InputError, LabelError, OptionError
 
 K = dt.Dim("k")
 HIDDEN = np.ma.array([1.0, 1000.0, 3.0], mask=[False, True, False])
@@ -175,7 +175,7 @@ def test_seeds_are_integers_of_63_bits(seed: Any) -> None:
         lambda: fit.sample(1, seed=seed),
         lambda: dt.random.generator(seed),
     ):
-        with pytest.raises(InputError, match=r"seed is an integer|not between 0 and 2"):
+        with pytest.raises(OptionError, match=r"seed is an integer|not between 0 and 2"):
             take()
 
 

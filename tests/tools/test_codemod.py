@@ -141,7 +141,7 @@ def test_parts_of_complex_numbers_are_properties():
     assert PARTS == ("imag", "real")
     with pytest.raises(NoAttributeError, match=r"no 'imag'\nhint: .*: x\.imag$"):
         _ = dt.imag
-    with pytest.raises(dt.InputError, match=r"dt\.real is a support(?s:.*)hint: .* is x\.real$"):
+    with pytest.raises(dt.ArgumentError, match=r"dt\.real is a support(?s:.*)hint: .* is x\.real$"):
         dt.real(dt.data(1.0))
 
 

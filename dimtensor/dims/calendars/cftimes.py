@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import InputError, LabelError, build_message, listing
+from dimtensor.errors import LabelError, OptionError, build_message, listing
 
 if TYPE_CHECKING:
     from dimtensor.dims.dim import Dim
@@ -163,7 +163,7 @@ def later_by(index: Any, offset: Any, times: int = 1) -> Any:
 
     Raises
     ------
-    InputError
+    OptionError
         If their calendar does not have it.
     """
     import pandas as pd
@@ -177,8 +177,8 @@ def later_by(index: Any, offset: Any, times: int = 1) -> Any:
         raise _no_frequency("the distance", freq, error) from None
 
 
-def _no_frequency(what: str, freq: Any, error: Exception) -> InputError:
-    return InputError(
+def _no_frequency(what: str, freq: Any, error: Exception) -> OptionError:
+    return OptionError(
         build_message(
             f"{what}: {freq!r} is no frequency of dates of cftime: {error}",
             hint="'D', 'h', 'min', 's', 'MS', 'ME', 'QS', 'QE', 'YS' and 'YE' are there, with a "
@@ -194,7 +194,7 @@ def groups_of_frequency(
 
     Raises
     ------
-    InputError
+    OptionError
         If their calendar does not have the frequency.
     """
     import xarray as xr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.display.pictures.scene import Arrow, Box, scene_of
 from dimtensor.display.printing import nodes_of
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.extras import check_installed
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class Picture:
 
         Raises
         ------
-        InputError
+        OptionError
             If the suffix is another one.
         """
         path = Path(path)
         kind = path.suffix.lstrip(".").lower()
         if kind not in _FORMATS:
-            raise InputError(f"a picture is saved as .svg, .png or .pdf, not as {path.name!r}")
+            raise OptionError(f"a picture is saved as .svg, .png or .pdf, not as {path.name!r}")
         path.write_bytes(self._render(kind, dpi))
         return path
 
@@ -91,8 +91,10 @@ def to_graph(x: Any, path: str | PathLike[str] | None = None) -> Picture:
     ------
     MissingExtraError
         If matplotlib is not installed (``pip install 'dimtensor[viz]'``).
-    InputError
-        If `x` is something else, or the format is not known.
+    ArgumentError
+        If `x` is something else.
+    OptionError
+        If the format is not known.
     GraphError
         If there are more than 1,000 nodes: print such a graph with ``dt.dprint``.
 

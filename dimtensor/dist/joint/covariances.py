@@ -17,7 +17,7 @@ from dimtensor.dist.supports.matrix import (
     corr_matrix,
     self_product,
 )
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (
     betaln,
@@ -191,8 +191,10 @@ class LKJCholeskyCov(VectorDistribution):
     ------
     DimError
         If the dims have not one known length, or `sd` has the dim `col`.
-    InputError
-        If `sd` is no distribution of numbers.
+    ArgumentError
+        If `sd` is no distribution.
+    OptionError
+        If it is none of positive numbers.
 
     Examples
     --------
@@ -209,7 +211,7 @@ class LKJCholeskyCov(VectorDistribution):
         self.row, self.col = row, col
         self.sd = as_distribution(sd, "LKJCholeskyCov")
         if sd.event_dims or sd.discrete:
-            raise InputError(
+            raise OptionError(
                 f"LKJCholeskyCov takes a distribution of positive numbers as sd, not {sd.name}"
             )
         if col in sd.dims:

@@ -14,7 +14,7 @@ from dimtensor.dist.given import Given, refusal
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.tensor.constructors import arange, full
 from dimtensor.tensor.control.loops import while_loop
 from dimtensor.tensor.elementwise import (
@@ -42,7 +42,7 @@ class _Elliptical(VectorDistribution):
     def __init__(self, name: str, given: dict[str, tuple[Any, str]], *shared: str):
         forms = {key: given[key][0] for key in ("cov", "tau", "chol") if given[key][0] is not None}
         if len(forms) != 1:
-            raise InputError(
+            raise OptionError(
                 f"{name} takes one of cov, a covariance, tau, its inverse, and chol, its Cholesky "
                 f"factor, not {len(forms)} of them"
             )
@@ -139,7 +139,7 @@ class MvNormal(_Elliptical):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given.
     DimError
         If its dims are no pair.
@@ -195,7 +195,7 @@ class MvStudentT(_Elliptical):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given.
     DimError
         If its dims are no pair.

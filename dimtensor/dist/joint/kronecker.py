@@ -12,7 +12,7 @@ from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
-from dimtensor.errors import InputError
+from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.elementwise import log, square, stop_gradient
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky, eigh
@@ -64,7 +64,7 @@ class KroneckerNormal(VectorDistribution):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one of `covs` and `chols` is given, or there is noise beside factors.
     DimError
         If the dims of a covariance are no pair, or two covariances share a dim.
@@ -88,17 +88,17 @@ class KroneckerNormal(VectorDistribution):
         sigma: Any = None,
     ):
         if (covs is None) == (chols is None):
-            raise InputError("KroneckerNormal takes covs, covariances, or chols, their factors")
+            raise OptionError("KroneckerNormal takes covs, covariances, or chols, their factors")
         if chols is not None and sigma is not None:
-            raise InputError("KroneckerNormal takes noise, sigma, beside covs, not beside chols")
+            raise OptionError("KroneckerNormal takes noise, sigma, beside covs, not beside chols")
         self.form = "cov" if chols is None else "chol"
         matrices = [*(covs or ()), *(chols or ())]
         if not matrices:
-            raise InputError("KroneckerNormal takes at least one matrix")
+            raise OptionError("KroneckerNormal takes at least one matrix")
         self.pairs = [matrix(value, None, "KroneckerNormal")[1:] for value in matrices]
         rows = [row for row, _ in self.pairs]
         if len(set(rows)) != len(rows):
-            raise InputError(
+            raise DimError(
                 "KroneckerNormal: each matrix has a dim of its own, and two of them are over "
                 f"{next(row for row in rows if rows.count(row) > 1)._short}"
             )

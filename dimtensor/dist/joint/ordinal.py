@@ -16,7 +16,7 @@ from dimtensor.dist.joint.vectors import (
     positions_support,
 )
 from dimtensor.dist.probabilities import difference
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import DimError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import clip, equal, exp, log1mexp, log_ndtr, softplus, where
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
@@ -30,7 +30,7 @@ class _Ordered(VectorDistribution):
 
     def __init__(self, name: str, eta: Any, cutpoints: Any, dim: Dim, sigma: Any = None):
         if not isinstance(dim, Dim):
-            raise InputError(f"{name}: dim is the Dim of the outcomes, not {dim!r}")
+            raise DimError(f"{name}: dim is the Dim of the outcomes, not {dim!r}")
         self.dim = dim
         cutpoints = wrap(as_node(cutpoints, what=f"cutpoints of {name}"))
         given = {
@@ -110,7 +110,7 @@ class OrderedLogistic(_Ordered):
     ------
     DimError
         If the cutpoints have not exactly one dim of their own, or of another length.
-    InputError
+    OptionError
         If known cutpoints do not increase.
 
     Examples
@@ -154,7 +154,7 @@ class OrderedProbit(_Ordered):
     ------
     DimError
         If the cutpoints have not exactly one dim of their own, or of another length.
-    InputError
+    OptionError
         If known cutpoints do not increase.
 
     Examples
@@ -210,7 +210,7 @@ def OrderedMultinomial(
     DimError
         If the cutpoints have not exactly one dim of their own, or of another length, or a parameter
         has the dim of the labels.
-    InputError
+    OptionError
         If known cutpoints do not increase.
 
     Examples

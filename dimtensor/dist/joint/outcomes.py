@@ -18,7 +18,7 @@ from dimtensor.dist.joint.vectors import (
 )
 from dimtensor.dist.supports import Integers
 from dimtensor.dist.supports.along import simplex
-from dimtensor.errors import InputError
+from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (
     equal,
@@ -51,7 +51,7 @@ class Categorical(VectorDistribution):
 
     Raises
     ------
-    InputError
+    OptionError
         If neither or both are given, or known probabilities do not add up to 1.
 
     Examples
@@ -66,7 +66,7 @@ class Categorical(VectorDistribution):
 
     def __init__(self, p: Any = None, *, logits: Any = None, dim: Dim | str):
         if (p is None) == (logits is None):
-            raise InputError("Categorical takes probabilities p, or logits")
+            raise OptionError("Categorical takes probabilities p, or logits")
         self.dim = the_dim_of(logits if p is None else p, dim, "Categorical")
         given = {"p": (p, "probability"), "logits": (logits, "real")}
         support = positions_support(self.dim)
@@ -182,7 +182,7 @@ class Multinomial(_Counts):
     ------
     DimError
         If the probabilities lack the dim.
-    InputError
+    OptionError
         If known probabilities do not add up to 1.
 
     Examples
@@ -293,7 +293,7 @@ class StickBreaking(VectorDistribution):
 
     Raises
     ------
-    InputError
+    DimError
         If `dim` is no dim.
 
     Examples
@@ -308,7 +308,7 @@ class StickBreaking(VectorDistribution):
 
     def __init__(self, alpha: Any, dim: Dim):
         if not isinstance(dim, Dim):
-            raise InputError(f"StickBreaking: dim is the Dim of the shares, not {dim!r}")
+            raise DimError(f"StickBreaking: dim is the Dim of the shares, not {dim!r}")
         self.dim = dim
         given = {"alpha": (alpha, "positive")}
         super().__init__("StickBreaking", given, (dim,), simplex(dim))

@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim
 from dimtensor.dist.state import HasState
 from dimtensor.dist.supports.along import SUM_WITHIN, AlongDim
-from dimtensor.errors import InputError, build_message, plain_repr
+from dimtensor.errors import OptionError, build_message, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.forms import known_length
 from dimtensor.graph.walk import toposort
@@ -43,7 +43,7 @@ class Together(HasState, ABC):
 
     Raises
     ------
-    InputError
+    OptionError
         If known values do not fulfill it.
     """
 
@@ -82,7 +82,7 @@ class Together(HasState, ABC):
         if not len(broken):
             return
         at = {dim: int(k) for dim, k in zip(fine.dims, broken[0], strict=False)}
-        raise InputError(self._refusal(values.isel(at) if at else values, at))
+        raise OptionError(self._refusal(values.isel(at) if at else values, at))
 
     def _details(self, at: dict[Dim, int]) -> list[tuple[str, str]]:
         labels = [

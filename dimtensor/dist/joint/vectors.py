@@ -11,7 +11,7 @@ from dimtensor.dist.joint.shares import Shares, Together
 from dimtensor.dist.parameters import as_float, as_number, check_range, float_dtype
 from dimtensor.dist.supports import Integers, Support
 from dimtensor.dist.table import RANGES
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, DtypeError, LabelError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.tensor.constructors import length
@@ -146,7 +146,7 @@ def the_dim_of(value: Any, dim: Dim | str, name: str) -> Dim:
     ------
     DimError
         If it is not there.
-    InputError
+    ArgumentError
         If the value is no tensor.
     """
     if not isinstance(value, TensorHandle):
@@ -159,15 +159,17 @@ def as_positions(x: Any, dim: Dim, name: str) -> DimTensor:
 
     Raises
     ------
-    InputError
-        If they are labels of another dim, or no integers.
+    LabelError
+        If they are labels of another dim.
+    DtypeError
+        If they are no integers.
     """
     if isinstance(x, str):
         return wrap(as_node(dim.position(x)))
     node = as_node(x, what=f"a value of {name}")
     if node.categories is not None:
         if node.categories != dim:
-            raise InputError(
+            raise LabelError(
                 build_message(
                     f"a value of {name} is of labels of another dim",
                     [("labels of", repr(node.categories)), ("outcomes", repr(dim))],
@@ -175,7 +177,7 @@ def as_positions(x: Any, dim: Dim, name: str) -> DimTensor:
             )
         return wrap(node).codes
     if not is_integer(node.dtype):
-        raise InputError(
+        raise DtypeError(
             build_message(
                 f"a value of {name} is of labels or positions along {dim._title}, not of "
                 f"{node.dtype}",

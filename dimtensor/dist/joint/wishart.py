@@ -11,7 +11,7 @@ from dimtensor.dist.formulas import LOG_2, LOG_PI
 from dimtensor.dist.joint.covariances import require_pair
 from dimtensor.dist.joint.vectors import VectorDistribution
 from dimtensor.dist.supports.matrix import cholesky_cov, cov_matrix, self_product
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, gammaln, log, sqrt, square, where
 from dimtensor.tensor.linalg.contract import dot
@@ -38,13 +38,13 @@ class _Wishart(VectorDistribution):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given, or `nu` is known and too small.
     """
 
     def __init__(self, name: str, nu: Any, V: Any, chol: Any, of_factors: bool):
         if (V is None) == (chol is None):
-            raise InputError(f"{name} takes a matrix V, or its lower Cholesky factor chol")
+            raise OptionError(f"{name} takes a matrix V, or its lower Cholesky factor chol")
         _, self.row, self.col = matrix(V if chol is None else chol, None, name)
         require_pair(name, self.row, self.col)
         given = {"nu": (nu, "positive"), "V": (V, "real"), "chol": (chol, "real")}
@@ -52,7 +52,7 @@ class _Wishart(VectorDistribution):
         super().__init__(name, given, (self.row, self.col), support, shared={"nu": ()})
         node = self._parameters["nu"].node
         if node.kind == "constant" and not float(node.attrs.value) > len(self.row) - 1:
-            raise InputError(
+            raise OptionError(
                 f"nu of {name} is above {len(self.row) - 1}, the number of rows less 1, not "
                 f"{float(node.attrs.value):g}"
             )
@@ -154,7 +154,7 @@ class Wishart(_Wishart):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given, or `nu` is known and too small.
     DimError
         If the dims of the matrix are no pair of one known length.
@@ -207,7 +207,7 @@ class WishartCholesky(_Wishart):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given, or `nu` is known and too small.
     DimError
         If the dims of the matrix are no pair of one known length.
@@ -252,7 +252,7 @@ class InverseWishart(_Wishart):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given, or `nu` is known and too small.
     DimError
         If the dims of the matrix are no pair of one known length.
@@ -312,7 +312,7 @@ class InverseWishartCholesky(_Wishart):
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given, or `nu` is known and too small.
     DimError
         If the dims of the matrix are no pair of one known length.

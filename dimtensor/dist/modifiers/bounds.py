@@ -21,7 +21,7 @@ from dimtensor.dist.modifiers.wrappers import (
 )
 from dimtensor.dist.probabilities import difference
 from dimtensor.dist.supports import Bounded, Integers, Support, plain_bound
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.spellings import spelled
 from dimtensor.tensor.control.branches import if_else
 from dimtensor.tensor.control.loops import while_loop
@@ -58,12 +58,12 @@ class _Between(Wrapper):
         self.lower = _bound(lower, -math.inf, f"lower of {name}")
         self.upper = _bound(upper, math.inf, f"upper of {name}")
         if self.lower is None and self.upper is None:
-            raise InputError(f"{name} takes a lower bound, an upper one, or both")
+            raise OptionError(f"{name} takes a lower bound, an upper one, or both")
         bounds = {"lower": self.lower, "upper": self.upper}
         known = {key: bound for key, bound in bounds.items() if bound is not None}
         values = [float(b.node.attrs.value) for b in known.values() if b.node.kind == "constant"]
         if len(values) == 2 and not values[0] < values[1]:
-            raise InputError(f"{name}: lower={values[0]:g} is not below upper={values[1]:g}")
+            raise OptionError(f"{name}: lower={values[0]:g} is not below upper={values[1]:g}")
         super().__init__(name, with_probabilities(base, self.lower, self.upper, name), known)
 
     @property
@@ -264,7 +264,7 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
 
     Raises
     ------
-    InputError
+    OptionError
         If there is no bound, or numbers are out of order.
     GraphError
         If the probability between the bounds has neither a formula nor a sum.
@@ -297,7 +297,7 @@ def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is no bound, or numbers are out of order.
     GraphError
         If the probability beyond a bound has neither a formula nor a sum.

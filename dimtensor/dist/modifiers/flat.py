@@ -12,7 +12,7 @@ from dimtensor.dist.modifiers.wrappers import as_value
 from dimtensor.dist.rows import TABLE
 from dimtensor.dist.supports import Support
 from dimtensor.dist.tabulated import TableDistribution
-from dimtensor.errors import InputError, build_message, printable
+from dimtensor.errors import OptionError, build_message, printable
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import TensorHandle
 
@@ -86,7 +86,7 @@ def Flat(support: Support | None = None) -> Distribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is no support of real numbers, or one whose dims are not named.
 
     Examples
@@ -101,7 +101,7 @@ def Flat(support: Support | None = None) -> Distribution:
     if support is None:
         return TableDistribution(TABLE["Flat"], {})
     if not isinstance(support, Support) or support.discrete:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"Flat takes a support of real numbers, not {support!r}",
                 hint="dist.Flat(dt.positive), dist.Flat(dt.supports.bounded(0, 10)), "
@@ -113,7 +113,7 @@ def Flat(support: Support | None = None) -> Distribution:
     d = FlatOn(support)
     if len(d.event_dims) < len(support.dim_arguments):
         arguments = ", ".join(support.dim_arguments)
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"Flat: elements belong together along dims of {support!r}, which are named here",
                 hint=f"dist.Flat(dt.supports.{support.name}({arguments}))",

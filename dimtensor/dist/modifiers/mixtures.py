@@ -14,7 +14,7 @@ from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
 from dimtensor.dist.supports import Bounded, Integers, Support, real
-from dimtensor.errors import DimError, InputError, build_message, printable
+from dimtensor.errors import ArgumentError, DimError, OptionError, build_message, printable
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, log, maximum, minimum, square, where
@@ -187,7 +187,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim
     DimError
         If the weights lack the dim or have one along which elements of a part belong together, or
         the number of parts is not the dim's length.
-    InputError
+    OptionError
         If a part is no distribution or draws labels, they are discrete and continuous ones, or
         known weights do not add up to 1.
 
@@ -212,7 +212,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim
         )
     labelled = [part.name for part in each if part.categories is not None]
     if labelled:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"mixture takes distributions of numbers, and {labelled[0]} has labels",
                 hint="mix their probabilities: dist.Categorical((weights * p).sum(dim), dim=...)",
@@ -220,7 +220,7 @@ def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim
         )
     kinds = {(part.discrete, part.event_dims) for part in each}
     if len(kinds) != 1:
-        raise InputError(
+        raise OptionError(
             build_message(
                 "mixture: its parts are all discrete or all continuous, over the same dims",
                 [("parts", ", ".join(part.name for part in each))],
@@ -346,7 +346,7 @@ def custom(
 
     Raises
     ------
-    InputError
+    ArgumentError
         If `logp` is no function, or one of the others is none.
 
     Examples
@@ -360,7 +360,9 @@ def custom(
     -1.3069
     """
     if not callable(logp):
-        raise InputError(f"custom: logp is a function of a value and the parameters, not {logp!r}")
+        raise ArgumentError(
+            f"custom: logp is a function of a value and the parameters, not {logp!r}"
+        )
     own: dict[str, Any] = {
         "draw": draw, "logcdf": logcdf, "icdf": icdf, "mean": mean, "variance": variance,
         "event_dims": event_dims, "name": name,
@@ -372,7 +374,7 @@ def custom(
     functions = {"logp": logp, **{key: own.get(key) for key in _FUNCTIONS}}
     for key, function in functions.items():
         if function is not None and not callable(function):
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     f"{name}: {key} is a function, not {function!r}",
                     hint=f"a parameter of this name is an argument of logp: "

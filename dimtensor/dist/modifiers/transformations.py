@@ -12,7 +12,7 @@ from dimtensor.dist.modifiers.inversion import upper_quantile
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value, in_dtype_of
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.elementwise import abs, equal, isnan, log, where
@@ -124,7 +124,7 @@ def transformed(
 
     Raises
     ------
-    InputError
+    OptionError
         If the distribution is discrete or of vectors.
 
     Examples
@@ -140,5 +140,5 @@ def transformed(
     """
     as_distribution(d, "transformed")
     if d.discrete or d.event_dims:
-        raise InputError(f"transformed takes a continuous distribution of numbers, not {d.name}")
+        raise OptionError(f"transformed takes a continuous distribution of numbers, not {d.name}")
     return Transformed(d, forward, inverse, support, increasing)

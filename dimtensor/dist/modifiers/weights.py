@@ -84,7 +84,7 @@ def weighted(d: Distribution, weight: Any) -> Weighted:
 
     Raises
     ------
-    InputError
+    OptionError
         If a known weight is negative.
     DimError
         If the weight has a dim along which elements of `d` belong together.

@@ -10,7 +10,7 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.parameters import as_number, check_range
 from dimtensor.dist.supports import Support
 from dimtensor.dist.table import RANGES
-from dimtensor.errors import InputError, printable
+from dimtensor.errors import ArgumentError, OptionError, printable
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.handle import wrap
 
@@ -23,11 +23,11 @@ def as_distribution(d: Any, what: str) -> Distribution:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is something else.
     """
     if not isinstance(d, Distribution):
-        raise InputError(f"{what} takes a distribution, such as dist.Normal(0, 1), not {d!r}")
+        raise ArgumentError(f"{what} takes a distribution, such as dist.Normal(0, 1), not {d!r}")
     return d
 
 
@@ -36,11 +36,11 @@ def of_numbers(d: Any, what: str) -> Distribution:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is something else.
     """
     if as_distribution(d, what).event_dims:
-        raise InputError(f"{what} takes a distribution of single numbers, not {d.name}")
+        raise OptionError(f"{what} takes a distribution of single numbers, not {d.name}")
     return d
 
 

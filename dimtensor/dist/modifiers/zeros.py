@@ -19,7 +19,7 @@ from dimtensor.dist.modifiers.wrappers import (
 )
 from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import OptionError, build_message
 from dimtensor.spellings import spelled
 from dimtensor.tensor.elementwise import (
     clip,
@@ -47,7 +47,7 @@ class ZeroInflated(Wrapper):
     def __init__(self, base: Distribution, psi: Any):
         of_numbers(base, "zero_inflated")
         if not base.discrete:
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"zero_inflated takes a discrete distribution, not {base.name}",
                     hint="where zeros have a probability of their own, it is dist.hurdle",
@@ -232,7 +232,7 @@ def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
 
     Raises
     ------
-    InputError
+    OptionError
         If the distribution is not discrete, or a known probability is none.
 
     Examples
@@ -262,7 +262,7 @@ def hurdle(d: Distribution, psi: Any) -> Hurdle:
 
     Raises
     ------
-    InputError
+    OptionError
         If a known probability is none.
 
     Examples

@@ -9,7 +9,7 @@ from dimtensor.dims import Dim
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.joint.vectors import as_parameter
 from dimtensor.dist.processes.series import series_dim
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import ArgumentError, DimError, OptionError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
@@ -48,7 +48,7 @@ def GP(kernel: Any, dim: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 
     ------
     DimError
         If the points, or the covariances, lack the dim.
-    InputError
+    OptionError
         If a function has no points, covariances have some, or `jitter` is below 0.
 
     Examples
@@ -76,17 +76,19 @@ def GP(kernel: Any, dim: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 
 
 def _of_points(kernel: Callable[[Any, Any], Any], dim: Dim, at: Any) -> TensorHandle:
     if at is None:
-        raise InputError(f"GP: a kernel that is a function needs points along {dim._short}: at=...")
+        raise OptionError(
+            f"GP: a kernel that is a function needs points along {dim._short}: at=..."
+        )
     points: Any = at if isinstance(at, TensorHandle) else wrap(as_node(at, what="at of GP"))
     if dim not in points.dims:
         raise DimError(f"GP: the points, at, lack {dim._short}")
     cov = kernel(points, points.relabel(dim, dim.rename()))
     if not isinstance(cov, TensorHandle):
-        raise InputError(f"GP: the kernel gives a tensor of covariances, not {cov!r}")
+        raise ArgumentError(f"GP: the kernel gives a tensor of covariances, not {cov!r}")
     return cov
 
 
 def _given(cov: Any, at: Any) -> TensorHandle:
     if at is not None:
-        raise InputError("GP: points, at, are for a kernel that is a function of them")
+        raise OptionError("GP: points, at, are for a kernel that is a function of them")
     return cov if isinstance(cov, TensorHandle) else wrap(as_node(cov, what="kernel of GP"))

@@ -14,7 +14,7 @@ from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import ordered as ordered_along
 from dimtensor.dist.supports.along import positive_ordered
-from dimtensor.errors import DimError, InputError, build_message, printable
+from dimtensor.errors import ArgumentError, DimError, OptionError, build_message, printable
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.control.loops import scan
@@ -50,7 +50,7 @@ class Series(Distribution):
 
     Raises
     ------
-    InputError
+    ArgumentError
         If `step` is no function, or returns something else.
     DimError
         If the distribution of an element has the dim of the series.
@@ -82,9 +82,9 @@ class Series(Distribution):
         **parameters: Any,
     ):
         if not callable(step):
-            raise InputError(f"Series: step is a function of a state, not {step!r}")
+            raise ArgumentError(f"Series: step is a function of a state, not {step!r}")
         if not isinstance(dim, Dim):
-            raise InputError(f"Series: dim is the Dim of the series, not {dim!r}")
+            raise DimError(f"Series: dim is the Dim of the series, not {dim!r}")
         self.step, self.dim = step, dim
         self._own = {
             key: as_parameter(value, "bound", f"{key} of Series")
@@ -122,7 +122,7 @@ class Series(Distribution):
         given = () if self._xs_tree is None else (x,)
         found = self.step(state, *given, **self._own)
         if not (isinstance(found, tuple) and len(found) == 2 and callable(found[1])):
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     "Series: a step returns a pair, the distribution of an element and a function "
                     "of the element to the next state",
@@ -232,7 +232,7 @@ class InOrder(Wrapper):
                     f"of d, which differs along {k}: dist.custom(lambda x: d.logp(x).sum({k}), "
                     f"dt.supports.ordered({k}), event_dims={k}), up to a constant of its parameters"
                 )
-            raise InputError(build_message(text + dim._short, details, hint))
+            raise OptionError(build_message(text + dim._short, details, hint))
         super().__init__("ordered", base, {})
         self.dim = dim
         self.event_dims = (dim,)
@@ -244,7 +244,7 @@ class InOrder(Wrapper):
             return ordered_along(self.dim)
         if high is None and isinstance(low, float) and low == 0.0:
             return positive_ordered(self.dim)
-        raise InputError(
+        raise OptionError(
             f"ordered: numbers that are real or positive can be inferred in order, not those "
             f"of {self.base.name}, {self.base.support}"
         )
@@ -291,7 +291,7 @@ def ordered(d: Distribution, dim: Dim) -> InOrder:
 
     Raises
     ------
-    InputError
+    DimError
         If the distribution is discrete, of vectors, or differs along the dim.
 
     Examples
@@ -304,5 +304,5 @@ def ordered(d: Distribution, dim: Dim) -> InOrder:
     -2.1447
     """
     if not isinstance(dim, Dim):
-        raise InputError(f"ordered: dim is a Dim, not {dim!r}")
+        raise DimError(f"ordered: dim is a Dim, not {dim!r}")
     return InOrder(d, dim)

@@ -22,7 +22,7 @@ from dimtensor.dist.joint.vectors import (
 from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import real
-from dimtensor.errors import DimError, GraphError, InputError
+from dimtensor.errors import DimError, GraphError, OptionError
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def series_dim(dim: Any, name: str) -> Dim:
     if not isinstance(dim, Dim):
-        raise InputError(f"{name}: dim is the Dim of the series, not {dim!r}")
+        raise DimError(f"{name}: dim is the Dim of the series, not {dim!r}")
     return dim
 
 
@@ -58,7 +58,7 @@ class RandomWalk(VectorDistribution):
     ------
     DimError
         If the start has the dim, or elements of a step belong together along it.
-    InputError
+    ArgumentError
         If the steps or the start are no distributions.
 
     Examples
@@ -79,7 +79,7 @@ class RandomWalk(VectorDistribution):
             if dim in dims:
                 raise DimError(f"RandomWalk: {part.name} has {dim._short}, along which it walks")
             if part.discrete:
-                raise InputError(f"RandomWalk takes continuous steps, not {part.name}")
+                raise OptionError(f"RandomWalk takes continuous steps, not {part.name}")
         given = {f"step_{key}": (value, "bound") for key, value in step.parameters.items()}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
         event = sort_dims(union([(dim,), step.event_dims, start.event_dims], "RandomWalk"))
@@ -325,7 +325,7 @@ class MarkovChain(VectorDistribution):
     ------
     DimError
         If the dims of `move` are no pair.
-    InputError
+    OptionError
         If known probabilities do not add up to 1.
 
     Examples

@@ -14,7 +14,7 @@ from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_tha
 from dimtensor.dist.modifiers.wrappers import as_distribution
 from dimtensor.dist.processes.series import RandomWalk, series_dim
 from dimtensor.dist.supports import real
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import ArgumentError, DimError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, sqrt, square, where
@@ -149,7 +149,7 @@ class EulerMaruyama(VectorDistribution):
     ------
     DimError
         If a parameter has the dim.
-    InputError
+    ArgumentError
         If `sde` is no function.
 
     Examples
@@ -168,7 +168,7 @@ class EulerMaruyama(VectorDistribution):
         self, sde: Callable[..., Any], dt: Any, *, dim: Dim, start: Distribution, **parameters: Any
     ):
         if not callable(sde):
-            raise InputError(f"EulerMaruyama: sde is a function of a value, not {sde!r}")
+            raise ArgumentError(f"EulerMaruyama: sde is a function of a value, not {sde!r}")
         self.dim, self.sde = series_dim(dim, "EulerMaruyama"), sde
         self.start = as_distribution(start, "EulerMaruyama")
         self._names = tuple(parameters)
@@ -258,7 +258,7 @@ def MvGaussianRandomWalk(
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given.
 
     Examples
@@ -303,7 +303,7 @@ def MvStudentTRandomWalk(
 
     Raises
     ------
-    InputError
+    OptionError
         If not exactly one matrix is given.
 
     Examples

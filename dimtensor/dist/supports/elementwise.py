@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dist.supports.support import Bound, Support, plain_bound
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import ArgumentError, DimError, InputError, OptionError, build_message
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.forms import known_length
 from dimtensor.graph.node import Node
@@ -123,10 +123,10 @@ class Bounded(_Between):
     def __init__(self, low: Any = None, high: Any = None, name: str | None = None):
         self.low, self.high = _bound(low, -math.inf), _bound(high, math.inf)
         if self.low is None and self.high is None:
-            raise InputError("bounded takes at least one bound; dt.real has none")
+            raise OptionError("bounded takes at least one bound; dt.real has none")
         both = self.low is not None and self.high is not None
         if both and not self.tensors and not self.low < self.high:
-            raise InputError(f"bounded: low={low!r} is not below high={high!r}")
+            raise OptionError(f"bounded: low={low!r} is not below high={high!r}")
         self._name = name
 
     @property
@@ -246,7 +246,7 @@ class Integers(_Between):
         raise self._refused()
 
     def _refused(self) -> InputError:
-        return InputError(
+        return OptionError(
             build_message(
                 f"{self.name} is discrete: no smooth map leads there from the real numbers",
                 hint="sum a discrete parameter out of the log density",
@@ -259,14 +259,14 @@ def _bound(value: Any, unbounded: float) -> Any:
     if value is None or isinstance(value, TensorHandle):
         return value
     if np.ndim(value) != 0 or isinstance(value, str):
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"a bound is a number or a dims-tensor, not {type(value).__name__}",
                 hint="wrap an array with dt.data(array, dims=...)",
             )
         )
     if math.isnan(value):
-        raise InputError("a bound is nan")
+        raise OptionError("a bound is nan")
     return None if value == unbounded else float(value)
 
 
@@ -291,7 +291,7 @@ def bounded(low: Any = None, high: Any = None) -> Bounded:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is no bound, or they are numbers out of order.
 
     Examples

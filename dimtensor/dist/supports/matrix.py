@@ -17,7 +17,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, SelDim, find_dim, sort_dims
 from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import SUM_WITHIN, running_sums
-from dimtensor.errors import DimError, GraphError, InputError, build_message
+from dimtensor.errors import DimError, GraphError, OptionError, build_message
 from dimtensor.tensor.constructors import arange, ones, zeros
 from dimtensor.tensor.elementwise import (
     abs,
@@ -58,7 +58,7 @@ class _Square(Support):
 
     def __call__(self, row: Dim | str | None = None, col: Dim | str | None = None) -> Any:
         if (row is None) != (col is None):
-            raise InputError(f"{self.kind} takes the dims of rows and columns, or neither of them")
+            raise OptionError(f"{self.kind} takes the dims of rows and columns, or neither of them")
         return type(self)(row, col)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
 from dimtensor.dist.state import HasState
-from dimtensor.errors import InputError, build_message, printable
+from dimtensor.errors import ArgumentError, build_message, printable
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Support(HasState, ABC):
         if self.name == "real" and args:
             hint = "the real part of a tensor is x.real"
         text = f"{name} is a support, which takes no arguments: {{x: {name}}}"
-        raise InputError(build_message(text, hint=hint))
+        raise ArgumentError(build_message(text, hint=hint))
 
     @printable
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, union
-from dimtensor.errors import DimError, DtypeError, LabelError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, LabelError, build_message
 from dimtensor.graph.dtypes import is_complex, is_integer, require_castable, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe, require_label_op
@@ -34,7 +34,7 @@ class Elemwise(_Elementwise[str]):
     def infer(self, inputs: tuple[Node, ...], attrs: str) -> NodeType:
         row = TABLE[attrs]
         if len(inputs) != row.arity:
-            raise DimError(f"{attrs} takes {row.arity} operands, not {len(inputs)}")
+            raise ArgumentError(f"{attrs} takes {row.arity} operands, not {len(inputs)}")
         sets = [x.dims for x in inputs if x.dims]
         if all(dims == sets[0] for dims in sets[1:]):
             dims = sets[0] if sets else ()

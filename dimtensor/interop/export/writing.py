@@ -18,11 +18,12 @@ from dimtensor.compile.binding_values import check_indexers, complete, located
 from dimtensor.compile.program import Program, program_for
 from dimtensor.dims import Binding, Dim, find_dim, has_run_time_length
 from dimtensor.errors import (
+    ArgumentError,
     DimtensorError,
     ExportError,
     GraphError,
-    InputError,
     LabelError,
+    OptionError,
     build_message,
     did_you_mean,
 )
@@ -88,7 +89,7 @@ def export_function(
 ) -> Path:
     """Write a function into a folder; see :meth:`CompiledFunction.export`."""
     if data not in ("inside", "inputs"):
-        raise InputError(f'export: data are "inside" or "inputs", not {data!r}')
+        raise OptionError(f'export: data are "inside" or "inputs", not {data!r}')
     folder = as_path(path, "export")
     require_place(folder)
     platforms = _known_platforms(platforms)
@@ -258,11 +259,13 @@ def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
 
     Raises
     ------
-    InputError
-        If they are no lengths.
+    ArgumentError
+        If they are no mapping.
+    OptionError
+        If one is no length.
     """
     if not isinstance(lengths, Mapping):
-        raise InputError(
+        raise ArgumentError(
             f"export: lengths are a mapping of dims to integers, not {type(lengths).__name__}"
         )
     dims = tuple(dict.fromkeys(d._unrenamed for d in _dims(parts)))
@@ -270,7 +273,7 @@ def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
     for dim, n in found.items():
         whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
         if not whole or not 0 <= n <= LENGTH:
-            raise InputError(
+            raise OptionError(
                 f"export: the length of {dim._title} is an integer from 0 on, not {n!r}"
             )
     return {dim: int(n) for dim, n in found.items()}
@@ -281,7 +284,7 @@ def _known_platforms(platforms: Any) -> list[str] | None:
 
     Raises
     ------
-    InputError
+    OptionError
         If JAX has none of a name: it would write a module that nothing runs.
     """
     if platforms is None:
@@ -292,7 +295,7 @@ def _known_platforms(platforms: Any) -> list[str] | None:
     if wrong or not names:
         guess = did_you_mean(wrong[0], _PLATFORMS) if wrong else ""
         known = ", ".join(map(repr, _PLATFORMS))
-        raise InputError(f"export: platforms are some of {known}, not {platforms!r}{guess}")
+        raise OptionError(f"export: platforms are some of {known}, not {platforms!r}{guess}")
     return names
 
 

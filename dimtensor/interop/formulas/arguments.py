@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Container, Mapping, Sized
 from typing import Any, NamedTuple, NoReturn
 
-from dimtensor.errors import InputError, build_message, clipped, did_you_mean
+from dimtensor.errors import OptionError, build_message, clipped, did_you_mean
 from dimtensor.interop.formulas import limits
 from dimtensor.interop.formulas.functions import (
     COLUMN,
@@ -206,7 +206,7 @@ class Arguments:
             f"a function of yours is passed: from_formula(..., namespace={{{written!r}: {name}}})"
             + (f", and called as {written}(...)" if attribute else "")
         )
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"the formula calls {clipped(name)}(...), and there is no function of this name"
                 f"{did_you_mean(name, list(PARAMETERS))}",

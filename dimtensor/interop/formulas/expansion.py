@@ -60,7 +60,7 @@ class Expansion:
 
         Raises
         ------
-        InputError
+        OptionError
             If formulae would read a part of it only, if it calls what it may not call, or is too
             large.
         """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dimtensor.dist as dist
-from dimtensor.errors import InputError, build_message, did_you_mean, listing
+from dimtensor.errors import OptionError, build_message, did_you_mean, listing
 from dimtensor.tensor.elementwise import exp, expm1, gammaln, ndtr, reciprocal, sigmoid
 
 if TYPE_CHECKING:
@@ -215,12 +215,12 @@ def family_of(name: str, link: str | None) -> tuple[Family, str]:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is none of the name, or it does not have this link.
     """
     if name not in FAMILIES:
         guess = did_you_mean(name, list(FAMILIES)) if isinstance(name, str) else ""
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"from_formula: there is no family {name!r}{guess}",
                 [("families", listing(list(FAMILIES)))],
@@ -228,7 +228,7 @@ def family_of(name: str, link: str | None) -> tuple[Family, str]:
         )
     family = FAMILIES[name]
     if link is not None and link not in family.links:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"from_formula: the family {name} has no link {link!r}"
                 f"{did_you_mean(str(link), list(family.links))}",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import ArgumentError, OptionError, build_message
 
 # Kinds of parameters.
 NUMBERS = "a column of numbers"
@@ -101,13 +101,15 @@ def names_of(namespace: object) -> Mapping[str, Any]:
 
     Raises
     ------
-    InputError
-        If they are no mapping of names, or one is a name of formulas.
+    ArgumentError
+        If they are no mapping.
+    OptionError
+        If one is no name, or a name of formulas.
     """
     if namespace is None:
         return {}
     if not isinstance(namespace, Mapping):
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"from_formula: namespace is a dict of names, not {type(namespace).__name__}",
                 hint="namespace={'f': f} lets a formula call f(x); namespace='caller' lets it use "
@@ -116,9 +118,9 @@ def names_of(namespace: object) -> Mapping[str, Any]:
         )
     for name in namespace:
         if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"from_formula: namespace has a name that is none: {name!r}")
+            raise OptionError(f"from_formula: namespace has a name that is none: {name!r}")
         if name in PARAMETERS or name in ("np", "numpy"):
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"from_formula: {name!r} of the namespace is a name of formulas already",
                     hint="give yours another name",

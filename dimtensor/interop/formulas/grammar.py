@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import OptionError, build_message
 from dimtensor.extras import require
 from dimtensor.interop.formulas.arguments import Arguments
 from dimtensor.interop.formulas.expansion import Expansion
@@ -61,7 +61,7 @@ def described(
 
     Raises
     ------
-    InputError
+    OptionError
         If it cannot be read, or formulae would read only a part of it; if it calls another function
         or has more terms than a regression has.
     """
@@ -88,7 +88,7 @@ def described(
     for number, (bar, block) in enumerate(zip(expansion.bars, blocks, strict=True)):
         for term in block.group_terms if isinstance(block, Model) else [block]:
             if term.name in seen:
-                raise InputError(
+                raise OptionError(
                     build_message(
                         f"the effects {term.name} are in the formula {formula!r} twice",
                         [("again in", f"({text_of(bar)})")],

@@ -11,7 +11,16 @@ import numpy as np
 import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
-from dimtensor.errors import InputError, build_message, clipped, did_you_mean, listing
+from dimtensor.errors import (
+    DimtensorError,
+    InputError,
+    LabelError,
+    OptionError,
+    build_message,
+    clipped,
+    did_you_mean,
+    listing,
+)
 from dimtensor.extras import require
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
 from dimtensor.interop.formulas.functions import FUNCTIONS, OF_NUMPY, names_of
@@ -69,9 +78,9 @@ class Regression(Model):
         Raises
         ------
         InputError
-            If the table lacks a column, or values, or has some outside of the knots of a spline.
+            If the table lacks values, or has some outside of the knots of a spline.
         LabelError
-            If a categorical predictor has new levels.
+            If the table lacks a column, or a categorical predictor has new levels.
         """
         if data is None or isinstance(data, Mapping):
             return super().predict(post, data, dims=dims, **options)
@@ -82,7 +91,7 @@ class Regression(Model):
                 "predict for a dict of its data"
             )
         if outside not in ("raise", "clip"):
-            raise InputError(f"predict: outside is 'raise' or 'clip', not {outside!r}")
+            raise OptionError(f"predict: outside is 'raise' or 'clip', not {outside!r}")
         values, wider = terms.of_new(data, outside)
         return super().predict(post, values, dims={**wider, **(dims or {})}, **options)
 
@@ -145,7 +154,7 @@ def from_formula(
     ------
     MissingExtraError
         If formulae is not installed.
-    InputError
+    LabelError
         If the formula cannot be read, calls another function or asks for too many terms, or there
         is no such family, link, column or variable.
 
@@ -172,7 +181,7 @@ def from_formula(
     output, seen = _response(terms, family, chosen, link)
     if terms.priors:
         unknown = next(iter(terms.priors))
-        raise InputError(
+        raise LabelError(
             build_message(
                 f"from_formula: there is no variable {unknown!r} to have a prior"
                 f"{did_you_mean(unknown, list(terms.made))}",
@@ -202,7 +211,7 @@ def _read(
     environment = formulae.environment.Environment([namespace, own])
     try:
         design = formulae.matrices.DesignMatrices(description.terms, table, environment)
-    except InputError:
+    except DimtensorError:
         raise
     except Exception as error:  # what functions that are called raise, and formulae
         reason = str(error) or type(error).__name__
@@ -227,7 +236,7 @@ def _response(terms: Terms, family: str, chosen: Family, link: str) -> tuple[Dim
     parameters: dict[str, Any] = {}
     if family in OF_TRIALS:
         if response.kind != "proportion":
-            raise InputError(f"the response of a {family} formula is p(successes, trials)")
+            raise OptionError(f"the response of a {family} formula is p(successes, trials)")
         call = response.term.term.components[0].call
         given = dict(zip(("successes", "trials"), call.args, strict=False)) | call.kwargs
         name, trials = str(given["successes"]), str(given["trials"])

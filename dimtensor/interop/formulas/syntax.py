@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dimtensor.errors import InputError, build_message, clipped
+from dimtensor.errors import ArgumentError, OptionError, build_message, clipped
 from dimtensor.interop.formulas import limits
 
 COMPARISONS = ("EQUAL_EQUAL", "BANG_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
@@ -12,9 +12,9 @@ _OPENING = ("LEFT_PAREN", "LEFT_BRACKET", "LEFT_BRACE")
 _CLOSING = ("RIGHT_PAREN", "RIGHT_BRACKET", "RIGHT_BRACE")
 
 
-def unreadable(formula: str, reason: str, hint: str | None = None) -> InputError:
+def unreadable(formula: str, reason: str, hint: str | None = None) -> OptionError:
     """Error of a formula that is not understood, or not allowed."""
-    return InputError(
+    return OptionError(
         build_message(
             f"the formula {clipped(repr(formula))} cannot be read",
             [("reason", clipped(reason))],
@@ -30,13 +30,13 @@ def parse(formula: str) -> Any:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is no formula, or too long or nested too deeply to be read.
     """
     from formulae.parser import ParseError, Parser
 
     if not isinstance(formula, str) or not formula:
-        raise InputError(f"a formula is a string, 'y ~ 1 + x', not {formula!r}")
+        raise ArgumentError(f"a formula is a string, 'y ~ 1 + x', not {formula!r}")
     tokens: list[Any] = []
     for token in _scan(formula):
         if token.kind == "PIPE" and tokens and tokens[-1].kind == "PIPE":

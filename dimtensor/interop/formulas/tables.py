@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dimtensor.errors import (
+    ArgumentError,
+    DimtensorError,
     InputError,
     LabelError,
     build_message,
@@ -62,7 +64,7 @@ class Columns:
     def lacks(self, name: str) -> NoReturn:
         """Raise the error of a name that is no column."""
         known = [str(column) for column in self._frame.columns]
-        raise InputError(
+        raise LabelError(
             build_message(
                 f"the table has no column {clipped(repr(name))}{did_you_mean(name, known)}",
                 [("columns", listing(self._frame.columns))],
@@ -113,7 +115,7 @@ def _frame(table: Any) -> Any:
             f"a formula reads a table whose columns have different names: {error}"
         ) from None
     except TypeError:
-        raise InputError(
+        raise ArgumentError(
             f"a formula reads a table of pandas, polars or the like, not {type(table).__name__}"
         ) from None
 
@@ -188,7 +190,7 @@ def numbers_of(name: str, compute: Callable[[], Any]) -> np.ndarray:
     """
     try:
         columns = np.asarray(compute(), dtype=float)
-    except InputError:
+    except DimtensorError:
         raise
     except (TypeError, ValueError) as error:
         raise InputError(

@@ -11,7 +11,7 @@ import numpy as np
 import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
-from dimtensor.errors import InputError, build_message, listing
+from dimtensor.errors import ArgumentError, OptionError, build_message, listing
 from dimtensor.interop.formulas.grammar import Description, column_of
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside, bound_splines
@@ -87,7 +87,7 @@ class Terms:
         """A random variable with its prior, or the one that is asked for."""
         given = self.priors.pop(name, prior)
         if not isinstance(given, Distribution):
-            raise InputError(f"the prior of {name!r} is a distribution, not {given!r}")
+            raise ArgumentError(f"the prior of {name!r} is a distribution, not {given!r}")
         self.made[name] = rv(name, given, dims=[d for d in dims if d not in given.dims])
         return self.made[name]
 
@@ -185,7 +185,7 @@ class Terms:
         text = self.correlated[first][1]
         for name in designs:
             if name in self.priors:
-                raise InputError(
+                raise OptionError(
                     build_message(
                         f"the effects {name} have no prior of their own: those of {text} are "
                         "correlated",
@@ -215,7 +215,7 @@ class Terms:
             return self.factors[factor.name][0]
         names = [column_of(component.name) for component in factor.components]
         if any(name not in self.table for name in names):
-            raise InputError(f"groups of a formula are columns of the table, not {factor.name}")
+            raise OptionError(f"groups of a formula are columns of the table, not {factor.name}")
         common = {} if self.design.common is None else self.design.common.terms
         taken = {*common, self.obs._short, "chain", "draw"}
         name = f"{factor.name}_group" if factor.name in taken else factor.name

@@ -7,7 +7,7 @@ from typing import Any
 from pytensor.graph.basic import Constant
 
 from dimtensor.dims import Dim
-from dimtensor.errors import InputError
+from dimtensor.errors import ArgumentError
 
 
 def dims_of(model: Any) -> dict[str, Dim]:
@@ -25,7 +25,7 @@ def dims_of(model: Any) -> dict[str, Dim]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is no model.
 
     Examples
@@ -37,7 +37,7 @@ def dims_of(model: Any) -> dict[str, Dim]:
     """
     coords, lengths = getattr(model, "coords", None), getattr(model, "dim_lengths", None)
     if coords is None or lengths is None:
-        raise InputError(f"dims_of: a pymc.Model is expected, not {type(model).__name__}")
+        raise ArgumentError(f"dims_of: a pymc.Model is expected, not {type(model).__name__}")
     found = {}
     for name, length in lengths.items():
         labels = coords.get(name)

@@ -22,7 +22,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.supports import Integers, Support, real
-from dimtensor.errors import GraphError, InputError, ModelWarning, build_message
+from dimtensor.errors import GraphError, ModelWarning, OptionError, build_message
 from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
@@ -75,8 +75,10 @@ def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
 
     Raises
     ------
-    InputError
-        If it is no model, or has no variables.
+    ArgumentError
+        If it is no model.
+    OptionError
+        If it has no variables.
     GraphError
         If a variable has no log density, or is computed from random numbers without a name. The
         message names it and its distribution.
@@ -119,7 +121,7 @@ class _Reading:
         self.incomplete: dict[str, tuple[DimTensor, xr.DataArray]] = {}
         known = [*model.basic_RVs, *model.deterministics, *model.potentials]
         if not known:
-            raise InputError("from_pymc: the model has no variables")
+            raise OptionError("from_pymc: the model has no variables")
         # a copy, whose named axes are lowered, with their variables in order
         graph = FunctionGraph(
             outputs=_of_whole_data(known), clone=True, copy_inputs=False, copy_orphans=False

@@ -13,7 +13,7 @@ from dimtensor.dist.joint.outcomes import Categorical
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.tabulated import TableDistribution
-from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.errors import ArgumentError, DimError, GraphError, InputError, build_message, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
 from dimtensor.interop.pymc.custom import Custom, aligned, inside
@@ -71,7 +71,7 @@ def to_pymc(model: Model) -> pm.Model:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If the model is none, or two dims have one name.
     GraphError
         If parts of vectors are left out, a length is not known, or the bounds of a variable depend
@@ -90,7 +90,7 @@ def to_pymc(model: Model) -> pm.Model:
     """
     require("pymc", "pymc", "to_pymc")
     if not isinstance(model, Model):
-        raise InputError(f"to_pymc: a dt.Model is expected, not {type(model).__name__}")
+        raise ArgumentError(f"to_pymc: a dt.Model is expected, not {type(model).__name__}")
     return _Writing(model).model()
 
 
@@ -143,7 +143,7 @@ class _Writing:
                 names.setdefault(dim, str(dim.name or dim._short))
         double = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
         if double:
-            raise InputError(
+            raise DimError(
                 build_message(
                     "to_pymc: dims of a PyMC model are told apart by name",
                     [("used twice", listing(double))],

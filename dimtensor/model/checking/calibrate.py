@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.errors import (
-    InputError,
+    GraphError,
     ModelWarning,
     SamplingWarning,
     build_message,
@@ -216,8 +216,10 @@ def calibrate(
 
     Raises
     ------
-    InputError
-        If a number is below 1, or the model has no random outputs.
+    OptionError
+        If a number is below 1.
+    GraphError
+        If the model has no random outputs.
 
     Examples
     --------
@@ -267,7 +269,7 @@ def _outcomes(model: Model) -> list[str]:
     found = [str(x.node.name) for x in model.outputs if x.node.kind == "rv"]
     found += [name for name in model.observed if name not in found]
     if not found:
-        raise InputError("calibrate: no output of the model is a random variable")
+        raise GraphError("calibrate: no output of the model is a random variable")
     return found
 
 
@@ -278,7 +280,7 @@ def _ranked(model: Model, outcomes: list[str], asked: Iterable[Any] | None) -> l
     else:
         names = [model._name(x, [*known, *model._found.named], "parameter") for x in asked]
     if not names:
-        raise InputError(
+        raise GraphError(
             build_message(
                 "calibrate: the model has no parameters", [("outcomes", listing(outcomes))]
             )

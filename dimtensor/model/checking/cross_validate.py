@@ -18,9 +18,10 @@ import numpy as np
 from dimtensor.dims import Dim
 from dimtensor.errors import (
     GraphError,
-    InputError,
     ModelWarning,
+    OptionError,
     SamplingWarning,
+    UnknownDimError,
     build_message,
     listing,
     printable,
@@ -102,7 +103,7 @@ class CrossValidation:
 
         Raises
         ------
-        InputError
+        OptionError
             If it is needed, or there is none of the name.
         MissingExtraError
             If ArviZ is not installed.
@@ -111,7 +112,7 @@ class CrossValidation:
         known = list(self.pointwise.data_vars)
         chosen = known[0] if name is None and len(known) == 1 else name
         if chosen not in known:
-            raise InputError(
+            raise OptionError(
                 f"to_arviz: which variable is meant? {listing(known)} were left out, not {name!r}"
             )
         values = self.pointwise[chosen]
@@ -223,9 +224,10 @@ def cross_validate(
 
     Raises
     ------
-    InputError
-        If nothing observed has the dim, a number is out of its range, or missing observations are
-        inferred.
+    UnknownDimError
+        If nothing observed has the dim.
+    OptionError
+        If a number is out of its range.
     GraphError
         If other observations depend on what is left out, or it has one log density together.
 
@@ -293,11 +295,11 @@ def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
         name = fit._name(dim, fit._found.inputs, "data")
         values = fit.defaults.get(name)
         if values is None or values.ndim != 1:
-            raise InputError(f"cross_validate: {name!r} says no group for the positions of a dim")
+            raise OptionError(f"cross_validate: {name!r} says no group for the positions of a dim")
         along, groups = str(values.dims[0]), np.unique(values.values, return_inverse=True)[1]
     names = [name for name, x in fit.observed.items() if along in x.dims]
     if not names:
-        raise InputError(
+        raise UnknownDimError(
             build_message(
                 f"cross_validate: nothing that is observed has the dim {along!r}",
                 [("dims of observations", listing(list(dims)))],
@@ -309,7 +311,7 @@ def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
 def _check(fit: Model, names: list[str]) -> None:
     inferred = [name for name in names if fit._missing.get(name) == "infer"]
     if inferred:
-        raise InputError(
+        raise GraphError(
             f"cross_validate: missing observations of {listing(inferred)} are inferred; drop them: "
             "observe(..., missing='drop')"
         )
@@ -364,7 +366,7 @@ def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
     count = int(units.max()) + 1
     folds = min(folds, count)
     if folds < 2:
-        raise InputError(f"cross_validate: there are 2 folds or more, not {folds}")
+        raise OptionError(f"cross_validate: there are 2 folds or more, not {folds}")
     order = np.random.default_rng(seed).permutation(count)
     number = np.empty(count, dtype=int)
     number[order] = np.arange(count) % folds
@@ -380,9 +382,9 @@ def _future(length: int, ahead: int, first: int | None, groups: Any) -> list[_Fo
     first = max(length // 2, 1) if first is None else first
     check_numbers("cross_validate", ahead=ahead, first=first)
     if groups is not None:
-        raise InputError("cross_validate: the future is left out along a dim, not by groups")
+        raise OptionError("cross_validate: the future is left out along a dim, not by groups")
     if first >= length:
-        raise InputError(
+        raise OptionError(
             f"cross_validate: first={first} leaves no future of {length} positions to predict"
         )
     starts = range(first, length, ahead)

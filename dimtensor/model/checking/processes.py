@@ -26,7 +26,15 @@ from dimtensor.arrays import meant_integer
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.compile.code import compilations
-from dimtensor.errors import DimtensorError, InputError, build_message, clipped, plain_repr
+from dimtensor.errors import (
+    ArgumentError,
+    DimtensorError,
+    GraphError,
+    OptionError,
+    build_message,
+    clipped,
+    plain_repr,
+)
 from dimtensor.forks import freed_in_children
 from dimtensor.settings import inherited, settings
 
@@ -77,8 +85,10 @@ def run_all(
 
     Raises
     ------
-    InputError
-        If the number is below 1, or something cannot be sent to other processes.
+    OptionError
+        If the number is below 1.
+    GraphError
+        If something cannot be sent to other processes.
     DimtensorError
         If a process ends before its task does.
     """
@@ -106,7 +116,7 @@ def _in_processes(
     try:
         sent = pickle.dumps((task, shared))
     except Exception as error:  # classes of the user's raise what they like
-        raise InputError(
+        raise GraphError(
             build_message(
                 f"{what}: the model cannot be sent to other processes",
                 [("reason", str(error))],
@@ -324,13 +334,13 @@ def options_without(options: Mapping[str, Any], own: Sequence[str], what: str) -
 
     Raises
     ------
-    InputError
+    ArgumentError
         If there is one.
     """
     for name in own:
         if name in options:
             hint = {"draws": ": ranks times thin are drawn"}.get(name, "")
-            raise InputError(f"{what} does not take {name!r}{hint}")
+            raise ArgumentError(f"{what} does not take {name!r}{hint}")
     return dict(options)
 
 
@@ -339,11 +349,11 @@ def check_numbers(what: str, **numbers: Any) -> None:
 
     Raises
     ------
-    InputError
+    OptionError
         If one is not.
     """
     for name, number in numbers.items():
         integer = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
         if not integer or number < 1:
             text = f"{what}: {name} is a whole number above 0, not {clipped(plain_repr(number))}"
-            raise InputError(build_message(text, hint=meant_integer(name, number)))
+            raise OptionError(build_message(text, hint=meant_integer(name, number)))

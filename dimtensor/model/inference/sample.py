@@ -11,7 +11,10 @@ import numpy as np
 
 from dimtensor.arrays import meant_integer
 from dimtensor.errors import (
+    ArgumentError,
+    GraphError,
     InputError,
+    OptionError,
     SamplingWarning,
     build_message,
     clipped,
@@ -119,10 +122,12 @@ def sample(
         If the sampler is not installed.
     DimError
         If a dim of the model is named chain or draw.
+    ArgumentError
+        If there is no seed, or no such option.
+    OptionError
+        If a number is below 1 or no integer, or a seed is below 0 or has more than 63 bits.
     InputError
-        If a number is below 1 or no integer, a seed is below 0 or has more than 63 bits, there is
-        no such option, or the initial values lie
-        outside of their supports.
+        If initial values lie outside of their supports.
     ComputationError
         If an operation of the log density raises an error, which is the cause of this one.
     MemoryLimitError
@@ -229,7 +234,7 @@ def _prepared(sampler: str, options: Mapping[str, Any], own: list[str]) -> Calla
         from dimtensor.interop.numpyro import prepared
     else:
         guess = did_you_mean(sampler, SAMPLERS) if isinstance(sampler, str) else ""
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"sample: there is no sampler {sampler!r}{guess}", [("samplers", listing(SAMPLERS))]
             )
@@ -239,7 +244,7 @@ def _prepared(sampler: str, options: Mapping[str, Any], own: list[str]) -> Calla
 
 def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[str]:
     if asked is True and not model.terms:
-        raise InputError("sample: the log density is not given in terms by name")
+        raise GraphError("sample: the log density is not given in terms by name")
     if isinstance(asked, bool):
         return list(model.terms) if asked else []
     names = [asked] if isinstance(asked, str) else list(asked)
@@ -251,7 +256,7 @@ def _check(model: Any, numbers: Mapping[str, int | None], others: Mapping[str, i
     if not isinstance(model, LogDensity):
         text = f"sample takes a log density, not {type(model).__name__}"
         hint = "a model that has observed is sampled by its method: fit.sample(1000, seed=1)"
-        raise InputError(build_message(text, hint=hint))
+        raise ArgumentError(build_message(text, hint=hint))
     check_whole("sample", numbers, others)
 
 
@@ -265,7 +270,7 @@ def check_whole(
 
     Raises
     ------
-    InputError
+    OptionError
         If one is not.
     """
     for name, number in {**numbers, **others}.items():
@@ -276,9 +281,9 @@ def check_whole(
             continue
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             text = f"{what}: {name} is an integer, not {clipped(plain_repr(number))}"
-            raise InputError(build_message(text, hint=meant_integer(name, number)))
+            raise OptionError(build_message(text, hint=meant_integer(name, number)))
         if name in numbers and number < 1:
-            raise InputError(f"{what}: {name}={number} is below 1")
+            raise OptionError(f"{what}: {name}={number} is below 1")
 
 
 def check_unknowns(model: LogDensity) -> None:
@@ -286,11 +291,11 @@ def check_unknowns(model: LogDensity) -> None:
 
     Raises
     ------
-    InputError
+    GraphError
         If there are no parameters, or all of them are empty.
     """
     if not model.size:
-        raise InputError(
+        raise GraphError(
             build_message(
                 "nothing is unknown: the log density has no parameters with elements",
                 [("parameters", ", ".join(p.name for p in model.parameters) or "none")],

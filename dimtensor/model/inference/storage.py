@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from dimtensor.errors import (
+    ArgumentError,
     DimtensorError,
     InputError,
     MemoryLimitError,
@@ -150,7 +151,7 @@ def _local(path: Any) -> Path:
     """
     text = os.fsdecode(path)
     if not text or "\0" in text:
-        raise InputError(f"load_posterior takes the path of a file, not {text!r}")
+        raise ArgumentError(f"load_posterior takes the path of a file, not {text!r}")
     found = Path(text)
     try:
         is_store = any(os.path.lexists(found / name) for name in _STORES)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.model.checks import check_observed
 from dimtensor.model.density import log_density, raw_name
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
@@ -114,7 +114,7 @@ class Approximating(Summing):
         CheckError
             If the log density is not finite where the search for the mode starts, or is flat or
             rises along a direction where it ends: no normal distribution fits.
-        InputError
+        GraphError
             If nothing is observed.
 
         Warns
@@ -186,7 +186,7 @@ class Approximating(Summing):
         ------
         MissingExtraError
             If BlackJAX is not installed.
-        InputError
+        GraphError
             If nothing is observed.
 
         References
@@ -250,7 +250,7 @@ class Approximating(Summing):
         ------
         MissingExtraError
             If BlackJAX is not installed.
-        InputError
+        OptionError
             If nothing is observed.
 
         References
@@ -274,7 +274,7 @@ class Approximating(Summing):
         check_whole("advi", {"draws": draws, "steps": steps, "samples": samples}, {"seed": seed})
         check_observed(_model(self), "advi", prior)
         if not isinstance(learning_rate, (int, float)) or not learning_rate > 0:
-            raise InputError(f"advi: learning_rate is above 0, not {learning_rate!r}")
+            raise OptionError(f"advi: learning_rate is above 0, not {learning_rate!r}")
         density, seed = log_density(_model(self)), _some(seed)
         check_draws("advi", density.size, draws)
         check_unknowns(density)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
-from dimtensor.errors import InputError, build_message, did_you_mean
+from dimtensor.errors import ArgumentError, LabelError, build_message, did_you_mean
 from dimtensor.spellings import no_attribute
 from dimtensor.tensor.handle import wrap
 
@@ -29,7 +29,7 @@ class ByName:
 
     def __enter__(self) -> Never:
         first = self.outputs[0].name
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 "a model is no context: variables are written before it, and not inside",
                 hint=f"methods of the model are called: model.sample(), model[{first!r}]",
@@ -44,14 +44,14 @@ class ByName:
 
         Raises
         ------
-        InputError
+        LabelError
             If there is none of the name.
         """
         found = self._found
         nodes = {name: v.node for name, v in found.variables.items()}
         nodes |= {**found.named, **found.inputs}
         if name not in nodes:
-            raise InputError(f"the model has no {name!r}{did_you_mean(name, list(nodes))}")
+            raise LabelError(f"the model has no {name!r}{did_you_mean(name, list(nodes))}")
         return wrap(nodes[name])
 
     def _ipython_key_completions_(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dimtensor.errors import InputError
+from dimtensor.errors import GraphError, OptionError
 from dimtensor.model.density import Which, evaluate_terms
 from dimtensor.model.inference.constant import warn_of_constant
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
@@ -101,7 +101,7 @@ class Evaluating(Approximating):
 
         Raises
         ------
-        InputError
+        OptionError
             If nothing is observed.
         GraphError
             If elements share what is summed out, and are asked for neither one step ahead nor in
@@ -118,9 +118,9 @@ class Evaluating(Approximating):
         {'chain': 1, 'draw': 20}
         """
         if not self.observed:
-            raise InputError("log_likelihood: the model has no observations; model.observe({...})")
+            raise GraphError("log_likelihood: the model has no observations; model.observe({...})")
         if one_step_ahead and grouped:
-            raise InputError("log_likelihood: elements one step ahead are in no groups")
+            raise OptionError("log_likelihood: elements one step ahead are in no groups")
         which: Which = "ahead" if one_step_ahead else "groups" if grouped else "elements"
         found = self._terms(posterior_of(post), list(self.observed), which)
         kept = {str(name): self._known(str(name), x) for name, x in found.items()}

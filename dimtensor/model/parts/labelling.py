@@ -108,7 +108,7 @@ class Labelling(Expressions):
 
         Raises
         ------
-        InputError
+        LabelError
             If there is no term of a name.
 
         Examples

@@ -32,7 +32,7 @@ class Parametrising(Evaluating):
 
         Raises
         ------
-        InputError
+        LabelError
             If there is no such variable.
         GraphError
             If its distribution has no standardized one.

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from dimtensor.errors import InputError, escaped, listing
+from dimtensor.errors import OptionError, escaped, listing
 from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
@@ -58,7 +58,7 @@ class Summing(Drawing):
 
         Raises
         ------
-        InputError
+        OptionError
             If there is no such variable, or it is observed.
 
         Examples
@@ -83,7 +83,7 @@ class Summing(Drawing):
         for key in variables:
             name = self._name(key, self.variables, "random variable")
             if name in self.observed:
-                raise InputError(f"marginalize: {name!r} is observed, and has nothing to sum over")
+                raise OptionError(f"marginalize: {name!r} is observed, and has nothing to sum over")
             found[name] = chosen.get(name)
         other._marginal = found
         other._associative_scan = self._associative_scan or associative_scan
@@ -149,7 +149,7 @@ class Summing(Drawing):
 
         Raises
         ------
-        InputError
+        OptionError
             If a variable is not summed out, or draws have no seed.
 
         Examples
@@ -165,7 +165,7 @@ class Summing(Drawing):
         """
         names = [self._name(x, self._marginal, "summed-out variable") for x in variables]
         if how not in HOW:
-            raise InputError(f"recover: how is {listing(HOW)}, not {how!r}")
+            raise OptionError(f"recover: how is {listing(HOW)}, not {how!r}")
         seed = required_seed(seed, "recover") if how == "draws" else checked_seed(seed, "recover")
         draws = posterior_of(post)
         placed = _placed(self)

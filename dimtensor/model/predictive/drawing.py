@@ -11,7 +11,15 @@ from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Binding, Dim, RowNumbers
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    InputError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
 from dimtensor.model.missing import completed, left, missing_name
@@ -79,11 +87,11 @@ class Drawing(ABC):
 
         Raises
         ------
-        InputError
+        LabelError
             If the model has none.
         """
         if isinstance(key, (list, tuple, set)):
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     f"{what}s are given one by one, and not in a {type(key).__name__}",
                     hint=f"without brackets: {', '.join(map(spoken, key))}",
@@ -92,7 +100,7 @@ class Drawing(ABC):
         name = key.node.name if isinstance(key, TensorHandle) else key
         if not isinstance(name, str) or name not in known:
             guess = did_you_mean(name, list(known)) if isinstance(name, str) else ""
-            raise InputError(
+            raise LabelError(
                 build_message(
                     f"the model has no {what} {(name or key)!r}{guess}",
                     [(f"{what}s" if what != "data" else what, listing(list(known)))],
@@ -198,8 +206,10 @@ class Drawing(ABC):
 
         Raises
         ------
+        ArgumentError
+            If there is no seed.
         InputError
-            If there is no seed, or an input has no value.
+            If an input has no value.
         LabelError
             If data have labels that a dim lacks.
         DimError
@@ -424,7 +434,7 @@ def output_of(x: Any) -> Node:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is no tensor.
     """
     if not isinstance(x, (list, tuple, set, dict)):
@@ -432,7 +442,7 @@ def output_of(x: Any) -> Node:
     hint = f"dt.Model({', '.join(map(spoken, x)) or 'y'})"
     if isinstance(x, dict):
         hint = "dt.Model(y, data={...}) has values of inputs, dt.Model(y).observe({...}) observes"
-    raise InputError(
+    raise ArgumentError(
         build_message(
             f"a model takes its outputs one by one, and is given a {type(x).__name__}", hint=hint
         )

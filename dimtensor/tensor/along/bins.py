@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, SelDim
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, GraphError, OptionError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.tensor.handle import as_node, wrap
@@ -35,8 +35,10 @@ def binned(
     ------
     DimError
         If the groups have not exactly one dim, which the tensor has.
-    InputError
-        If the edges do not ascend, or the values of the groups are not known.
+    OptionError
+        If the edges do not ascend.
+    GraphError
+        If the values of the groups are not known.
     """
     import pandas as pd
 
@@ -44,7 +46,7 @@ def binned(
     if len(node.dims) != 1 or node.dims[0] not in x.dims:
         raise DimError("groupby_bins: the groups have one dim, which the tensor has, too")
     if node.kind != "data":
-        raise InputError(
+        raise GraphError(
             build_message(
                 "groupby_bins: which elements lie in an interval is found in data; these values "
                 "are not known yet",
@@ -52,7 +54,7 @@ def binned(
             )
         )
     if duplicates not in ("raise", "drop"):
-        raise InputError(f"groupby_bins: duplicates are 'raise' or 'drop', not {duplicates!r}")
+        raise OptionError(f"groupby_bins: duplicates are 'raise' or 'drop', not {duplicates!r}")
     if not isinstance(bins, (int, np.integer)):
         bins = real_numbers(bins, "groupby_bins: the edges")
         bins = np.unique(bins) if duplicates == "drop" else bins
@@ -84,12 +86,12 @@ def _intervals(
     if not isinstance(bins, np.ndarray):
         _, edges = pd.cut(values, bins, right=right, retbins=True)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
-        raise InputError(f"groupby_bins: edges ascend, and are two at least, not {bins!r}")
+        raise OptionError(f"groupby_bins: edges ascend, and are two at least, not {bins!r}")
     if labels is None:  # as pandas shows them, with few digits
         shown = pd.cut(
             edges[:1], edges, right=right, include_lowest=include_lowest, precision=precision
         )
         return edges.tolist(), Dim(name, coords=Coords(shown.categories))
     if len(labels) != len(edges) - 1:
-        raise InputError(f"groupby_bins: {len(labels)} labels of {len(edges) - 1} intervals")
+        raise OptionError(f"groupby_bins: {len(labels)} labels of {len(edges) - 1} intervals")
     return edges.tolist(), Dim(name, coords=list(labels))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.dims import Dim, find_dim, find_dims
-from dimtensor.errors import InputError, LabelError
+from dimtensor.errors import LabelError, OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.elementwise import where
@@ -51,7 +51,7 @@ class CalculusMixin(TensorHandle):
             If the dim is not there.
         LabelError
             If its labels are not known, no numbers and no dates, or fewer than are needed.
-        InputError
+        OptionError
             If the order or the unit is none.
 
         Notes
@@ -69,7 +69,7 @@ class CalculusMixin(TensorHandle):
         [0.0, 2.0, 6.0]
         """
         if edge_order not in (1, 2):
-            raise InputError(f"differentiate: edge_order is 1 or 2, not {edge_order!r}")
+            raise OptionError(f"differentiate: edge_order is 1 or 2, not {edge_order!r}")
         along = find_dim(self.dims, dim, "differentiate")
         places = coordinate(along, "differentiate", unit=datetime_unit or "s")
         n, least = len(places), edge_order + 1

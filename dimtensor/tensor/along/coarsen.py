@@ -10,8 +10,8 @@ import numpy as np
 from dimtensor.dims import BlockDim, Dim, Dims, NamedDim, RenamedDim, dim_labels, find_dim
 from dimtensor.errors import (
     DimError,
-    InputError,
     LabelError,
+    OptionError,
     build_message,
     did_you_mean,
     listing,
@@ -255,7 +255,7 @@ def _by_dim(
 
     Raises
     ------
-    InputError
+    OptionError
         If there is no such option.
     """
     if isinstance(given, Mapping):
@@ -264,7 +264,7 @@ def _by_dim(
         told = dict.fromkeys(dims, given)
     for value in told.values():
         if value not in known and not (what == "coord_func" and callable(value)):
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"coarsen: there is no {what} {value!r}{did_you_mean(str(value), known)}",
                     [(what, listing(known))],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim, find_dim, only_dim
-from dimtensor.errors import DimError, DtypeError, InputError, build_message, did_you_mean
+from dimtensor.errors import DimError, DtypeError, OptionError, build_message, did_you_mean
 from dimtensor.graph.dtypes import is_complex, promote
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import require_float, wrap
@@ -54,7 +54,7 @@ def convolve(
         late, more weights than elements give a result of length 0.
     DtypeError
         If the numbers are complex.
-    InputError
+    OptionError
         If there is no such mode.
 
     Examples
@@ -71,7 +71,7 @@ def convolve(
     from dimtensor.ops.series import Convolve
 
     if mode not in _MODES:
-        raise InputError(f"convolve: there is no mode {mode!r}{did_you_mean(str(mode), _MODES)}")
+        raise OptionError(f"convolve: there is no mode {mode!r}{did_you_mean(str(mode), _MODES)}")
     named: list[Any] = [dim] if dim is None or isinstance(dim, (Dim, str)) else list(dim)
     if len(named) not in (1, 2):
         raise DimError(

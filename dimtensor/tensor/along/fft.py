@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_labels, only_dim
-from dimtensor.errors import DimError, InputError, LabelError, build_message, did_you_mean
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    LabelError,
+    OptionError,
+    build_message,
+    did_you_mean,
+)
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
@@ -61,7 +68,7 @@ def fft(
         If the dim is not there.
     LabelError
         If the labels are not evenly spaced, or neither numbers nor dates.
-    InputError
+    OptionError
         If there is no such `norm`.
 
     Examples
@@ -98,7 +105,7 @@ def rfft(
 
     Raises
     ------
-    DimError, LabelError, InputError
+    DimError, LabelError, DtypeError
         As :func:`fft`; and if the numbers are complex.
 
     Examples
@@ -110,7 +117,7 @@ def rfft(
     ([100.0, 10.0, 0.0], [0.0, 0.25, 0.5])
     """
     if is_complex(x.dtype):
-        raise InputError("rfft is of real numbers; dt.fft.fft takes complex ones")
+        raise DtypeError("rfft is of real numbers; dt.fft.fft takes complex ones")
     from dimtensor.ops.series import RealDFT
 
     along = only_dim(x.dims, dim, "rfft")
@@ -144,7 +151,7 @@ def ifft(
     ------
     DimError
         If the dim is not there, or `to` has another length.
-    InputError
+    OptionError
         If there is no such `norm`.
 
     Examples
@@ -190,7 +197,7 @@ def irfft(
     ------
     DimError
         If the dim is not there, or has not ``n // 2 + 1`` positions, where `to` has n.
-    InputError
+    OptionError
         If there is no such `norm`.
 
     Examples
@@ -253,7 +260,7 @@ def _transformed(
     import pytensor.tensor as pt
 
     if norm not in _NORMS:
-        raise InputError(f"{what}: there is no norm {norm!r}{did_you_mean(str(norm), _NORMS)}")
+        raise OptionError(f"{what}: there is no norm {norm!r}{did_you_mean(str(norm), _NORMS)}")
 
     def function(*vectors: Any) -> Any:
         made = transform(*vectors)

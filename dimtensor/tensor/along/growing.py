@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, find_dim, find_dims, without
-from dimtensor.errors import DimError, InputError, build_message, did_you_mean, listing, printable
+from dimtensor.errors import DimError, OptionError, build_message, did_you_mean, listing, printable
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer
 from dimtensor.tensor.along.windows import OPERATIONS, Windows
@@ -241,11 +241,11 @@ def _alpha(window: Any, window_type: str) -> float:
 
     Raises
     ------
-    InputError
+    OptionError
         If there is no such type of window, or the number is outside of what it allows.
     """
     if window_type not in _WINDOW_TYPES:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"rolling_exp: there is no window_type {window_type!r}"
                 f"{did_you_mean(window_type, _WINDOW_TYPES)}",
@@ -261,4 +261,4 @@ def _alpha(window: Any, window_type: str) -> float:
     if window_type == "alpha" and 0 < window <= 1:
         return float(window)
     bounds = {"span": ">= 1", "com": ">= 0", "halflife": "> 0", "alpha": "in (0, 1]"}
-    raise InputError(f"rolling_exp: {window_type} is {bounds[window_type]}, not {window!r}")
+    raise OptionError(f"rolling_exp: {window_type} is {bounds[window_type]}, not {window!r}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.arrays import items_of, ndim_of
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.errors import DimError, InputError, LabelError, build_message, listing
+from dimtensor.errors import DimError, GraphError, LabelError, OptionError, build_message, listing
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.between import interpolated
 from dimtensor.tensor.along.interpolation.methods import Method
@@ -74,8 +74,10 @@ class LabelMixin(TensorHandle):
             If a dim is not there.
         LabelError
             If labels are not known, or no numbers and no dates, or fewer than the method needs.
-        InputError
-            If there is no such method or option.
+        OptionError
+            If there is no such method.
+        ArgumentError
+            If there is no such option.
 
         Examples
         --------
@@ -117,7 +119,7 @@ class LabelMixin(TensorHandle):
             If the tensor lacks the dim, or the key has not exactly one.
         LabelError
             If the labels are not known, or of kinds that have no common order.
-        InputError
+        OptionError
             If there are several keys, and one of them is computed.
 
         Examples
@@ -136,7 +138,7 @@ class LabelMixin(TensorHandle):
                 known.setdefault(along, []).append(by)
                 continue
             if len(keys) > 1:
-                raise InputError("sortby: of several keys all are labels or data")
+                raise OptionError("sortby: of several keys all are labels or data")
             result = result.isel({along: (by if ascending else -by).argsort(along)})
         for along, ranks in known.items():
             present = [] if ascending else [~np.isnan(each) for each in ranks]  # NaN is the last
@@ -193,7 +195,7 @@ class LabelMixin(TensorHandle):
             If a dim is not there.
         LabelError
             If a label is not there, or the labels of a dim are not known.
-        InputError
+        OptionError
             If `errors` is neither of the two.
 
         Examples
@@ -206,7 +208,7 @@ class LabelMixin(TensorHandle):
         [1.0, 3.0]
         """
         if errors not in ("raise", "ignore"):
-            raise InputError(f"drop_sel: errors is 'raise' or 'ignore', not {errors!r}")
+            raise OptionError(f"drop_sel: errors is 'raise' or 'ignore', not {errors!r}")
         result = wrap(self.node)
         for key, given in gathered(labels, by_name, self.dims, "drop_sel", "labels").items():
             along = find_dim(result.dims, key, "drop_sel")
@@ -274,7 +276,7 @@ class LabelMixin(TensorHandle):
 
         Raises
         ------
-        InputError
+        GraphError
             If the values are a tensor that is computed.
 
         Examples
@@ -314,13 +316,13 @@ def _flat(values: Any) -> Any:
 
     Raises
     ------
-    InputError
+    GraphError
         If they are a tensor that is computed.
     """
     if isinstance(values, TensorHandle):
         known = values.known_values()  # type: ignore[attr-defined]
         if known is None:
-            raise InputError("isin: the values are known when the expression is built")
+            raise GraphError("isin: the values are known when the expression is built")
         values = known
     if is_dataarray(values):
         return np.asarray(values).ravel()
@@ -354,7 +356,7 @@ class Loc:
         if isinstance(key, Mapping):
             return self._x.sel(key)
         if len(self._x.dims) != 1:
-            raise LabelError(
+            raise DimError(
                 build_message(
                     "dims have no order, so loc takes labels by dim",
                     [("dims", list(self._x.sizes))],

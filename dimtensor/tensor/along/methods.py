@@ -53,7 +53,7 @@ class WindowMixin(TensorHandle):
         ------
         DimError
             If a dim is not there, or none is given.
-        InputError
+        OptionError
             If a window is no positive integer, or shorter than `min_periods`.
 
         Examples
@@ -94,7 +94,7 @@ class WindowMixin(TensorHandle):
         ------
         DimError
             If there is not one dim, which the tensor has.
-        InputError
+        OptionError
             If the number or the type is not allowed.
 
         Examples
@@ -173,7 +173,7 @@ class WindowMixin(TensorHandle):
         ------
         DimError
             If a dim is not there, or its length is no multiple of the block where it must be.
-        InputError
+        OptionError
             If a block is no positive integer, or an option is unknown.
 
         Examples
@@ -222,7 +222,7 @@ class WindowMixin(TensorHandle):
         ------
         LabelError
             If the labels are no dates, or not known.
-        InputError
+        OptionError
             If it is no frequency.
 
         Examples
@@ -279,8 +279,10 @@ class WindowMixin(TensorHandle):
         ------
         DimError
             If the groups have not exactly one dim, which the tensor has.
-        InputError
-            If the edges do not ascend, or the values of the groups are not known.
+        OptionError
+            If the edges do not ascend.
+        GraphError
+            If the values of the groups are not known.
 
         Examples
         --------

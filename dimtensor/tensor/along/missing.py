@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, dim_set, find_dim, without
-from dimtensor.errors import DimError, InputError, LabelError, build_message
+from dimtensor.errors import DimError, LabelError, OptionError, build_message
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.gaps import gaps_filled, last_present, next_present
 from dimtensor.tensor.along.interpolation.methods import Method
@@ -132,8 +132,12 @@ class MissingMixin(TensorHandle):
         LabelError
             If distances of labels are asked for that are not known, or have none; if fewer elements
             are there than the method needs.
-        InputError
-            If there is no such method or option, or it needs data.
+        OptionError
+            If there is no such method.
+        ArgumentError
+            If there is no such option.
+        GraphError
+            If the method needs data.
 
         Examples
         --------
@@ -184,7 +188,7 @@ class MissingMixin(TensorHandle):
         """
         along = find_dim(self.dims, dim, "dropna")
         if how not in ("any", "all"):
-            raise InputError(f"dropna: how is 'any' or 'all', not {how!r}")
+            raise OptionError(f"dropna: how is 'any' or 'all', not {how!r}")
         present = elemwise("logical_not", elemwise("isnan", self))
         others = without(self.dims, (along,))
         if thresh is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, dim_set
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, OptionError, build_message
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.handle import elemwise
 from dimtensor.tensor.reductions.order_statistics import with_an_element
@@ -22,12 +22,12 @@ def positive_integer(value: Any, what: str) -> int:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is no integer above 0.
     """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < 1:
-        raise InputError(f"{what} is an integer of at least 1, not {value!r}")
+        raise OptionError(f"{what} is an integer of at least 1, not {value!r}")
     return int(value)
 
 

@@ -14,7 +14,7 @@ from dimtensor.dims import (
     only_dim,
     without,
 )
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, OptionError, build_message
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import length, zeros
@@ -49,7 +49,7 @@ def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left
     ------
     DimError
         If the tensor has no such dim, or the values have it, too.
-    InputError
+    OptionError
         If there is no such side.
 
     Examples
@@ -62,7 +62,7 @@ def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left
     node = as_node(x, [], "searchsorted")
     values = as_node(v, [node], "the values of searchsorted")
     if side not in ("left", "right"):
-        raise InputError(f"searchsorted: the side is 'left' or 'right', not {side!r}")
+        raise OptionError(f"searchsorted: the side is 'left' or 'right', not {side!r}")
     along = only_dim(node.dims, dim, "searchsorted")
     if along in values.dims:
         raise DimError(

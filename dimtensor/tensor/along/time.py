@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_dim
 from dimtensor.dims.calendars import cftimes
 from dimtensor.dims.dates import calendar_index, date_index, time_index
-from dimtensor.errors import DimError, InputError, LabelError, build_message
+from dimtensor.errors import DimError, DimtensorError, LabelError, OptionError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.printing.words import say
@@ -143,7 +143,7 @@ def resampled(
     ------
     DimError
         If there is not one dim, which the tensor has.
-    InputError
+    OptionError
         If it is no frequency.
     LabelError
         If the labels are no dates.
@@ -176,7 +176,7 @@ def resampled_dates(
         bins = numbers.resample(freq, closed=closed, label=label, origin=origin, offset=offset)
         counts = bins.count()
     except (ValueError, TypeError) as error:
-        raise InputError(f"resample: {freq!r} is no frequency of dates: {error}") from None
+        raise OptionError(f"resample: {freq!r} is no frequency of dates: {error}") from None
     groups = Dim(dim.name, coords=Coords(counts.index))
     codes = np.empty(len(dates), dtype=np.int64)
     codes[np.argsort(dates, kind="stable")] = np.repeat(np.arange(len(counts)), counts)
@@ -189,7 +189,7 @@ def pd_timedelta(value: Any, what: str) -> pd.Timedelta:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is none.
     """
     import pandas as pd
@@ -198,7 +198,7 @@ def pd_timedelta(value: Any, what: str) -> pd.Timedelta:
     try:
         return pd.Timedelta(offset)
     except ValueError:
-        raise InputError(f"{what}: {value!r} has no length of its own") from None
+        raise OptionError(f"{what}: {value!r} has no length of its own") from None
 
 
 def as_offset(value: Any, what: str) -> Any:
@@ -206,7 +206,7 @@ def as_offset(value: Any, what: str) -> Any:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is none.
     """
     import pandas as pd
@@ -216,7 +216,7 @@ def as_offset(value: Any, what: str) -> Any:
             return pd.Timedelta(value)
         return pd.tseries.frequencies.to_offset(value)
     except (ValueError, TypeError):
-        raise InputError(f"{what}: {value!r} is no distance between dates, such as '7D'") from None
+        raise OptionError(f"{what}: {value!r} is no distance between dates, such as '7D'") from None
 
 
 def has_length(offset: Any) -> bool:
@@ -310,7 +310,7 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
         offset = pd_timedelta(distance, "shift")
     try:
         before = _later(dates, offset, -1)
-    except InputError:  # a ValueError, too
+    except DimtensorError:  # some are ValueErrors, too
         raise
     except ValueError as error:
         raise _of_calendar(dim, distance, offset, error) from None
@@ -365,7 +365,7 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     ------
     LabelError
         If the labels are neither, or not known.
-    InputError
+    OptionError
         If the period is not positive, or the order is none.
 
     Examples
@@ -390,10 +390,10 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
             since = dates.tz_localize(None) - pd.Timestamp("1970-01-01")
             where = np.asarray(since / unit, dtype=float)
         if isinstance(period, (int, float)):
-            raise InputError(f"fourier: the period of dates has a unit, such as '{period}D'")
+            raise OptionError(f"fourier: the period of dates has a unit, such as '{period}D'")
         span = pd.Timedelta(period) / unit
     if not span > 0 or not isinstance(order, int) or order < 1:
-        raise InputError(f"fourier: a period above 0 and an order from 1, not {period}, {order}")
+        raise OptionError(f"fourier: a period above 0 and an order from 1, not {period}, {order}")
     angles = 2 * np.pi * np.multiply.outer(where / span % 1.0, np.arange(1, order + 1))
     columns = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(where), -1)
     names = [f"{kind}_{k}" for k in range(1, order + 1) for kind in ("sin", "cos")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim
-from dimtensor.errors import DimError, InputError, build_message, listing, printable
+from dimtensor.errors import DimError, OptionError, build_message, listing, printable
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, reduced, taken_at
 from dimtensor.tensor.along.spans import Merge, Parts, combined
@@ -76,7 +76,7 @@ class WindowReductions(ABC):
 
         Raises
         ------
-        InputError
+        OptionError
             If `min_count` is given without `skipna`.
 
         Examples
@@ -242,7 +242,7 @@ class Rolling(Windows):
         size = int(np.prod(list(self._windows.values())))
         least = size if min_periods is None else positive_integer(min_periods, "min_periods")
         if least > size:
-            raise InputError(f"min_periods is {least}, and a window has {size} elements")
+            raise OptionError(f"min_periods is {least}, and a window has {size} elements")
         super().__init__(x, least)
         self._is_full = least == size
 

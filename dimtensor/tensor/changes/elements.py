@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, without
-from dimtensor.errors import DimError, DtypeError, InputError, build_message
+from dimtensor.errors import DimError, DtypeError, OptionError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_integer, valid_dtype
 from dimtensor.graph.printing.words import say
@@ -239,7 +239,7 @@ def round(x: TensorLike, decimals: int = 0) -> DimTensor:
     ------
     DtypeError
         For complex numbers.
-    InputError
+    OptionError
         If `decimals` is no integer.
 
     See Also
@@ -258,7 +258,7 @@ def round(x: TensorLike, decimals: int = 0) -> DimTensor:
     ([1.2, 13.4], [0.0, 10.0], [1.0, 13.0])
     """
     if isinstance(decimals, bool) or not isinstance(decimals, (int, np.integer)):
-        raise InputError(f"round: decimals are an integer, not {decimals!r}")
+        raise OptionError(f"round: decimals are an integer, not {decimals!r}")
     whole = elemwise("round", x)
     if decimals == 0 or whole.dtype == "bool" or (decimals > 0 and is_integer(whole.dtype)):
         return whole

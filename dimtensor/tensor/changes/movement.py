@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, find_dim
-from dimtensor.errors import DimError, DtypeError, InputError, build_message
+from dimtensor.errors import DimError, DtypeError, OptionError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.time import is_distance, shifted_by
@@ -162,7 +162,7 @@ class MovementMixin(TensorHandle):
         ------
         DimError
             If the dim is not there.
-        InputError
+        OptionError
             If `n` is negative, or no integer, or `label` is neither of the two.
 
         Examples
@@ -173,9 +173,9 @@ class MovementMixin(TensorHandle):
         ['b', 'c']
         """
         if label not in ("upper", "lower"):
-            raise InputError(f"diff: label is 'upper' or 'lower', not {label!r}")
+            raise OptionError(f"diff: label is 'upper' or 'lower', not {label!r}")
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise InputError(f"diff: differences are taken 0 times or more, not {n!r}")
+            raise OptionError(f"diff: differences are taken 0 times or more, not {n!r}")
         result: Any = wrap(self.node)
         along = find_dim(self.dims, dim, "diff")
         for _ in range(n):

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    InputError,
-    build_message,
-    did_you_mean,
-    listing,
-)
+from dimtensor.errors import DimError, DtypeError, OptionError, build_message, did_you_mean, listing
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import arange, full, length
@@ -79,7 +72,7 @@ class PaddingMixin(TensorHandle):
         ------
         DimError
             If a dim is not there, or has no element that could be repeated.
-        InputError
+        OptionError
             If there is no such mode, or an option is not one of those that there are.
 
         Examples
@@ -120,7 +113,7 @@ class PaddingMixin(TensorHandle):
 
 def _require(what: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"pad: there is no {what} {value!r}{did_you_mean(str(value), known)}",
                 [(what, listing(known, len(known)))],
@@ -132,7 +125,7 @@ def _pair(value: Any) -> tuple[Any, Any]:
     """What is given for both ends at once, or for each."""
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
-            raise InputError(f"pad: for both ends there are two values, not {value!r}")
+            raise OptionError(f"pad: for both ends there are two values, not {value!r}")
         return tuple(value)
     return value, value
 
@@ -182,7 +175,7 @@ def _padded(
     def statistic(x: DimTensor, dim: Dim, n: int, where: str) -> DimTensor:
         most = lengths[where == "after"]
         if most is not None and (not isinstance(most, (int, np.integer)) or most < 1):
-            raise InputError(f"pad: stat_length is at least 1, not {most!r}")
+            raise OptionError(f"pad: stat_length is at least 1, not {most!r}")
         outer = slice(None, most) if where == "before" else slice(-(most or 0) or None, None)
         chosen = x.isel({dim: outer})
         (over,) = [d for d in chosen.dims if d._namespace == dim._namespace]

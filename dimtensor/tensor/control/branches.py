@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dimtensor.errors import DtypeError, InputError, LabelError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, LabelError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
@@ -73,7 +73,7 @@ def if_else(  # type: ignore[misc]
     ------
     DtypeError
         If the condition is not boolean.
-    InputError
+    ArgumentError
         If the functions give trees of different structures.
 
     Examples
@@ -126,8 +126,8 @@ def if_else(  # type: ignore[misc]
 def _results(shape: Structure, value: Any) -> list[Any]:
     try:
         return leaves_like(shape, value, "")
-    except InputError:
-        raise InputError(
+    except ArgumentError:
+        raise ArgumentError(
             build_message(
                 "dt.if_else: the functions give trees of different structures",
                 [("then", shape), ("else", flatten(value)[1])],

@@ -74,7 +74,7 @@ def scan(
         If a sequence lacks the dim, a step adds dims to a state, or a value y has the dim.
     DtypeError
         If a step narrows the dtype of a state.
-    InputError
+    ArgumentError
         If a step returns something other than a pair, or a state of another structure.
 
     Examples

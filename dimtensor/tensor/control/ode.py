@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, InputError
+from dimtensor.errors import DimError, OptionError
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.check import check
 from dimtensor.tensor.constructors import length
@@ -65,7 +65,7 @@ def solve_ode(
     if len(times.dims) != 1:
         raise DimError(f"{_NAME}: times have one dim: {describe(times)}")
     if method not in ("dopri5", "rk4"):
-        raise InputError(f"{_NAME}: the method is 'dopri5' or 'rk4', not {method!r}")
+        raise OptionError(f"{_NAME}: the method is 'dopri5' or 'rk4', not {method!r}")
     (dim,) = times.dims
     at = wrap(require_float(times))
     leaves, tree = flatten(y0)

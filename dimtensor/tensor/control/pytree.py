@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import ArgumentError, build_message
 
 
 class Tree(NamedTuple):
@@ -125,12 +125,12 @@ def leaves_like(tree: Tree, value: Any, what: str) -> list[Any]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If the structure is different.
     """
     found = _like(tree, value)
     if found is None:
-        raise InputError(
+        raise ArgumentError(
             build_message(
                 f"{what} is of another structure than what went in",
                 [("went in", tree.described()), ("came out", flatten(value)[1].described())],

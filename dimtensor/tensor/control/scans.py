@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import ArgumentError, DimError, OptionError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints
 from dimtensor.graph.infer import describe
@@ -38,7 +38,7 @@ def run_scan(
     def call(given: list[Node]) -> Result:
         returned = step(states.fill(given), fill(elements))
         if not isinstance(returned, tuple) or len(returned) != 2:
-            raise InputError(
+            raise ArgumentError(
                 build_message(
                     f"{name}: a step returns a pair, the next state and what it gives",
                     [("returned", flatten(returned)[1].described())],
@@ -102,19 +102,19 @@ def checkpoint_attrs(
 
     Raises
     ------
-    InputError
+    OptionError
         If it contradicts `inverse` or `truncate`, or needs a number of steps that is not known.
     """
     found = as_checkpoints(given, name)
     if found is None:
         return None
     if inverse is not None or truncate is not None:
-        raise InputError(
+        raise OptionError(
             f"{name}: a gradient with checkpoints is neither truncated nor has it an inverse"
         )
     if found.how == "states":
         if n_steps is None:
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"{name}: checkpoint={found!r} needs a known number of steps",
                     [("number of steps", "known when the function is called")],
@@ -142,18 +142,18 @@ def along_dim(
 
     Raises
     ------
-    InputError, DimError
+    DimError
         If no dim is given, or a sequence lacks it.
     """
     leaves, tree = flatten(xs)
     if dim is None:
-        raise InputError(f"{name} runs along a dim: dim=dim")
+        raise DimError(f"{name} runs along a dim: dim=dim")
     places = paths(tree, "xs")
     nodes = [as_node(x, what=f"{name}: {p}") for x, p in zip(leaves, places, strict=True)]
     if isinstance(dim, str):
         dim = find_dim(union([(), *(x.dims for x in nodes)], name), dim, name)
     if not isinstance(dim, Dim):
-        raise InputError(f"{name}: dim is a Dim or the name of one, not {dim!r}")
+        raise DimError(f"{name}: dim is a Dim or the name of one, not {dim!r}")
     for place, node in zip(places, nodes, strict=True):
         if dim not in node.dims:
             raise _lacking(name, place, node, dim)

@@ -116,7 +116,7 @@ def trace(
         If it narrows a dtype.
     LabelError
         If it turns a state into labels of another dim.
-    InputError
+    GraphError
         If it draws the same random numbers at every step.
     """
     init = list(states.nodes)

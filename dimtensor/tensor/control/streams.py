@@ -9,7 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims, dim_set, without
-from dimtensor.errors import DimError, GraphError, InputError, build_message
+from dimtensor.errors import DimError, GraphError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import WORD
 from dimtensor.graph.walk import toposort
@@ -96,13 +96,13 @@ class SingleUse:
 
         Raises
         ------
-        InputError
+        GraphError
             If it was used before, or if it is the same at every step of the traced loop.
         """
         frame = _user_frame()
         by = f"{by}{_place(frame)}"
         if self._used is not None:
-            raise InputError(
+            raise GraphError(
                 build_message(
                     f"a generator draws once; this one was used by {self._used}",
                     [("used again by", by)],
@@ -119,12 +119,12 @@ class SingleUse:
         object.__setattr__(self, "_used", by)
 
 
-def _same_at_every_step(loop: Body, name: str, by: str) -> InputError:
+def _same_at_every_step(loop: Body, name: str, by: str) -> GraphError:
     ways = [] if loop.dim is None else [
         f"give each step a generator of its own, by a sequence {name}.split({loop.dim._short})"
     ]  # fmt: skip
     ways += [_AS_STATE] if loop.has_state else []
-    return InputError(
+    return GraphError(
         build_message(
             f"{loop.name}: every step would draw the same numbers, because {name} is the same "
             "generator at every step",
@@ -194,7 +194,7 @@ def check_returned(
 
     Raises
     ------
-    InputError
+    GraphError
         If a generator was used, is returned twice, or is the same after every step.
     """
     used = {use.words: use.by for use in body.uses}
@@ -204,7 +204,7 @@ def check_returned(
             continue
         what = "a step" if body.repeats else "a function"
         if node in used:
-            raise InputError(
+            raise GraphError(
                 build_message(
                     f"{body.name}: {what} draws from a generator and returns it as it was before "
                     "the draw, so the same numbers would be drawn again",
@@ -213,7 +213,7 @@ def check_returned(
                 )
             )
         if node in seen and path != "y":
-            raise InputError(
+            raise GraphError(
                 build_message(
                     f"{body.name}: {what} returns one generator twice, and both would draw the "
                     "same numbers",
@@ -223,7 +223,7 @@ def check_returned(
             )
         seen[node] = path
         if body.repeats and used and body.own.isdisjoint(toposort([node])):
-            raise InputError(
+            raise GraphError(
                 build_message(
                     f"{body.name}: every step after the first would draw the same numbers, because "
                     "a step returns a generator that is the same after every step",

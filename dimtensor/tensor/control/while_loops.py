@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import dim_set
-from dimtensor.errors import DtypeError, InputError, build_message
+from dimtensor.errors import DtypeError, OptionError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.dtypes import is_integer
@@ -81,7 +81,7 @@ def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequenc
 
 def _check_options(go_on: Node, counted: bool, inverse: bool, truncate: int | None) -> None:
     if inverse and go_on.dims:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"{_WHILE}: a loop that stops by dims has no inverse",
                 [("dims of the condition", dim_set(go_on.dims))],
@@ -89,7 +89,7 @@ def _check_options(go_on: Node, counted: bool, inverse: bool, truncate: int | No
             )
         )
     if truncate is not None and not counted:
-        raise InputError(f"{_WHILE}: gradients are truncated where there are max_steps")
+        raise OptionError(f"{_WHILE}: gradients are truncated where there are max_steps")
 
 
 def _before(states: States, traced: Traced, value: Any) -> list[Node]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.dims import dim_set, without
-from dimtensor.errors import DimError, DtypeError, InputError, build_message
+from dimtensor.errors import ArgumentError, DimError, DtypeError, OptionError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import KINDS
@@ -54,7 +54,7 @@ def rewrite(outputs: Any, f: Rewrite) -> Any:
         If a replacement lacks a dim of the tensor that it replaces.
     DtypeError
         If a replacement has another dtype.
-    InputError
+    ArgumentError
         If a replacement is not a tensor.
 
     See Also
@@ -106,11 +106,11 @@ def _fitting(instead: Any, node: Node) -> Node:
 
     Raises
     ------
-    DimError, DtypeError, InputError
+    DimError, DtypeError, ArgumentError
         If it lacks dims, has another dtype, or is not a tensor.
     """
     if not isinstance(getattr(instead, "node", None), Node):
-        raise InputError(
+        raise ArgumentError(
             f"rewrite: the replacement of {describe(node)} is a tensor or None, "
             f"not {type(instead).__name__}"
         )
@@ -149,7 +149,7 @@ def from_node(node: Node) -> DimTensor:
 
     Raises
     ------
-    InputError
+    ArgumentError
         If it is not a node.
 
     Examples
@@ -160,7 +160,7 @@ def from_node(node: Node) -> DimTensor:
     True
     """
     if not isinstance(node, Node):
-        raise InputError(f"a node is expected, as dt.walk(x) gives them, not {node!r}")
+        raise ArgumentError(f"a node is expected, as dt.walk(x) gives them, not {node!r}")
     return wrap(node)
 
 
@@ -179,7 +179,7 @@ def data_of(x: DimTensor | Node) -> xr.DataArray:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is an input or an expression: inputs get their values in a call, expressions are
         evaluated by ``eval``.
 
@@ -192,7 +192,7 @@ def data_of(x: DimTensor | Node) -> xr.DataArray:
     """
     node = as_node(x)
     if not node.is_known:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"{title_of(node)} is no data",
                 [("kind", node.kind)],

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.compile.code import with_dims
 from dimtensor.dims import Dim, as_dim_tuple
-from dimtensor.errors import GraphError, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    DimError,
+    GraphError,
+    LabelError,
+    UnknownDimError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.exchange import substitute as substitute_nodes
 from dimtensor.tensor.handle import as_node, wrap
@@ -70,7 +78,7 @@ def substitute(
         have a replaced dim.
     LabelError
         If a selected label is not in the new dim.
-    InputError
+    GraphError
         If no tensor, or more than one, has a given name.
 
     Notes
@@ -95,7 +103,7 @@ def substitute(
     for old, new in given.items():
         if isinstance(old, Dim):
             if not isinstance(new, Dim):
-                raise InputError(
+                raise DimError(
                     f"substitute: {old._title} is replaced by a dim, not {type(new).__name__}"
                 )
             exchanged[old] = new
@@ -118,7 +126,7 @@ def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
 
     Raises
     ------
-    InputError
+    UnknownDimError
         If there is no such dim, or more than one.
     """
     dims = dict.fromkeys(dim for node in toposort(outputs) for dim in node.dims)
@@ -129,7 +137,7 @@ def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
     what = f"there is no dim {name!r}{did_you_mean(name, names)}"
     if found:
         what = f"{len(found)} dims are named {name!r}; pass the Dim instead of its name"
-    raise InputError(build_message(f"substitute: {what}", [("dims", listing(names))]))
+    raise UnknownDimError(build_message(f"substitute: {what}", [("dims", listing(names))]))
 
 
 def _of_name(outputs: Sequence[Node], name: str) -> Node:
@@ -137,7 +145,7 @@ def _of_name(outputs: Sequence[Node], name: str) -> Node:
 
     Raises
     ------
-    InputError
+    LabelError
         If there is no such node, or more than one.
     """
     found = [node for node in toposort(outputs) if node.name == name]
@@ -147,7 +155,7 @@ def _of_name(outputs: Sequence[Node], name: str) -> Node:
     what = f"no tensor is named {name!r}{did_you_mean(name, names)}"
     if found:
         what = f"{len(found)} tensors are named {name!r}; pass the tensor instead of its name"
-    raise InputError(build_message(f"substitute: {what}", [("names", listing(names))]))
+    raise LabelError(build_message(f"substitute: {what}", [("names", listing(names))]))
 
 
 @overload

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import find_dims, union
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
@@ -49,7 +49,7 @@ def dot(*tensors: Any, dim: DimKey = None) -> DimTensor:
     6.0
     """
     if not tensors:
-        raise InputError("dot takes at least one tensor")
+        raise OptionError("dot takes at least one tensor")
     beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = [as_node(x, beside, f"operand {at + 1} of dot") for at, x in enumerate(tensors)]
     joint = union([x.dims for x in nodes], "dot")

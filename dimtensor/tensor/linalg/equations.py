@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import find_dim, without
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, OptionError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.functions import BatchedFunction
@@ -61,7 +61,7 @@ def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") ->
     ------
     DimError
         If the dims are not there, are not known to have the same length, or b has the column dim.
-    InputError
+    OptionError
         If `assume_a` is none of the three.
 
     Examples
@@ -75,7 +75,7 @@ def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") ->
     {'x': 2.0, 'y': 1.0}
     """
     if assume_a not in ("gen", "sym", "pos"):
-        raise InputError(f"solve: assume_a is 'gen', 'sym' or 'pos', not {assume_a!r}")
+        raise OptionError(f"solve: assume_a is 'gen', 'sym' or 'pos', not {assume_a!r}")
     return _solve("solve", a, b, dims, {"assume_a": assume_a})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, ProductDim, RenamedDim
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, OptionError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, renamed, wrap
@@ -128,7 +128,7 @@ def _factors(
     matrices: Sequence[Any], dims: Sequence[DimPair] | None, operation: str
 ) -> list[tuple[Node, Dim, Dim]]:
     if not matrices:
-        raise InputError(f"{operation} takes at least one matrix")
+        raise OptionError(f"{operation} takes at least one matrix")
     if dims is not None and len(dims) != len(matrices):
         raise DimError(
             build_message(

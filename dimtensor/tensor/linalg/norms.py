@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import find_dims
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import OptionError, build_message
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import named_dims
@@ -41,7 +41,7 @@ def norm(x: Any, dim: DimKey = None, *, ord: float = 2) -> DimTensor:
     ------
     DimError
         If a dim is not there.
-    InputError
+    OptionError
         If `ord` is no number. Norms of matrices come from their singular values,
         ``dt.linalg.svd(x).S``.
 
@@ -57,7 +57,7 @@ def norm(x: Any, dim: DimKey = None, *, ord: float = 2) -> DimTensor:
     (5.0, 7.0)
     """
     if isinstance(ord, bool) or not isinstance(ord, (int, float, np.integer, np.floating)):
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"norm: ord is a number, not {ord!r}",
                 hint="norms of matrices come from their singular values: dt.linalg.svd(x).S",

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, find_dims, in_order
-from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    DtypeError,
+    GraphError,
+    OptionError,
+    build_message,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.dtypes import valid_dtype
@@ -75,9 +82,9 @@ def apply(
     ({'group': 2, 'lag': 5}, [1.0, 4.0, 10.0, 12.0, 9.0])
     """
     if not callable(function):
-        raise InputError(f"apply takes a function or an Op, not {function!r}")
+        raise ArgumentError(f"apply takes a function or an Op, not {function!r}")
     if not tensors:
-        raise InputError("apply takes at least one tensor")
+        raise OptionError("apply takes at least one tensor")
     name = _name_of(function)
     beside = [x.node for x in tensors if isinstance(x, TensorHandle)]
     nodes = tuple(as_node(x, beside, f"input {at + 1} of {name}") for at, x in enumerate(tensors))

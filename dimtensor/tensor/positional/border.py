@@ -15,7 +15,7 @@ from pytensor.tensor.type import integer_dtypes
 from dimtensor.arrays import array_of, is_masked
 from dimtensor.backends.linkers import teach_linkers
 from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
-from dimtensor.errors import DimError, DtypeError, GraphError, InputError, build_message
+from dimtensor.errors import ArgumentError, DimError, DtypeError, GraphError, build_message
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
 from dimtensor.graph.beside import WeaklyBeside
@@ -109,7 +109,7 @@ def from_shaped(
     ------
     DimError
         If the numbers of axes and dims differ, or a static length differs from that of its dim.
-    InputError
+    ArgumentError
         If `variable` is something else, such as a dims-tensor or an array with labels.
     DtypeError
         If the elements are not numbers, or not integers although `categories` is given.
@@ -166,11 +166,13 @@ def _positional(value: Any) -> Any:
 
     Raises
     ------
-    InputError, DtypeError
+    ArgumentError, DtypeError
         If it is neither a positional variable nor an array of numbers.
     """
     if isinstance(value, TensorHandle):
-        raise InputError("from_shaped takes a positional variable; this is a dims-tensor already")
+        raise ArgumentError(
+            "from_shaped takes a positional variable; this is a dims-tensor already"
+        )
     cause: Exception | None = None
     # PyMC teaches PyTensor to take pandas objects, without their labels
     if not (is_dataarray(value) or is_pandas(value) or is_dataset(value)):
@@ -182,7 +184,7 @@ def _positional(value: Any) -> Any:
             raise DtypeError(f"from_shaped takes numbers: {error}") from None
         except Exception as error:  # no array, such as rows of two lengths
             cause = error
-    raise InputError(
+    raise ArgumentError(
         build_message(
             "from_shaped takes a positional variable or an array without labels, not "
             f"{type(value).__name__}",

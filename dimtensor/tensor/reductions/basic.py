@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dims, without
-from dimtensor.errors import InputError
+from dimtensor.errors import OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.dtypes import is_complex, is_inexact
@@ -90,7 +90,7 @@ class ReductionMixin(TensorHandle):
         ------
         DimError
             If a dim is not there.
-        InputError
+        OptionError
             If `min_count` is given without `skipna`.
 
         Examples
@@ -124,7 +124,7 @@ class ReductionMixin(TensorHandle):
         ------
         DimError
             If a dim is not there.
-        InputError
+        OptionError
             If `min_count` is given without `skipna`.
 
         Examples
@@ -416,15 +416,15 @@ def checked_min_count(name: str, min_count: int | None, skipna: bool) -> int:
 
     Raises
     ------
-    InputError
+    OptionError
         If it is no integer, or NaN are not left out.
     """
     if min_count is None:
         return 0
     if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)):
-        raise InputError(f"{name}: min_count is an integer, not {min_count!r}")
+        raise OptionError(f"{name}: min_count is an integer, not {min_count!r}")
     if not skipna:
-        raise InputError(
+        raise OptionError(
             f"{name}: min_count counts the elements that are left where NaN are left out; it goes "
             "with skipna=True"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, dim_labels, only_dim, without
-from dimtensor.errors import InputError, LabelError, build_message
+from dimtensor.errors import LabelError, OptionError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.attrs import AlongAttrs, SortAttrs
 from dimtensor.graph.dtypes import is_inexact
@@ -187,7 +187,7 @@ class OrderMixin(ReductionMixin):
         along = only_dim(self.dims, dim, name)
         x = wrap(self.node)
         if fill_value is not None and not skipna:
-            raise InputError(
+            raise OptionError(
                 f"{name}: fill_value stands where all elements are missing and left out; it goes "
                 "with skipna=True"
             )
@@ -296,7 +296,7 @@ def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) 
     except LabelError:
         number = isinstance(fill_value, (int, float, np.number))
         if not number or labels.family != "number":
-            raise InputError(
+            raise LabelError(
                 build_message(
                     f"{name}: fill_value {fill_value!r} is no label of {along._title}",
                     [("dim", repr(along))],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from dimtensor.dims import Dim, dim_labels, find_dim
-from dimtensor.errors import InputError
+from dimtensor.errors import LabelError, OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.spellings import spelled
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
@@ -42,7 +42,7 @@ def polyval(x: TensorLike, coefficients: DimTensor, dim: Dim | str = "degree") -
     ------
     DimError
         If the coefficients lack the dim.
-    InputError
+    LabelError
         If its labels are no degrees.
 
     Examples
@@ -55,7 +55,7 @@ def polyval(x: TensorLike, coefficients: DimTensor, dim: Dim | str = "degree") -
     along = find_dim(coefficients.dims, dim, "polyval")
     labels = [] if along.coords is None else along.coords.tolist()
     if not labels or not all(isinstance(each, int) and each >= 0 for each in labels):
-        raise InputError(f"polyval: the labels of {along._title} are no degrees: {labels}")
+        raise LabelError(f"polyval: the labels of {along._title} are no degrees: {labels}")
     result: Any = 0.0
     for power in range(max(labels), -1, -1):
         result = result * x
@@ -155,7 +155,7 @@ class PolynomialMixin(TensorHandle):
             If the dim is not there.
         LabelError
             If the labels are not known, or no numbers and no dates.
-        InputError
+        OptionError
             If the degree is negative, or not less than the number of labels; if `rcond`, `full` or
             `cov` need singular values and weights are symbolic or NaN are left out.
 
@@ -173,11 +173,11 @@ class PolynomialMixin(TensorHandle):
         along = find_dim(self.dims, dim, "polyfit")
         places = numbers_along(along)
         if not isinstance(deg, int) or deg < 0 or len(places) <= deg:
-            raise InputError(
+            raise OptionError(
                 f"polyfit: degree {deg!r} of {len(places)} labels along {along._title}"
             )
         if cov not in (False, True, "unscaled"):
-            raise InputError(f"polyfit: cov is True, False or 'unscaled', not {cov!r}")
+            raise OptionError(f"polyfit: cov is True, False or 'unscaled', not {cov!r}")
         powers = np.vander(places, deg + 1)
         x = wrap(require_float(self.node))
         weights, known = _weights(w, x, along)
@@ -191,11 +191,13 @@ class PolynomialMixin(TensorHandle):
         if known is None:
             for name, given in (("full", full), ("cov", cov), ("rcond", rcond is not None)):
                 if given:
-                    raise InputError(
+                    raise OptionError(
                         f"polyfit: {name} is of weights that are known, and the same for all series"
                     )
         if skipna and rcond is not None:
-            raise InputError("polyfit: rcond is of fits to all labels, not to those that are there")
+            raise OptionError(
+                "polyfit: rcond is of fits to all labels, not to those that are there"
+            )
         if skipna or known is None:
             fitted = _by_equations(x, design, degree, along, skipna, weights)
             fitted = fitted / data(scale, dims=degree).astype(x.dtype)
@@ -222,7 +224,7 @@ class PolynomialMixin(TensorHandle):
             if cov is True:
                 left = len(places) - deg - 1
                 if left <= 0:
-                    raise InputError(
+                    raise OptionError(
                         f"polyfit: {len(places)} labels leave nothing to tell the scale of "
                         "covariances from; cov='unscaled' does without"
                     )

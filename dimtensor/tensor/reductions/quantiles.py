@@ -11,7 +11,7 @@ from dimtensor.dims import Dim, ProductDim, SortedDim
 from dimtensor.errors import (
     DimtensorError,
     DtypeError,
-    InputError,
+    OptionError,
     build_message,
     did_you_mean,
     listing,
@@ -116,7 +116,7 @@ class QuantileMixin(ReductionMixin):
 
         Raises
         ------
-        InputError
+        DtypeError
             If a quantile is outside of 0 to 1, or the method is unknown.
 
         References
@@ -155,7 +155,7 @@ def levels_of(q: Any) -> float | DimTensor:
 
     Raises
     ------
-    InputError
+    OptionError
         If they are not between 0 and 1.
     """
     if isinstance(q, TensorHandle):
@@ -165,15 +165,15 @@ def levels_of(q: Any) -> float | DimTensor:
         levels = real_numbers(q, "quantile")
     except DimtensorError as error:
         text = f"a quantile is a number between 0 and 1, not {plain_repr(q)}"
-        raise InputError(text) from error
+        raise OptionError(text) from error
     if levels.ndim > 1:
-        raise InputError(
+        raise OptionError(
             "quantile: several levels are a list, or a tensor with dims of its own, not an array "
             f"of {levels.ndim} axes"
         )
     wrong = levels[~((levels >= 0) & (levels <= 1))]
     if wrong.size:
-        raise InputError(f"a quantile is between 0 and 1, not {wrong.flat[0]:g}")
+        raise OptionError(f"a quantile is between 0 and 1, not {wrong.flat[0]:g}")
     if not levels.ndim:
         return float(levels)
     return data(levels, dims=Dim("quantile", coords=levels))
@@ -191,10 +191,10 @@ def check_method(method: str) -> None:
 
     Raises
     ------
-    InputError
+    OptionError
     """
     if method not in METHODS:
-        raise InputError(
+        raise OptionError(
             build_message(
                 f"quantile: there is no method {method!r}{did_you_mean(str(method), METHODS)}",
                 [("methods", listing(METHODS, len(METHODS)))],

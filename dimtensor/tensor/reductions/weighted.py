@@ -138,7 +138,7 @@ class Weighted:
 
         Raises
         ------
-        InputError
+        OptionError
             If a quantile is outside of 0 to 1.
 
         Notes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, find_dim, union
-from dimtensor.errors import DimError, InputError, build_message
+from dimtensor.errors import DimError, OptionError, build_message
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
@@ -119,7 +119,7 @@ class GroupMoments(GroupReductions):
         ------
         DimError
             If it is not the dim that is grouped.
-        InputError
+        OptionError
             If the degree is no integer, or negative.
         LabelError
             If the labels are not known, or no numbers and no dates.
@@ -149,7 +149,7 @@ class GroupMoments(GroupReductions):
                 )
             )
         if isinstance(deg, bool) or not isinstance(deg, int) or deg < 0:
-            raise InputError(f"polyfit: the degree is an integer of at least 0, not {deg!r}")
+            raise OptionError(f"polyfit: the degree is an integer of at least 0, not {deg!r}")
         places = numbers_along(along)
         unit = float(np.abs(places).max(initial=0.0)) or 1.0
         fitted = self._fitted(data(places / unit, dims=along), deg, skipna)

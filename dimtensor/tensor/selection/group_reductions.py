@@ -426,7 +426,7 @@ class GroupReductions:
 
         Raises
         ------
-        InputError
+        OptionError
             If a level is not between 0 and 1, or there is no such method.
 
         Examples

@@ -16,6 +16,7 @@ from dimtensor.errors import (
     InputError,
     LabelError,
     NoAttributeError,
+    OptionError,
     build_message,
     did_you_mean,
     listing,
@@ -146,7 +147,7 @@ class GroupBy(GroupArithmetic):
             result: Any = function
         elif isinstance(function, str):
             if function not in REDUCTIONS:
-                raise InputError(
+                raise OptionError(
                     build_message(
                         f"map: groups have no reduction {function!r}"
                         f"{did_you_mean(function, REDUCTIONS)}",
@@ -288,7 +289,7 @@ def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
     if labels is not None and labels.family == "timedelta":
         return _part_of_durations(dim, part)
     if part not in PARTS:
-        raise LabelError(
+        raise OptionError(
             build_message(
                 f"groupby: dates have no part {part!r}{did_you_mean(part, PARTS)}",
                 [("parts", listing(PARTS, len(PARTS)))],
@@ -302,7 +303,7 @@ _PARTS_OF_DURATIONS = ("days", "seconds", "microseconds", "nanoseconds")
 
 def _part_of_durations(dim: Dim, part: str) -> DimTensor:
     if part not in _PARTS_OF_DURATIONS:
-        raise LabelError(
+        raise OptionError(
             build_message(
                 f"groupby: durations have no part {part!r}"
                 f"{did_you_mean(part, _PARTS_OF_DURATIONS)}",

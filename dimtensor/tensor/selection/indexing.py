@@ -11,14 +11,7 @@ from dimtensor.arrays import ndim_of, whole
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
 from dimtensor.dims.labels import python_label
 from dimtensor.dims.selection import is_position, normalize_selection
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    InputError,
-    build_message,
-    clipped,
-    plain_repr,
-)
+from dimtensor.errors import DimError, DtypeError, OptionError, build_message, clipped, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
@@ -489,5 +482,5 @@ class IndexingMixin(TensorHandle):
 def _number(n: Any, what: str) -> Any:
     """A number of positions, which is not negative; what is no integer a slice refuses."""
     if isinstance(n, (bool, np.bool_)) or (isinstance(n, (int, np.integer)) and n < 0):
-        raise InputError(f"{what} takes a number of positions of at least 0, not {n}")
+        raise OptionError(f"{what} takes a number of positions of at least 0, not {n}")
     return n

@@ -11,8 +11,8 @@ from dimtensor.dims import Coords, Dim, Dims, dim_labels, find_dim, sort_dims
 from dimtensor.errors import (
     DimError,
     DtypeError,
-    InputError,
     LabelError,
+    OptionError,
     build_message,
     did_you_mean,
     listing,
@@ -82,7 +82,7 @@ class ReindexMixin(TensorHandle):
             If there are no labels before or after, or a tensor of labels would be filled up.
         DtypeError
             If bools are to be filled up with NaN.
-        InputError
+        OptionError
             If there is no such method.
 
         Examples
@@ -97,7 +97,7 @@ class ReindexMixin(TensorHandle):
         """
         if method not in (None, *_METHODS):
             known = [*_METHODS]
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"reindex: there is no method {method!r}{did_you_mean(str(method), known)}",
                     [("methods", listing(known))],

@@ -21,6 +21,7 @@ from dimtensor.dims import (
 )
 from dimtensor.dims.product import check_combinations
 from dimtensor.errors import (
+    ArgumentError,
     DimError,
     DimtensorError,
     InputError,
@@ -63,7 +64,7 @@ class Frame(Mapping[str, Any]):
             return _read(self._columns[name])
         except KeyError:
             guess = did_you_mean(name, list(self)) if isinstance(name, str) else ""
-            raise InputError(
+            raise LabelError(
                 build_message(
                     f"the table has no column {name!r}{guess}", [("columns", listing(list(self)))]
                 )
@@ -142,15 +143,17 @@ def frame(
 
     Raises
     ------
+    ArgumentError
+        If `table` is not a table, or a lazy query.
     InputError
-        If `table` is not a table, or a lazy query, if two columns have the same name, or if
-        `categories` names a column that does not exist.
+        If two columns have the same name.
     DimError
         If the dim of the rows is not given and the index has no name, if it has another length, or
         if a column has its name.
     LabelError
-        If a label in a column of `categories` is missing or is not in its dim, or if a label of a
-        MultiIndex is missing. For other columns, on access, if a label is missing.
+        If `categories` names a column that does not exist, if a label in a column of `categories`
+        is missing or is not in its dim, or if a label of a MultiIndex is missing. For other
+        columns, on access, if a label is missing.
 
     Examples
     --------
@@ -167,7 +170,7 @@ def frame(
     known = dict(categories or {})
     unknown = [name for name in known if name not in rows.columns]
     if unknown:
-        raise InputError(
+        raise LabelError(
             build_message(
                 f"frame: the table has no columns {listing(unknown)}",
                 [("columns", listing(rows.columns))],
@@ -191,8 +194,10 @@ def _as_rows(table: Any) -> nw.DataFrame:
 
     Raises
     ------
+    ArgumentError
+        If it is not a table.
     InputError
-        If it is not a table, or its column names are not unique strings.
+        If its column names are not unique strings.
     """
     import narwhals.stable.v2 as nw
 
@@ -217,7 +222,9 @@ def _as_rows(table: Any) -> nw.DataFrame:
     hint = "a DataFrame of pandas, polars or pyarrow; dt.data takes arrays and columns"
     if hasattr(table, "collect"):
         hint = "table.collect() runs a query and gives a table"
-    raise InputError(build_message(f"frame takes a table, not {type(table).__name__}", hint=hint))
+    raise ArgumentError(
+        build_message(f"frame takes a table, not {type(table).__name__}", hint=hint)
+    )
 
 
 def _row_dim(dims: Any, n: int) -> Dim:

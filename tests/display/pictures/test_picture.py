@@ -14,7 +14,7 @@ from dimtensor.display.pictures.canvas import STYLES, _size, text_width
 from dimtensor.display.pictures.layout import layered_layout
 from dimtensor.display.pictures.picture import Picture
 from dimtensor.display.pictures.scene import Arrow, Box
-from dimtensor.errors import GraphError, InputError, MissingExtraError
+from dimtensor.errors import ArgumentError, GraphError, MissingExtraError, OptionError
 from tests.graph.test_printer import every_kind, hierarchical
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
@@ -179,14 +179,14 @@ def test_a_drawing_by_hand():
 
 
 def test_other_formats_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"saved as \.svg, \.png or \.pdf, not as 'graph\.gif'"):
+    with pytest.raises(OptionError, match=r"saved as \.svg, \.png or \.pdf, not as 'graph\.gif'"):
         dt.to_graph(dt.scalar("x"), tmp_path / "graph.gif")
-    with pytest.raises(InputError, match="not as 'graph'"):
+    with pytest.raises(OptionError, match="not as 'graph'"):
         dt.to_graph(dt.scalar("x"), tmp_path / "graph")
 
 
 def test_only_graphs_are_drawn():
-    with pytest.raises(InputError, match="expected a dims-tensor or several, got ndarray"):
+    with pytest.raises(ArgumentError, match="expected a dims-tensor or several, got ndarray"):
         dt.to_graph(np.zeros(3))
 
 

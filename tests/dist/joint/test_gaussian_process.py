@@ -98,14 +98,14 @@ def test_a_model_of_noisy_values():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: dist.GP(kernel, OBS), dt.InputError, "needs points along obs: at="),
+        (lambda: dist.GP(kernel, OBS), dt.OptionError, "needs points along obs: at="),
         (lambda: dist.GP(kernel, OTHER, at=POINTS), dt.DimError, "the points, at, lack other"),
-        (lambda: dist.GP(lambda x, y: 1.0, OBS, at=POINTS), dt.InputError, "gives a tensor of"),
+        (lambda: dist.GP(lambda x, y: 1.0, OBS, at=POINTS), dt.ArgumentError, "gives a tensor of"),
         (lambda: dist.GP(lambda x, y: x, OBS, at=POINTS), dt.DimError, "GP: which dims are rows"),
         (lambda: dist.GP(dt.eye(OBS), OTHER), dt.DimError, "over obs and obs', not other"),
-        (lambda: dist.GP(dt.eye(OBS), OBS, at=POINTS), dt.InputError, "for a kernel that is a"),
-        (lambda: dist.GP(dt.eye(OBS), OBS, jitter=-1.0), dt.InputError, "jitter of GP"),
-        (lambda: dist.GP(dt.eye(OBS), "obs"), dt.InputError, "GP: dim is the Dim"),
+        (lambda: dist.GP(dt.eye(OBS), OBS, at=POINTS), dt.OptionError, "for a kernel that is a"),
+        (lambda: dist.GP(dt.eye(OBS), OBS, jitter=-1.0), dt.OptionError, "jitter of GP"),
+        (lambda: dist.GP(dt.eye(OBS), "obs"), dt.DimError, "GP: dim is the Dim"),
     ],
 )
 def test_mistakes(make, error, message):

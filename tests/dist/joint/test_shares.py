@@ -5,7 +5,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.errors import CheckError, InputError
+from dimtensor.errors import CheckError, OptionError
 from dimtensor.graph import toposort
 
 K = dt.Dim("kind", coords=["a", "b", "c"])
@@ -35,7 +35,7 @@ MAKE = {
 @pytest.mark.parametrize("name", MAKE)
 def test_known_probabilities_add_up(name):
     make, value, expected = MAKE[name]
-    with pytest.raises(InputError, match=r"along kind add up to 0.9, not to 1"):
+    with pytest.raises(OptionError, match=r"along kind add up to 0.9, not to 1"):
         make(dt.data([0.2, 0.3, 0.4], dims=K))
     d = make(dt.data([0.2, 0.3, 0.5], dims=K))
     np.testing.assert_allclose(d.logp(value).eval(), expected)
@@ -60,11 +60,11 @@ def test_computed_probabilities_are_checked(name):
 
 def test_a_row_of_a_table_is_named():
     wrong = [[0.2, 0.3, 0.5], [0.2, 0.3, 0.4]]
-    with pytest.raises(InputError, match=r"(?s)add up to 0.9.*at: group='y'.*0.2, 0.3, 0.4"):
+    with pytest.raises(OptionError, match=r"(?s)add up to 0.9.*at: group='y'.*0.2, 0.3, 0.4"):
         dist.Categorical(dt.data(wrong, dims=[dt.Dim("group", coords=["x", "y"]), K]), dim=K)
     following = K.rename()
     table = dt.data([MOVE[0], MOVE[1], [0.5, 0.25, 0.5]], dims=[K, following])
-    with pytest.raises(InputError, match=r"(?s)move of MarkovChain.*add up to 1.25.*kind='c'"):
+    with pytest.raises(OptionError, match=r"(?s)move of MarkovChain.*add up to 1.25.*kind='c'"):
         dist.MarkovChain(dt.data(MOVE[0], dims=K), table, dim=DAY)
     # those at the first position of the series mean nothing
     later = dt.data(np.stack([np.zeros((3, 3)), MOVE, MOVE]), dims=[DAY, K, following])
@@ -109,9 +109,9 @@ def test_cutpoints_increase(sigma):
             return dist.OrderedLogistic(0.0, cutpoints, dim=K)
         return dist.OrderedProbit(0.0, cutpoints, dim=K, sigma=sigma)
 
-    with pytest.raises(InputError, match=r"(?s)do not increase along cut.*cutpoints: 1, -1"):
+    with pytest.raises(OptionError, match=r"(?s)do not increase along cut.*cutpoints: 1, -1"):
         make(dt.data([1.0, -1.0], dims=CUT))
-    with pytest.raises(InputError, match=r"do not increase along cut"):
+    with pytest.raises(OptionError, match=r"do not increase along cut"):
         dist.OrderedMultinomial(3, 0.0, dt.data([1.0, -1.0], dims=CUT), dim=K, sigma=sigma)
     c = dt.tensor("c", dims=CUT)
     with pytest.raises(CheckError, match="do not increase along cut"):

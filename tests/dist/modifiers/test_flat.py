@@ -82,5 +82,5 @@ def test_values_outside_have_no_density():
     ],
 )
 def test_mistakes(support, message):
-    with pytest.raises(dt.InputError, match=message):
+    with pytest.raises(dt.OptionError, match=message):
         dist.Flat(support)

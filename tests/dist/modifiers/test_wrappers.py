@@ -456,9 +456,9 @@ def test_weights_multiply_log_densities_and_nothing_else():
     draw = dt.Dim("draw", length=4000)
     values = d.draw(dt.random.generator(1), dims=draw)[0].eval().transpose("k", "draw").values
     assert min(st.kstest(each, oracle.cdf).pvalue for each in values) > 1e-3
-    with pytest.raises(dt.InputError, match="weight of weighted is 0 or above"):
+    with pytest.raises(dt.OptionError, match="weight of weighted is 0 or above"):
         dist.weighted(base, -1.0)
-    with pytest.raises(dt.InputError, match="weighted takes a distribution"):
+    with pytest.raises(dt.ArgumentError, match="weighted takes a distribution"):
         dist.weighted(2.0, 1.0)
 
 

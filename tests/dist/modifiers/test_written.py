@@ -8,7 +8,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.errors import InputError
+from dimtensor.errors import ArgumentError
 from tests.backend_names import LONG_JAX_COMPILED
 
 G, OBS = dt.Dim("g", coords=["a", "b"]), dt.Dim("obs")
@@ -244,5 +244,5 @@ def test_parameters_may_have_the_names_of_arguments():
     named = dist.custom(lambda x, **others: -x, dt.positive, name="waiting", mean=lambda: 1.0)
     assert named.name == "waiting"
     assert named.mean() == 1.0
-    with pytest.raises(InputError, match=r"(?s)mean is a function, not .*def logp\(x, mean\)"):
+    with pytest.raises(ArgumentError, match=r"(?s)mean is a function, not .*def logp\(x, mean\)"):
         dist.custom(lambda x: -x, dt.positive, mean=m)

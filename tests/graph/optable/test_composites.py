@@ -120,7 +120,7 @@ def test_quantiles_at_infinities_and_out_of_range():
     for q, wanted in [(0.0, -np.inf), (0.5, 1.5), (0.9, np.inf), (1.0, np.inf)]:
         assert float(t.quantile(q).eval({t: values})) == wanted
     for q in (-0.1, 1.5, [0.5, 2.0]):
-        with pytest.raises(dt.InputError, match="a quantile is between 0 and 1, not"):
+        with pytest.raises(dt.OptionError, match="a quantile is between 0 and 1, not"):
             t.quantile(q)
 
 

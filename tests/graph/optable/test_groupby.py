@@ -98,7 +98,7 @@ def test_what_is_no_tensor_of_labels() -> None:
         V.groupby("firm")
     with pytest.raises(dt.DimError, match="groupby: categories are a Dim"):
         V.groupby(KEY, categories="key")
-    with pytest.raises(dt.InputError, match=r"groups have no reduction 'means'.*'mean'"):
+    with pytest.raises(dt.OptionError, match=r"groups have no reduction 'means'.*'mean'"):
         V.groupby(KEY).map("means")
 
 
@@ -217,7 +217,7 @@ def test_what_groups_have_not():
     ]:
         with pytest.raises(AttributeError, match=message):
             getattr(V.groupby(KEY), name)
-    with pytest.raises(dt.InputError, match="between 0 and 1, not 2"):
+    with pytest.raises(dt.OptionError, match="between 0 and 1, not 2"):
         V.groupby(KEY).quantile(2)
 
 

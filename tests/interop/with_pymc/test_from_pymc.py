@@ -256,9 +256,9 @@ def test_what_has_no_counterpart_is_refused_by_name():
         pm.Simulator("s", lambda rng, size: rng.normal(size=size), observed=np.zeros(2))
     with pytest.raises(dt.GraphError, match=r"(?s)the variable 's' has no counterpart.*Simulator"):
         dt.from_pymc(theirs)
-    with pytest.raises(dt.InputError, match="has no variables"):
+    with pytest.raises(dt.OptionError, match="has no variables"):
         dt.from_pymc(pm.Model())
-    with pytest.raises(dt.InputError, match=r"a pymc\.Model is expected, not dict"):
+    with pytest.raises(dt.ArgumentError, match=r"a pymc\.Model is expected, not dict"):
         dt.from_pymc({})
 
 

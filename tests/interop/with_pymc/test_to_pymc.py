@@ -206,12 +206,12 @@ def test_what_cannot_be_written_is_told():
     one, other = dt.Dim("same", length=2), dt.Dim("same", length=3)
     x = dt.rv("x", dist.Normal(0, 1), dims=one)
     w = dt.rv("w", dist.Normal(0, 1), dims=other)
-    with pytest.raises(dt.InputError, match="used twice: 'same'"):
+    with pytest.raises(dt.DimError, match="used twice: 'same'"):
         dt.to_pymc(dt.Model(x, w))
     late = dt.rv("late", dist.Normal(0, 1), dims=HOUSE)
     with pytest.raises(dt.GraphError, match="lengths of dims are not known"):
         dt.to_pymc(dt.Model(late))
-    with pytest.raises(dt.InputError, match=r"a dt\.Model is expected, not dict"):
+    with pytest.raises(dt.ArgumentError, match=r"a dt\.Model is expected, not dict"):
         dt.to_pymc({})
 
 

@@ -15,7 +15,7 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 
 import dimtensor as dt
-from dimtensor.errors import GraphError, InputError
+from dimtensor.errors import GraphError, OptionError
 from dimtensor.graph.checkpoints import checkpoint_levels, checkpoint_states
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
@@ -144,9 +144,9 @@ def test_what_does_not_go_together():
         scan(
             step, [s], n_steps=4, checkpoint=checkpoint_levels(2), inverse=lambda st, e: [st[0] - 1]
         )
-    with pytest.raises(InputError, match=r"segments fit into the next longer.*\[2, 5\]"):
+    with pytest.raises(OptionError, match=r"segments fit into the next longer.*\[2, 5\]"):
         scan(step, [s], n_steps=4, checkpoint=[2, 5])
-    with pytest.raises(InputError, match=r"1 to 6 levels of segments, not 0"):
+    with pytest.raises(OptionError, match=r"1 to 6 levels of segments, not 0"):
         scan(step, [s], n_steps=4, checkpoint=checkpoint_levels(0))
     with pytest.raises(GraphError, match="needs a known number of steps"):
         scan(step, [s], n_steps=pt.lscalar(), checkpoint=checkpoint_states(10))
@@ -166,24 +166,24 @@ def test_a_checkpoint_is_not_a_number_alone(name):
         return dt.fori_loop(0, stop, lambda i, s: s * q, 1.0, checkpoint=checkpoint)
 
     with pytest.raises(
-        InputError, match=r"(?s)checkpoint=3 does not say of what.*dt\.checkpoint_levels\(3\)"
+        OptionError, match=r"(?s)checkpoint=3 does not say of what.*dt\.checkpoint_levels\(3\)"
     ):
         loop(3)
-    with pytest.raises(InputError, match=r"segments fit into the next longer .*\[3, 2\]"):
+    with pytest.raises(OptionError, match=r"segments fit into the next longer .*\[3, 2\]"):
         loop([3, 2])
-    with pytest.raises(InputError, match=r"1 to 6 levels of segments, not 7"):
+    with pytest.raises(OptionError, match=r"1 to 6 levels of segments, not 7"):
         loop(dt.checkpoint_levels(7))
-    with pytest.raises(InputError, match=r"a positive number of states, not 0"):
+    with pytest.raises(OptionError, match=r"a positive number of states, not 0"):
         loop(dt.checkpoint_states(0))
     with pytest.raises(GraphError, match=r"8 steps stores \d states or more, not 1"):
         loop(dt.checkpoint_states(1))
     with pytest.raises(
-        InputError, match=r"(?s)needs a known number of steps.*dt\.checkpoint_levels\(2\)"
+        OptionError, match=r"(?s)needs a known number of steps.*dt\.checkpoint_levels\(2\)"
     ):
         loop(dt.checkpoint_states(100), late)
-    with pytest.raises(InputError, match=r"checkpoint is dt\.checkpoint_levels.*not 'all'"):
+    with pytest.raises(OptionError, match=r"checkpoint is dt\.checkpoint_levels.*not 'all'"):
         loop("all")
-    with pytest.raises(InputError, match=r"1 to 5 lengths of segments, not \[\]"):
+    with pytest.raises(OptionError, match=r"1 to 5 lengths of segments, not \[\]"):
         loop([])
 
 

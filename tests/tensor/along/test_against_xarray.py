@@ -83,9 +83,9 @@ def test_lengths_that_are_computed_are_refused_where_a_mask_would_do():
         x.isel(k=slice(None, x.sum()))
     with pytest.raises(dt.DtypeError, match="is computed"):
         x.head(k=x.count())
-    with pytest.raises(dt.InputError, match="head takes a number of positions of at least 0"):
+    with pytest.raises(dt.OptionError, match="head takes a number of positions of at least 0"):
         x.head(k=-1)
-    with pytest.raises(dt.InputError, match="tail takes a number of positions of at least 0"):
+    with pytest.raises(dt.OptionError, match="tail takes a number of positions of at least 0"):
         x.tail(k=-2)
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 import dimtensor as dt
 import dimtensor.dist as dist
-from dimtensor.errors import InputError, LabelError
+from dimtensor.errors import LabelError, OptionError
 
 cftime = pytest.importorskip("cftime")
 CALENDARS = ["noleap", "360_day"]
@@ -217,9 +217,9 @@ def test_what_these_calendars_have_not(series):
         x.groupby("t.week")
     with pytest.raises(LabelError, match="isocalendar: dates of the standard calendar have it"):
         x.dims[0].dt.isocalendar()
-    with pytest.raises(InputError, match=r"the distance: 'W-SUN' is no frequency .*\n.*'7D'"):
+    with pytest.raises(OptionError, match=r"the distance: 'W-SUN' is no frequency .*\n.*'7D'"):
         x.shift(t="W")
-    with pytest.raises(InputError, match="resample: 'W' is no frequency of dates of cftime"):
+    with pytest.raises(OptionError, match="resample: 'W' is no frequency of dates of cftime"):
         x.resample(t="W")
 
 

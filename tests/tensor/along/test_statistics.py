@@ -146,12 +146,12 @@ def test_labels_of_intervals_have_xarrays_digits(precision, right):
     expected = whole.groupby_bins(AGE, sorted(set(edges)), **options).sum()
     z = dt.data(whole, dims=[T, SITE])
     result = z.groupby_bins(age, edges, duplicates="drop", **options).sum().eval()
-    with pytest.raises(dt.InputError, match="edges ascend"):
+    with pytest.raises(dt.OptionError, match="edges ascend"):
         z.groupby_bins(age, edges, **options)
     assert list(result.age_bins.values) == list(expected.age_bins.values)
     np.testing.assert_allclose(result.transpose("age_bins", "site"),
                                expected.transpose("age_bins", "site"))  # fmt: skip
-    with pytest.raises(dt.InputError, match="'raise' or 'drop', not 'keep'"):
+    with pytest.raises(dt.OptionError, match="'raise' or 'drop', not 'keep'"):
         x.groupby_bins(dt.data(AGE, dims=T), edges, duplicates="keep")
 
 
@@ -173,11 +173,11 @@ def test_intervals_of_equal_length_are_those_of_pandas():
     found = dt.data(whole, dims=T).groupby_bins(age, 3).sum().eval()
     np.testing.assert_allclose(found.fillna(0), expected.fillna(0))
     for bins, message in [([1, 0], "edges ascend"), ([1], "two at least")]:
-        with pytest.raises(dt.InputError, match=message):
+        with pytest.raises(dt.OptionError, match=message):
             x.groupby_bins(age, bins)
-    with pytest.raises(dt.InputError, match="1 labels of 2 intervals"):
+    with pytest.raises(dt.OptionError, match="1 labels of 2 intervals"):
         x.groupby_bins(age, [0, 1, 2], labels=["a"])
-    with pytest.raises(dt.InputError, match="these values are not known yet"):
+    with pytest.raises(dt.GraphError, match="these values are not known yet"):
         x.groupby_bins(dt.tensor("g", dims=T), 3)
     with pytest.raises(dt.DimError, match="the groups have one dim"):
         x.groupby_bins(x, [0, 1])

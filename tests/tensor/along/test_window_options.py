@@ -85,7 +85,7 @@ def test_windows_every_few_positions(stride):
         same(mixed, getattr(FRAME.rolling(t=3, site=2, center={"t": True}, min_periods=1), name)())
     with pytest.raises(dt.DimError, match="several dims have windows; name one for each"):
         x.rolling(t=3, site=2).construct("w")
-    with pytest.raises(dt.InputError, match="the stride is an integer of at least 1, not 0"):
+    with pytest.raises(dt.OptionError, match="the stride is an integer of at least 1, not 0"):
         x.rolling(t=3).construct("w", stride=0)
 
 
@@ -136,9 +136,9 @@ def test_blocks_are_constructed_as_by_xarray(options):
 
 
 def test_refusals_of_blocks():
-    with pytest.raises(dt.InputError, match="there is no coord_func 'middle'"):
+    with pytest.raises(dt.OptionError, match="there is no coord_func 'middle'"):
         x.coarsen(t=7, coord_func="middle")
-    with pytest.raises(dt.InputError, match="there is no side 'top'"):
+    with pytest.raises(dt.OptionError, match="there is no side 'top'"):
         x.coarsen(t=7, side={"t": "top"})
     with pytest.raises(dt.LabelError, match="are not known, so no coord_func makes others of them"):
         dt.tensor("y", dims=dt.Dim("k")).coarsen(k=2, coord_func="min")
@@ -164,7 +164,7 @@ def test_slopes_at_the_ends(order, n):
     same(few.differentiate("t", order), frame.differentiate("t", order))
     mixed = frame.isel(t=slice(None, None, -1))
     same(dt.data(mixed).differentiate("t", order), mixed.differentiate("t", order))
-    with pytest.raises(dt.InputError, match="edge_order is 1 or 2, not 3"):
+    with pytest.raises(dt.OptionError, match="edge_order is 1 or 2, not 3"):
         x.differentiate("t", 3)
 
 

@@ -335,5 +335,5 @@ def test_a_missing_element_is_no_padding(boundary):
             found = getattr(coarse, name)(skipna=True, min_count=least)
             expected = [getattr(pd.Series(part), name)(min_count=least) for part in parts]
             np.testing.assert_allclose(found.values, expected, err_msg=name)
-    with pytest.raises(dt.InputError, match="min_count counts the elements that are left"):
+    with pytest.raises(dt.OptionError, match="min_count counts the elements that are left"):
         coarse.sum(min_count=1)

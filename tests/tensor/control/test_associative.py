@@ -70,5 +70,5 @@ def test_functions_that_are_none():
     x = dt.tensor("x", dims=time)
     with pytest.raises(dt.DimError, match="of another type than the elements"):
         dt.associative_scan(lambda a, b: a + b + dt.ones(k), x, dim=time)
-    with pytest.raises(dt.InputError, match="another structure"):
+    with pytest.raises(dt.ArgumentError, match="another structure"):
         dt.associative_scan(lambda a, b: (a, b), x, dim=time)

@@ -208,9 +208,9 @@ def test_mistakes():
     t = dt.data(TIMES, dims=TIME)
     with pytest.raises(dt.DimError, match="times have one dim"):
         dt.ode(lambda t, y: y, 1.0, dt.scalar("t"))
-    with pytest.raises(dt.InputError, match="the method is"):
+    with pytest.raises(dt.OptionError, match="the method is"):
         dt.ode(lambda t, y: y, 1.0, t, "euler")
-    with pytest.raises(dt.InputError, match="another structure"):
+    with pytest.raises(dt.ArgumentError, match="another structure"):
         dt.ode(lambda t, y: (y, y), 1.0, t)
 
 

@@ -335,9 +335,9 @@ def test_mistakes_with_dims(call, message):
 
 
 def test_other_mistakes():
-    with pytest.raises(dt.InputError, match="apply takes a function or an Op, not 3"):
+    with pytest.raises(dt.ArgumentError, match="apply takes a function or an Op, not 3"):
         dt.apply(3, y)
-    with pytest.raises(dt.InputError, match="apply takes at least one tensor"):
+    with pytest.raises(dt.OptionError, match="apply takes at least one tensor"):
         dt.apply(pt.exp)
     with pytest.raises(dt.DtypeError, match="returns None, which is no tensor of numbers"):
         dt.apply(lambda v: None, y)

@@ -27,12 +27,12 @@ Z = dt.Dim("z", length=3)
 )
 def test_what_is_no_positional_variable_is_refused(value):
     """Labels of a value would be lost here."""
-    with pytest.raises(dt.InputError, match=f"not {type(value).__name__}\\nhint: dt.data"):
+    with pytest.raises(dt.ArgumentError, match=f"not {type(value).__name__}\\nhint: dt.data"):
         dt.from_shaped(value, dims=K)
 
 
 def test_tensors_and_strings_are_refused():
-    with pytest.raises(dt.InputError, match="this is a dims-tensor already"):
+    with pytest.raises(dt.ArgumentError, match="this is a dims-tensor already"):
         dt.from_shaped(dt.ones(K), dims=K)
     with pytest.raises(dt.DtypeError, match="from_shaped takes numbers: Unsupported dtype"):
         dt.from_shaped(np.array(["a", "b", "c"]), dims=K)

@@ -136,7 +136,7 @@ def test_options_that_are_refused_say_why():
         (lambda: x.weighted(x).sum(keep_attrs=True), "sum takes no 'keep_attrs'"),
         (lambda: x.quantile(0.5, interpolation="lower"), "its new name is method"),
     ]:
-        with pytest.raises(dt.InputError, match=message):
+        with pytest.raises(dt.ArgumentError, match=message):
             ask()
     with pytest.raises(dt.DimError, match="sum takes no 'axis'"):
         x.sum(axis=0)

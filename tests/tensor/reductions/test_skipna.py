@@ -111,5 +111,5 @@ def test_windows_have_a_least_number_of_elements_that_are_left():
     by, frame = X.rolling(day=3, min_periods=1), pd.Series(VALUES).rolling(3, min_periods=1)
     expected = frame.sum().where(frame.count() >= 2)
     np.testing.assert_allclose(by.sum(skipna=True, min_count=2).values, expected)
-    with pytest.raises(dt.InputError, match="it goes with skipna=True"):
+    with pytest.raises(dt.OptionError, match="it goes with skipna=True"):
         by.sum(min_count=2)

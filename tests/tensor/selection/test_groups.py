@@ -71,7 +71,7 @@ def test_min_count_of_groups_is_xarrays(name, gone, rng):
     for least in (0, 1, 2, 3):
         found = getattr(by, name)(skipna=True, min_count=least).eval({X: plain(x)})
         assert_same(found, getattr(x.groupby("key"), name)(skipna=True, min_count=least))
-    with pytest.raises(dt.InputError, match="it goes with skipna=True"):
+    with pytest.raises(dt.OptionError, match="it goes with skipna=True"):
         getattr(by, name)(min_count=1)
 
 
@@ -251,9 +251,9 @@ def test_what_groups_refuse():
         by - 1.0
     with pytest.raises(dt.DimError, match="a value per group is along dim 'key'"):
         by.fillna(X)
-    with pytest.raises(dt.InputError, match="no method 'liner'"):
+    with pytest.raises(dt.OptionError, match="no method 'liner'"):
         by.quantile(0.5, method="liner")
-    with pytest.raises(dt.InputError, match="fill_value 'z' is no label of dim 'obs'"):
+    with pytest.raises(dt.LabelError, match="fill_value 'z' is no label of dim 'obs'"):
         by.idxmax(skipna=True, fill_value="z")
 
 
@@ -341,5 +341,5 @@ def test_what_fits_of_groups_refuse(pairs):
     by = dt.data(one, dims=[T, S]).groupby(key)
     with pytest.raises(dt.DimError, match="polyfit: the groups are of elements along dim 't'"):
         by.polyfit("s", 1)
-    with pytest.raises(dt.InputError, match="the degree is an integer of at least 0, not -1"):
+    with pytest.raises(dt.OptionError, match="the degree is an integer of at least 0, not -1"):
         by.polyfit("t", -1)

@@ -81,7 +81,7 @@ def test_one_boolean_is_no_position(one):
     ],
 )
 def test_one_boolean_is_no_number_of_positions(ask, one):
-    with pytest.raises((dt.errors.DtypeError, dt.errors.InputError), match=r"True|positions"):
+    with pytest.raises((dt.DtypeError, dt.OptionError), match=r"True|positions"):
         ask(one)
 
 

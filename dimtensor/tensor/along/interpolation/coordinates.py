@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.errors import InputError, LabelError, build_message, did_you_mean, listing
+from dimtensor.errors import LabelError, OptionError, build_message, did_you_mean, listing
 
 _UNITS = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
@@ -39,7 +39,7 @@ def coordinate(
     if labels.family == "number":
         return np.asarray(labels.values, dtype=float)
     if unit not in _UNITS:
-        raise InputError(f"{what}: there is no unit {unit!r}{did_you_mean(unit, _UNITS)}")
+        raise OptionError(f"{what}: there is no unit {unit!r}{did_you_mean(unit, _UNITS)}")
     return numbers_of(labels, like or labels, unit)
 
 

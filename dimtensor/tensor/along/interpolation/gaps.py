@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_labels, without
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import GraphError, OptionError, build_message
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.along.interpolation.methods import LOCAL, Method
 from dimtensor.tensor.along.places import nearest_to, taken_at
@@ -82,7 +82,7 @@ def _length(max_gap: Any, along: Dim, by_labels: bool) -> float:
     if by_labels and labels is not None and labels.family != "number":
         return pd_timedelta(max_gap, "interpolate_na: max_gap").total_seconds()
     if isinstance(max_gap, bool) or not isinstance(max_gap, (int, float, np.number)):
-        raise InputError(f"interpolate_na: max_gap is a number here, not {max_gap!r}")
+        raise OptionError(f"interpolate_na: max_gap is a number here, not {max_gap!r}")
     return float(max_gap)
 
 
@@ -130,7 +130,7 @@ def _known(x: DimTensor, along: Dim, places: DimTensor, method: Method) -> DimTe
     """Elements on the curve through all others, of a tensor whose values are known."""
     known = x.known_values()
     if known is None:
-        raise InputError(
+        raise GraphError(
             build_message(
                 f"interpolate_na: method={method.name!r} needs to know which elements are missing, "
                 "and these are not known before a call",

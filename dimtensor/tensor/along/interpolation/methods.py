@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import InputError, LabelError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    ArgumentError,
+    LabelError,
+    OptionError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 
 LOCAL = ("linear", "slinear", "nearest", "zero")
 _ORDERS = {"quadratic": 2, "cubic": 3, "quintic": 5}
@@ -46,8 +53,10 @@ class Method(NamedTuple):
 
         Raises
         ------
-        InputError
-            If there is no such method, or an option is none.
+        OptionError
+            If there is no such method, or it does not take the value of an option.
+        ArgumentError
+            If there is no such option.
         """
         given = dict(options or {})
         fill_value = given.pop("fill_value", fill_value)
@@ -55,12 +64,14 @@ class Method(NamedTuple):
         if given.pop("extrapolate", None):
             fill_value = "extrapolate"
         if given.pop("bounds_error", False):
-            raise InputError(f"{what}: bounds_error is False; labels outside have the fill_value")
+            raise OptionError(f"{what}: bounds_error is False; labels outside have the fill_value")
         if given:
             known = ["fill_value", "order", "extrapolate", "bounds_error"]
-            raise InputError(f"{what}: there are no options {listing(given)}, but {listing(known)}")
+            raise ArgumentError(
+                f"{what}: there are no options {listing(given)}, but {listing(known)}"
+            )
         if name not in METHODS:
-            raise InputError(
+            raise OptionError(
                 build_message(
                     f"{what}: there is no method {name!r}{did_you_mean(str(name), METHODS)}",
                     [("methods", listing(METHODS, len(METHODS)))],
@@ -70,9 +81,9 @@ class Method(NamedTuple):
                 )
             )
         if (name == "polynomial") != (order is not None):
-            raise InputError(f"{what}: order is that of method='polynomial', which needs one")
+            raise OptionError(f"{what}: order is that of method='polynomial', which needs one")
         if order is not None and (not isinstance(order, (int, np.integer)) or order < 1):
-            raise InputError(f"{what}: the order of polynomials is at least 1, not {order!r}")
+            raise OptionError(f"{what}: the order of polynomials is at least 1, not {order!r}")
         return cls(name, _ORDERS.get(name, order), _ends(what, name, fill_value))
 
     @property
@@ -118,12 +129,12 @@ def _ends(what: str, name: str, fill_value: Any) -> tuple[Any, Any] | None:
         return None if name in WHOLE else (np.nan, np.nan)
     if isinstance(fill_value, str):
         if fill_value != "extrapolate":
-            raise InputError(
+            raise OptionError(
                 f"{what}: fill_value is a number, a pair or 'extrapolate', not {fill_value!r}"
             )
         return None
     if isinstance(fill_value, (tuple, list)):
         if len(fill_value) != 2:
-            raise InputError(f"{what}: fill_value has two ends, not {len(fill_value)}")
+            raise OptionError(f"{what}: fill_value has two ends, not {len(fill_value)}")
         return tuple(fill_value)
     return fill_value, fill_value
