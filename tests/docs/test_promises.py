@@ -1,4 +1,4 @@
-"""The page of promises: each names tests that exist."""
+"""Guarantees of `docs/promises.md`: each names tests that exist."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import pytest
 from tests.docs.test_docs_examples import ROOT
 
 _PAGE = (ROOT / "docs" / "promises.md").read_text()
-_PROMISES, _, _ = _PAGE.partition("## Not promised")
-PROMISES = [" ".join(each.split()) for each in re.split(r"\n(?=- )", _PROMISES)[1:]]
+_GUARANTEES, _heading, _ = _PAGE.partition("## Not guaranteed")
+assert _heading, "the page separates guarantees from what is not guaranteed"
+GUARANTEES = [" ".join(each.split()) for each in re.split(r"\n(?=- )", _GUARANTEES)[1:]]
 
 
-@pytest.mark.parametrize("promise", PROMISES)
-def test_a_promise_names_tests_that_exist(promise):
-    promise = re.sub(r" ##.*", "", promise)
-    _, found, tests = promise.partition("Tests: ")
-    assert found, "a promise ends with `Tests: ` and their names"
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_guarantee_names_tests_that_exist(guarantee):
+    guarantee = re.sub(r" ##.*", "", guarantee)
+    _, found, tests = guarantee.partition("Tests: ")
+    assert found, "a guarantee ends with `Tests: ` and their names"
     names = re.findall(r"`([\w/]+\.py)::(\w+)`", tests)
     assert names
     for file, name in names:
