@@ -26,11 +26,14 @@ Written by tools/generate_distributions.py; change the table instead.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.dist.rows import TABLE
 from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.spellings import spelled
+
+if TYPE_CHECKING:
+    from dimtensor.typing import TensorLike
 
 __all__ = [
 {names}]
@@ -97,7 +100,9 @@ def _function(row: Row) -> str:
     by_place = [name for name in own if name not in row.keyword_only]
     by_name = [name for name in arguments if name not in by_place]
     typed = {
-        name: f"{name}: Any = None" if optional or name not in own else f"{name}: Any"
+        name: f"{name}: TensorLike | None = None"
+        if optional or name not in own
+        else f"{name}: TensorLike"
         for name in arguments
     }
     signature = [typed[name] for name in by_place]

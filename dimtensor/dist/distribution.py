@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, sort_dims, union, without
@@ -24,11 +24,12 @@ from dimtensor.tensor.elementwise import (
     log1mexp,
     sqrt,
 )
+from dimtensor.typing import DimsLike
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
-
-DimsLike = Dim | Iterable[Dim] | None
+    from dimtensor.typing import TensorLike
 
 
 class Distribution(HasState, Spelled, ABC):
@@ -133,7 +134,7 @@ class Distribution(HasState, Spelled, ABC):
         return [node for _, node in self._shown()]
 
     @abstractmethod
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         """Logarithm of the density, or of the probability of a discrete value.
 
         Parameters
@@ -147,7 +148,7 @@ class Distribution(HasState, Spelled, ABC):
             the support.
         """
 
-    def logcdf(self, x: Any) -> DimTensor:
+    def logcdf(self, x: TensorLike) -> DimTensor:
         """Logarithm of the probability of values up to `x`.
 
         Parameters
@@ -165,7 +166,7 @@ class Distribution(HasState, Spelled, ABC):
         """
         raise self._missing("logcdf", "it is not implemented")
 
-    def logsf(self, x: Any) -> DimTensor:
+    def logsf(self, x: TensorLike) -> DimTensor:
         """Logarithm of the probability of values above `x`.
 
         Parameters
@@ -183,7 +184,7 @@ class Distribution(HasState, Spelled, ABC):
         """
         return log1mexp(self.logcdf(x))
 
-    def cdf(self, x: Any) -> DimTensor:
+    def cdf(self, x: TensorLike) -> DimTensor:
         """Probability of values up to `x`.
 
         Parameters
@@ -209,7 +210,7 @@ class Distribution(HasState, Spelled, ABC):
         """Log probability of values from a number on."""
         return self.logsf(count_below(x) if self.discrete else x)
 
-    def icdf(self, q: Any) -> DimTensor:
+    def icdf(self, q: TensorLike) -> DimTensor:
         """The quantile of a probability; of a discrete distribution the smallest that reaches it.
 
         Parameters
@@ -272,7 +273,7 @@ class Distribution(HasState, Spelled, ABC):
         return sqrt(self.variance())
 
     @abstractmethod
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         """One draw, and the generator after it.
 
         Parameters

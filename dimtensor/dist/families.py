@@ -7,11 +7,14 @@ Written by tools/generate_distributions.py; change the table instead.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.dist.rows import TABLE
 from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.spellings import spelled
+
+if TYPE_CHECKING:
+    from dimtensor.typing import TensorLike
 
 __all__ = [
     "PERT",
@@ -100,7 +103,9 @@ def _of(family: str, /, **parameters: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
+def Normal(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, *, tau: TensorLike | None = None
+) -> TableDistribution:
     """The normal or Gaussian distribution.
 
     The density is ``exp(-(x - mu)² / (2 sigma²)) / (sigma √(2π))``.
@@ -141,7 +146,7 @@ def Normal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistri
 
 
 @spelled("distribution")
-def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
+def Cauchy(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> TableDistribution:
     """The Cauchy or Lorentz distribution.
 
     The density is ``1 / (π sigma (1 + ((x - mu) / sigma)²))``.
@@ -180,7 +185,7 @@ def Cauchy(mu: Any = None, sigma: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
+def Laplace(mu: TensorLike | None = None, b: TensorLike | None = None) -> TableDistribution:
     """The Laplace or double exponential distribution.
 
     The density is ``exp(-|x - mu| / b) / (2 b)``.
@@ -219,7 +224,7 @@ def Laplace(mu: Any = None, b: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
+def Logistic(mu: TensorLike | None = None, s: TensorLike | None = None) -> TableDistribution:
     """The logistic distribution.
 
     The density is ``exp(-z) / (s (1 + exp(-z))²), z = (x - mu) / s``.
@@ -258,7 +263,7 @@ def Logistic(mu: Any = None, s: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
+def Gumbel(mu: TensorLike | None = None, beta: TensorLike | None = None) -> TableDistribution:
     """The Gumbel distribution, of maxima.
 
     The density is ``exp(-z - exp(-z)) / beta, z = (x - mu) / beta``.
@@ -298,7 +303,11 @@ def Gumbel(mu: Any = None, beta: Any = None) -> TableDistribution:
 
 @spelled("distribution")
 def StudentT(
-    nu: Any = None, mu: Any = None, sigma: Any = None, *, lam: Any = None
+    nu: TensorLike | None = None,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
+    *,
+    lam: TensorLike | None = None,
 ) -> TableDistribution:
     """Student's t distribution.
 
@@ -344,7 +353,11 @@ def StudentT(
 
 @spelled("distribution")
 def AsymmetricLaplace(
-    kappa: Any = None, mu: Any = None, b: Any = None, *, q: Any = None
+    kappa: TensorLike | None = None,
+    mu: TensorLike | None = None,
+    b: TensorLike | None = None,
+    *,
+    q: TensorLike | None = None,
 ) -> TableDistribution:
     """The Laplace distribution with two rates, b kappa above mu and b / kappa below.
 
@@ -388,7 +401,9 @@ def AsymmetricLaplace(
 
 
 @spelled("distribution")
-def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistribution:
+def ExGaussian(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, nu: TensorLike | None = None
+) -> TableDistribution:
     """The sum of a normal and an exponential variable.
 
     The density is ``exp((mu - x) / nu + sigma² / (2 nu²)) Φ((x - mu) / sigma - sigma / nu) /
@@ -431,7 +446,11 @@ def ExGaussian(mu: Any = None, sigma: Any = None, nu: Any = None) -> TableDistri
 
 @spelled("distribution")
 def SkewNormal(
-    *, alpha: Any = None, mu: Any = None, sigma: Any = None, tau: Any = None
+    *,
+    alpha: TensorLike | None = None,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
+    tau: TensorLike | None = None,
 ) -> TableDistribution:
     """The skew normal distribution of Azzalini.
 
@@ -476,7 +495,12 @@ def SkewNormal(
 
 @spelled("distribution")
 def SkewStudentT(
-    a: Any = None, b: Any = None, mu: Any = None, sigma: Any = None, *, lam: Any = None
+    a: TensorLike | None = None,
+    b: TensorLike | None = None,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
+    *,
+    lam: TensorLike | None = None,
 ) -> TableDistribution:
     """The skew t distribution of Jones and Faddy.
 
@@ -523,7 +547,7 @@ def SkewStudentT(
 
 
 @spelled("distribution")
-def Moyal(mu: Any = None, sigma: Any = None) -> TableDistribution:
+def Moyal(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> TableDistribution:
     """The Moyal distribution, of energy losses of particles.
 
     The density is ``exp(-(z + exp(-z)) / 2) / (sigma √(2π)), z = (x - mu) / sigma``.
@@ -594,7 +618,9 @@ def Flat() -> TableDistribution:
 
 
 @spelled("distribution")
-def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
+def HyperbolicSecant(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None
+) -> TableDistribution:
     """The hyperbolic secant distribution.
 
     The density is ``1 / (π sigma cosh(z)), z = (x - mu) / sigma``.
@@ -634,7 +660,9 @@ def HyperbolicSecant(mu: Any = None, sigma: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> TableDistribution:
+def GeneralizedNormal(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, beta: TensorLike | None = None
+) -> TableDistribution:
     """The exponential power distribution: normal for beta = 2, Laplace for beta = 1.
 
     The density is ``beta exp(-|z|^beta) / (2 sigma Γ(1/beta)), z = (x - mu) / sigma``.
@@ -676,7 +704,10 @@ def GeneralizedNormal(mu: Any = None, sigma: Any = None, beta: Any = None) -> Ta
 
 @spelled("distribution")
 def JohnsonSU(
-    gamma: Any = None, delta: Any = None, mu: Any = None, sigma: Any = None
+    gamma: TensorLike | None = None,
+    delta: TensorLike | None = None,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
 ) -> TableDistribution:
     """The unbounded distribution of Johnson: gamma + delta arsinh(z) is normal.
 
@@ -722,7 +753,9 @@ def JohnsonSU(
 
 
 @spelled("distribution")
-def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
+def GeneralizedExtremeValue(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, xi: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.
 
     The density is ``t^(xi + 1) exp(-t) / sigma, t = (1 + xi z)^(-1/xi), z = (x - mu) /
@@ -764,7 +797,9 @@ def GeneralizedExtremeValue(mu: Any = None, sigma: Any = None, xi: Any = None) -
 
 
 @spelled("distribution")
-def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribution:
+def LogGamma(
+    c: TensorLike | None = None, mu: TensorLike | None = None, sigma: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of the logarithm of a gamma variable.
 
     The density is ``exp(c z - exp(z)) / (Γ(c) sigma), z = (x - mu) / sigma``.
@@ -806,7 +841,9 @@ def LogGamma(c: Any = None, mu: Any = None, sigma: Any = None) -> TableDistribut
 
 
 @spelled("distribution")
-def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
+def HalfNormal(
+    sigma: TensorLike | None = None, *, tau: TensorLike | None = None
+) -> TableDistribution:
     """The normal distribution around 0, of absolute values.
 
     The density is ``√2 exp(-x² / (2 sigma²)) / (sigma √π)``.
@@ -846,7 +883,9 @@ def HalfNormal(sigma: Any = None, *, tau: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
+def Exponential(
+    lam: TensorLike | None = None, *, scale: TensorLike | None = None
+) -> TableDistribution:
     """The exponential distribution.
 
     The density is ``lam exp(-lam x)``.
@@ -885,7 +924,9 @@ def Exponential(lam: Any = None, *, scale: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def LogNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
+def LogNormal(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, *, tau: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of exp(y) where y is normal.
 
     The density is ``exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π))``.
@@ -958,7 +999,7 @@ def HalfFlat() -> TableDistribution:
 
 
 @spelled("distribution")
-def HalfCauchy(beta: Any = None) -> TableDistribution:
+def HalfCauchy(beta: TensorLike | None = None) -> TableDistribution:
     """The Cauchy distribution around 0, of absolute values.
 
     The density is ``2 / (π beta (1 + (x / beta)²))``.
@@ -995,7 +1036,9 @@ def HalfCauchy(beta: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> TableDistribution:
+def HalfStudentT(
+    nu: TensorLike | None = None, sigma: TensorLike | None = None, *, lam: TensorLike | None = None
+) -> TableDistribution:
     """Student's t distribution around 0, of absolute values.
 
     The density is ``2 Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + (x /
@@ -1037,7 +1080,7 @@ def HalfStudentT(nu: Any = None, sigma: Any = None, *, lam: Any = None) -> Table
 
 
 @spelled("distribution")
-def HalfLogistic(s: Any = None) -> TableDistribution:
+def HalfLogistic(s: TensorLike | None = None) -> TableDistribution:
     """The logistic distribution around 0, of absolute values.
 
     The density is ``2 exp(-z) / (s (1 + exp(-z))²), z = x / s``.
@@ -1075,7 +1118,7 @@ def HalfLogistic(s: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Rayleigh(sigma: Any = None) -> TableDistribution:
+def Rayleigh(sigma: TensorLike | None = None) -> TableDistribution:
     """The Rayleigh distribution: the length of a normal vector of two elements.
 
     The density is ``x exp(-x² / (2 sigma²)) / sigma²``.
@@ -1113,7 +1156,9 @@ def Rayleigh(sigma: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistribution:
+def Rice(
+    nu: TensorLike | None = None, sigma: TensorLike | None = None, *, b: TensorLike | None = None
+) -> TableDistribution:
     """The Rice distribution: the length of a normal vector that is not around 0.
 
     The density is ``x exp(-(x² + nu²) / (2 sigma²)) I₀(x nu / sigma²) / sigma²``.
@@ -1155,7 +1200,11 @@ def Rice(nu: Any = None, sigma: Any = None, *, b: Any = None) -> TableDistributi
 
 @spelled("distribution")
 def Wald(
-    mu: Any = None, lam: Any = None, *, alpha: Any = None, phi: Any = None
+    mu: TensorLike | None = None,
+    lam: TensorLike | None = None,
+    *,
+    alpha: TensorLike | None = None,
+    phi: TensorLike | None = None,
 ) -> TableDistribution:
     """The inverse Gaussian distribution, from alpha on.
 
@@ -1200,7 +1249,12 @@ def Wald(
 
 @spelled("distribution")
 def Gamma(
-    alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, scale: Any = None
+    alpha: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    *,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
+    scale: TensorLike | None = None,
 ) -> TableDistribution:
     """The gamma distribution.
 
@@ -1246,7 +1300,7 @@ def Gamma(
 
 
 @spelled("distribution")
-def ChiSquared(nu: Any) -> TableDistribution:
+def ChiSquared(nu: TensorLike) -> TableDistribution:
     """The chi-squared distribution.
 
     The density is ``x^(nu/2 - 1) exp(-x/2) / (2^(nu/2) Γ(nu/2))``.
@@ -1283,7 +1337,7 @@ def ChiSquared(nu: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Chi(nu: Any) -> TableDistribution:
+def Chi(nu: TensorLike) -> TableDistribution:
     """The chi distribution: the root of a chi-squared variable.
 
     The density is ``x^(nu - 1) exp(-x²/2) / (2^(nu/2 - 1) Γ(nu/2))``.
@@ -1321,7 +1375,7 @@ def Chi(nu: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Maxwell(a: Any = None) -> TableDistribution:
+def Maxwell(a: TensorLike | None = None) -> TableDistribution:
     """The Maxwell distribution: the length of a normal vector of three elements.
 
     The density is ``√(2/π) x² exp(-x² / (2 a²)) / a³``.
@@ -1359,7 +1413,7 @@ def Maxwell(a: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
+def Nakagami(m: TensorLike | None = None, omega: TensorLike | None = None) -> TableDistribution:
     """The Nakagami distribution: the root of a gamma variable.
 
     The density is ``2 m^m x^(2m - 1) exp(-m x² / omega) / (Γ(m) omega^m)``.
@@ -1399,7 +1453,11 @@ def Nakagami(m: Any = None, omega: Any = None) -> TableDistribution:
 
 @spelled("distribution")
 def InverseGamma(
-    alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None
+    alpha: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    *,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
 ) -> TableDistribution:
     """The distribution of one divided by a gamma variable.
 
@@ -1444,7 +1502,7 @@ def InverseGamma(
 
 
 @spelled("distribution")
-def InverseChiSquared(nu: Any) -> TableDistribution:
+def InverseChiSquared(nu: TensorLike) -> TableDistribution:
     """The distribution of one divided by a chi-squared variable.
 
     The density is ``x^(-nu/2 - 1) exp(-1 / (2x)) / (2^(nu/2) Γ(nu/2))``.
@@ -1481,7 +1539,9 @@ def InverseChiSquared(nu: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistribution:
+def ScaledInverseChiSquared(
+    nu: TensorLike | None = None, tau: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of nu tau² divided by a chi-squared variable.
 
     The density is ``(nu tau²/2)^(nu/2) x^(-nu/2 - 1) exp(-nu tau² / (2x)) / Γ(nu/2)``.
@@ -1520,7 +1580,9 @@ def ScaledInverseChiSquared(nu: Any = None, tau: Any = None) -> TableDistributio
 
 
 @spelled("distribution")
-def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDistribution:
+def GeneralizedGamma(
+    a: TensorLike | None = None, c: TensorLike | None = None, scale: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of a power of a gamma variable.
 
     The density is ``c z^(a c - 1) exp(-z^c) / (scale Γ(a)), z = x / scale``.
@@ -1561,7 +1623,7 @@ def GeneralizedGamma(a: Any = None, c: Any = None, scale: Any = None) -> TableDi
 
 
 @spelled("distribution")
-def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
+def PolyaGamma(h: TensorLike | None = None, z: TensorLike | None = None) -> TableDistribution:
     """The Pólya-gamma distribution: an infinite sum of gamma variables.
 
     The density is ``cosh(z/2)^h exp(-z² x/2) 2^(h - 1) / Γ(h) Σ (-1)^n Γ(n + h) / n! (2n + h)
@@ -1602,7 +1664,7 @@ def PolyaGamma(h: Any = None, z: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
+def Weibull(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> TableDistribution:
     """The Weibull distribution, of lifetimes.
 
     The density is ``alpha/beta (x/beta)^(alpha - 1) exp(-(x/beta)^alpha)``.
@@ -1641,7 +1703,7 @@ def Weibull(alpha: Any = None, beta: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
+def Frechet(alpha: TensorLike | None = None, s: TensorLike | None = None) -> TableDistribution:
     """The Fréchet or inverse Weibull distribution.
 
     The density is ``alpha/s (x/s)^(-1 - alpha) exp(-(x/s)^(-alpha))``.
@@ -1680,7 +1742,7 @@ def Frechet(alpha: Any = None, s: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
+def Pareto(alpha: TensorLike | None = None, m: TensorLike | None = None) -> TableDistribution:
     """The Pareto distribution, from m on.
 
     The density is ``alpha m^alpha / x^(alpha + 1)``.
@@ -1719,7 +1781,7 @@ def Pareto(alpha: Any = None, m: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
+def Lomax(alpha: TensorLike | None = None, lam: TensorLike | None = None) -> TableDistribution:
     """The Lomax distribution: a Pareto variable from 0 on.
 
     The density is ``alpha/lam (1 + x/lam)^(-alpha - 1)``.
@@ -1758,7 +1820,9 @@ def Lomax(alpha: Any = None, lam: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> TableDistribution:
+def GeneralizedPareto(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, xi: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of what exceeds a high threshold mu.
 
     The density is ``(1 + xi z)^(-1/xi - 1) / sigma, z = (x - mu) / sigma``.
@@ -1799,7 +1863,7 @@ def GeneralizedPareto(mu: Any = None, sigma: Any = None, xi: Any = None) -> Tabl
 
 
 @spelled("distribution")
-def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
+def BetaPrime(alpha: TensorLike, beta: TensorLike) -> TableDistribution:
     """The distribution of the odds of a beta variable.
 
     The density is ``x^(alpha - 1) (1 + x)^(-alpha - beta) / B(alpha, beta)``.
@@ -1838,7 +1902,7 @@ def BetaPrime(alpha: Any, beta: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
+def FisherSnedecor(d1: TensorLike, d2: TensorLike) -> TableDistribution:
     """The F distribution, of the ratio of two variances.
 
     The density is ``(d1/d2)^(d1/2) x^(d1/2 - 1) (1 + d1 x / d2)^(-(d1 + d2)/2) / B(d1/2,
@@ -1878,7 +1942,7 @@ def FisherSnedecor(d1: Any, d2: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Burr(c: Any, d: Any) -> TableDistribution:
+def Burr(c: TensorLike, d: TensorLike) -> TableDistribution:
     """The Burr distribution of type XII.
 
     The density is ``c d x^(c - 1) (1 + x^c)^(-d - 1)``.
@@ -1918,7 +1982,9 @@ def Burr(c: Any, d: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
+def LogLogistic(
+    alpha: TensorLike | None = None, beta: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of exp(y) where y is logistic.
 
     The density is ``beta/alpha z^(beta - 1) / (1 + z^beta)², z = x / alpha``.
@@ -1958,7 +2024,7 @@ def LogLogistic(alpha: Any = None, beta: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
+def Levy(mu: TensorLike | None = None, c: TensorLike | None = None) -> TableDistribution:
     """The Lévy distribution: one divided by the square of a normal variable.
 
     The density is ``exp(-1 / (2 z)) / (c √(2π z³)), z = (x - mu) / c``.
@@ -1997,7 +2063,7 @@ def Levy(mu: Any = None, c: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
+def Gompertz(eta: TensorLike | None = None, b: TensorLike | None = None) -> TableDistribution:
     """The Gompertz distribution, of lifetimes whose hazard grows exponentially.
 
     The density is ``b eta exp(eta + b x - eta exp(b x))``.
@@ -2036,7 +2102,9 @@ def Gompertz(eta: Any = None, b: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
+def BirnbaumSaunders(
+    alpha: TensorLike | None = None, beta: TensorLike | None = None
+) -> TableDistribution:
     """The Birnbaum-Saunders distribution, of lifetimes under fatigue.
 
     The density is ``(r + 1/r) φ((r - 1/r) / alpha) / (2 alpha x), r = √(x / beta)``.
@@ -2075,7 +2143,7 @@ def BirnbaumSaunders(alpha: Any = None, beta: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
+def Uniform(lower: TensorLike | None = None, upper: TensorLike | None = None) -> TableDistribution:
     """The uniform distribution.
 
     The density is ``1 / (upper - lower)``.
@@ -2115,7 +2183,12 @@ def Uniform(lower: Any = None, upper: Any = None) -> TableDistribution:
 
 @spelled("distribution")
 def Beta(
-    alpha: Any = None, beta: Any = None, *, mu: Any = None, sigma: Any = None, nu: Any = None
+    alpha: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    *,
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
+    nu: TensorLike | None = None,
 ) -> TableDistribution:
     """The beta distribution.
 
@@ -2162,7 +2235,10 @@ def Beta(
 
 @spelled("distribution")
 def BetaScaled(
-    alpha: Any = None, beta: Any = None, lower: Any = None, upper: Any = None
+    alpha: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    lower: TensorLike | None = None,
+    upper: TensorLike | None = None,
 ) -> TableDistribution:
     """The beta distribution between two bounds.
 
@@ -2208,7 +2284,10 @@ def BetaScaled(
 
 @spelled("distribution")
 def PERT(
-    lower: Any = None, mode: Any = None, upper: Any = None, lam: Any = None
+    lower: TensorLike | None = None,
+    mode: TensorLike | None = None,
+    upper: TensorLike | None = None,
+    lam: TensorLike | None = None,
 ) -> TableDistribution:
     """The beta distribution of a smallest, a most likely and a largest value.
 
@@ -2253,7 +2332,7 @@ def PERT(
 
 
 @spelled("distribution")
-def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
+def Arcsine(lower: TensorLike | None = None, upper: TensorLike | None = None) -> TableDistribution:
     """The arcsine distribution.
 
     The density is ``1 / (π √((x - lower) (upper - x)))``.
@@ -2292,7 +2371,7 @@ def Arcsine(lower: Any = None, upper: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def PowerFunction(alpha: Any) -> TableDistribution:
+def PowerFunction(alpha: TensorLike) -> TableDistribution:
     """The power function distribution: the largest of alpha uniform variables.
 
     The density is ``alpha x^(alpha - 1)``.
@@ -2329,7 +2408,7 @@ def PowerFunction(alpha: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def LogUniform(lower: Any, upper: Any) -> TableDistribution:
+def LogUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
     """The distribution whose logarithm is uniform.
 
     The density is ``1 / (x log(upper / lower))``.
@@ -2368,7 +2447,7 @@ def LogUniform(lower: Any, upper: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
+def Kumaraswamy(a: TensorLike, b: TensorLike) -> TableDistribution:
     """The Kumaraswamy distribution.
 
     The density is ``a b x^(a - 1) (1 - x^a)^(b - 1)``.
@@ -2407,7 +2486,9 @@ def Kumaraswamy(a: Any, b: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableDistribution:
+def LogitNormal(
+    mu: TensorLike | None = None, sigma: TensorLike | None = None, *, tau: TensorLike | None = None
+) -> TableDistribution:
     """The distribution of the probability whose log odds are normal.
 
     The density is ``φ((logit x - mu) / sigma) / (sigma x (1 - x))``.
@@ -2449,7 +2530,9 @@ def LogitNormal(mu: Any = None, sigma: Any = None, *, tau: Any = None) -> TableD
 
 
 @spelled("distribution")
-def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDistribution:
+def Triangular(
+    lower: TensorLike | None = None, upper: TensorLike | None = None, c: TensorLike | None = None
+) -> TableDistribution:
     """The triangular distribution.
 
     The density is ``2 (x - lower) / ((upper - lower) (c - lower)) below c, 2 (upper - x) /
@@ -2492,7 +2575,12 @@ def Triangular(lower: Any = None, upper: Any = None, c: Any = None) -> TableDist
 
 @spelled("distribution")
 def TruncatedNormal(
-    mu: Any = None, sigma: Any = None, lower: Any = None, upper: Any = None, *, tau: Any = None
+    mu: TensorLike | None = None,
+    sigma: TensorLike | None = None,
+    lower: TensorLike | None = None,
+    upper: TensorLike | None = None,
+    *,
+    tau: TensorLike | None = None,
 ) -> TableDistribution:
     """The normal distribution between two bounds.
 
@@ -2540,7 +2628,7 @@ def TruncatedNormal(
 
 
 @spelled("distribution")
-def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
+def VonMises(mu: TensorLike | None = None, kappa: TensorLike | None = None) -> TableDistribution:
     """The von Mises distribution, of angles around mu.
 
     The density is ``exp(kappa cos(x - mu)) / (2π I₀(kappa))``.
@@ -2579,7 +2667,7 @@ def VonMises(mu: Any = None, kappa: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
+def WrappedCauchy(mu: TensorLike | None = None, rho: TensorLike | None = None) -> TableDistribution:
     """The Cauchy distribution wrapped around a circle.
 
     The density is ``(1 - rho²) / (2π (1 + rho² - 2 rho cos(x - mu)))``.
@@ -2618,7 +2706,7 @@ def WrappedCauchy(mu: Any = None, rho: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
+def RaisedCosine(mu: TensorLike | None = None, s: TensorLike | None = None) -> TableDistribution:
     """The raised cosine distribution, from mu - s to mu + s.
 
     The density is ``(1 + cos(π z)) / (2 s), z = (x - mu) / s``.
@@ -2657,7 +2745,7 @@ def RaisedCosine(mu: Any = None, s: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
+def Semicircle(mu: TensorLike | None = None, r: TensorLike | None = None) -> TableDistribution:
     """The semicircle distribution of Wigner, from mu - r to mu + r.
 
     The density is ``2 √(1 - z²) / (π r), z = (x - mu) / r``.
@@ -2696,7 +2784,9 @@ def Semicircle(mu: Any = None, r: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistribution:
+def ContinuousBernoulli(
+    lam: TensorLike | None = None, *, logit_lam: TensorLike | None = None
+) -> TableDistribution:
     """The exponential distribution, rising or falling, between 0 and 1.
 
     The density is ``lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1``.
@@ -2735,7 +2825,9 @@ def ContinuousBernoulli(lam: Any = None, *, logit_lam: Any = None) -> TableDistr
 
 
 @spelled("distribution")
-def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
+def Bernoulli(
+    p: TensorLike | None = None, *, logit_p: TensorLike | None = None
+) -> TableDistribution:
     """One trial: 1 with a probability, else 0.
 
     The probability of k is ``p^k (1 - p)^(1 - k)``.
@@ -2774,7 +2866,9 @@ def Bernoulli(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
 
 
 @spelled("distribution")
-def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistribution:
+def Binomial(
+    n: TensorLike | None = None, p: TensorLike | None = None, *, logit_p: TensorLike | None = None
+) -> TableDistribution:
     """Number of successes in independent trials.
 
     The probability of k is ``C(n, k) p^k (1 - p)^(n - k)``.
@@ -2815,7 +2909,7 @@ def Binomial(n: Any = None, p: Any = None, *, logit_p: Any = None) -> TableDistr
 
 
 @spelled("distribution")
-def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
+def DiscreteUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
     """The discrete uniform distribution, with both ends.
 
     The probability of k is ``1 / (upper - lower + 1)``.
@@ -2854,7 +2948,9 @@ def DiscreteUniform(lower: Any, upper: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
+def Geometric(
+    p: TensorLike | None = None, *, logit_p: TensorLike | None = None
+) -> TableDistribution:
     """Number of trials up to the first success, with it.
 
     The probability of k is ``p (1 - p)^(k - 1)``.
@@ -2894,7 +2990,12 @@ def Geometric(p: Any = None, *, logit_p: Any = None) -> TableDistribution:
 
 @spelled("distribution")
 def NegativeBinomial(
-    mu: Any = None, alpha: Any = None, *, n: Any = None, p: Any = None, logit_p: Any = None
+    mu: TensorLike | None = None,
+    alpha: TensorLike | None = None,
+    *,
+    n: TensorLike | None = None,
+    p: TensorLike | None = None,
+    logit_p: TensorLike | None = None,
 ) -> TableDistribution:
     """A Poisson variable whose rate is a gamma variable; failures before n successes.
 
@@ -2941,7 +3042,7 @@ def NegativeBinomial(
 
 
 @spelled("distribution")
-def BetaBinomial(*, alpha: Any, beta: Any, n: Any) -> TableDistribution:
+def BetaBinomial(*, alpha: TensorLike, beta: TensorLike, n: TensorLike) -> TableDistribution:
     """A binomial variable whose probability is a beta variable.
 
     The probability of k is ``C(n, k) B(k + alpha, n - k + beta) / B(alpha, beta)``.
@@ -2982,7 +3083,7 @@ def BetaBinomial(*, alpha: Any, beta: Any, n: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
+def BetaNegativeBinomial(n: TensorLike, alpha: TensorLike, beta: TensorLike) -> TableDistribution:
     """A negative binomial variable whose probability is a beta variable.
 
     The probability of k is ``Γ(n + k) / (k! Γ(n)) B(alpha + n, beta + k) / B(alpha, beta)``.
@@ -3023,7 +3124,7 @@ def BetaNegativeBinomial(n: Any, alpha: Any, beta: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
+def HyperGeometric(N: TensorLike, k: TensorLike, n: TensorLike) -> TableDistribution:
     """Number of successes among n draws without replacement.
 
     The probability of k is ``C(k, x) C(N - k, n - x) / C(N, n)``.
@@ -3064,7 +3165,7 @@ def HyperGeometric(N: Any, k: Any, n: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
+def DiscreteWeibull(q: TensorLike, beta: TensorLike) -> TableDistribution:
     """The discrete Weibull distribution, of lifetimes in whole steps.
 
     The probability of k is ``q^(k^beta) - q^((k + 1)^beta)``.
@@ -3103,7 +3204,7 @@ def DiscreteWeibull(q: Any, beta: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def DiscreteLaplace(a: Any) -> TableDistribution:
+def DiscreteLaplace(a: TensorLike) -> TableDistribution:
     """The difference of two geometric variables.
 
     The probability of k is ``tanh(a / 2) exp(-a |k|)``.
@@ -3140,7 +3241,7 @@ def DiscreteLaplace(a: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def LogSeries(p: Any) -> TableDistribution:
+def LogSeries(p: TensorLike) -> TableDistribution:
     """The logarithmic series distribution.
 
     The probability of k is ``-p^k / (k log(1 - p))``.
@@ -3177,7 +3278,7 @@ def LogSeries(p: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def YuleSimon(alpha: Any) -> TableDistribution:
+def YuleSimon(alpha: TensorLike) -> TableDistribution:
     """The Yule-Simon distribution, of frequencies that feed on themselves.
 
     The probability of k is ``alpha B(k, alpha + 1)``.
@@ -3214,7 +3315,7 @@ def YuleSimon(alpha: Any) -> TableDistribution:
 
 
 @spelled("distribution")
-def Poisson(mu: Any) -> TableDistribution:
+def Poisson(mu: TensorLike) -> TableDistribution:
     """Number of independent events in an interval.
 
     The probability of k is ``mu^k exp(-mu) / k!``.

@@ -19,7 +19,9 @@ from dimtensor.tensor.elementwise import clip, equal, log, maximum, sqrt, where
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class _Point(Integers):
@@ -59,7 +61,7 @@ class DiracDelta(VectorDistribution):
     (0.0, -inf)
     """
 
-    def __init__(self, c: Any):
+    def __init__(self, c: TensorLike):
         super().__init__("DiracDelta", {"c": (c, "real")}, (), Integers(0, 0))
         self._support = _Point(self._parameters["c"])
 
@@ -67,19 +69,19 @@ class DiracDelta(VectorDistribution):
     def dtype(self) -> str:
         return self._parameters["c"].dtype
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         return where(equal(x, p["c"]), 0.0 * x, -math.inf)
 
-    def logcdf(self, x: Any) -> DimTensor:
+    def logcdf(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         return where(x < p["c"], -math.inf, 0.0 * p["c"])
 
-    def logsf(self, x: Any) -> DimTensor:
+    def logsf(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         return where(x < p["c"], 0.0 * p["c"], -math.inf)
 
-    def icdf(self, q: Any) -> DimTensor:
+    def icdf(self, q: TensorLike) -> DimTensor:
         q, p = self._with(q)
         return where((q >= 0.0) & (q <= 1.0), p["c"], math.nan)
 
@@ -89,7 +91,7 @@ class DiracDelta(VectorDistribution):
     def variance(self) -> DimTensor:
         return 0.0 * self._values["c"]
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return full(self._draw_dims(dims), self._parameters["c"]), rng
 
 
@@ -122,7 +124,7 @@ class Interpolated(VectorDistribution):
     (0.125, 1.0)
     """
 
-    def __init__(self, x_points: Any, pdf_points: Any, dim: Dim | str | None = None):
+    def __init__(self, x_points: TensorLike, pdf_points: TensorLike, dim: Dim | str | None = None):
         dims: Dims = x_points.dims if isinstance(x_points, TensorHandle) else ()
         if dim is None and len(dims) != 1:
             raise DimError(
@@ -176,7 +178,7 @@ class Interpolated(VectorDistribution):
         after = mass.shift({dim: -1}, 0.0).isel({dim: back}).cumsum(turned).isel({turned: back})
         return after.relabel(SelDim(turned, positions=back), dim)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside = self._support.contains(x)
         x = where(inside, x, self._ends[0])
@@ -198,13 +200,13 @@ class Interpolated(VectorDistribution):
         above = after + rest * (high - 0.5 * (high - low) * rest / width)
         return below / whole, above / whole
 
-    def logcdf(self, x: Any) -> DimTensor:
+    def logcdf(self, x: TensorLike) -> DimTensor:
         return log_part(*self._parts(*self._with(x)))
 
-    def logsf(self, x: Any) -> DimTensor:
+    def logsf(self, x: TensorLike) -> DimTensor:
         return log_part(*self._parts(*self._with(x))[::-1])
 
-    def icdf(self, q: Any) -> DimTensor:
+    def icdf(self, q: TensorLike) -> DimTensor:
         q, p = self._with(q)
         possible = (q >= 0.0) & (q <= 1.0)
         left, width, low, high = self._pieces(p)
@@ -235,6 +237,6 @@ class Interpolated(VectorDistribution):
     def variance(self) -> DimTensor:
         return self._moments()[1]
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         return self.icdf(u), rng

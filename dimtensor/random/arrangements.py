@@ -19,12 +19,15 @@ from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Arrangements(Draws):
     """Choices, permutations, counts by category, and vectors of several numbers."""
 
-    def bernoulli(self: G, p: Any = 0.5, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def bernoulli(
+        self: G, p: TensorLike = 0.5, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """True with a probability.
 
         Parameters
@@ -60,7 +63,7 @@ class Arrangements(Draws):
         return found > 0, rng
 
     def choice(
-        self: G, dim: Dim, dims: DimsLike | None = None, p: Any = None
+        self: G, dim: Dim, dims: DimsLike | None = None, p: TensorLike | None = None
     ) -> tuple[DimTensor, G]:
         """Labels of a dim, drawn with replacement.
 
@@ -151,7 +154,7 @@ class Arrangements(Draws):
         return codes.as_labels(dim), rng
 
     def multinomial(
-        self: G, n: Any, pvals: DimTensor, dim: Dim | str, dims: DimsLike | None = None
+        self: G, n: TensorLike, pvals: DimTensor, dim: Dim | str, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """How many of `n` fall into each category.
 
@@ -188,7 +191,11 @@ class Arrangements(Draws):
         return check(fine, "multinomial: probabilities are not negative and sum to one", found), rng
 
     def multivariate_hypergeometric(
-        self: G, colors: DimTensor, nsample: Any, dim: Dim | str, dims: DimsLike | None = None
+        self: G,
+        colors: DimTensor,
+        nsample: TensorLike,
+        dim: Dim | str,
+        dims: DimsLike | None = None,
     ) -> tuple[DimTensor, G]:
         """How many of each color are in a sample without replacement.
 
@@ -270,7 +277,7 @@ class Arrangements(Draws):
         return check((shapes > 0).all(dim), "dirichlet: alpha is positive", found), rng
 
     def multivariate_normal(
-        self: G, mean: Any, cov: DimTensor, dims: DimsLike | None = None
+        self: G, mean: TensorLike, cov: DimTensor, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Normal vectors with a covariance.
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.random.draws import DimsLike, Draws, G
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Continuous(Draws):
     """Distributions with densities."""
 
-    def beta(self: G, a: Any, b: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def beta(
+        self: G, a: TensorLike, b: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Beta distribution on (0, 1), density proportional to ``x**(a - 1) * (1 - x)**(b - 1)``.
 
         Parameters
@@ -48,7 +51,7 @@ class Continuous(Draws):
         """
         return self._draw("beta", [a, b], dims)
 
-    def chisquare(self: G, df: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def chisquare(self: G, df: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Chi-squared distribution: the sum of `df` squares of standard normal numbers.
 
         Parameters
@@ -83,7 +86,9 @@ class Continuous(Draws):
         """
         return self._draw("chisquare", [df], dims)
 
-    def exponential(self: G, scale: Any = 1.0, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def exponential(
+        self: G, scale: TensorLike = 1.0, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Exponential distribution with mean `scale`.
 
         Parameters
@@ -118,7 +123,9 @@ class Continuous(Draws):
         """
         return self._draw("exponential", [scale], dims)
 
-    def f(self: G, dfnum: Any, dfden: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def f(
+        self: G, dfnum: TensorLike, dfden: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """F distribution: the ratio of two means of squares of standard normal numbers.
 
         Parameters
@@ -154,7 +161,7 @@ class Continuous(Draws):
         return self._draw("f", [dfnum, dfden], dims)
 
     def gamma(
-        self: G, shape: Any, scale: Any = 1.0, dims: DimsLike | None = None
+        self: G, shape: TensorLike, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Gamma distribution with mean ``shape * scale``.
 
@@ -191,7 +198,7 @@ class Continuous(Draws):
         return self._draw("gamma", [shape, scale], dims)
 
     def gumbel(
-        self: G, loc: Any = 0.0, scale: Any = 1.0, dims: DimsLike | None = None
+        self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Gumbel distribution of largest values, with mode `loc`.
 
@@ -230,7 +237,7 @@ class Continuous(Draws):
         return self._draw("gumbel", [loc, scale], dims)
 
     def laplace(
-        self: G, loc: Any = 0.0, scale: Any = 1.0, dims: DimsLike | None = None
+        self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Laplace distribution, density ``exp(-abs(x - loc) / scale) / (2 * scale)``.
 
@@ -269,7 +276,7 @@ class Continuous(Draws):
         return self._draw("laplace", [loc, scale], dims)
 
     def logistic(
-        self: G, loc: Any = 0.0, scale: Any = 1.0, dims: DimsLike | None = None
+        self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Logistic distribution with mean `loc` and standard deviation ``scale * pi / sqrt(3)``.
 
@@ -308,7 +315,7 @@ class Continuous(Draws):
         return self._draw("logistic", [loc, scale], dims)
 
     def lognormal(
-        self: G, mean: Any = 0.0, sigma: Any = 1.0, dims: DimsLike | None = None
+        self: G, mean: TensorLike = 0.0, sigma: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Exponentials of normal numbers.
 
@@ -345,7 +352,7 @@ class Continuous(Draws):
         return self._draw("lognormal", [mean, sigma], dims)
 
     def noncentral_chisquare(
-        self: G, df: Any, nonc: Any, dims: DimsLike | None = None
+        self: G, df: TensorLike, nonc: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Noncentral chi-squared distribution with mean ``df + nonc``.
 
@@ -384,7 +391,11 @@ class Continuous(Draws):
         return self._draw("noncentral_chisquare", [df, nonc], dims)
 
     def noncentral_f(
-        self: G, dfnum: Any, dfden: Any, nonc: Any, dims: DimsLike | None = None
+        self: G,
+        dfnum: TensorLike,
+        dfden: TensorLike,
+        nonc: TensorLike,
+        dims: DimsLike | None = None,
     ) -> tuple[DimTensor, G]:
         """Noncentral F distribution.
 
@@ -423,7 +434,7 @@ class Continuous(Draws):
         return self._draw("noncentral_f", [dfnum, dfden, nonc], dims)
 
     def normal(
-        self: G, loc: Any = 0.0, scale: Any = 1.0, dims: DimsLike | None = None
+        self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Normal distribution.
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.random.draws import DimsLike, Draws, G
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Discrete(Draws):
     """Distributions of counts."""
 
-    def binomial(self: G, n: Any, p: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def binomial(
+        self: G, n: TensorLike, p: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Binomial distribution: successes in `n` trials.
 
         Parameters
@@ -50,7 +53,7 @@ class Discrete(Draws):
         """
         return self._draw("binomial", [n, p], dims)
 
-    def geometric(self: G, p: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def geometric(self: G, p: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Geometric distribution: trials until the first success, from 1.
 
         Parameters
@@ -86,7 +89,11 @@ class Discrete(Draws):
         return self._draw("geometric", [p], dims)
 
     def hypergeometric(
-        self: G, ngood: Any, nbad: Any, nsample: Any, dims: DimsLike | None = None
+        self: G,
+        ngood: TensorLike,
+        nbad: TensorLike,
+        nsample: TensorLike,
+        dims: DimsLike | None = None,
     ) -> tuple[DimTensor, G]:
         """Hypergeometric distribution: good ones in a sample without replacement.
 
@@ -124,7 +131,9 @@ class Discrete(Draws):
         """
         return self._draw("hypergeometric", [ngood, nbad, nsample], dims)
 
-    def integers(self: G, low: Any, high: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def integers(
+        self: G, low: TensorLike, high: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Integers from `low`, included, to `high`, not included, all equally likely.
 
         Parameters
@@ -159,7 +168,7 @@ class Discrete(Draws):
         """
         return self._draw("integers", [low, high], dims)
 
-    def logseries(self: G, p: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def logseries(self: G, p: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Logarithmic series distribution, probabilities ``-p**k / (k * log(1 - p))`` from 1.
 
         Parameters
@@ -195,7 +204,7 @@ class Discrete(Draws):
         return self._draw("logseries", [p], dims)
 
     def negative_binomial(
-        self: G, n: Any, p: Any, dims: DimsLike | None = None
+        self: G, n: TensorLike, p: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Negative binomial distribution: failures before `n` successes.
 
@@ -233,7 +242,9 @@ class Discrete(Draws):
         """
         return self._draw("negative_binomial", [n, p], dims)
 
-    def poisson(self: G, lam: Any = 1.0, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def poisson(
+        self: G, lam: TensorLike = 1.0, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Poisson distribution.
 
         Parameters
@@ -268,7 +279,7 @@ class Discrete(Draws):
         """
         return self._draw("poisson", [lam], dims)
 
-    def zipf(self: G, a: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def zipf(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Zipf distribution, probabilities proportional to ``k**-a`` from 1.
 
         Parameters

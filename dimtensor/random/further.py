@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.random.draws import DimsLike, Draws, G
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class FurtherContinuous(Draws):
     """Distributions with densities, continued."""
 
-    def pareto(self: G, a: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def pareto(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Pareto distribution of the second kind (Lomax), density ``a / (1 + x)**(a + 1)``.
 
         Parameters
@@ -48,7 +49,7 @@ class FurtherContinuous(Draws):
         """
         return self._draw("pareto", [a], dims)
 
-    def power(self: G, a: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def power(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Power distribution on (0, 1), density ``a * x**(a - 1)``.
 
         Parameters
@@ -83,7 +84,9 @@ class FurtherContinuous(Draws):
         """
         return self._draw("power", [a], dims)
 
-    def rayleigh(self: G, scale: Any = 1.0, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def rayleigh(
+        self: G, scale: TensorLike = 1.0, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Rayleigh distribution with mode `scale`.
 
         Parameters
@@ -147,7 +150,7 @@ class FurtherContinuous(Draws):
         """
         return self._draw("standard_cauchy", [], dims)
 
-    def standard_t(self: G, df: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def standard_t(self: G, df: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Student's t distribution.
 
         Parameters
@@ -183,7 +186,7 @@ class FurtherContinuous(Draws):
         return self._draw("standard_t", [df], dims)
 
     def triangular(
-        self: G, left: Any, mode: Any, right: Any, dims: DimsLike | None = None
+        self: G, left: TensorLike, mode: TensorLike, right: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Triangular distribution on an interval.
 
@@ -220,7 +223,7 @@ class FurtherContinuous(Draws):
         return self._draw("triangular", [left, mode, right], dims)
 
     def uniform(
-        self: G, low: Any = 0.0, high: Any = 1.0, dims: DimsLike | None = None
+        self: G, low: TensorLike = 0.0, high: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
         """Uniform distribution from `low`, included, to `high`, not included.
 
@@ -256,7 +259,9 @@ class FurtherContinuous(Draws):
         """
         return self._draw("uniform", [low, high], dims)
 
-    def vonmises(self: G, mu: Any, kappa: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def vonmises(
+        self: G, mu: TensorLike, kappa: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Von Mises distribution on the circle, from -pi to pi.
 
         Parameters
@@ -293,7 +298,9 @@ class FurtherContinuous(Draws):
         """
         return self._draw("vonmises", [mu, kappa], dims)
 
-    def wald(self: G, mean: Any, scale: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def wald(
+        self: G, mean: TensorLike, scale: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Inverse Gaussian distribution with variance ``mean**3 / scale``.
 
         Parameters
@@ -328,7 +335,7 @@ class FurtherContinuous(Draws):
         """
         return self._draw("wald", [mean, scale], dims)
 
-    def weibull(self: G, a: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def weibull(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
         """Weibull distribution with scale 1.
 
         Parameters

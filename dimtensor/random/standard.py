@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dimtensor.random.continuous import Continuous
 from dimtensor.random.draws import DimsLike, G
 from dimtensor.random.further import FurtherContinuous
 from dimtensor.tensor.core import DimTensor
+
+if TYPE_CHECKING:
+    from dimtensor.typing import TensorLike
 
 
 class Standard(Continuous, FurtherContinuous):
@@ -97,7 +100,9 @@ class Standard(Continuous, FurtherContinuous):
         """
         return self._draw("exponential", [1.0], dims)
 
-    def standard_gamma(self: G, shape: Any, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
+    def standard_gamma(
+        self: G, shape: TensorLike, dims: DimsLike | None = None
+    ) -> tuple[DimTensor, G]:
         """Gamma distribution of scale 1; as :meth:`gamma`.
 
         Parameters

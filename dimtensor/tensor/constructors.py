@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import (
@@ -14,14 +13,14 @@ from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, constant, elemwise, wrap
+from dimtensor.typing import DimsLike
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import DtypeLike
 
-DimsLike = Dim | Iterable[Dim] | None
 
-
-def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
+def full(dims: DimsLike, value: Any, dtype: DtypeLike | None = None) -> DimTensor:
     """Make a tensor of one value along dims.
 
     Parameters
@@ -69,7 +68,7 @@ def full(dims: DimsLike, value: Any, dtype: Any = None) -> DimTensor:
     return wrap(make("expand", (node,), added) if added else node)
 
 
-def zeros(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
+def zeros(dims: DimsLike = None, dtype: DtypeLike = "float64") -> DimTensor:
     """Make a tensor of zeros along dims.
 
     Parameters
@@ -90,7 +89,7 @@ def zeros(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
     return full(dims, 0, dtype)
 
 
-def ones(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
+def ones(dims: DimsLike = None, dtype: DtypeLike = "float64") -> DimTensor:
     """Make a tensor of ones along dims.
 
     Parameters
@@ -111,7 +110,7 @@ def ones(dims: DimsLike = None, dtype: Any = "float64") -> DimTensor:
     return full(dims, 1, dtype)
 
 
-def full_like(x: DimTensor, value: Any, dtype: Any = None) -> DimTensor:
+def full_like(x: DimTensor, value: Any, dtype: DtypeLike | None = None) -> DimTensor:
     """Make a tensor of one value with the dims of another, by default in its dtype.
 
     Parameters
@@ -133,7 +132,7 @@ def full_like(x: DimTensor, value: Any, dtype: Any = None) -> DimTensor:
     return full(x.dims, value, x.dtype if dtype is None else dtype)
 
 
-def zeros_like(x: DimTensor, dtype: Any = None) -> DimTensor:
+def zeros_like(x: DimTensor, dtype: DtypeLike | None = None) -> DimTensor:
     """Make a tensor of zeros with the dims of another, by default in its dtype.
 
     Parameters
@@ -154,7 +153,7 @@ def zeros_like(x: DimTensor, dtype: Any = None) -> DimTensor:
     return full_like(x, 0, dtype)
 
 
-def ones_like(x: DimTensor, dtype: Any = None) -> DimTensor:
+def ones_like(x: DimTensor, dtype: DtypeLike | None = None) -> DimTensor:
     """Make a tensor of ones with the dims of another, by default in its dtype.
 
     Parameters
@@ -175,7 +174,7 @@ def ones_like(x: DimTensor, dtype: Any = None) -> DimTensor:
     return full_like(x, 1, dtype)
 
 
-def arange(dim: Dim, dtype: Any = "int64") -> DimTensor:
+def arange(dim: Dim, dtype: DtypeLike = "int64") -> DimTensor:
     """Return the positions along a dim: 0, 1, 2, ….
 
     Parameters
@@ -275,7 +274,7 @@ def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
     return elemwise("where", (at > 0) & (at < steps), between, ends)
 
 
-def eye(dim: Dim, other: Dim | None = None, dtype: Any = "float64") -> DimTensor:
+def eye(dim: Dim, other: Dim | None = None, dtype: DtypeLike = "float64") -> DimTensor:
     """Make the identity matrix over a dim and another one of the same length.
 
     Parameters

@@ -23,24 +23,15 @@ from dimtensor.graph.walk import toposort
 from dimtensor.hooks import Hook
 from dimtensor.interning import first_alive, remove_if_dead
 from dimtensor.lower.lifted import LiftedGraph
+from dimtensor.typing import TensorLike as TensorLike
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
-    import pandas as pd
     import xarray as xr
-    from pytensor.graph.basic import Variable
 
     from dimtensor.tensor.core import DimTensor
 
 T = TypeVar("T", bound="TensorHandle")
-
-# An operand: a tensor, a number, a label, a labelled array or a scalar PyTensor variable.
-type TensorLike = (
-    DimTensor | complex | np.generic | np.ndarray | str | datetime | timedelta | tuple[Any, ...]
-    | xr.DataArray | pd.Series | Variable
-)  # fmt: skip
 
 # A leaf of a tree, as far as a type checker can tell leaves from trees.
 type Leaf = DimTensor | complex | np.generic | xr.DataArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
 from dimtensor.tensor.handle import labelled_operand, wrap
+from dimtensor.typing import DimsLike
 from dimtensor.values.admission import (
     as_dtype,
     in_axis_order,
@@ -52,15 +53,15 @@ from dimtensor.values.labelled import (
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import DtypeLike
 
-DimsLike = Dim | Iterable[Dim] | None
 _UNNAMED = "label"  # name of the dim of the labels of data without a name
 
 
 def tensor(
     name: str | None = None,
     dims: DimsLike = None,
-    dtype: Any = "float64",
+    dtype: DtypeLike | None = "float64",
     categories: Dim | None = None,
 ) -> DimTensor:
     """Make a symbolic input.
@@ -109,7 +110,7 @@ def tensor(
     return wrap(make("input", (), attrs))
 
 
-def scalar(name: str | None = None, dtype: Any = "float64") -> DimTensor:
+def scalar(name: str | None = None, dtype: DtypeLike = "float64") -> DimTensor:
     """Make a symbolic input without dims.
 
     Parameters
@@ -172,7 +173,7 @@ def data(
     dims: Dim | Sequence[Dim] | None = None,
     name: str | None = None,
     categories: Dim | None = None,
-    dtype: Any = None,
+    dtype: DtypeLike | None = None,
 ) -> DimTensor:
     """Make a tensor of known values.
 

@@ -62,7 +62,7 @@ def test_layers_import_in_one_direction(imports):
 
 def test_the_documented_order_is_that_of_the_tests():
     text = (PACKAGE.parent / "docs/design/index.md").read_text()
-    order = re.search(r"^    hooks < .*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
+    order = re.search(r"^    typing < .*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
     assert re.findall(r"\w+", order) == list(LAYERS)
 
 

@@ -14,6 +14,7 @@ from dimtensor.kernels.native.linking.processor import processor
 
 # the layers whose sources determine the code of a graph
 LAYERS = (
+    "typing",
     "hooks.py",
     "renderers.py",
     "errors.py",

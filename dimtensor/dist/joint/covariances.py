@@ -34,7 +34,9 @@ from dimtensor.tensor.linalg.decompositions import cholesky
 from dimtensor.tensor.linalg.equations import diagonal
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 def require_pair(name: str, row: Dim, col: Dim) -> None:
@@ -87,7 +89,7 @@ class LKJCholesky(VectorDistribution):
     -0.6931
     """
 
-    def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
+    def __init__(self, row: Dim, col: Dim, eta: TensorLike = 1.0):
         require_pair("LKJCholesky", row, col)
         self.row, self.col = row, col
         given = {"eta": (eta, "positive")}
@@ -95,7 +97,7 @@ class LKJCholesky(VectorDistribution):
             "LKJCholesky", given, (row, col), cholesky_corr(row, col), shared={"eta": ()}
         )
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         at = arange(self.row)
         on_diagonal = equal(at, arange(self.col)) & (at > 0)
@@ -104,7 +106,7 @@ class LKJCholesky(VectorDistribution):
         constant = _log_constant(p["eta"], len(self.row))
         return (powers * logs).sum([self.row, self.col]) - constant
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         n = len(self.row)
         shape = self._values["eta"] + 0.5 * (float(n - 2) - arange(self.col))
         # the last column has no partial correlations: any shape will do
@@ -144,13 +146,13 @@ class LKJCorr(VectorDistribution):
     -0.2877
     """
 
-    def __init__(self, row: Dim, col: Dim, eta: Any = 1.0):
+    def __init__(self, row: Dim, col: Dim, eta: TensorLike = 1.0):
         require_pair("LKJCorr", row, col)
         self.row, self.col = row, col
         given = {"eta": (eta, "positive")}
         super().__init__("LKJCorr", given, (row, col), corr_matrix(row, col), shared={"eta": ()})
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside = self._support.contains(x)
         same = equal(arange(self.row), arange(self.col))
@@ -167,7 +169,7 @@ class LKJCorr(VectorDistribution):
         same = equal(arange(self.row), arange(self.col))
         return where(same, 0.0, 1.0 / (2.0 * self._values["eta"] + len(self.row) - 1.0))
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         factor, rng = LKJCholesky(self.row, self.col, self._parameters["eta"]).draw(rng, dims)
         return self_product(factor, self.row, self.col), rng
 
@@ -206,7 +208,7 @@ class LKJCholeskyCov(VectorDistribution):
     -2.6931
     """
 
-    def __init__(self, row: Dim, col: Dim, eta: Any, sd: Distribution):
+    def __init__(self, row: Dim, col: Dim, eta: TensorLike, sd: Distribution):
         require_pair("LKJCholeskyCov", row, col)
         self.row, self.col = row, col
         self.sd = as_distribution(sd, "LKJCholeskyCov")
@@ -222,7 +224,7 @@ class LKJCholeskyCov(VectorDistribution):
             "LKJCholeskyCov", given, (row, col), cholesky_cov(row, col), shared={"eta": ()}
         )
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, _ = self._with(x)
         deviations = sqrt(square(x).sum(self.col))
         factor = x / deviations
@@ -232,7 +234,7 @@ class LKJCholeskyCov(VectorDistribution):
         correlations = LKJCholesky(self.row, self.col, self._parameters["eta"]).logp(factor)
         return correlations + (self.sd.logp(deviations) + logs).sum(self.row)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         correlations = LKJCholesky(self.row, self.col, self._parameters["eta"])
         factor, rng = correlations.draw(rng, without(whole, [self.row, self.col]))

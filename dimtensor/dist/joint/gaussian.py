@@ -1,4 +1,6 @@
-"""Distributions of normal vectors and matrices, and of vectors of neighbours."""
+"""Distributions of normal vectors and matrices, and of vectors of neighbors."""
+
+# over budget: they share their covariances and precisions
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ from dimtensor.tensor.linalg.equations import diagonal, inv, slogdet, solve, sol
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class _Elliptical(VectorDistribution):
@@ -154,7 +158,14 @@ class MvNormal(_Elliptical):
     -1.8379
     """
 
-    def __init__(self, mu: Any, cov: Any = None, *, tau: Any = None, chol: Any = None):
+    def __init__(
+        self,
+        mu: TensorLike,
+        cov: TensorLike | None = None,
+        *,
+        tau: TensorLike | None = None,
+        chol: TensorLike | None = None,
+    ):
         given = {
             "mu": (mu, "real"),
             "cov": (cov, "real"),
@@ -163,7 +174,7 @@ class MvNormal(_Elliptical):
         }
         super().__init__("MvNormal", given)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         distance, half_log = self._distance(x, p["mu"])
         return -0.5 * distance - half_log - HALF_LOG_2PI * count_of((self.row,))
@@ -174,7 +185,7 @@ class MvNormal(_Elliptical):
     def variance(self) -> DimTensor:
         return self._covariance_diagonal + 0.0 * self._values["mu"]
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         value, rng = self._normal(rng, self._draw_dims(dims))
         return self._values["mu"] + value, rng
 
@@ -210,19 +221,27 @@ class MvStudentT(_Elliptical):
     -1.8379
     """
 
-    def __init__(self, nu: Any, mu: Any, cov: Any = None, *, tau: Any = None, chol: Any = None):
+    def __init__(
+        self,
+        nu: TensorLike,
+        mu: TensorLike,
+        cov: TensorLike | None = None,
+        *,
+        tau: TensorLike | None = None,
+        chol: TensorLike | None = None,
+    ):
         given = {"nu": (nu, "positive"), "mu": (mu, "real"), "cov": (cov, "real"),
                  "tau": (tau, "real"), "chol": (chol, "real")}  # fmt: skip
         super().__init__("MvStudentT", given, "nu")
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         distance, half_log = self._distance(x, p["mu"])
         nu, n = p["nu"], count_of((self.row,))
         ratio = log_rising(0.5 * nu, 0.5 * n) - 0.5 * n * (LOG_2 + LOG_PI)
         return ratio - half_log - 0.5 * (nu + n) * log1p(distance / nu)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         value, rng = self._normal(rng, whole)
         nu = self._values["nu"]
@@ -262,7 +281,7 @@ class MatrixNormal(VectorDistribution):
     -5.5136
     """
 
-    def __init__(self, mu: Any, rows: Any, cols: Any):
+    def __init__(self, mu: TensorLike, rows: TensorLike, cols: TensorLike):
         _, self.row, self._row = matrix(rows, None, "rows of MatrixNormal")
         _, self.col, self._col = matrix(cols, None, "cols of MatrixNormal")
         given = {"mu": (mu, "real"), "rows": (rows, "real"), "cols": (cols, "real")}
@@ -277,7 +296,7 @@ class MatrixNormal(VectorDistribution):
             cholesky(values["cols"], [self.col, self._col]),
         )
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         rows, cols = self._factors()
         z = solve_triangular(rows, x - p["mu"], [self.row, self._row])
@@ -287,7 +306,7 @@ class MatrixNormal(VectorDistribution):
         logs = logs + n * log(diagonal(cols, [self.col, self._col])).sum(self.col)
         return -0.5 * square(z).sum([self._row, self._col]) - logs - HALF_LOG_2PI * n * m
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         apart = without(self._draw_dims(dims), [self.row, self.col])
         z, rng = rng.normal(0.0, 1.0, dims=[*apart, self._row, self._col])
         return self._values["mu"] + self._turned(z), rng
@@ -326,13 +345,13 @@ class ZeroSumNormal(VectorDistribution):
     -1.8379
     """
 
-    def __init__(self, sigma: Any, dim: Dim | Iterable[Dim]):
+    def __init__(self, sigma: TensorLike, dim: Dim | Iterable[Dim]):
         dims = sort_dims([dim] if isinstance(dim, Dim) else dim)
         self.dim = dims
         given = {"sigma": (sigma, "positive")}
         super().__init__("ZeroSumNormal", given, dims, ZeroSums(dims), shared={"sigma": ()})
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside = self._support.contains(x)
         free: Any = 1.0
@@ -351,7 +370,7 @@ class ZeroSumNormal(VectorDistribution):
             share = share * (1.0 - 1.0 / count_of((dim,)) + 0.0 * arange(dim))
         return square(self._values["sigma"]) * share
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         x, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
         for dim in self.dim:
             x = x - x.mean(dim)
@@ -389,7 +408,7 @@ class CAR(VectorDistribution):
     -1.9817
     """
 
-    def __init__(self, mu: Any, W: Any, alpha: Any, tau: Any = 1.0):
+    def __init__(self, mu: TensorLike, W: TensorLike, alpha: TensorLike, tau: TensorLike = 1.0):
         _, self.row, self.col = matrix(W, None, "CAR")
         given = {"mu": (mu, "real"), "W": (W, "real"), "alpha": (alpha, "between -1 and 1"),
                  "tau": (tau, "positive")}  # fmt: skip
@@ -401,7 +420,7 @@ class CAR(VectorDistribution):
         same = equal(arange(self.row), arange(self.col))
         return where(same, p["W"].sum(self.col), 0.0) - p["alpha"] * p["W"]
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         apart = x - p["mu"]
         precision = self._precision(p)
@@ -411,7 +430,7 @@ class CAR(VectorDistribution):
         logs = slogdet(precision, [self.row, self.col]).logabsdet + n * log(p["tau"])
         return 0.5 * (logs - distance) - n * HALF_LOG_2PI
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         p = self._values
         tau = p["tau"] * self._precision(p)
         return MvNormal(p["mu"], tau=tau).draw(rng, dims)
@@ -450,13 +469,13 @@ class ICAR(VectorDistribution):
     -2.0
     """
 
-    def __init__(self, W: Any, sigma: Any = 1.0, zero_sum_stdev: float = 0.001):
+    def __init__(self, W: TensorLike, sigma: TensorLike = 1.0, zero_sum_stdev: float = 0.001):
         _, self.row, self.col = matrix(W, None, "ICAR")
         self.zero_sum_stdev = zero_sum_stdev
         given = {"W": (W, "real"), "sigma": (sigma, "positive")}
         super().__init__("ICAR", given, (self.row,), real, (self.col,), {"sigma": ()})
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         apart = square(x - x.relabel(self.row, self.col))
         pairs = (p["W"] * apart).sum([self.row, self.col]) / (4.0 * square(p["sigma"]))
@@ -488,7 +507,7 @@ class ICAR(VectorDistribution):
         lowest, _ = while_loop(moves, spread, (start, start - 1))
         return equal(lowest, at).sum(self.row)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         """Not defined: the density is improper, its integral is infinite.
 
         Raises

@@ -20,7 +20,9 @@ from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class _Basis(NamedTuple):
@@ -81,11 +83,11 @@ class KroneckerNormal(VectorDistribution):
 
     def __init__(
         self,
-        mu: Any,
+        mu: TensorLike,
         covs: Sequence[Any] | None = None,
         *,
         chols: Sequence[Any] | None = None,
-        sigma: Any = None,
+        sigma: TensorLike | None = None,
     ):
         if (covs is None) == (chols is None):
             raise OptionError("KroneckerNormal takes covs, covariances, or chols, their factors")
@@ -119,7 +121,7 @@ class KroneckerNormal(VectorDistribution):
             return values
         return [cholesky(v, list(pair)) for v, pair in zip(values, self.pairs, strict=True)]
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         apart = x - p["mu"]
         size = count_of(tuple(row for row, _ in self.pairs))
@@ -194,7 +196,7 @@ class KroneckerNormal(VectorDistribution):
         sigma = self._values.get("sigma")
         return product + 0.0 * self._values["mu"] + (0.0 if sigma is None else square(sigma))
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         p, whole = self._values, self._draw_dims(dims)
         hidden = dict(self.pairs)
         value, rng = rng.normal(0.0, 1.0, dims=[hidden.get(dim, dim) for dim in whole])

@@ -22,7 +22,9 @@ from dimtensor.tensor.elementwise import clip, equal, exp, log1mexp, log_ndtr, s
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class _Ordered(VectorDistribution):
@@ -79,13 +81,13 @@ class _Ordered(VectorDistribution):
     def _between(self, low: DimTensor, high: DimTensor) -> DimTensor:
         raise NotImplementedError
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         low, high, first, end = self._bounds(as_positions(x, self.dim, self.name))
         inside = first | end
         middle = self._between(where(inside, -1.0, low), where(inside, 1.0, high))
         return where(first, self._logcdf(high), where(end, self._logcdf(-low), middle))
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         values = self._values
         z, rng = self._latent(rng, self._draw_dims(dims))
         scaled = values["eta"] + z * values.get("sigma", 1.0)
@@ -124,7 +126,7 @@ class OrderedLogistic(_Ordered):
     -1.3133
     """
 
-    def __init__(self, eta: Any, cutpoints: DimTensor, dim: Dim):
+    def __init__(self, eta: TensorLike, cutpoints: DimTensor, dim: Dim):
         super().__init__("OrderedLogistic", eta, cutpoints, dim)
 
     def _logcdf(self, z: DimTensor) -> DimTensor:
@@ -168,7 +170,7 @@ class OrderedProbit(_Ordered):
     -1.841
     """
 
-    def __init__(self, eta: Any, cutpoints: DimTensor, dim: Dim, sigma: Any = 1.0):
+    def __init__(self, eta: TensorLike, cutpoints: DimTensor, dim: Dim, sigma: TensorLike = 1.0):
         super().__init__("OrderedProbit", eta, cutpoints, dim, sigma)
 
     def _logcdf(self, z: DimTensor) -> DimTensor:
@@ -183,7 +185,12 @@ class OrderedProbit(_Ordered):
 
 
 def OrderedMultinomial(
-    n: Any, eta: Any, cutpoints: DimTensor, dim: Dim, *, sigma: Any = None
+    n: TensorLike,
+    eta: TensorLike,
+    cutpoints: DimTensor,
+    dim: Dim,
+    *,
+    sigma: TensorLike | None = None,
 ) -> Multinomial:
     """How many of n labels in order fall between which cutpoints.
 

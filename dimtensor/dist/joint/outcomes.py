@@ -32,7 +32,9 @@ from dimtensor.tensor.elementwise import (
 )
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Categorical(VectorDistribution):
@@ -64,7 +66,9 @@ class Categorical(VectorDistribution):
     -0.2877
     """
 
-    def __init__(self, p: Any = None, *, logits: Any = None, dim: Dim | str):
+    def __init__(
+        self, p: TensorLike | None = None, *, logits: TensorLike | None = None, dim: Dim | str
+    ):
         if (p is None) == (logits is None):
             raise OptionError("Categorical takes probabilities p, or logits")
         self.dim = the_dim_of(logits if p is None else p, dim, "Categorical")
@@ -82,10 +86,10 @@ class Categorical(VectorDistribution):
         values = self._values
         return log(values["p"]) if "p" in values else values["logits"].log_softmax(self.dim)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         return self._log_p.isel({self.dim: as_positions(x, self.dim, self.name)})
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         return as_labels(drawn_position(exp(self._log_p), self.dim, u), self.dim), rng
 
@@ -115,11 +119,11 @@ class Dirichlet(VectorDistribution):
     [0.25, 0.5, 0.25]
     """
 
-    def __init__(self, a: Any, dim: Dim | str):
+    def __init__(self, a: TensorLike, dim: Dim | str):
         self.dim = the_dim_of(a, dim, "Dirichlet")
         super().__init__("Dirichlet", {"a": (a, "positive")}, (self.dim,), simplex(self.dim))
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         a, inside = p["a"], self._support.contains(x)
         terms = xlogy(a - 1.0, where(inside, x, 0.5)) - gammaln(a)
@@ -139,7 +143,7 @@ class Dirichlet(VectorDistribution):
         total = self._values["a"].sum(self.dim)
         return self.mean() * (1.0 - self.mean()) / (total + 1.0)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         # a gamma number of shape a is one of shape a + 1 times a power, which does not underflow
         larger, rng = rng.gamma(self._values["a"] + 1.0, 1.0, dims=whole)
@@ -194,7 +198,7 @@ class Multinomial(_Counts):
     [1.0, 3.0]
     """
 
-    def __init__(self, n: Any, p: Any, dim: Dim | str):
+    def __init__(self, n: TensorLike, p: TensorLike, dim: Dim | str):
         self.dim = the_dim_of(p, dim, "Multinomial")
         given = {"n": (n, "count"), "p": (p, "probability")}
         shares = {"p": (self.dim, None)}
@@ -202,7 +206,7 @@ class Multinomial(_Counts):
             "Multinomial", given, (self.dim,), Integers(0), shared={"n": ()}, shares=shares
         )
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         fits, x = self._ways(x, p["n"])
         value = gammaln(p["n"] + 1.0) + (xlogy(x, p["p"]) - gammaln(x + 1.0)).sum(self.dim)
@@ -214,7 +218,7 @@ class Multinomial(_Counts):
     def variance(self) -> DimTensor:
         return self.mean() * (1.0 - self._values["p"])
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         n, p = self._parameters["n"], self._values["p"]
         p = p / p.sum(self.dim)  # generators round less than a check allows
         apart = [dim for dim in self._draw_dims(dims) if dim is not self.dim]
@@ -248,12 +252,12 @@ class DirichletMultinomial(_Counts):
     [1.0, 3.0]
     """
 
-    def __init__(self, n: Any, a: Any, dim: Dim | str):
+    def __init__(self, n: TensorLike, a: TensorLike, dim: Dim | str):
         self.dim = the_dim_of(a, dim, "DirichletMultinomial")
         given = {"n": (n, "count"), "a": (a, "positive")}
         super().__init__("DirichletMultinomial", given, (self.dim,), Integers(0), shared={"n": ()})
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         fits, x = self._ways(x, p["n"])
         n, a = p["n"], p["a"]
@@ -271,7 +275,7 @@ class DirichletMultinomial(_Counts):
         total = a.sum(self.dim)
         return n * a / total * (1.0 - a / total) * (n + total) / (1.0 + total)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         shares, rng = Dirichlet(self._parameters["a"], self.dim).draw(rng, whole)
         apart = [dim for dim in whole if dim is not self.dim]
@@ -306,14 +310,14 @@ class StickBreaking(VectorDistribution):
     0.6931
     """
 
-    def __init__(self, alpha: Any, dim: Dim):
+    def __init__(self, alpha: TensorLike, dim: Dim):
         if not isinstance(dim, Dim):
             raise DimError(f"StickBreaking: dim is the Dim of the shares, not {dim!r}")
         self.dim = dim
         given = {"alpha": (alpha, "positive")}
         super().__init__("StickBreaking", given, (dim,), simplex(dim))
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside = self._support.contains(x)
         x = where(inside, x, 0.5)
@@ -323,7 +327,7 @@ class StickBreaking(VectorDistribution):
         ends = where(last, (p["alpha"] - 1.0) * log(where(last, x, 1.0)), 0.0)
         return where(inside, (breaks + ends).sum(self.dim), -math.inf)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         last = equal(arange(self.dim), arange(self.dim).max())
         # what a break leaves, the last one nothing

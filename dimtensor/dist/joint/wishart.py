@@ -20,7 +20,9 @@ from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class _Wishart(VectorDistribution):
@@ -169,10 +171,12 @@ class Wishart(_Wishart):
     -3.531
     """
 
-    def __init__(self, nu: Any, V: Any = None, *, chol: Any = None):
+    def __init__(
+        self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
+    ):
         super().__init__("Wishart", nu, V, chol, of_factors=False)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside, factor = self._covariance(x)
         return where(inside, self._wishart(factor, p["nu"]), -math.inf)
@@ -185,7 +189,7 @@ class Wishart(_Wishart):
         own = diagonal(scale, self._pair)
         return self._values["nu"] * (square(scale) + own * own.relabel(self.row, self.col))
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         lower, rng = self._bartlett(rng, dims)
         return self_product(self._turned(lower), self.row, self.col), rng
 
@@ -222,14 +226,16 @@ class WishartCholesky(_Wishart):
     -2.1447
     """
 
-    def __init__(self, nu: Any, V: Any = None, *, chol: Any = None):
+    def __init__(
+        self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
+    ):
         super().__init__("WishartCholesky", nu, V, chol, of_factors=True)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         return self._wishart(x, p["nu"]) + self._log_jacobian(x)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         lower, rng = self._bartlett(rng, dims)
         return self._turned(lower), rng
 
@@ -267,10 +273,12 @@ class InverseWishart(_Wishart):
     -3.531
     """
 
-    def __init__(self, nu: Any, V: Any = None, *, chol: Any = None):
+    def __init__(
+        self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
+    ):
         super().__init__("InverseWishart", nu, V, chol, of_factors=False)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside, factor = self._covariance(x)
         return where(inside, self._inverse_wishart(factor, p["nu"]), -math.inf)
@@ -290,7 +298,7 @@ class InverseWishart(_Wishart):
         value = products / (rest * square(rest - 1.0) * (rest - 3.0))
         return where(exists, value, math.nan)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         lower, rng = self._bartlett(rng, dims)
         return self_product(self._inverted(lower), self.row, self.col), rng
 
@@ -327,14 +335,16 @@ class InverseWishartCholesky(_Wishart):
     -2.1447
     """
 
-    def __init__(self, nu: Any, V: Any = None, *, chol: Any = None):
+    def __init__(
+        self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
+    ):
         super().__init__("InverseWishartCholesky", nu, V, chol, of_factors=True)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         return self._inverse_wishart(x, p["nu"]) + self._log_jacobian(x)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         lower, rng = self._bartlett(rng, dims)
         whole = self_product(self._inverted(lower), self.row, self.col)
         return cholesky(whole, self._pair), rng

@@ -38,6 +38,7 @@ from dimtensor.tensor.elementwise import (
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 _ATTEMPTS = 100_000  # to draw a value that is accepted
@@ -246,7 +247,9 @@ def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[D
 
 
 @spelled("distribution")
-def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncated:
+def truncated(
+    d: Distribution, lower: TensorLike | None = None, upper: TensorLike | None = None
+) -> Truncated:
     """A distribution, given that its values lie between bounds, which belong to them.
 
     Parameters
@@ -280,7 +283,9 @@ def truncated(d: Distribution, lower: Any = None, upper: Any = None) -> Truncate
 
 
 @spelled("distribution")
-def censored(d: Distribution, lower: Any = None, upper: Any = None) -> Censored:
+def censored(
+    d: Distribution, lower: TensorLike | None = None, upper: TensorLike | None = None
+) -> Censored:
     """A distribution whose values are set to a bound where they are beyond it.
 
     Parameters

@@ -21,6 +21,7 @@ from dimtensor.tensor.elementwise import equal, log, maximum, minimum, square, w
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Mixture(Distribution):
@@ -165,7 +166,9 @@ class Mixture(Distribution):
 
 
 @spelled("distribution")
-def mixture(weights: Any, parts: Distribution | Sequence[Distribution], dim: Dim | str) -> Mixture:
+def mixture(
+    weights: TensorLike, parts: Distribution | Sequence[Distribution], dim: Dim | str
+) -> Mixture:
     """One of several distributions, with weights along a dim, which is summed out.
 
     Parameters
@@ -315,7 +318,7 @@ def custom(
     variance: Callable[..., Any] | None = None,
     event_dims: DimsLike = None,
     name: str = "custom",
-    **parameters: Any,
+    **parameters: TensorLike,
 ) -> Custom:
     """A distribution of functions that build expressions.
 

@@ -12,6 +12,7 @@ from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_param
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Weighted(Wrapper):
@@ -63,7 +64,7 @@ class Weighted(Wrapper):
         return self.base.draw(rng, self._draw_dims(dims))
 
 
-def weighted(d: Distribution, weight: Any) -> Weighted:
+def weighted(d: Distribution, weight: TensorLike) -> Weighted:
     """A distribution whose log density is multiplied by a number.
 
     An observation of weight 3 counts as three equal ones, one of weight 0 not at all.

@@ -39,6 +39,7 @@ from dimtensor.tensor.handle import constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class ZeroInflated(Wrapper):
@@ -217,7 +218,7 @@ def _with_zero(support: Support) -> Support:
 
 
 @spelled("distribution")
-def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
+def zero_inflated(d: Distribution, psi: TensorLike) -> ZeroInflated:
     """A discrete distribution that holds with a probability; else a value is 0.
 
     Parameters
@@ -246,7 +247,7 @@ def zero_inflated(d: Distribution, psi: Any) -> ZeroInflated:
 
 
 @spelled("distribution")
-def hurdle(d: Distribution, psi: Any) -> Hurdle:
+def hurdle(d: Distribution, psi: TensorLike) -> Hurdle:
     """A probability of zeros, and a distribution of what is not zero.
 
     Parameters

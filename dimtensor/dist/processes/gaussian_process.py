@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
 from dimtensor.dist.joint.gaussian import MvNormal
@@ -15,8 +15,18 @@ from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
+if TYPE_CHECKING:
+    from dimtensor.typing import TensorLike
 
-def GP(kernel: Any, dim: Dim, *, at: Any = None, mean: Any = 0.0, jitter: Any = 1e-6) -> MvNormal:
+
+def GP(
+    kernel: Any,
+    dim: Dim,
+    *,
+    at: TensorLike | None = None,
+    mean: TensorLike = 0.0,
+    jitter: Any = 1e-6,
+) -> MvNormal:
     """A Gaussian process: the values of an unknown function at the points along a dim.
 
     They are a normal vector, whose covariances the kernel gives: MvNormal(mean, K + jitter I), with

@@ -24,7 +24,9 @@ from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 After = Callable[[Any], Any]
 
@@ -79,7 +81,7 @@ class Series(Distribution):
         *,
         dim: Dim,
         xs: Any = None,
-        **parameters: Any,
+        **parameters: TensorLike,
     ):
         if not callable(step):
             raise ArgumentError(f"Series: step is a function of a state, not {step!r}")
@@ -164,7 +166,7 @@ class Series(Distribution):
         # bounds that depend on the state differ from step to step
         return in_support(self.support, x) if not getattr(self.support, "tensors", ()) else []
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         """Logarithm of the density of a whole series.
 
         Raises
@@ -188,7 +190,7 @@ class Series(Distribution):
 
         return scan(step, init, (value, self._sequences()), self.dim)[1]
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:

@@ -31,7 +31,9 @@ from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 def series_dim(dim: Any, name: str) -> Dim:
@@ -92,7 +94,7 @@ class RandomWalk(VectorDistribution):
         ]
         super().__init__("RandomWalk", given, event, real, tuple(hidden))
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, _ = self._with(x)
         steps = later_than(x, self.dim, 1) - later_than(x, self.dim, 1, by=1)
         along = [dim for dim in steps.dims if dim not in x.dims] or [self.dim]
@@ -127,7 +129,7 @@ class RandomWalk(VectorDistribution):
             return step * arange(self.dim)
         return where(equal(arange(self.dim), 0), 0.0, step).cumsum(self.dim)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         first, rng = self.start.draw(rng, without(whole, [self.dim, *self.start.dims]))
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
@@ -153,7 +155,7 @@ def _later(step: Distribution, dim: Dim) -> Distribution:
 
 @spelled("distribution")
 def GaussianRandomWalk(
-    mu: Any = 0.0, sigma: Any = 1.0, *, dim: Dim, start: Distribution
+    mu: TensorLike = 0.0, sigma: TensorLike = 1.0, *, dim: Dim, start: Distribution
 ) -> RandomWalk:
     """A random walk of normal steps.
 
@@ -228,13 +230,13 @@ class AR(VectorDistribution):
 
     def __init__(
         self,
-        rho: Any,
-        sigma: Any = 1.0,
+        rho: TensorLike,
+        sigma: TensorLike = 1.0,
         *,
         dim: Dim,
         start: Distribution,
         lag: Dim | str | None = None,
-        constant: Any = 0.0,
+        constant: TensorLike = 0.0,
     ):
         self.dim = series_dim(dim, "AR")
         self.start = as_distribution(start, "AR")
@@ -250,7 +252,7 @@ class AR(VectorDistribution):
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
         super().__init__("AR", given, (dim,), real, (self.lag,), dict.fromkeys(given, ()))
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         n = len(self.lag)
         center = p["constant"]
@@ -273,7 +275,7 @@ class AR(VectorDistribution):
         later = -0.5 * square((x - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
         return where(arange(self.dim) < len(self.lag), self.start.logp(x), later)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
@@ -355,7 +357,7 @@ class MarkovChain(VectorDistribution):
     def categories(self) -> Dim:
         return self.labels
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x = as_positions(x, self.labels, self.name)
         p = self._values
         start = log(p["start"])
@@ -376,7 +378,7 @@ class MarkovChain(VectorDistribution):
         first = log(p["start"]).isel({self.labels: x})
         return where(equal(arange(self.dim), 0), first, moves)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:

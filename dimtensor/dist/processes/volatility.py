@@ -20,7 +20,9 @@ from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, sqrt, square, where
 
 if TYPE_CHECKING:
+    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class GARCH11(VectorDistribution):
@@ -56,7 +58,15 @@ class GARCH11(VectorDistribution):
     -2.7568
     """
 
-    def __init__(self, omega: Any, alpha_1: Any, beta_1: Any, initial_vol: Any, *, dim: Dim):
+    def __init__(
+        self,
+        omega: TensorLike,
+        alpha_1: TensorLike,
+        beta_1: TensorLike,
+        initial_vol: TensorLike,
+        *,
+        dim: Dim,
+    ):
         self.dim = series_dim(dim, "GARCH11")
         given = {
             "omega": (omega, "positive"),
@@ -67,7 +77,7 @@ class GARCH11(VectorDistribution):
         _without_series(given, dim, "GARCH11")
         super().__init__("GARCH11", given, (dim,), real)
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         return self._logp_ahead(x).sum(self.dim)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
@@ -101,7 +111,7 @@ class GARCH11(VectorDistribution):
 
         return cumulate(step, init=start, xs=arange(self.dim) > 0, dim=self.dim)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
@@ -165,7 +175,13 @@ class EulerMaruyama(VectorDistribution):
     """
 
     def __init__(
-        self, sde: Callable[..., Any], dt: Any, *, dim: Dim, start: Distribution, **parameters: Any
+        self,
+        sde: Callable[..., Any],
+        dt: Any,
+        *,
+        dim: Dim,
+        start: Distribution,
+        **parameters: TensorLike,
     ):
         if not callable(sde):
             raise ArgumentError(f"EulerMaruyama: sde is a function of a value, not {sde!r}")
@@ -182,7 +198,7 @@ class EulerMaruyama(VectorDistribution):
         drift, diffusion = self.sde(x, **{name: p[name] for name in self._names})
         return drift, diffusion
 
-    def logp(self, x: Any) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         before, after = later_than(x, self.dim, 1, by=1), later_than(x, self.dim, 1)
         drift, diffusion = self._coefficients(before, p)
@@ -203,7 +219,7 @@ class EulerMaruyama(VectorDistribution):
         later = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
         return where(equal(arange(self.dim), 0), self.start.logp(x), later)
 
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
@@ -232,13 +248,13 @@ def _without_series(given: dict[str, tuple[Any, str]], dim: Dim, name: str) -> N
 
 
 def MvGaussianRandomWalk(
-    mu: Any,
-    cov: Any = None,
+    mu: TensorLike,
+    cov: TensorLike | None = None,
     *,
     dim: Dim,
     start: Distribution,
-    tau: Any = None,
-    chol: Any = None,
+    tau: TensorLike | None = None,
+    chol: TensorLike | None = None,
 ) -> RandomWalk:
     """A random walk whose steps are normal vectors.
 
@@ -275,14 +291,14 @@ def MvGaussianRandomWalk(
 
 
 def MvStudentTRandomWalk(
-    nu: Any,
-    mu: Any,
-    cov: Any = None,
+    nu: TensorLike,
+    mu: TensorLike,
+    cov: TensorLike | None = None,
     *,
     dim: Dim,
     start: Distribution,
-    tau: Any = None,
-    chol: Any = None,
+    tau: TensorLike | None = None,
+    chol: TensorLike | None = None,
 ) -> RandomWalk:
     """A random walk whose steps are vectors of Student's t distribution.
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import DtypeLike
 
 
 _DAY = np.timedelta64(1, "D")
@@ -401,7 +402,7 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     return with_recipe(found, fourier, dim, period, order, name)
 
 
-def one_hot(labels: DimTensor, dtype: Any = "float64") -> DimTensor:
+def one_hot(labels: DimTensor, dtype: DtypeLike = "float64") -> DimTensor:
     """Columns of zeros and ones, one for each label of a dim.
 
     Parameters

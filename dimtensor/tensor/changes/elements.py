@@ -15,6 +15,7 @@ from dimtensor.tensor.handle import TensorHandle, TensorLike, as_node, elemwise,
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import DtypeLike
 
 
 class ElementMixin(TensorHandle):
@@ -22,7 +23,7 @@ class ElementMixin(TensorHandle):
 
     __slots__ = ()
 
-    def astype(self, dtype: Any) -> DimTensor:
+    def astype(self, dtype: DtypeLike) -> DimTensor:
         """Elements in another dtype.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dimtensor.dims import Dim
 from dimtensor.errors import DtypeError
@@ -20,6 +20,7 @@ from dimtensor.tensor.linalg.matrices import (
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class EighResult(NamedTuple):
@@ -84,7 +85,7 @@ class QRResult(NamedTuple):
     R: DimTensor
 
 
-def cholesky(x: Any, dims: DimPair | None = None) -> DimTensor:
+def cholesky(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     """Compute the Cholesky factor: the lower triangular L for which L L' is the matrix.
 
     Parameters
@@ -117,7 +118,7 @@ def cholesky(x: Any, dims: DimPair | None = None) -> DimTensor:
     return call("cholesky", function, [node], [(row, col)], [((row, col), node.dtype)])[0]
 
 
-def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighResult:
+def eigh(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighResult:
     """Compute the eigenvalues and eigenvectors of a symmetric matrix.
 
     Parameters
@@ -165,7 +166,7 @@ def eigh(x: Any, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighR
     )
 
 
-def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResult:
+def svd(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResult:
     """Compute the thin singular value decomposition, whose product over the new dim is the matrix.
 
     Parameters
@@ -218,7 +219,7 @@ def svd(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResu
     )
 
 
-def qr(x: Any, dims: DimPair | None = None, dim: Dim | str = "rank") -> QRResult:
+def qr(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "rank") -> QRResult:
     """Compute the thin QR decomposition: orthonormal columns times an upper triangular matrix.
 
     Parameters

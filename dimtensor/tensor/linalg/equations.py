@@ -16,6 +16,7 @@ from dimtensor.tensor.linalg.matrices import DimPair, call, real, require_number
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class SlogdetResult(NamedTuple):
@@ -38,7 +39,9 @@ class SlogdetResult(NamedTuple):
     logabsdet: DimTensor
 
 
-def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") -> DimTensor:
+def solve(
+    a: TensorLike, b: TensorLike, dims: DimPair | None = None, assume_a: str = "gen"
+) -> DimTensor:
     """Solve the linear equations ``dt.dot(a, x, dim=column) = b`` for x.
 
     Parameters
@@ -80,8 +83,8 @@ def solve(a: Any, b: Any, dims: DimPair | None = None, assume_a: str = "gen") ->
 
 
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     dims: DimPair | None = None,
     lower: bool = True,
     unit_diagonal: bool = False,
@@ -129,7 +132,7 @@ def solve_triangular(
     return _solve("solve_triangular", a, b, dims, options)
 
 
-def inv(x: Any, dims: DimPair | None = None) -> DimTensor:
+def inv(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     """Invert a square matrix; prefer :func:`solve`, which is faster and more accurate.
 
     Parameters
@@ -184,7 +187,7 @@ def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, A
     return call(name, function, [matrix, right], cores, [((col, *columns), dtype)])[0]
 
 
-def det(x: Any, dims: DimPair | None = None) -> DimTensor:
+def det(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     """Compute the determinant of a square matrix.
 
     Parameters
@@ -215,7 +218,7 @@ def det(x: Any, dims: DimPair | None = None) -> DimTensor:
     return call("det", function, [node], [(row, col)], [((), node.dtype)])[0]
 
 
-def slogdet(x: Any, dims: DimPair | None = None) -> SlogdetResult:
+def slogdet(x: TensorLike, dims: DimPair | None = None) -> SlogdetResult:
     """Compute the sign and the log absolute value of the determinant, which cannot overflow.
 
     Parameters

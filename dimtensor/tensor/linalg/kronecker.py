@@ -15,6 +15,7 @@ from dimtensor.tensor.linalg.matrices import DimPair, matrix
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 def kron(*matrices: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:
@@ -64,7 +65,9 @@ def kron(*matrices: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:
     return say(result, "kron", *(node for node, _, _ in found))
 
 
-def solve_kron(matrices: Sequence[Any], b: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:
+def solve_kron(
+    matrices: Sequence[Any], b: TensorLike, dims: Sequence[DimPair] | None = None
+) -> DimTensor:
     """Solution of linear equations with a Kronecker product, which is never formed.
 
     It takes one :func:`solve` per factor (Golub and Van Loan, Matrix Computations, 4th edition,

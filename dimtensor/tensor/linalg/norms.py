@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from dimtensor.tensor.reductions.basic import DimKey, root_of_variance
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 @named_dims
-def norm(x: Any, dim: DimKey = None, *, ord: float = 2) -> DimTensor:
+def norm(x: TensorLike, dim: DimKey = None, *, ord: float = 2) -> DimTensor:
     """Norm of the elements along dims: by default the root of their sum of squares.
 
     Parameters

@@ -5,13 +5,11 @@ One default differs: ``skipna`` is False, because a log density that skips NaN h
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, find_dims, without
+from dimtensor.dims import Dims, find_dims, without
 from dimtensor.errors import OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ReduceAttrs
@@ -25,11 +23,10 @@ from dimtensor.tensor.handle import (
     wrap,
 )
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.typing import DimKey as DimKey
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-
-DimKey = Dim | str | Iterable[Dim | str] | EllipsisType | None
 
 
 def reduced(x: Node, name: str, dims: Dims) -> DimTensor:
