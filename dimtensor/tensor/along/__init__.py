@@ -1,1 +1,1 @@
-"""What is computed along the order of a dim: windows, blocks, gaps, slopes, ranks, dates."""
+"""Operations along the order of a dim: windows, blocks, gaps, slopes, ranks, dates."""

@@ -1,4 +1,4 @@
-"""Groups of elements by the interval that another tensor lies in."""
+"""Grouping by intervals of the values of another tensor."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def binned(
     precision: int,
     duplicates: str,
 ) -> GroupBy:
-    """Groups by intervals, without the elements that lie in none.
+    """Group elements by intervals, without the elements outside of all intervals.
 
     Raises
     ------
     DimError
-        If the groups have not exactly one dim, which the tensor has.
+        If the values have not exactly one dim, which must be a dim of the tensor.
     OptionError
         If the edges do not ascend.
     GraphError
@@ -79,7 +79,7 @@ def _intervals(
     precision: int,
     name: str,
 ) -> tuple[list[float], Dim]:
-    """Edges, and a dim with an interval or a label for each pair of neighbours."""
+    """Return the edges, and a dim with a label for each interval."""
     import pandas as pd
 
     edges = bins
@@ -87,7 +87,7 @@ def _intervals(
         _, edges = pd.cut(values, bins, right=right, retbins=True)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise OptionError(f"groupby_bins: edges ascend, and are two at least, not {bins!r}")
-    if labels is None:  # as pandas shows them, with few digits
+    if labels is None:  # rounded as by pandas
         shown = pd.cut(
             edges[:1], edges, right=right, include_lowest=include_lowest, precision=precision
         )

@@ -1,4 +1,4 @@
-"""Slopes and areas along the labels of a dim; as in xarray."""
+"""Derivatives and integrals along the labels of a dim; as in xarray."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 
 class CalculusMixin(TensorHandle):
-    """Slopes and areas, with labels as numbers."""
+    """Numerical differentiation and integration along labels."""
 
     __slots__ = ()
 
     def differentiate(
         self, dim: Dim | str, edge_order: int = 1, datetime_unit: str | None = None
     ) -> DimTensor:
-        """Slopes along the labels of a dim, by differences of neighbours.
+        """Differentiate along the labels of a dim, by differences of neighbors.
 
         Parameters
         ----------
         dim : Dim or str
             With numbers or dates as labels.
         edge_order : {1, 2}
-            Whether slopes at the ends are those of the line through two points, or of the parabola
-            through three.
+            Order of accuracy at the ends: the slope of the line through two points, or of the
+            parabola through three.
         datetime_unit : str, optional
-            Dates are counted in it: ``"D"``, ``"h"``, ``"s"``, …; seconds by default, where xarray
-            takes the unit in which they happen to be stored.
+            Unit of time: ``"D"``, ``"h"``, ``"s"``, …; seconds by default, whereas xarray takes the
+            unit in which dates are stored.
 
         Returns
         -------
@@ -50,14 +50,14 @@ class CalculusMixin(TensorHandle):
         DimError
             If the dim is not there.
         LabelError
-            If its labels are not known, no numbers and no dates, or fewer than are needed.
+            If its labels are not known, neither numbers nor dates, or too few.
         OptionError
-            If the order or the unit is none.
+            If the order or the unit is unknown.
 
         Notes
         -----
-        Inside, the slope of the parabola through three points, as ``numpy.gradient`` and xarray
-        have it.
+        Inside, the slope is that of the parabola through three points, as in ``numpy.gradient`` and
+        xarray.
 
         Examples
         --------
@@ -81,20 +81,20 @@ class CalculusMixin(TensorHandle):
         terms = []
         for at, weight in zip(sources, weights, strict=True):
             moved = moved_to(x, along, at, along)
-            if not weight.all():  # between labels at equal distances the middle one is not read
+            if not weight.all():  # 0 times NaN is NaN
                 moved = where(data(weight != 0.0, dims=along), moved, 0.0)
             terms.append(moved * data(weight, dims=along).astype(x.dtype))
         return say(terms[0] + terms[1] + terms[2], "differentiate", self, dim=along)
 
     def integrate(self, dim: DimKey, datetime_unit: str | None = None) -> DimTensor:
-        """Area along the labels of a dim, by trapezoids.
+        """Integrate along the labels of a dim, by the trapezoidal rule.
 
         Parameters
         ----------
         dim : Dim, str or list of them
             Along several dims, one after the other.
         datetime_unit : str, optional
-            Dates are counted in it, seconds by default.
+            Unit of time, seconds by default.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class CalculusMixin(TensorHandle):
         DimError
             If a dim is not there.
         LabelError
-            If its labels are not known, or no numbers and no dates.
+            If its labels are not known, or neither numbers nor dates.
 
         Examples
         --------
@@ -122,19 +122,19 @@ class CalculusMixin(TensorHandle):
                 weights[:-1] += steps / 2
                 weights[1:] += steps / 2
             one = (area * data(weights, dims=along).astype(area.dtype)).sum(along)
-            # of one element, NaN or not, the area is 0
+            # the integral over one element is 0, even for NaN
             area = one if len(along) > 1 else elemwise("where", False, one, 0.0)
         return say(area, "integrate", self, dim=over[0] if len(over) == 1 else over)
 
     def cumulative_integrate(self, dim: DimKey, datetime_unit: str | None = None) -> DimTensor:
-        """Area along the labels of a dim up to each of them, by trapezoids.
+        """Integrate along the labels of a dim up to each label, by the trapezoidal rule.
 
         Parameters
         ----------
         dim : Dim, str or list of them
             Along several dims, one after the other.
         datetime_unit : str, optional
-            Dates are counted in it, seconds by default.
+            Unit of time, seconds by default.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class CalculusMixin(TensorHandle):
         DimError
             If a dim is not there.
         LabelError
-            If its labels are not known, or no numbers and no dates.
+            If its labels are not known, or neither numbers nor dates.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class CalculusMixin(TensorHandle):
 
 
 def _slopes(places: np.ndarray, edge_order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Three elements for each label, and their weights in the slope."""
+    """Return three positions for each label, and the weights of their elements in the slope."""
     n = len(places)
     sources = np.clip(np.arange(n) + np.array([[-1], [0], [1]]), 0, n - 1)
     weights = np.zeros((3, n))

@@ -1,4 +1,4 @@
-"""Blocks of positions along dims, reduced to one each; as in xarray."""
+"""Blocks of positions along dims, each reduced to one element; as in xarray."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _SIDES = ("left", "right")
 
 
 class Coarsen(WindowReductions):
-    """Blocks of neighbouring positions, made by :meth:`DimTensor.coarsen`.
+    """Blocks of adjacent positions, made by :meth:`DimTensor.coarsen`.
 
-    Every reduction gives a tensor on ``BlockDim(dim, n)``, whose labels are the means of the labels
-    of a block where these are numbers or dates, and the first one otherwise.
+    Reductions have ``BlockDim(dim, n)``. Its labels are the mean labels of blocks for numbers and
+    dates, and the first labels otherwise.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Coarsen(WindowReductions):
         self._x = x
         self._blocks = dict(blocks)
         spanned = x
-        inside: DimTensor | None = None  # which positions of blocks are no padding
+        inside: DimTensor | None = None  # positions of blocks that are no padding
         self._within: dict[Dim, Dim] = {}
         self._named: dict[Dim, Dim] = {}
         for dim, n in self._blocks.items():
@@ -73,7 +73,7 @@ class Coarsen(WindowReductions):
             if boundary[dim] == "pad":
                 here = renamed(inside_of(dim, source), {block: named})
                 inside = here if inside is None else elemwise("logical_and", inside, here)
-                require_float(x.node)  # no labels: nothing stands for a lacking one
+                require_float(x.node)  # raises for labels, which have no neutral element
                 spanned = nearest_to(spanned, dim, source, x.dtype != "bool" and 0)
             else:
                 spanned = spanned.isel({dim: source})
@@ -87,7 +87,7 @@ class Coarsen(WindowReductions):
         return tuple(self._within.values())
 
     def _filled(self, fill: Any) -> DimTensor:
-        """The blocks, padded with a number."""
+        """Pad the blocks with a number."""
         if self._inside is None:
             return self._elements
         return elemwise("where", self._inside, self._elements, fill)
@@ -147,7 +147,7 @@ class Coarsen(WindowReductions):
         return elemwise("where", missing.any(self._over), np.nan, result)
 
     def median(self, *, skipna: bool = False) -> DimTensor:
-        """Median of each block. See :meth:`sum` for `skipna`."""
+        """Compute the median of each block. See :meth:`sum` for `skipna`."""
         return self._reduced("median", skipna)
 
     def reduce(self, func: Callable[..., DimTensor], **options: Any) -> DimTensor:
@@ -157,9 +157,9 @@ class Coarsen(WindowReductions):
         ----------
         func : callable
             Called with all blocks and the dim of their positions; with several dims, a tuple.
-            Positions that fill up a block are NaN.
+            Padding is NaN.
         **options
-            Passed on to it.
+            Arguments of the function.
 
         Returns
         -------
@@ -184,13 +184,13 @@ class Coarsen(WindowReductions):
     def construct(
         self, window_dim: Mapping[Any, Sequence[Any]] | None = None, **by_name: Sequence[Any]
     ) -> DimTensor:
-        """The blocks, and the positions within them, along dims of their own.
+        """Return the blocks with two dims: one of blocks, one of positions within them.
 
         Parameters
         ----------
         window_dim : dict of Dim or str to (Dim or str, Dim or str), optional
-            For each dim that of the blocks and that of the positions: a Dim, or a name. Blocks that
-            are named keep their labels.
+            For each dim a pair, the dim of blocks and the dim of positions: Dims or names. Named
+            dims of blocks keep their labels.
         **by_name
 
         Returns
@@ -200,7 +200,7 @@ class Coarsen(WindowReductions):
         Raises
         ------
         DimError
-            If a dim has no blocks or is not named, or two dims are not what is given for it.
+            If a dim has no blocks or is missing, or its value is no pair.
 
         Examples
         --------
@@ -235,7 +235,7 @@ class Coarsen(WindowReductions):
 
 
 def _neutral(name: str, dtype: str) -> Any:
-    """The number that changes no result of a reduction, None where there is none."""
+    """Return the neutral element of a reduction; None if it has none."""
     if name in ("sum", "prod"):
         return 0 if name == "sum" else 1
     if name not in ("min", "max") or is_complex(dtype):
@@ -251,12 +251,12 @@ def _neutral(name: str, dtype: str) -> Any:
 def _by_dim(
     given: Any, dims: Mapping[Dim, int], usual: str, what: str, known: Sequence[str]
 ) -> dict[Dim, Any]:
-    """An option that is given for all dims, or by dim.
+    """Return an option by dim, given for all dims or by dim.
 
     Raises
     ------
     OptionError
-        If there is no such option.
+        If the option is unknown.
     """
     if isinstance(given, Mapping):
         told = {find_dim(tuple(dims), key, "coarsen"): value for key, value in given.items()}
@@ -284,7 +284,7 @@ _LABELS: dict[str, Any] = {
 
 
 def _labelled(block: BlockDim, coord_func: Any) -> Dim:
-    """The dim of blocks, with labels that a function makes of those of each."""
+    """Make the dim of blocks, with labels computed from those of each block."""
     if coord_func == "mean":
         return block
     labels = dim_labels(block.parent)

@@ -24,38 +24,37 @@ def convolve(
     dim: Dim | str | Sequence[Dim | str] | None = None,
     mode: str = "full",
 ) -> DimTensor:
-    r"""The convolution along a dim: :math:`y_i = \sum_j w_j x_{i - j}`.
+    r"""Compute the convolution along a dim: :math:`y_i = \sum_j w_j x_{i - j}`.
 
     Parameters
     ----------
     x : DimTensor
     weights : DimTensor
     dim : Dim or str, or two of them, optional
-        That of `x`, which may be left out where `x` has only one; and that of the weights, which
-        may be left out where it is the same, or the only one that `x` lacks.
+        The dim of `x`, by default its only one; and the dim of the weights, by default the same, or
+        the only one that `x` lacks.
     mode : {"full", "same", "valid"}
-        Of n elements and k weights, all ``n + k - 1`` sums; n of them, around the middle, as
-        ``scipy.signal.convolve`` has them; or the ``n - k + 1`` whose elements are all there.
+        For n elements and k weights: all ``n + k - 1`` sums; the n central ones, as in
+        ``scipy.signal.convolve``; or the ``n - k + 1`` sums without padding.
 
     Returns
     -------
     DimTensor
-        With the dims of both but for that of the weights. The sum of :math:`x_{i - j}` is at the
-        label of :math:`x_i`, so the labels of ``"valid"`` are those where windows end, and those of
-        ``"full"`` end with positions without labels; in mode ``"same"`` it is at the label in the
-        middle. Where the dim of the weights has no length, modes other than ``"same"`` give a dim
-        without labels.
+        With the dims of both except that of the weights. The sum of :math:`x_{i - j}` is at the
+        label of :math:`x_i`, so labels of ``"valid"`` are those at the ends of windows, and the
+        last positions of ``"full"`` have no labels; in mode ``"same"`` it is at the central label.
+        If the length of the weights is not known, other modes give a dim without labels.
 
     Raises
     ------
     DimError
-        If there is no such dim, it cannot be told which dim of the weights is meant, there are no
-        weights, or there are more weights than elements, in mode ``"valid"``. Of lengths that come
-        late, more weights than elements give a result of length 0.
+        If the dim is missing, the dim of the weights is ambiguous, there are no weights, or, in
+        mode ``"valid"``, more weights than elements. If lengths are known only at the call, more
+        weights than elements give a result of length 0.
     DtypeError
         If the numbers are complex.
     OptionError
-        If there is no such mode.
+        If the mode is unknown.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def convolve(
         start = (w.shape[0] - 1) // 2
         return Convolve(full=True)(v, w)[start : start + v.shape[0]]
 
-    convolved.__name__ = "convolve"  # as errors call it
+    convolved.__name__ = "convolve"  # the name in errors
     result: Any = apply(
         convolved,
         a.astype(dtype),
@@ -123,7 +122,7 @@ def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str 
 
 
 def _target(x: DimTensor, along: Dim, k: int | None, mode: str) -> Dim:
-    """The dim of the result."""
+    """Make the dim of the result."""
     if k == 0:
         raise DimError("convolve: there are no weights")
     if mode == "same":

@@ -1,8 +1,7 @@
 """Discrete Fourier transforms along dims, with the frequencies as labels; NumPy's conventions.
 
-Results are complex. ``dt.real``, ``dt.imag``, ``dt.abs`` and ``dt.angle`` of them, and of their
-sums and products, are real expressions, which have derivatives; a derivative of a complex number is
-not defined here. Single precision stays single.
+Results are complex. Their parts, absolute values and angles, and those of their sums and products,
+are real expressions and have derivatives; complex numbers have none. Single precision is kept.
 """
 
 from __future__ import annotations
@@ -42,25 +41,25 @@ _NORMS = ("backward", "ortho", "forward")
 def fft(
     x: DimTensor, dim: Dim | str | None = None, norm: str = "backward", datetime_unit: str = "s"
 ) -> DimTensor:
-    """The discrete Fourier transform along a dim.
+    """Compute the discrete Fourier transform along a dim.
 
     Parameters
     ----------
     x : DimTensor
         Of real or complex numbers.
     dim : Dim or str, optional
-        It may be left out where there is only one.
+        The only dim by default.
     norm : {"backward", "ortho", "forward"}
-        Where the result is divided by the number of positions: not here, by its root, or here.
+        Normalization: none, by the root of the number of positions, or by this number.
     datetime_unit : str
-        Frequencies of dates are per this unit: ``"D"``, ``"h"``, ``"s"``, …
+        Unit of time of the frequencies of dates: ``"D"``, ``"h"``, ``"s"``, …
 
     Returns
     -------
     DimTensor
-        Complex, on a dim ``freq_...`` in the place of `dim`. Its labels are the frequencies in
-        NumPy's order: cycles for each unit of the labels, which are evenly spaced numbers or dates,
-        or for each position, where there are no labels. It has none where the length is not known.
+        Complex, on a dim ``freq_...`` in place of `dim`. Its labels are the frequencies in NumPy's
+        order: cycles per unit of the labels, which are evenly spaced numbers or dates, or cycles
+        per position of a dim without labels. It has no labels if the length is not known.
 
     Raises
     ------
@@ -69,7 +68,7 @@ def fft(
     LabelError
         If the labels are not evenly spaced, or neither numbers nor dates.
     OptionError
-        If there is no such `norm`.
+        If the `norm` is unknown.
 
     Examples
     --------
@@ -89,14 +88,14 @@ def fft(
 def rfft(
     x: DimTensor, dim: Dim | str | None = None, norm: str = "backward", datetime_unit: str = "s"
 ) -> DimTensor:
-    """The discrete Fourier transform of real numbers along a dim, without negative frequencies.
+    """Compute the discrete Fourier transform of real numbers, without negative frequencies.
 
     Parameters
     ----------
     x : DimTensor
         Of real numbers.
     dim, norm, datetime_unit
-        As of :func:`fft`.
+        As for :func:`fft`.
 
     Returns
     -------
@@ -106,7 +105,7 @@ def rfft(
     Raises
     ------
     DimError, LabelError, DtypeError
-        As :func:`fft`; and if the numbers are complex.
+        As for :func:`fft`; and if the numbers are complex.
 
     Examples
     --------
@@ -129,18 +128,18 @@ def rfft(
 def ifft(
     z: DimTensor, dim: Dim | str | None = None, to: Dim | str | None = None, norm: str = "backward"
 ) -> DimTensor:
-    """The inverse of :func:`fft`.
+    """Compute the inverse of :func:`fft`.
 
     Parameters
     ----------
     z : DimTensor
     dim : Dim or str, optional
-        The frequencies.
+        The dim of frequencies.
     to : Dim or str, optional
-        The dim of the result, or its name. By default the name is that of the frequencies without
+        The dim of the result, or its name; by default the name of the frequencies without
         ``freq_``.
     norm : {"backward", "ortho", "forward"}
-        That of the transform that is inverted.
+        Normalization of the inverted transform.
 
     Returns
     -------
@@ -152,7 +151,7 @@ def ifft(
     DimError
         If the dim is not there, or `to` has another length.
     OptionError
-        If there is no such `norm`.
+        If the `norm` is unknown.
 
     Examples
     --------
@@ -175,18 +174,18 @@ def ifft(
 def irfft(
     z: DimTensor, dim: Dim | str | None = None, to: Dim | str | None = None, norm: str = "backward"
 ) -> DimTensor:
-    """The inverse of :func:`rfft`.
+    """Compute the inverse of :func:`rfft`.
 
     Parameters
     ----------
     z : DimTensor
     dim : Dim or str, optional
-        The frequencies.
+        The dim of frequencies.
     to : Dim or str, optional
-        The dim of the result, which tells whether its length is even; or a name, for an even one,
-        by default that of the frequencies without ``rfreq_``.
+        The dim of the result, whose length may be odd; or the name of one of even length, by
+        default the name of the frequencies without ``rfreq_``.
     norm : {"backward", "ortho", "forward"}
-        That of the transform that is inverted.
+        Normalization of the inverted transform.
 
     Returns
     -------
@@ -196,9 +195,9 @@ def irfft(
     Raises
     ------
     DimError
-        If the dim is not there, or has not ``n // 2 + 1`` positions, where `to` has n.
+        If the tensor lacks the dim, or it has not ``n // 2 + 1`` positions for n positions of `to`.
     OptionError
-        If there is no such `norm`.
+        If the `norm` is unknown.
 
     Examples
     --------
@@ -214,10 +213,10 @@ def irfft(
 
     def inverse(a: Any, b: Any, along_to: Any = None) -> Any:
         odd = 0 if along_to is None else along_to.shape[0] % 2
-        n = pt.maximum(2 * (a.shape[0] - 1), 0) + odd  # which `apply` compares with that of the dim
+        n = pt.maximum(2 * (a.shape[0] - 1), 0) + odd  # compared with the length of the dim
         like = pt.zeros((n if None in (m, target.length) else target.length,), dtype=a.type.dtype)
         k = pt.arange(a.shape[0])
-        alone = pt.or_(pt.eq(k, 0), pt.eq(2 * k, like.shape[0]))  # others stand for two frequencies
+        alone = pt.or_(pt.eq(k, 0), pt.eq(2 * k, like.shape[0]))  # others count twice
         weights = pt.cast(pt.switch(alone, 1, 2), a.type.dtype)
         return FromHalf()(weights * a, weights * b, like)
 
@@ -239,7 +238,7 @@ def irfft(
 
 
 def _pair(z: DimTensor) -> tuple[DimTensor, ...]:
-    """Real and imaginary parts."""
+    """Return the real and imaginary parts."""
     if is_complex(z.dtype):
         return real(z), imag(z)
     plain = wrap(require_float(z.node))
@@ -256,7 +255,7 @@ def _transformed(
     transform: Callable[..., Any],
     inverted: bool = False,
 ) -> DimTensor:
-    """A transform of parts, divided as the norm has it. A third part is along the result's dim."""
+    """Transform and normalize the parts; a third part is along the dim of the result."""
     import pytensor.tensor as pt
 
     if norm not in _NORMS:
@@ -307,5 +306,5 @@ def _target(along: Dim, to: Dim | str | None, n: int | None) -> Dim:
 
 
 def __dir__() -> list[str]:
-    """What is public."""
+    """List the public names."""
     return __all__

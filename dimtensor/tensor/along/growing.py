@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class RollingExp:
     """Exponentially weighted reductions, made by :meth:`DimTensor.rolling_exp`.
 
-    A NaN makes all results from its position on NaN. With ``skipna=True`` NaN are left out, and the
-    weights of the other elements fade over them as over any position. Variances and covariances are
+    A NaN makes all results from its position on NaN. With ``skipna=True`` NaN are left out; they
+    are positions over which weights decay. Variances and covariances are
     unbiased, as in xarray and pandas: NaN where there is a single element.
 
     Examples
@@ -48,7 +48,7 @@ class RollingExp:
 
     @classmethod
     def _from(cls, x: DimTensor, given: Mapping[Any, Any], window_type: str) -> RollingExp:
-        """Find the dim, and the rate at which weights fade."""
+        """Find the dim and the decay of weights."""
         if len(given) != 1:
             raise DimError(f"rolling_exp takes one dim, {len(given)} are given")
         ((key, window),) = given.items()
@@ -63,17 +63,17 @@ class RollingExp:
         return total.astype(dtype)
 
     def sum(self, *, skipna: bool = False) -> DimTensor:
-        """Sum of the elements up to each position, with their weights.
+        """Sum the elements up to each position, with exponential weights.
 
         Parameters
         ----------
         skipna : bool
-            Whether NaN are left out, as in all these reductions.
+            Whether to leave out NaN, as in all these reductions.
         """
         return self._say(self._faded(nan_filled(self._x, 0.0, skipna)), "sum", skipna)
 
     def mean(self, *, skipna: bool = False) -> DimTensor:
-        """Mean of the elements up to each position, with their weights; NaN before the first."""
+        """Average the elements up to each position, with exponential weights."""
         x = self._x
         present = elemwise("logical_not", elemwise("isnan", x)) if skipna else ones(self._along)
         total = self._faded(nan_filled(x, 0.0, skipna))
@@ -83,7 +83,7 @@ class RollingExp:
         return self._say(elemwise("where", some, mean, np.nan), "mean", skipna)
 
     def var(self, *, skipna: bool = False) -> DimTensor:
-        """Variance of the elements up to each position, with their weights.
+        """Compute the variance of the elements up to each position, with exponential weights.
 
         Examples
         --------
@@ -95,23 +95,23 @@ class RollingExp:
         return self._say(self._covariance(self._x, self._x, skipna), "var", skipna)
 
     def std(self, *, skipna: bool = False) -> DimTensor:
-        """Standard deviation of the elements up to each position, with their weights."""
+        """Compute the standard deviation of the elements up to each position; see :meth:`var`."""
         variance = self._covariance(self._x, self._x, skipna)
         return self._say(root_of_variance(variance), "std", skipna)
 
     def cov(self, other: TensorLike, *, skipna: bool = False) -> DimTensor:
-        """Covariance with another tensor of the pairs up to each position, with their weights.
+        """Compute the covariance with another tensor up to each position, with exponential weights.
 
         Parameters
         ----------
         other : DimTensor
         skipna : bool
-            Whether pairs of which an element is NaN are left out.
+            Whether to leave out pairs with a NaN.
         """
         return self._say(self._covariance(*self._pairs(other, "cov"), skipna), "cov", skipna)
 
     def corr(self, other: TensorLike, *, skipna: bool = False) -> DimTensor:
-        """Correlation with another tensor of the pairs up to each position; see :meth:`cov`."""
+        """Compute the correlation with another tensor up to each position; see :meth:`cov`."""
         x, y = self._pairs(other, "corr")
         square = self._covariance(x, x, skipna) * self._covariance(y, y, skipna)
         some = elemwise("greater", square, 0)
@@ -120,14 +120,14 @@ class RollingExp:
         return self._say(result, "corr", skipna)
 
     def _pairs(self, other: TensorLike, name: str) -> tuple[DimTensor, DimTensor]:
-        """Both tensors, NaN where one is."""
+        """Return both tensors, NaN where either is."""
         y = wrap(require_float(as_node(other, [self._x.node], f"rolling_exp.{name}")))
         gone = elemwise("logical_or", elemwise("isnan", self._x), elemwise("isnan", y))
         x, y = (elemwise("where", gone, np.nan, each) for each in (self._x, y))
         return x, y
 
     def _covariance(self, x: DimTensor, y: DimTensor, skipna: bool) -> DimTensor:
-        """Weighted sums of products, updated with the means.
+        """Compute the covariance by updating weighted sums of products with the means.
 
         West, "Updating Mean and Variance Estimates: An Improved Method", Communications of the ACM
         22 (1979); `pairs` is the square of the sum of weights less the sum of their squares.
@@ -167,8 +167,8 @@ class RollingExp:
 class Cumulative(Windows):
     """Windows of all elements up to each position, made by :meth:`DimTensor.cumulative`.
 
-    A result is NaN where there are fewer than `min_periods` elements. With ``skipna=True`` NaN are
-    no elements; without it all results from a NaN on are NaN.
+    A result is NaN if there are fewer than `min_periods` elements. With ``skipna=True`` NaN are not
+    counted; otherwise all results from a NaN on are NaN.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class Cumulative(Windows):
         return x
 
     def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
-        """See the base class.
+        """Sum the squared distances from the mean up to each position.
 
         Means and squared distances are updated together: Welford, "Note on a Method for
         Calculating Corrected Sums of Squares and Products", Technometrics 4 (1962).
@@ -237,12 +237,12 @@ _WINDOW_TYPES = ("span", "com", "halflife", "alpha")
 
 
 def _alpha(window: Any, window_type: str) -> float:
-    """The share of a new element, of a span, a centre of mass, a half-life or itself.
+    """Convert a span, a center of mass or a half-life to the weight of a new element.
 
     Raises
     ------
     OptionError
-        If there is no such type of window, or the number is outside of what it allows.
+        If the type of window is unknown, or the number is out of its range.
     """
     if window_type not in _WINDOW_TYPES:
         raise OptionError(

@@ -1,4 +1,4 @@
-"""Labels as numbers: distances, slopes, areas, values between them; and their order."""
+"""Interpolation, sorting and selection by the values of labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LabelMixin(TensorHandle):
-    """What is computed with the labels of a dim as numbers, or by their order."""
+    """Methods that use labels as numbers, or their order."""
 
     __slots__ = ()
 
@@ -40,28 +40,28 @@ class LabelMixin(TensorHandle):
         order: int | None = None,
         **by_name: Any,
     ) -> DimTensor:
-        """Values between labels that are numbers or dates.
+        """Interpolate between labels that are numbers or dates.
 
         Parameters
         ----------
         coords : dict of Dim or str to Dim, labels or DimTensor, optional
-            New labels along dims; one label takes the dim away. A tensor of numbers, which may be
-            computed, puts its own dims in the place of the dim.
+            New labels along dims; a single label removes the dim. The dims of a tensor of numbers,
+            which may be symbolic, replace the dim.
         method : str
             ``"linear"`` or ``"slinear"``; ``"nearest"``; ``"zero"``, the element before; splines
-            through all elements, ``"quadratic"``, ``"cubic"``, ``"quintic"`` or ``"polynomial"`` of
-            an `order`; one polynomial, ``"barycentric"`` or ``"krogh"``; and cubic pieces that
-            overshoot less, ``"pchip"``, ``"akima"`` and ``"makima"``. An element that is NaN makes
-            all NaN in splines and in the polynomial.
+            ``"quadratic"``, ``"cubic"``, ``"quintic"`` or ``"polynomial"`` of an `order`; a single
+            polynomial, ``"barycentric"`` or ``"krogh"``; and piecewise cubic methods that overshoot
+            less, ``"pchip"``, ``"akima"`` and ``"makima"``. A NaN makes all results of splines and
+            of the single polynomial NaN.
         assume_sorted : bool
-            As xarray has it; labels are known, and need no assumption.
+            Ignored: labels are known. It is there for code written for xarray.
         kwargs : dict, optional
-            ``fill_value``, ``order`` and ``extrapolate`` as xarray passes them on to SciPy.
+            ``fill_value``, ``order`` and ``extrapolate``, as xarray passes them to SciPy.
         fill_value : number, (before, after) or "extrapolate", optional
-            What is outside of the labels that there are: NaN by default, or the curve, which the
-            one polynomial always is.
+            Values outside of the labels, NaN by default; ``"extrapolate"`` continues the curve, as
+            the single polynomial always does.
         order : int, optional
-            That of ``"polynomial"``.
+            Order of ``"polynomial"``.
         **by_name
 
         Returns
@@ -73,7 +73,7 @@ class LabelMixin(TensorHandle):
         DimError
             If a dim is not there.
         LabelError
-            If labels are not known, or no numbers and no dates, or fewer than the method needs.
+            If labels are not known, neither numbers nor dates, or too few for the method.
         OptionError
             If there is no such method.
         ArgumentError
@@ -97,30 +97,30 @@ class LabelMixin(TensorHandle):
         return say(result, "interp", self)
 
     def sortby(self, key: Any, ascending: bool = True) -> DimTensor:
-        """Elements in the order of labels, or of another tensor.
+        """Sort elements by labels, or by another tensor.
 
         Parameters
         ----------
         key : Dim, str, DimTensor or list of them
-            A dim, to be sorted by its labels, or a tensor along one dim. Of several keys along a
-            dim the first one counts, then the second one, and so on.
+            A dim, whose labels are the key, or a tensor along one dim. Of several keys along a dim
+            the first one is the primary key.
         ascending : bool
-            NaN is the last in either order.
+            NaN are last in both orders.
 
         Returns
         -------
         DimTensor
-            Labels stay with their elements, where the order is known when the expression is built:
-            by labels or by data. Otherwise on ``SortedDim(dim)``, which has none.
+            Labels stay with their elements if the key is known when the expression is built.
+            Otherwise on ``SortedDim(dim)``, which has no labels.
 
         Raises
         ------
         DimError
             If the tensor lacks the dim, or the key has not exactly one.
         LabelError
-            If the labels are not known, or of kinds that have no common order.
+            If the labels are not known, or have no common order.
         OptionError
-            If there are several keys, and one of them is computed.
+            If there are several keys, and one of them is symbolic.
 
         Examples
         --------
@@ -141,13 +141,13 @@ class LabelMixin(TensorHandle):
                 raise OptionError("sortby: of several keys all are labels or data")
             result = result.isel({along: (by if ascending else -by).argsort(along)})
         for along, ranks in known.items():
-            present = [] if ascending else [~np.isnan(each) for each in ranks]  # NaN is the last
+            present = [] if ascending else [~np.isnan(each) for each in ranks]  # NaN are last
             order = np.lexsort([*ranks[::-1], *present[::-1]])
             result = result.isel({along: order if ascending else order[::-1]})
         return result
 
     def _key(self, key: Any) -> tuple[np.ndarray | DimTensor, Dim]:
-        """Numbers in the order of a key: known ones, or computed ones; and the key's dim."""
+        """Return known or symbolic numbers in the order of a key, and the dim of the key."""
         if not isinstance(key, (Dim, str)):
             node = as_node(key, [self.node], "the key of sortby")
             if len(node.dims) != 1:
@@ -176,13 +176,13 @@ class LabelMixin(TensorHandle):
     def drop_sel(
         self, labels: Mapping[Any, Any] | None = None, *, errors: str = "raise", **by_name: Any
     ) -> DimTensor:
-        """All labels along dims but these.
+        """Drop labels along dims.
 
         Parameters
         ----------
         labels : dict of Dim or str to label, labels or mask, optional
         errors : {"raise", "ignore"}
-            Whether a label that is not there is an error.
+            Whether a missing label is an error.
         **by_name
 
         Returns
@@ -228,12 +228,12 @@ class LabelMixin(TensorHandle):
         return result
 
     def drop_isel(self, positions: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
-        """All positions along dims but these.
+        """Drop positions along dims.
 
         Parameters
         ----------
         positions : dict of Dim or str to int, list of int or mask, optional
-            Of a mask, also as a tensor of bools, the positions where it is true are left out.
+            A mask, which may be a tensor of bools, drops the positions where it is true.
         **by_name
 
         Returns
@@ -247,7 +247,7 @@ class LabelMixin(TensorHandle):
         PositionError
             If a position is outside of the dim.
         DtypeError
-            If these are no positions.
+            If the values are no positions.
 
         Examples
         --------
@@ -262,22 +262,22 @@ class LabelMixin(TensorHandle):
         return result
 
     def isin(self, test_elements: Any) -> DimTensor:
-        """Whether each element is one of some values.
+        """Test whether each element is one of some values.
 
         Parameters
         ----------
         test_elements : list, set or array of numbers or labels
-            Dates also as strings, where the elements are labels that are dates.
+            Dates may be strings, if the elements are labels that are dates.
 
         Returns
         -------
         DimTensor
-            Of bools, with the dims of the tensor.
+            Bools, with the dims of the tensor.
 
         Raises
         ------
         GraphError
-            If the values are a tensor that is computed.
+            If the values are a symbolic tensor.
 
         Examples
         --------
@@ -312,12 +312,12 @@ class LabelMixin(TensorHandle):
 
 
 def _flat(values: Any) -> Any:
-    """Values in one sequence.
+    """Flatten values to one sequence.
 
     Raises
     ------
     GraphError
-        If they are a tensor that is computed.
+        If the values are a symbolic tensor.
     """
     if isinstance(values, TensorHandle):
         known = values.known_values()  # type: ignore[attr-defined]
@@ -352,7 +352,7 @@ class Loc:
         self._x = x
 
     def __getitem__(self, key: Any) -> DimTensor:
-        """Select by label: a dict by dim, or a label or labels where there is one dim."""
+        """Select by label: a dict by dim, or a label or labels along the only dim."""
         if isinstance(key, Mapping):
             return self._x.sel(key)
         if len(self._x.dims) != 1:
@@ -369,7 +369,7 @@ class Loc:
 def _is_there(labels: Coords, label: Any) -> bool:
     if labels.find(Coords([label]))[0] >= 0:
         return True
-    try:  # it may be written in another way, as dates are
+    try:  # dates may be written in several ways
         labels.locate(label)
     except LabelError:
         return False

@@ -1,4 +1,4 @@
-"""Methods of tensors that go along the order of a dim."""
+"""Methods of tensors that make windows, blocks and groups along dims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dimtensor.tensor.selection.indexing import gathered
 
 
 class WindowMixin(TensorHandle):
-    """Windows and blocks of neighbouring positions."""
+    """Methods that make windows, blocks and groups along dims."""
 
     __slots__ = ()
 
@@ -28,18 +28,18 @@ class WindowMixin(TensorHandle):
         center: bool | Mapping[Any, bool] = False,
         **by_name: Any,
     ) -> Rolling:
-        """Moving windows along dims, with reductions, as in xarray.
+        """Make moving windows along dims, with reductions, as in xarray.
 
         Parameters
         ----------
         dim : dict of Dim or str to int or distance, optional
-            The number of positions of the window along each dim; of regular dates also a distance
-            between them, such as ``"7D"``.
+            Number of positions of the window along each dim; along regular dates also a time
+            difference such as ``"7D"``.
         min_periods : int, optional
             How many elements a window must have for a result that is not NaN; by default all.
             Positions beyond the ends are no elements; NaN are none where they are skipped.
         center : bool or dict of Dim or str to bool
-            Whether a window lies around its position; by default it ends there.
+            Whether a window is centered at its position; by default it ends there.
         **by_name : int or distance
 
         Returns
@@ -54,7 +54,7 @@ class WindowMixin(TensorHandle):
         DimError
             If a dim is not there, or none is given.
         OptionError
-            If a window is no positive integer, or shorter than `min_periods`.
+            If the length of a window is no positive integer, or less than `min_periods`.
 
         Examples
         --------
@@ -74,14 +74,14 @@ class WindowMixin(TensorHandle):
         window_type: str = "span",
         **by_name: float,
     ) -> RollingExp:
-        """Means and sums whose weights fade exponentially, as in xarray and pandas.
+        """Make exponentially weighted windows along a dim, as in xarray and pandas.
 
         Parameters
         ----------
         window : dict of Dim or str to number, optional
-            The window along one dim.
+            Parameter of the decay along one dim.
         window_type : {"span", "com", "halflife", "alpha"}
-            What the number is: the share ``alpha`` of a new element is ``2 / (span + 1)``,
+            Meaning of the number: the weight ``alpha`` of a new element is ``2 / (span + 1)``,
             ``1 / (1 + com)``, ``1 - 0.5 ** (1 / halflife)``, or the number itself.
         **by_name : number
 
@@ -95,7 +95,7 @@ class WindowMixin(TensorHandle):
         DimError
             If there is not one dim, which the tensor has.
         OptionError
-            If the number or the type is not allowed.
+            If the number is out of range, or the type is unknown.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class WindowMixin(TensorHandle):
         return RollingExp._from(wrap(self.node), given, window_type)
 
     def cumulative(self, dim: DimKey = None, min_periods: int = 1) -> Cumulative:
-        """Windows that grow: reductions of all elements up to each position, as in xarray.
+        """Make windows of all elements up to each position, as in xarray.
 
         Parameters
         ----------
@@ -146,21 +146,21 @@ class WindowMixin(TensorHandle):
         coord_func: Any = "mean",
         **by_name: int,
     ) -> Coarsen:
-        """Blocks of neighbouring positions, each reduced to one, as in xarray.
+        """Make blocks of adjacent positions, with reductions, as in xarray.
 
         Parameters
         ----------
         dim : dict of Dim or str to int, optional
-            The number of positions of a block along each dim.
+            Number of positions of a block along each dim.
         boundary : {"exact", "trim", "pad"} or dict of them by dim
-            What becomes of positions that fill no block: there must be none, they are left out, or
-            the block is filled up and reduced without what fills it.
+            Treatment of positions that do not fill a block: an error, dropped, or padded; padding
+            does not count in reductions.
         side : {"left", "right"} or dict of them by dim
-            Whether blocks begin at the first position, or end at the last one.
+            Whether blocks start at the first position, or end at the last one.
         coord_func : str, callable or dict of them by dim
-            What makes one label of those of a block: ``"mean"``, ``"min"``, ``"max"``,
+            Reduction of the labels of a block to one: ``"mean"``, ``"min"``, ``"max"``,
             ``"median"``, ``"first"``, ``"last"``, or a function of NumPy. All but ``"mean"`` need
-            labels that are known.
+            known labels.
         **by_name : int
 
         Returns
@@ -172,7 +172,8 @@ class WindowMixin(TensorHandle):
         Raises
         ------
         DimError
-            If a dim is not there, or its length is no multiple of the block where it must be.
+            If the tensor lacks a dim, or a length is no multiple of the block and the boundary is
+            exact.
         OptionError
             If a block is no positive integer, or an option is unknown.
 
@@ -197,33 +198,32 @@ class WindowMixin(TensorHandle):
         origin: Any = "start_day",
         **by_name: Any,
     ) -> Resample:
-        """Groups of dates by a frequency, with the reductions of `groupby`, or filled.
+        """Group dates by a frequency, for reductions or for filling.
 
         Parameters
         ----------
         dim : dict of Dim or str to frequency, optional
-            One dim with dates as labels, and a frequency or offset as pandas has it.
+            One dim with dates as labels, and a frequency or offset of pandas.
         closed, label : {"left", "right"}, optional
-            Which end belongs to a group, and which one names it; defaults are those of pandas.
+            Which end belongs to a group, and which end is its label; defaults are those of pandas.
         offset : str or timedelta, optional
-            What is added to the origin.
+            Offset from the origin.
         origin : str or date
-            What the ends of groups are counted from, see ``pandas.DataFrame.resample``.
+            Origin of the bins, see ``pandas.DataFrame.resample``.
         **by_name
 
         Returns
         -------
         Resample
-            Along a dim of the same name with a date for each group, those without elements
-            included: their sum and count are 0, and what has no value is NaN. ``asfreq``,
-            ``ffill``, ``bfill``, ``nearest`` and ``interpolate`` put elements on more dates.
+            Reductions have a dim of the same name with a date for each group, empty ones included.
+            ``asfreq``, ``ffill``, ``bfill``, ``nearest`` and ``interpolate`` upsample.
 
         Raises
         ------
         LabelError
             If the labels are no dates, or not known.
         OptionError
-            If it is no frequency.
+            If the frequency is unknown.
 
         Examples
         --------
@@ -249,36 +249,35 @@ class WindowMixin(TensorHandle):
         *,
         duplicates: Literal["raise", "drop"] = "raise",
     ) -> GroupBy:
-        """Group the elements along a dim by the interval that another tensor lies in.
+        """Group the elements along a dim by intervals of the values of another tensor.
 
         Parameters
         ----------
         group : DimTensor
             Data along one dim of this tensor.
         bins : sequence of numbers, or int
-            The edges of the intervals, in ascending order, or a number of intervals of equal
-            length.
+            Edges of the intervals, in ascending order, or a number of intervals of equal length.
         right : bool
-            Whether intervals have their right end or their left one.
+            Whether intervals include their right end or their left end.
         labels : sequence, optional
-            Labels of the intervals in place of the intervals themselves.
+            Labels of the intervals; the intervals themselves by default.
         precision : int
-            Digits of the ends of intervals in labels.
+            Number of digits of the ends of intervals in labels.
         include_lowest : bool
-            Whether the end that no interval has belongs to the one beside it.
+            Whether the first interval includes its left end, or the last one its right end.
         duplicates : {"raise", "drop"}
-            Whether edges that are there twice are an error.
+            Whether repeated edges are an error.
 
         Returns
         -------
         GroupBy
-            Along a dim that is named as the group, with ``_bins``. What lies in no interval is left
-            out.
+            Along a dim with the name of the group and ``_bins``. Elements outside of all intervals
+            are left out.
 
         Raises
         ------
         DimError
-            If the groups have not exactly one dim, which the tensor has.
+            If the values have not exactly one dim, which must be a dim of the tensor.
         OptionError
             If the edges do not ascend.
         GraphError

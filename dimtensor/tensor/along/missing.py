@@ -1,4 +1,4 @@
-"""Missing elements filled from their neighbours along a dim, or left out; as in xarray."""
+"""Filling and dropping of missing elements; as in xarray."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class MissingMixin(TensorHandle):
-    """Missing elements filled or left out."""
+    """Methods that fill or drop missing elements."""
 
     __slots__ = ()
 
     def ffill(self, dim: Dim | str, limit: int | None = None) -> DimTensor:
-        """Missing elements take the last one before them that is not missing.
+        """Fill missing elements by the last valid one before them.
 
         Parameters
         ----------
         dim : Dim or str
         limit : int, optional
-            How far an element is carried on at most.
+            Largest number of consecutive elements to fill.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class MissingMixin(TensorHandle):
         return self._filled(dim, limit, "ffill")
 
     def bfill(self, dim: Dim | str, limit: int | None = None) -> DimTensor:
-        """Missing elements take the next one after them that is not missing; see :meth:`ffill`.
+        """Fill missing elements by the next valid one after them; see :meth:`ffill`.
 
         Parameters
         ----------
@@ -99,39 +99,39 @@ class MissingMixin(TensorHandle):
         fill_value: Any = None,
         order: int | None = None,
     ) -> DimTensor:
-        """Missing elements between others, interpolated by the labels.
+        """Interpolate missing elements.
 
         Parameters
         ----------
         dim : Dim or str
         method : str
-            One of those of :meth:`interp`. All but ``"linear"``, ``"slinear"``, ``"nearest"`` and
-            ``"zero"`` need to know which elements are missing: the tensor is made of data alone.
+            A method of :meth:`interp`. All but ``"linear"``, ``"slinear"``, ``"nearest"`` and
+            ``"zero"`` need known values: tensors of data alone.
         limit : int, optional
-            How many missing elements in a row are filled at most.
+            Largest number of consecutive elements to fill.
         use_coordinate : bool
-            Whether distances are those of the labels, which must be numbers or dates; else
-            positions are counted.
+            Whether to interpolate along the labels, which must be numbers or dates; otherwise along
+            positions.
         max_gap : number or distance between dates, optional
-            Gaps are filled whose elements on both sides are at most so far apart; at the ends, what
-            is beside the gap and the label at the end.
+            Largest gap to fill, as the distance between the valid elements on both sides, or
+            between one and the end.
         fill_value : number, (before, after) or "extrapolate", optional
-            What is filled in at the ends, as for :meth:`interp`.
+            Values at the ends, as for :meth:`interp`.
         order : int, optional
-            That of ``"polynomial"``.
+            Order of ``"polynomial"``.
 
         Returns
         -------
         DimTensor
-            Where fewer than two elements are there, nothing is filled.
+            Unchanged if fewer than two elements are valid.
 
         Raises
         ------
         DimError
             If the dim is not there.
         LabelError
-            If distances of labels are asked for that are not known, or have none; if fewer elements
-            are there than the method needs.
+            If labels are needed and not known, or neither numbers nor dates; if too few elements
+            are valid for the method.
         OptionError
             If there is no such method.
         ArgumentError
@@ -160,20 +160,20 @@ class MissingMixin(TensorHandle):
         )  # fmt: skip
 
     def dropna(self, dim: Dim | str, *, how: str = "any", thresh: int | None = None) -> DimTensor:
-        """Positions along a dim without missing elements.
+        """Drop positions along a dim with missing elements.
 
         Parameters
         ----------
         dim : Dim or str
         how : {"any", "all"}
-            Whether positions are left out where any element is missing, or where all are.
+            Whether to drop positions where any element is missing, or where all are.
         thresh : int, optional
-            Positions with at least so many elements are kept, whatever `how` says.
+            Keep positions with at least this number of valid elements, and ignore `how`.
 
         Returns
         -------
         DimTensor
-            Along a dim whose length comes with the data.
+            Along a dim whose length is known when a function is called.
 
         Raises
         ------
@@ -193,20 +193,20 @@ class MissingMixin(TensorHandle):
         others = without(self.dims, (along,))
         if thresh is not None:
             kept = elemwise("greater_equal", present.astype("int64").sum(others), thresh)
-        elif not others:  # as x[x.notnull()] has it
+        elif not others:  # the same as x[x.notnull()]
             kept = present
         else:
             kept = present.all(others) if how == "any" else present.any(others)
         return wrap(self.node).isel({along: kept})
 
     def combine_first(self, other: Any) -> DimTensor:
-        """Elements of another tensor where those of this one are missing.
+        """Fill missing elements by those of another tensor.
 
         Parameters
         ----------
         other : DimTensor, DataArray or number
-            With dims of this tensor. A dim may have other labels: then the result has those of
-            both, in ascending order, as in xarray.
+            With dims of this tensor. If a dim has other labels, the result has those of both, in
+            ascending order, as in xarray.
 
         Returns
         -------
@@ -215,9 +215,9 @@ class MissingMixin(TensorHandle):
         Raises
         ------
         DimError
-            If it has other dims.
+            If the other tensor has further dims.
         LabelError
-            If a dim is another one of the same name, and labels of one of them are not known.
+            If dims of one name differ, and the labels of one are not known.
 
         Examples
         --------
@@ -249,7 +249,7 @@ class MissingMixin(TensorHandle):
 
 
 def _on_all_labels(x: DimTensor, y: DimTensor) -> tuple[DimTensor, DimTensor]:
-    """Both on the labels of both along dims that have one name and are not one dim."""
+    """Reindex two tensors to the union of labels along different dims of one name."""
     names = {dim.name: dim for dim in x.dims if dim.name is not None}
     for own in y.dims:
         dim = names.get(own.name or "")

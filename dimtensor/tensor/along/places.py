@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def positive_integer(value: Any, what: str) -> int:
-    """A number of positions.
+    """Check a number of positions.
 
     Raises
     ------
     OptionError
-        If it is no integer above 0.
+        If the number is no integer above 0.
     """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < 1:
@@ -32,7 +32,7 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def nearest_to(x: DimTensor, along: Dim, places: DimTensor, nothing: Any) -> DimTensor:
-    """Elements at positions, those at the ends for positions outside; `nothing` of no elements."""
+    """Return elements at positions, clipped to the dim; `nothing` if the dim is empty."""
     elements, (longer,) = with_an_element(x, (along,), nothing)
     last = elemwise("maximum", elemwise("subtract", length(along), 1), 0)
     inside = elemwise("minimum", elemwise("maximum", places, 0), last)
@@ -46,7 +46,7 @@ def inside_of(along: Dim, places: DimTensor) -> DimTensor:
 
 
 def taken_at(x: DimTensor, along: Dim, places: DimTensor, fill: Any) -> DimTensor:
-    """Elements at positions along a dim, a filling where there is no such position."""
+    """Return elements at positions along a dim, a filling for positions outside."""
     inside = inside_of(along, places)
     return elemwise("where", inside, nearest_to(x, along, places, fill), fill)
 

@@ -1,4 +1,4 @@
-"""What windows of a dim combine to, from windows half as long: no window is written down.
+"""Sliding-window reductions by doubling, without materializing the windows.
 
 A window of 13 positions is one of 8, one of 4 and one of 1, beside each other, and each of those is
 two of half the length. So windows of w positions cost about ``2 * log2(w)`` operations an element,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 Parts = tuple["DimTensor", ...]
-# what two neighbouring windows combine to; with the numbers of positions of both
+# combines the parts of two adjacent windows, with their numbers of positions
 Merge = Callable[[Parts, Parts, int, int], Parts]
 
 
@@ -34,23 +34,23 @@ def combined(
     Parameters
     ----------
     parts : tuple of DimTensor
-        What is known of a window of one position: an element, or an element and its square, ...
+        Partial results of windows of one position: an element, or an element and its square, …
     windows : dict of Dim to int
         The length of the windows along each dim.
     centered : dict of Dim to bool
-        Whether a window is around its label. Otherwise it ends there.
+        Whether a window is centered at its label. Otherwise it ends there.
     fills : tuple of number
         The parts of positions beyond the ends.
     merge : callable
-        The parts of two windows beside each other, and the numbers of positions that they have,
-        to those of both. It must be associative.
+        Combines the parts of two adjacent windows, given with their numbers of positions. It must
+        be associative.
 
     Returns
     -------
     tuple of DimTensor
         On the dims of the parts.
     """
-    positions = 1  # of the windows along the dims before
+    positions = 1  # of windows along the preceding dims
     for dim, n in windows.items():
         back = n // 2 if centered[dim] else n - 1
         around = {dim: (back, n - 1 - back)}
@@ -64,7 +64,7 @@ def combined(
 
 
 def _along(padded: Parts, dim: Dim, n: int, unit: int, merge: Merge) -> Parts:
-    """Windows of n positions of a dim that is ``n - 1`` positions longer than `dim`."""
+    """Combine windows of n positions along a dim that is padded by ``n - 1`` positions."""
     if n == 1:
         return padded
     (longer,) = (each for each in padded[0].dims if isinstance(each, PadDim) and each.parent is dim)
@@ -91,14 +91,14 @@ def _along(padded: Parts, dim: Dim, n: int, unit: int, merge: Merge) -> Parts:
 
 
 class _On:
-    """Tensors along a dim, whichever it is."""
+    """Partial results of windows, and the dim they are along."""
 
     def __init__(self, parts: Parts, dim: Dim):
         self.parts = parts
         self.dim = dim
 
     def cut(self, before: int, after: int) -> _On:
-        """Without some positions at the ends."""
+        """Drop positions at the ends."""
         if before == after == 0:
             return self
         slots = {self.dim: slice(before or None, -after if after else None)}
@@ -107,7 +107,7 @@ class _On:
         return _On(kept, new[0] if new else self.dim)
 
     def on(self, dim: Dim) -> _On:
-        """The same elements along another dim of that length."""
+        """Replace the dim by another one of the same length."""
         if dim is self.dim:
             return self
         return _On(tuple(renamed(x, {self.dim: dim}) for x in self.parts), dim)

@@ -1,4 +1,4 @@
-"""Ranks, places in sorted elements, cross products; as in xarray and NumPy."""
+"""Ranks, binary search and cross products; as in xarray and NumPy."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 
 
 def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left") -> DimTensor:
-    """Positions at which values would be inserted to keep elements sorted.
+    """Find the positions at which values would be inserted to keep elements sorted.
 
     Parameters
     ----------
     x : DimTensor
         In ascending order along the dim.
     v : DimTensor or number
-        What is looked for.
+        Values to search for.
     dim : Dim or str, optional
-        It may be left out where there is only one.
+        The only dim by default.
     side : {"left", "right"}
-        Whether the position is before or after elements that are equal.
+        Whether the position is before or after equal elements.
 
     Returns
     -------
     DimTensor
-        Of integers from 0 to the length, by bisection. NaN comes after all numbers, as in NumPy.
+        Integers from 0 to the length, found by bisection. NaN are after all numbers, as in NumPy.
 
     Raises
     ------
     DimError
-        If the tensor has no such dim, or the values have it, too.
+        If the tensor lacks the dim, or the values have it.
     OptionError
-        If there is no such side.
+        If the side is unknown.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _place(x: DimTensor, along: Dim, v: DimTensor, side: str) -> DimTensor:
         there = elemwise("minimum", middle, elemwise("maximum", n - 1, 0))
         element = elements.isel({longer: there})
         later = elemwise(before, element, v)
-        if missing is not None:  # it comes after all numbers
+        if missing is not None:  # NaN are after all numbers
             after = missing if side == "right" else missing & ~elemwise("isnan", element)
             later = later | after
         looking = elemwise("less", low, high)
@@ -103,7 +103,7 @@ def _place(x: DimTensor, along: Dim, v: DimTensor, side: str) -> DimTensor:
 
 
 def cross(x: Any, y: Any, dim: Dim | str) -> DimTensor:
-    """Cross product of vectors of three elements along a dim.
+    """Compute the cross product of vectors of three elements along a dim.
 
     Parameters
     ----------
@@ -141,23 +141,23 @@ def cross(x: Any, y: Any, dim: Dim | str) -> DimTensor:
 
 
 class StatisticsMixin(TensorHandle):
-    """Ranks along a dim."""
+    """Method that ranks elements."""
 
     __slots__ = ()
 
     def rank(self, dim: Dim | str, *, pct: bool = False) -> DimTensor:
-        """Ranks along a dim, from 1; equal elements share the mean of theirs.
+        """Rank the elements along a dim, from 1; equal elements have their mean rank.
 
         Parameters
         ----------
         dim : Dim or str
         pct : bool
-            Whether ranks are divided by the number of elements that are not missing.
+            Whether to divide ranks by the number of valid elements.
 
         Returns
         -------
         DimTensor
-            Missing where the element is.
+            NaN for NaN.
 
         Raises
         ------
@@ -184,5 +184,5 @@ class StatisticsMixin(TensorHandle):
 
 
 def _apart(dim: Dim) -> Dim:
-    """A dim for what is looked through while the values have the dim itself."""
+    """Make a dim for the sorted elements, beside the dim of the values."""
     return SortedDim(dim).rename(f"{dim._short}:sorted")

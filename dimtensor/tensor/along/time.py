@@ -1,4 +1,4 @@
-"""Dates along dims: groups of a frequency, distances, and designs that come round."""
+"""Dates along dims: resampling, shifts by time differences, and periodic designs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _DAY = np.timedelta64(1, "D")
 
 @calendar.tensor_of_labels.provides()
 def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim, *part: Any) -> DimTensor:
-    """Known labels along a dim, by their positions among all.
+    """Make a tensor of known labels along a dim from their positions.
 
-    `part` names the part of the calendar that they are, with its arguments.
+    `part` is the name of their calendar part, with its arguments.
     """
     codes.flags.writeable = False
     recipe = (calendar_tensor, (dim, *part)) if part else None
@@ -43,12 +43,12 @@ def tensor_of_labels(dim: Dim, codes: np.ndarray, groups: Dim, *part: Any) -> Di
 
 @calendar.tensor_of_values.provides()
 def tensor_of_values(dim: Dim, values: np.ndarray, name: str) -> DimTensor:
-    """Known numbers along a dim, which the calendar tells."""
+    """Make a tensor of known numbers of the calendar along a dim."""
     return with_recipe(data(values, dims=dim, name=name), calendar_tensor, dim, name)
 
 
 def calendar_tensor(dim: Dim, name: str, *arguments: Any) -> DimTensor:
-    """A part of the calendar along a dim, by its name."""
+    """Return a calendar part along a dim by name."""
     found = getattr(dim.dt, name)
     return found(*arguments) if arguments else found
 
@@ -56,8 +56,8 @@ def calendar_tensor(dim: Dim, name: str, *arguments: Any) -> DimTensor:
 class Resample(GroupBy):
     """Groups of dates by a frequency, made by :meth:`DimTensor.resample`.
 
-    Beside the reductions of groups there is what puts elements on the dates of the frequency, as in
-    xarray: for these to be more than the dates that there are.
+    Besides the reductions of groups it has the upsampling methods of xarray, which conform elements
+    to the dates of the frequency.
 
     Examples
     --------
@@ -79,52 +79,52 @@ class Resample(GroupBy):
         return say(result, name, self._x, dim=self._groups)
 
     def asfreq(self) -> DimTensor:
-        """The element of each date of the frequency, their mean where it is coarser; NaN of none.
+        """Return the element of each date of the frequency, or the mean of several; NaN for none.
 
-        NaN are left out of means, as in xarray.
+        Means leave out NaN, as in xarray.
         """
         return say(self.mean(skipna=True), "asfreq", self._x, dim=self._groups)
 
     def ffill(self, tolerance: Any = None) -> DimTensor:
-        """The last element up to each date of the frequency; NaN before the first.
+        """Return the last element up to each date of the frequency; NaN before the first.
 
         Parameters
         ----------
         tolerance : str or timedelta, optional
-            How old an element may be.
+            Largest age of an element.
 
         Raises
         ------
         LabelError
-            If a date is there twice.
+            If a date is repeated.
         """
         return self._on_dates("ffill", "pad", tolerance)
 
     def pad(self, tolerance: Any = None) -> DimTensor:
-        """The last element up to each date of the frequency; see :meth:`ffill`."""
+        """Return the last element up to each date of the frequency; see :meth:`ffill`."""
         return self.ffill(tolerance)
 
     def bfill(self, tolerance: Any = None) -> DimTensor:
-        """The next element from each date of the frequency on; see :meth:`ffill`."""
+        """Return the next element from each date of the frequency on; see :meth:`ffill`."""
         return self._on_dates("bfill", "backfill", tolerance)
 
     def backfill(self, tolerance: Any = None) -> DimTensor:
-        """The next element from each date of the frequency on; see :meth:`ffill`."""
+        """Return the next element from each date of the frequency on; see :meth:`ffill`."""
         return self.bfill(tolerance)
 
     def nearest(self, tolerance: Any = None) -> DimTensor:
-        """The element nearest to each date of the frequency; see :meth:`ffill`."""
+        """Return the element nearest to each date of the frequency; see :meth:`ffill`."""
         return self._on_dates("nearest", "nearest", tolerance)
 
     def interpolate(self, kind: str = "linear", **options: Any) -> DimTensor:
-        """Elements interpolated at the dates of the frequency.
+        """Interpolate at the dates of the frequency.
 
         Parameters
         ----------
         kind : str
             A method of :meth:`DimTensor.interp`.
         **options
-            Those of ``interp``.
+            Options of ``interp``.
         """
         result = self._x.interp({self._along: self._groups}, method=kind, **options)
         return say(result, "interpolate", self._x, dim=self._groups)
@@ -138,14 +138,14 @@ def resampled(
     offset: Any,
     origin: Any,
 ) -> Resample:
-    """Groups of the dates of a dim by a frequency.
+    """Group the dates of a dim by a frequency.
 
     Raises
     ------
     DimError
-        If there is not one dim, which the tensor has.
+        If not exactly one dim of the tensor is given.
     OptionError
-        If it is no frequency.
+        If the frequency is unknown.
     LabelError
         If the labels are no dates.
     """
@@ -164,7 +164,7 @@ def resampled(
 def resampled_dates(
     dim: Dim, freq: Any, closed: str | None, label: str | None, offset: Any, origin: Any
 ) -> DimTensor:
-    """The date of the frequency that each date of a dim belongs to."""
+    """Return the date of the frequency that each date of a dim belongs to."""
     import pandas as pd
 
     dates = time_index(dim, "resample")
@@ -186,12 +186,12 @@ def resampled_dates(
 
 
 def pd_timedelta(value: Any, what: str) -> pd.Timedelta:
-    """A distance between dates that has a length of its own.
+    """Convert a time difference of fixed length to a Timedelta of pandas.
 
     Raises
     ------
     OptionError
-        If it is none.
+        If the value is invalid.
     """
     import pandas as pd
 
@@ -203,12 +203,12 @@ def pd_timedelta(value: Any, what: str) -> pd.Timedelta:
 
 
 def as_offset(value: Any, what: str) -> Any:
-    """A distance between dates as pandas has it.
+    """Convert a time difference to an offset of pandas.
 
     Raises
     ------
     OptionError
-        If it is none.
+        If the value is invalid.
     """
     import pandas as pd
 
@@ -232,17 +232,17 @@ def has_length(offset: Any) -> bool:
 
 
 def is_distance(value: Any) -> bool:
-    """Whether a number of positions is given as a distance between dates."""
+    """Return whether a value is a time difference rather than a number of positions."""
     return isinstance(value, (str, np.timedelta64, timedelta)) or hasattr(value, "rollforward")
 
 
 def positions_in(dim: Dim, distance: Any, what: str) -> int:
-    """How many positions of regular dates a distance is.
+    """Convert a time difference to a number of positions of regular dates.
 
     Raises
     ------
     LabelError
-        If the dates are not regular, or the distance is no multiple of what is between them.
+        If the dates are not regular, or the difference is no multiple of their spacing.
     """
     for dates, offset in _clocks(dim, distance, what):
         n = _positions_until(dates, offset)
@@ -258,10 +258,10 @@ def positions_in(dim: Dim, distance: Any, what: str) -> int:
 
 
 def _clocks(dim: Dim, distance: Any, what: str) -> list[tuple[Any, Any]]:
-    """Dates or durations with a distance that can be added to them.
+    """Return dates or durations, each with a time difference that can be added to them.
 
-    Days and what is longer are first those of the calendar, on the clock of the time zone; hours
-    and what is shorter have the same length on every day.
+    Days and longer units are first tried on the local clock of the time zone; hours and shorter
+    units have a fixed length.
     """
     import pandas as pd
 
@@ -270,7 +270,7 @@ def _clocks(dim: Dim, distance: Any, what: str) -> list[tuple[Any, Any]]:
         return [(dates, pd_timedelta(distance, what))]
     try:
         length = pd.Timedelta(offset)
-    except ValueError:  # months and years have none
+    except ValueError:  # months and years have no fixed length
         if cftimes.is_cftime_index(dates):
             return [(dates, offset)]
         return [(dates.tz_localize(None), offset)]
@@ -284,7 +284,7 @@ def _clocks(dim: Dim, distance: Any, what: str) -> list[tuple[Any, Any]]:
 
 
 def _positions_until(dates: Any, offset: Any) -> int | None:
-    """After how many positions each date is that much later, if it is the same number for all."""
+    """Return the number of positions after which every date is that much later, if it is one."""
     if not len(dates) or not dates.is_monotonic_increasing:
         return None
     later = _later(dates[:1], offset)
@@ -294,7 +294,7 @@ def _positions_until(dates: Any, offset: Any) -> int | None:
     steps, span = np.unique((dates[1:] - dates[:-1]).to_numpy()), (later - dates[:1]).to_numpy()[0]
     if n < len(dates) or len(steps) != 1 or span % steps[0]:
         return None
-    return int(span / steps[0])  # a window that is longer than the dim
+    return int(span / steps[0])  # longer than the dim
 
 
 def _later(dates: Any, offset: Any, times: int = 1) -> Any:
@@ -304,7 +304,7 @@ def _later(dates: Any, offset: Any, times: int = 1) -> Any:
 
 
 def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTensor:
-    """Elements moved by a distance between dates, whatever the order and gaps of these are."""
+    """Shift elements by a time difference, whatever the order and gaps of the dates."""
     dates = time_index(dim, "shift", missing=True)
     offset = as_offset(distance, "shift")
     if dates.dtype.kind == "m" or (cftimes.is_cftime_index(dates) and has_length(offset)):
@@ -322,7 +322,7 @@ def shifted_by(x: DimTensor, dim: Dim, distance: Any, fill_value: Any) -> DimTen
 
 
 def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> LabelError:
-    """The error for a distance on the calendar that ends where the clocks change."""
+    """Return the error of a calendar shift to times that a clock change skips or repeats."""
     zone = date_index(dim, "shift", missing=True).tz
     why = str(error) if zone is None else f"the clocks of {zone} change on one of these days"
     days = offset.n if type(offset).__name__ == "Day" else None
@@ -337,37 +337,36 @@ def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> Lab
 
 
 def pd_index(found: Any, like: pd.DatetimeIndex) -> pd.DatetimeIndex:
-    """Dates in the unit of others."""
+    """Convert dates to the unit of others."""
     return found if cftimes.is_cftime_index(like) else found.as_unit(like.unit)
 
 
 def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> DimTensor:
-    """Sines and cosines that come round along a dim.
+    """Make a Fourier basis along a dim: sines and cosines of a period.
 
     Parameters
     ----------
     dim : Dim
         With dates or numbers as labels.
     period : str, timedelta or number
-        When they come round: a distance between dates such as ``"365.25D"``, or a number in the
-        unit of the labels.
+        Period: a time difference such as ``"365.25D"``, or a number in the unit of the labels.
     order : int
-        How many pairs: those of the period, half of it, and so on.
+        Number of pairs: for the period, half of it, a third, and so on.
     name : str
         Name of the dim of the columns.
 
     Returns
     -------
     DimTensor
-        Data with `dim` and a dim of ``sin_1, cos_1, sin_2, …``. Phases are counted from
-        1970-01-01, or from 0, so that a forecast goes on where the data end.
+        Data with `dim` and a dim of ``sin_1, cos_1, sin_2, …``. Phases are relative to 1970-01-01,
+        or to 0, so that a forecast continues the data.
 
     Raises
     ------
     LabelError
-        If the labels are neither, or not known.
+        If the labels are neither dates nor numbers, or not known.
     OptionError
-        If the period is not positive, or the order is none.
+        If the period is not positive, or the order is no positive integer.
 
     Examples
     --------
@@ -403,7 +402,7 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
 
 
 def one_hot(labels: DimTensor, dtype: DtypeLike = "float64") -> DimTensor:
-    """Columns of zeros and ones, one for each label of a dim.
+    """Encode labels as indicator columns, one for each label of their dim.
 
     Parameters
     ----------
@@ -414,7 +413,7 @@ def one_hot(labels: DimTensor, dtype: DtypeLike = "float64") -> DimTensor:
     Returns
     -------
     DimTensor
-        With the dims of `labels` and the dim that the labels are of.
+        With the dims of `labels` and the dim of the labels.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Moving and growing windows along dims; as in xarray."""
+"""Moving windows along dims, and the reductions of windows and blocks; as in xarray."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dimtensor.tensor.selection.indexing import gathered
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# reductions that combine two neighbouring windows by one operation, with its neutral element
+# associative reductions: the operation that combines two windows, and its neutral element
 OPERATIONS: dict[str, tuple[str, Any]] = {
     "sum": ("add", 0.0),
     "prod": ("multiply", 1.0),
@@ -44,8 +44,8 @@ OPERATIONS: dict[str, tuple[str, Any]] = {
 class WindowReductions(ABC):
     """Reductions of windows and blocks, each computed by `_reduced` of the class.
 
-    Every one takes ``skipna``: whether NaN are left out; by default a NaN makes the result of its
-    windows NaN. Positions beyond the ends of a dim are no elements, and never make a result NaN.
+    They take ``skipna``: whether to leave out NaN. By default a NaN makes the results of its
+    windows NaN. Positions beyond the ends of a dim are not counted, and make no result NaN.
     """
 
     def __init_subclass__(cls) -> None:
@@ -65,14 +65,14 @@ class WindowReductions(ABC):
         """Reduce each window."""
 
     def sum(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
-        """Sum of each window or block.
+        """Sum each window or block.
 
         Parameters
         ----------
         skipna : bool
-            Whether NaN are left out, as in all reductions of windows and blocks.
+            Whether to leave out NaN, as in all reductions of windows and blocks.
         min_count : int, optional
-            With `skipna`: how many elements must be left for a result that is not NaN.
+            With `skipna`: the number of elements that must be left; otherwise the result is NaN.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class WindowReductions(ABC):
         return self._counted("sum", skipna, min_count)
 
     def prod(self, *, skipna: bool = False, min_count: int | None = None) -> DimTensor:
-        """Product of each window or block. See :meth:`sum` for `skipna` and `min_count`."""
+        """Multiply the elements of each window or block. See :meth:`sum` for the options."""
         return self._counted("prod", skipna, min_count)
 
     def _counted(self, name: str, skipna: bool, min_count: int | None) -> DimTensor:
@@ -104,35 +104,35 @@ class WindowReductions(ABC):
         return self._say(where_enough(result, self.count(), least), name, min_count=min_count)
 
     def mean(self, *, skipna: bool = False) -> DimTensor:
-        """Mean of each window or block. See :meth:`sum` for `skipna`."""
+        """Compute the mean of each window or block. See :meth:`sum` for `skipna`."""
         return self._reduced("mean", skipna)
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Variance of each window or block, with ``count - ddof`` in the divisor."""
+        """Compute the variance of each window or block, with ``count - ddof`` in the divisor."""
         return self._reduced("var", skipna, ddof=ddof)
 
     def std(self, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Standard deviation of each window or block, with ``count - ddof`` in the divisor."""
+        """Compute the standard deviation of each window or block; see :meth:`var`."""
         return self._reduced("std", skipna, ddof=ddof)
 
     def min(self, *, skipna: bool = False) -> DimTensor:
-        """Smallest element of each window or block; of several, the first has the gradient."""
+        """Return the smallest element of each window or block, the first of ties."""
         return self._reduced("min", skipna)
 
     def max(self, *, skipna: bool = False) -> DimTensor:
-        """Largest element of each window or block; of several, the first has the gradient."""
+        """Return the largest element of each window or block, the first of ties."""
         return self._reduced("max", skipna)
 
     def any(self) -> DimTensor:
-        """Whether an element of each window or block is true; False of too short a window."""
+        """Test whether any element of each window or block is true; False for too few."""
         return self._reduced("any", False)
 
     def all(self) -> DimTensor:
-        """Whether all elements of each window or block are true; False of too short a window."""
+        """Test whether all elements of each window or block are true; False for too few."""
         return self._reduced("all", False)
 
     def count(self) -> DimTensor:
-        """Number of elements of each window or block that are not NaN."""
+        """Count the elements of each window or block that are not NaN."""
         return self._reduced("count", True)
 
     @abstractmethod
@@ -157,21 +157,21 @@ class Windows(WindowReductions):
 
     @abstractmethod
     def _sizes(self) -> DimTensor:
-        """Number of positions of each window within the dims."""
+        """Count the positions of each window within the dims."""
 
     @abstractmethod
     def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
-        """Sum of squared distances from the mean of each window."""
+        """Sum the squared distances from the mean of each window."""
 
     def _there(self) -> DimTensor:
         return elemwise("logical_not", elemwise("isnan", self._real))
 
     def _present(self) -> DimTensor:
-        """Number of elements of each window that are not NaN."""
+        """Count the elements of each window that are not NaN."""
         return self._combined(self._there().astype(self._real.dtype), "sum")
 
     def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
-        # a NaN that is left out of windows of too few elements makes no gradient NaN
+        # where windows must be full, skipping NaN changes no result, and keeps gradients finite
         skips = skipna or (self._is_full and name not in ("any", "all"))
         count = self._present() if skips else self._sizes()
         if name in ("any", "all"):
@@ -185,7 +185,7 @@ class Windows(WindowReductions):
         return self._say(result, name, skipna=skipna and name != "count", **options)
 
     def _value(self, name: str, count: DimTensor, skipna: bool, ddof: int = 0) -> DimTensor:
-        """Reduction of each window, whether or not it has enough elements."""
+        """Reduce each window, whether or not it has enough elements."""
         if name in OPERATIONS:
             neutral = OPERATIONS[name][1]
             return self._combined(nan_filled(self._real, neutral, skipna), name)
@@ -211,9 +211,9 @@ class Windows(WindowReductions):
 class Rolling(Windows):
     """Windows of a fixed number of positions, made by :meth:`DimTensor.rolling`.
 
-    A result is NaN where a window has fewer than `min_periods` elements: positions beyond the ends
-    of the dim are none, and with ``skipna=True`` NaN are none, either. Without it a NaN makes the
-    result NaN, however many other elements there are.
+    A result is NaN if a window has fewer than `min_periods` elements. Positions beyond the ends of
+    the dim are not counted, and with ``skipna=True`` neither are NaN; otherwise a NaN makes the
+    result NaN.
 
     Examples
     --------
@@ -297,13 +297,13 @@ class Rolling(Windows):
     def _reduced(self, name: str, skipna: bool, **options: Any) -> DimTensor:
         if not self._is_full or name not in ("sum", "mean", "min", "max"):
             return super()._reduced(name, skipna, **options)
-        # NaN beyond the ends: every element must be there, so that nothing is counted
+        # with NaN beyond the ends no elements need to be counted
         operation = OPERATIONS["sum" if name == "mean" else name][0]
         result = self._by(self._real, operation, np.nan)
         return self._say(result / self._min_periods if name == "mean" else result, name)
 
     def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
-        """See the base class.
+        """Sum the squared distances from the mean of each window.
 
         Means and squared distances of two windows give those of both: Chan, Golub and LeVeque,
         "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979).
@@ -320,7 +320,7 @@ class Rolling(Windows):
         return self._merged((n, x, zeros(dtype=x.dtype) * x), (0, 0, 0), merge)[2]
 
     def _enough(self, value: DimTensor, skipna: bool) -> DimTensor:
-        """A value of each window, NaN where it has too few elements or one that is NaN."""
+        """Replace the values of windows with too few elements, or with a NaN, by NaN."""
         present = self._present()
         least = self._min_periods if skipna or self._is_full else self._sizes()
         if not skipna:
@@ -328,23 +328,23 @@ class Rolling(Windows):
         return where_enough(value, present, least)
 
     def median(self, *, skipna: bool = False) -> DimTensor:
-        """Median of each window. The windows are written down for it, as for quantiles."""
+        """Compute the median of each window; windows are materialized, as for quantiles."""
         spanned, over = self._spanned()
         value = self._enough(spanned.median(over, skipna=True), skipna)
         return self._say(value, "median", skipna=skipna)
 
     def quantile(self, q: float, *, skipna: bool = False) -> DimTensor:
-        """Quantile of each window, interpolated linearly."""
+        """Compute a quantile of each window, by linear interpolation."""
         spanned, over = self._spanned()
         value = self._enough(spanned.quantile(q, over, skipna=True), skipna)
         return self._say(value, "quantile", q=q, skipna=skipna)
 
     def argmin(self, *, skipna: bool = False) -> DimTensor:
-        """Position of the smallest element within each window along one dim."""
+        """Return the position of the smallest element within each window along one dim."""
         return self._place("argmin", np.inf, skipna)
 
     def argmax(self, *, skipna: bool = False) -> DimTensor:
-        """Position of the largest element within each window along one dim."""
+        """Return the position of the largest element within each window along one dim."""
         return self._place("argmax", -np.inf, skipna)
 
     def _place(self, name: str, fill: float, skipna: bool) -> DimTensor:
@@ -364,7 +364,7 @@ class Rolling(Windows):
             Called with all windows and the dim of their positions; with several dims, a tuple.
             Positions beyond the ends are NaN.
         **options
-            Passed on to it.
+            Arguments of the function.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class Rolling(Windows):
         return where_enough(result, self._present(), self._min_periods)
 
     def _spanned(self) -> tuple[DimTensor, Dims]:
-        """The windows along dims of their own, for reductions that parts of windows do not give."""
+        """Materialize the windows along dims of their own."""
         over = self._window_dims()
         return self._construct(self._real, over, np.nan), over
 
@@ -410,16 +410,16 @@ class Rolling(Windows):
         fill_value: Any = np.nan,
         **by_name: Any,
     ) -> DimTensor:
-        """Lay the windows out along dims of their own.
+        """Return the windows along dims of their own.
 
         Parameters
         ----------
         window_dim : Dim, str or dict of Dim or str to Dim or str, optional
-            The dim of the window, or that along each dim: a Dim of that length, or a name.
+            The dim of the window, or one for each dim: a name, or a Dim of the window's length.
         stride : int or dict of Dim or str to int
-            Every how many positions there is a window.
+            Number of positions between windows.
         fill_value : number
-            The elements of windows beyond the ends of the dim.
+            Value of the elements beyond the ends of the dim.
         **by_name
 
         Returns
@@ -430,7 +430,7 @@ class Rolling(Windows):
         Raises
         ------
         DimError
-            If a dim has no window, or one of another length is given.
+            If a dim has no window, or a given dim has another length than the window.
 
         Examples
         --------

@@ -1,1 +1,1 @@
-"""Operations on one tensor that change its dims, its elements, or where these lie."""
+"""Operations that change the dims, the elements or the order of elements of one tensor."""

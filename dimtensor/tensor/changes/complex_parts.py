@@ -1,7 +1,7 @@
-"""Real and imaginary parts of expressions that are made of them.
+"""Real and imaginary parts of complex expressions as real expressions.
 
-What is made by ``dt.complex(real, imaginary)``, and of that by sums, products and changes of dims,
-has parts that are real expressions. Taken apart it has derivatives, and is compiled without complex
+The parts of ``dt.complex(real, imaginary)``, and of sums, products and relabelings of such
+expressions, are real expressions. So they have derivatives, and are compiled without complex
 numbers.
 """
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 Parts = tuple[Any, Any]
-# what changes dims and no elements: of the part of its first input, with the same attributes
+# operations that change dims alone: applied to a part with the same attributes
 _MOVING = frozenset({"relabel", "index", "expand", "merge", "split"})
-# more nodes than this are not taken apart
+# larger graphs are not split into parts
 _MOST = 200
 
 
 def parts_of(node: Node) -> tuple[DimTensor, DimTensor] | None:
-    """The parts of an expression, None if some complex number in it is not made of parts."""
+    """Return the parts of an expression; None if some complex number in it has no known parts."""
     order = toposort([node])
     if len(order) > _MOST:
         return None
@@ -59,7 +59,7 @@ def _parts(node: Node, inputs: list[Parts]) -> Parts | None:
 
 
 def _given(node: Node) -> Parts | None:
-    """The parts of a number, or of data."""
+    """Return the parts of a constant or of data."""
     if node.kind == "constant":
         number = complex(node.attrs.value)
         return wrap(constant(number.real)), wrap(constant(number.imag))
@@ -118,7 +118,7 @@ _RULES: dict[str, Callable[..., Parts | None]] = {
 
 
 def of_parts(name: str, node: Node) -> DimTensor | None:
-    """A real function of a complex expression, computed from its parts; None if it has none."""
+    """Compute a real function of a complex expression from its parts; None without parts."""
     found = parts_of(node)
     if found is None:
         return None

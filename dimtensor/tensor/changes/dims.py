@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class ShapeMixin(TensorHandle):
-    """Dims renamed, added, removed, merged, split."""
+    """Methods that rename, add, remove, merge and split dims."""
 
     __slots__ = ()
 
     def rename_dim(self, old: Dim | str, new: Dim | str | None = None) -> DimTensor:
-        """Put a dim under another name.
+        """Rename a dim.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class ShapeMixin(TensorHandle):
         Raises
         ------
         DimError
-            If the dim is not there, the name is taken, or the new dim has other labels.
+            If the tensor lacks the dim, has another one of the new name, or the labels differ.
 
         Examples
         --------
@@ -106,13 +106,13 @@ class ShapeMixin(TensorHandle):
         return renamed(self, mapping)
 
     def relabel(self, old: Dim | str, new: Dim) -> DimTensor:
-        """Put a dim in the place of another, position by position, whatever the labels are.
+        """Replace a dim by another of the same length, position by position, whatever the labels.
 
         Parameters
         ----------
         old : Dim or str
         new : Dim
-            Of the same length; that is checked now, or when data arrives.
+            Of the same length, which is checked now, or when a function is called.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class ShapeMixin(TensorHandle):
         return renamed(self, {dim: new})
 
     def expand(self, dims: Dim | Iterable[Dim]) -> DimTensor:
-        """Repeat the elements along dims; those that are there already are kept.
+        """Broadcast along dims; dims that the tensor has already are ignored.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class ShapeMixin(TensorHandle):
         return wrap(make("expand", (self.node,), added) if added else self.node)
 
     def broadcast_like(self, other: DimTensor) -> DimTensor:
-        """Repeat the elements along the dims of another tensor that this one has not.
+        """Broadcast along the dims of another tensor.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class ShapeMixin(TensorHandle):
         Raises
         ------
         DimError
-            If the other tensor has another dim of a name that this one has.
+            If two different dims have one name.
 
         Examples
         --------
@@ -196,7 +196,7 @@ class ShapeMixin(TensorHandle):
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
-            By default all that are known to have length 1.
+            By default all dims of known length 1.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class ShapeMixin(TensorHandle):
         Raises
         ------
         DimError
-            If a named dim is known to have another length, or its length is not known.
+            If the length of a named dim is not known, or not 1.
 
         Examples
         --------
@@ -222,7 +222,7 @@ class ShapeMixin(TensorHandle):
         return self.isel(dict.fromkeys(dims, 0)) if dims else wrap(self.node)  # type: ignore[attr-defined]
 
     def transpose(self, *dims: Any) -> NoReturn:
-        """Not defined: dims have no order.
+        """Raise an error: dims have no order.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class ShapeMixin(TensorHandle):
         Raises
         ------
         DimError
-            Always; an order is given where positional arrays come out, in ``to_shaped``.
+            Always; ``to_shaped`` takes an order and returns a positional tensor.
 
         Examples
         --------
@@ -258,14 +258,14 @@ class ShapeMixin(TensorHandle):
         Parameters
         ----------
         dims : iterable of Dim or str, optional
-            By default all.
+            All dims by default.
         name : str, optional
             Name of the ProductDim.
 
         Returns
         -------
         DimTensor
-            On the ProductDim, and the dims that are not merged.
+            On the ProductDim and the dims that are not merged.
 
         Examples
         --------
@@ -325,23 +325,23 @@ class ShapeMixin(TensorHandle):
     # -- the border --------------------------------------------------------------------------------
 
     def to_shaped(self, order: Any = None) -> TensorVariable:
-        """A positional PyTensor variable with axes in an order.
+        """Return a positional PyTensor variable, with axes in the given order.
 
         Parameters
         ----------
         order : sequence of Dim or str
-            All dims; may be left out where there is at most one.
+            All dims; optional for at most one dim.
 
         Returns
         -------
         pytensor.tensor.TensorVariable
-            With static lengths where they are known. Inputs in it are the variables that
-            ``to_shaped`` of the inputs gives.
+            With static lengths where they are known. It depends on the variables of the inputs,
+            which ``to_shaped`` of an input returns.
 
         Raises
         ------
         DimError
-            If the order does not name every dim once.
+            If the order does not name each dim once.
 
         Examples
         --------
@@ -367,7 +367,7 @@ class ShapeMixin(TensorHandle):
         return to_shaped(self.node, named)
 
     def to_xtensor(self) -> XTensorVariable:
-        """A variable of ``pytensor.xtensor``, which ``pymc.dims`` takes, named as the dims are.
+        """Return a variable of ``pytensor.xtensor``, for ``pymc.dims``, with the names of the dims.
 
         Returns
         -------
@@ -377,7 +377,7 @@ class ShapeMixin(TensorHandle):
         Raises
         ------
         GraphError
-            If labels would have to be looked up when data arrives.
+            If a look-up of labels is left for the call.
 
         Examples
         --------
@@ -402,7 +402,7 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
     mine, theirs = dim_labels(dim), dim_labels(new)
     if mine is not None and theirs is not None and mine.same_labels(theirs):
         return new
-    kin = set(dim._bases) & set(new._bases)  # other positions of one dim: their labels may come yet
+    kin = set(dim._bases) & set(new._bases)  # selections of one dim
     both = mine is None and theirs is None and not kin
     if both and dim.length is not None and dim.length == new.length:
         return new

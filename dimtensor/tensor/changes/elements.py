@@ -1,4 +1,4 @@
-"""Operations that keep dims and change elements: conversion, replacement, limits."""
+"""Operations that change elements and keep dims: conversion, replacement, limits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class ElementMixin(TensorHandle):
-    """Elements converted, replaced, limited."""
+    """Methods that convert, replace and limit elements."""
 
     __slots__ = ()
 
     def astype(self, dtype: DtypeLike) -> DimTensor:
-        """Elements in another dtype.
+        """Convert the elements to another dtype.
 
         Parameters
         ----------
@@ -33,13 +33,13 @@ class ElementMixin(TensorHandle):
         Returns
         -------
         DimTensor
-            The tensor itself where it has the dtype.
+            The tensor itself if it has the dtype.
 
         Raises
         ------
         DtypeError
-            If the elements are labels, there is no such dtype, or complex numbers would become
-            real ones; bools are whether they are not zero.
+            If the elements are labels, the dtype is unknown, or complex numbers would become real;
+            bools of complex numbers are allowed.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class ElementMixin(TensorHandle):
         return elemwise("imag", self)
 
     def where(self, cond: Any, other: Any = np.nan, drop: bool = False) -> DimTensor:
-        """Elements where a condition holds, another value elsewhere.
+        """Keep elements where a condition holds, and replace the others.
 
         Parameters
         ----------
@@ -85,8 +85,8 @@ class ElementMixin(TensorHandle):
             A function is called with the tensor.
         other : DimTensor, number or callable
         drop : bool
-            Whether positions where the condition holds nowhere are left out, along each of its
-            dims. Of a condition that is computed, dims have a length that comes with the data.
+            Whether to leave out positions along each dim of the condition where it holds nowhere.
+            If the condition is computed, the lengths of the results come with the data.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class ElementMixin(TensorHandle):
         return elemwise("where", *operands)
 
     def clip(self, min: Any = None, max: Any = None) -> DimTensor:
-        """Elements limited to an interval; a bound that is left out does not limit.
+        """Limit elements to an interval.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class ElementMixin(TensorHandle):
         return result
 
     def fillna(self, value: Any) -> DimTensor:
-        """Elements with NaN replaced by a value.
+        """Replace NaN by a value.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class ElementMixin(TensorHandle):
         return elemwise("where", elemwise("isnan", self), value, self)
 
     def isnull(self) -> DimTensor:
-        """Whether elements are NaN.
+        """Test for NaN.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class ElementMixin(TensorHandle):
         return elemwise("isnan", self)
 
     def notnull(self) -> DimTensor:
-        """Whether elements are not NaN.
+        """Test for elements that are not NaN.
 
         Returns
         -------
@@ -223,13 +223,13 @@ class ElementMixin(TensorHandle):
 
 
 def round(x: TensorLike, decimals: int = 0) -> DimTensor:
-    """Nearest number of so many decimals, halves to the even one.
+    """Round to a number of decimals, halves to even.
 
     Parameters
     ----------
     x : DimTensor or number
     decimals : int
-        How many; negative ones are places before the point.
+        Number of decimals; negative for places before the point.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def _to_decimals(x: DimTensor, decimals: int) -> DimTensor:
 
 
 def _to_multiple(x: DimTensor, step: int) -> DimTensor:
-    """Integers rounded to the nearest multiple, halves to the even one."""
+    """Round integers to the nearest multiple, halves to even."""
     if step > np.iinfo(x.dtype).max:
         return x * 0
     below = elemwise("floor_divide", x, step)

@@ -1,4 +1,4 @@
-"""Operations that move elements along a dim."""
+"""Shifts, rolls and differences along dims."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class MovementMixin(TensorHandle):
-    """Elements shifted, rolled, subtracted from their neighbours."""
+    """Methods that shift, roll and difference elements."""
 
     __slots__ = ()
 
     def shift(
         self, shifts: Mapping[Any, Any] | None = None, fill_value: Any = np.nan, **by_name: Any
     ) -> DimTensor:
-        """Move elements along dims, whose labels stay; what is uncovered is filled.
+        """Shift elements along dims, whose labels stay, and fill the positions left free.
 
         Parameters
         ----------
         shifts : dict of Dim or str to int or distance, optional
-            Positive numbers move towards later positions. Of a dim of dates also a distance
-            between them, such as ``"7D"``: each date gets the element of the date so much earlier.
+            Number of positions, positive towards later ones. Along dates also a time difference
+            such as ``"7D"``: each date gets the element of the date that much earlier.
         fill_value : number or DimTensor
-            A number, where dates are moved by a distance.
+            A number for time differences.
         **by_name : int or distance
 
         Returns
@@ -51,7 +51,7 @@ class MovementMixin(TensorHandle):
         DimError
             If a dim is not there.
         LabelError
-            If a distance is given along a dim whose labels are no dates.
+            If a time difference is given along a dim whose labels are no dates.
 
         Examples
         --------
@@ -88,20 +88,20 @@ class MovementMixin(TensorHandle):
     def roll(
         self, shifts: Mapping[Any, int] | None = None, roll_coords: bool = False, **by_name: int
     ) -> DimTensor:
-        """Move elements along dims; what leaves at one end enters at the other.
+        """Roll elements along dims: elements beyond one end enter at the other.
 
         Parameters
         ----------
         shifts : dict of Dim or str to int, optional
-            Positive numbers move towards later positions.
+            Number of positions, positive towards later ones.
         roll_coords : bool
-            Whether labels move with their elements; else they stay.
+            Whether labels move with their elements.
         **by_name : int
 
         Returns
         -------
         DimTensor
-            On the same dims; if labels move, on dims of the same labels in another order.
+            On the same dims; if labels move, on dims with the labels in another order.
 
         Raises
         ------
@@ -143,15 +143,15 @@ class MovementMixin(TensorHandle):
         return result
 
     def diff(self, dim: Dim | str, n: int = 1, *, label: str = "upper") -> DimTensor:
-        """Differences of neighbours along a dim.
+        """Compute differences of neighbors along a dim.
 
         Parameters
         ----------
         dim : Dim or str
         n : int
-            How often differences are taken.
+            Order of the differences.
         label : {"upper", "lower"}
-            Which of the two labels a difference keeps.
+            Which of the two labels a difference has.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class MovementMixin(TensorHandle):
         DimError
             If the dim is not there.
         OptionError
-            If `n` is negative, or no integer, or `label` is neither of the two.
+            If `n` is negative or no integer, or `label` is unknown.
 
         Examples
         --------
@@ -199,5 +199,5 @@ def _refuse_bool(n: Any, what: str, dim: Dim) -> None:
 
 
 def _options(dim: Dim, value: Any, fill: str, filled: Any) -> dict[str, Any]:
-    """How a call is written: the dim, and the filling where it is not NaN."""
+    """Return the options of a call for display: the dim, and a filling other than NaN."""
     return {dim._short: value} | ({} if filled is np.nan else {fill: filled})

@@ -1,4 +1,4 @@
-"""New dims beside those of a tensor, and in their places, as xarray writes it."""
+"""``expand_dims`` and ``swap_dims`` as in xarray."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ if TYPE_CHECKING:
 
 
 class NewDimsMixin(TensorHandle):
-    """Dims that are described where they are added."""
+    """Methods that make dims of lengths and labels."""
 
     __slots__ = ()
 
     def expand_dims(self, dim: Any = None, **by_name: Any) -> DimTensor:
-        """Repeat the elements along new dims, written as in xarray.
+        """Broadcast along new dims, as in xarray.
 
         Parameters
         ----------
         dim : str, Dim, iterable of them, or dict, optional
-            Names of dims of length 1; dims are taken as they are. In a dict a name stands for a
-            number of positions or for labels.
+            Dims, or names of dims of length 1. A dict has lengths or labels by name.
         **by_name : int or labels
             The same by keyword.
 
@@ -60,14 +59,13 @@ class NewDimsMixin(TensorHandle):
         return wrap(self.node).expand(added)
 
     def swap_dims(self, dims_dict: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
-        """Put other labels along dims, position by position, written as in xarray.
+        """Replace dims by others of the same lengths, position by position, as in xarray.
 
         Parameters
         ----------
         dims_dict : dict, optional
-            From dims to what comes into their places: a dim; a tensor along the old dim whose
-            values are known, which become the labels of a dim of its name; or a name, of a dim
-            that has no labels.
+            New dims by old ones. A new one is a dim; a tensor of known values along the old dim,
+            which are the labels of a dim of its name; or the name of a dim without labels.
         **by_name : Dim, DimTensor or str
             The same by keyword.
 
@@ -99,14 +97,14 @@ class NewDimsMixin(TensorHandle):
 
 
 def _new_dim(name: str, of: Any) -> Dim:
-    """A dim of so many positions, or of these labels."""
+    """Make a dim of a length or of labels."""
     if isinstance(of, int) and not isinstance(of, bool):
         return Dim(name, length=of)
     return Dim(name, coords=of)
 
 
 def _swapped(old: Dim, new: Any) -> Dim:
-    """The dim that comes into the place of another."""
+    """Make the dim that replaces another one."""
     if isinstance(new, Dim):
         return new
     if isinstance(new, str) and old.length is not None:

@@ -1,4 +1,4 @@
-"""Positions added at the ends of a dim, and what stands there; as in xarray and NumPy."""
+"""Padding at the ends of dims; as in xarray and NumPy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MODES = ("constant", "linear_ramp", *_COPIES, *_STATISTICS)
 
 
 class PaddingMixin(TensorHandle):
-    """Tensors with positions added at the ends of dims."""
+    """Method that pads dims."""
 
     __slots__ = ()
 
@@ -40,40 +40,40 @@ class PaddingMixin(TensorHandle):
         reflect_type: str = "even",
         **by_name: Any,
     ) -> DimTensor:
-        """Add positions without labels before and after, as in xarray and ``numpy.pad``.
+        """Pad dims by positions without labels, as in xarray and ``numpy.pad``.
 
         Parameters
         ----------
         pad_width : dict of Dim or str to int or (before, after), optional
-            Of several dims, one after the other, in the order in which they are given.
+            Several dims are padded one after the other, in this order.
         mode : str
-            What is added: ``"constant"``; the element at the end (``"edge"``); the elements beside
-            it, mirrored, without it (``"reflect"``) or with it (``"symmetric"``); those of the
-            other end (``"wrap"``); numbers in even steps to `end_values` (``"linear_ramp"``); or
-            a ``"maximum"``, ``"mean"``, ``"median"`` or ``"minimum"``.
+            Values of the new positions: ``"constant"``; the element at the end (``"edge"``); its
+            neighbors mirrored, without it (``"reflect"``) or with it (``"symmetric"``); elements of
+            the other end (``"wrap"``); even steps to `end_values` (``"linear_ramp"``); or a
+            ``"maximum"``, ``"mean"``, ``"median"`` or ``"minimum"``.
         stat_length : int, (before, after) or dict of them by dim, optional
-            Of how many elements at the ends a maximum and its like are; by default of all.
+            Number of elements at the ends for maxima, means, medians and minima; all by default.
         constant_values : number, (before, after) or dict of them by dim
             NaN by default, which makes floats of integers.
         end_values : number, (before, after) or dict of them by dim
-            Where linear ramps end.
+            Last values of linear ramps.
         reflect_type : {"even", "odd"}
-            Whether what is mirrored stays as it is, or is mirrored at the value of the element at
-            the end, too.
+            Whether mirrored elements are unchanged (even), or reflected about the element at the
+            end (odd).
         **by_name
 
         Returns
         -------
         DimTensor
-            On a PadDim for each dim that gets longer. The labels that xarray repeats in some modes
-            are not given to what is added.
+            On a PadDim for each padded dim. New positions have no labels, also in modes in which
+            xarray repeats labels.
 
         Raises
         ------
         DimError
-            If a dim is not there, or has no element that could be repeated.
+            If the tensor lacks a dim, or a dim has no element to repeat.
         OptionError
-            If there is no such mode, or an option is not one of those that there are.
+            If the mode or an option is unknown.
 
         Examples
         --------
@@ -122,7 +122,7 @@ def _require(what: str, value: Any, known: Sequence[str]) -> None:
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
-    """What is given for both ends at once, or for each."""
+    """Return an option for each end, given once or as a pair."""
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise OptionError(f"pad: for both ends there are two values, not {value!r}")
@@ -131,14 +131,14 @@ def _pair(value: Any) -> tuple[Any, Any]:
 
 
 def _by_dim(dims: Dims, given: Any) -> Callable[[Dim], tuple[Any, Any]]:
-    """What is given for each end of a dim, at once for all dims or by dim."""
+    """Return an option for each end of a dim, given once for all dims or by dim."""
     if not isinstance(given, Mapping):
         return lambda dim: _pair(given)
     known = {find_dim(dims, key, "pad"): _pair(value) for key, value in given.items()}
     return lambda dim: known.get(dim, (0, 0))
 
 
-# makes what is added to a tensor along a dim: as many positions, at one end
+# makes the padding of a tensor along a dim: the number of positions, at one end
 _Fill = Callable[[Any, Dim, int, str], Any]
 
 
@@ -147,7 +147,7 @@ def _constant(values: tuple[Any, Any]) -> _Fill:
 
 
 def _joined(x: DimTensor, dim: Dim, new: PadDim, fill: _Fill) -> DimTensor:
-    """A tensor between what is added at its ends."""
+    """Concatenate a tensor with its padding at both ends."""
     pieces: list[Any] = [x]
     dims: list[Dim] = [dim]
     if new.before:
@@ -164,7 +164,7 @@ def _joined(x: DimTensor, dim: Dim, new: PadDim, fill: _Fill) -> DimTensor:
 def _padded(
     x: DimTensor, dim: Dim, new: PadDim, mode: str, lengths: Any, ends: Any, reflect_type: str
 ) -> DimTensor:
-    """A tensor with what follows from its own elements at its ends."""
+    """Pad a tensor by values computed from its own elements."""
     if dim.length == 0:
         raise DimError(f"pad: {dim._title} has no elements, so mode {mode!r} has none to add")
     if mode in _COPIES:
@@ -180,7 +180,7 @@ def _padded(
         chosen = x.isel({dim: outer})
         (over,) = [d for d in chosen.dims if d._namespace == dim._namespace]
         found = getattr(chosen, _STATISTICS[mode])(over)
-        if is_integer(x.dtype):  # as NumPy has it
+        if is_integer(x.dtype):  # as NumPy does
             found = elemwise("round", found).astype(x.dtype)
         return found.expand(filler_dim(dim, n, where))
 
@@ -198,7 +198,7 @@ def _padded(
 
 
 def _copied(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
-    """Elements of the tensor itself at its ends."""
+    """Pad a tensor by copies of its elements."""
     if dim.length is None:
         return x.isel({dim: _sources(dim, new, mode)[0]})
     numbers: Any = np.pad(np.arange(dim.length), (new.before, new.after), mode=mode)  # type: ignore[call-overload]
@@ -206,7 +206,7 @@ def _copied(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
 
 
 def _sources(dim: Dim, new: PadDim, mode: str) -> tuple[Any, Any, Any]:
-    """Where elements come from, whether they are mirrored, and how many periods away they are."""
+    """Return the sources of elements, whether they are mirrored, and their distance in periods."""
     places = arange(new) - new.before
     n = elemwise("maximum", length(dim), 1)
     if mode == "edge":
@@ -214,7 +214,7 @@ def _sources(dim: Dim, new: PadDim, mode: str) -> tuple[Any, Any, Any]:
     if mode == "wrap":
         return places % n, None, None
     period = elemwise("maximum", 2 * (n - 1), 1) if mode == "reflect" else 2 * n
-    end = n - 1 if mode == "reflect" else n - 0.5  # where what is mirrored begins
+    end = n - 1 if mode == "reflect" else n - 0.5  # the axis of the reflection
     within = places % period
     mirrored = elemwise("greater", within, end)
     back = (period if mode == "reflect" else period - 1) - within
@@ -222,7 +222,7 @@ def _sources(dim: Dim, new: PadDim, mode: str) -> tuple[Any, Any, Any]:
 
 
 def _turned(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
-    """Elements mirrored at the ends and at the values that are there."""
+    """Reflect elements about the ends, and about the values at the ends."""
     at, mirrored, periods = _sources(dim, new, mode)
     first, last, taken = x.isel({dim: 0}), x.isel({dim: -1}), x.isel({dim: at})
     value = elemwise("where", mirrored, 2 * last - taken, taken)
@@ -231,7 +231,7 @@ def _turned(x: DimTensor, dim: Dim, new: PadDim, mode: str) -> DimTensor:
 
 
 def filler_dim(dim: Dim, n: int, where: str = "fill") -> Dim:
-    """The dim of positions that are added to another."""
+    """Make the dim of the padding of another dim."""
     return NamedDim(f"{dim._short}:{where}", None, n)
 
 

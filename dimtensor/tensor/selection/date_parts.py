@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DateParts(CalendarParts):
-    """Calendar parts of a tensor of dates, :attr:`DimTensor.dt`: those of its dim, looked up.
+    """Calendar parts of a tensor of dates, :attr:`DimTensor.dt`, looked up in those of its dim.
 
     Examples
     --------

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class GroupArithmetic(GroupMoments):
-    """Each element with the value of its group."""
+    """Operations on each element and a value of its group."""
 
     def _at_elements(self, value: Any, what: str) -> DimTensor:
-        """A value per group at the elements.
+        """Broadcast a value per group to the elements.
 
         Raises
         ------
@@ -40,7 +40,7 @@ class GroupArithmetic(GroupMoments):
         return self._back(wrap(node))
 
     def fillna(self, value: TensorLike) -> DimTensor:
-        """Elements that are missing take the value of their group.
+        """Replace NaN by the value of the group.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class GroupArithmetic(GroupMoments):
         return self._x.fillna(self._at_elements(value, "fillna of groups"))
 
     def where(self, cond: TensorLike, other: TensorLike = np.nan) -> DimTensor:
-        """Elements of groups for which a condition holds, and something else for the others.
+        """Keep elements of groups for which a condition holds, and replace the others.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Covariances, correlations and fits of polynomials of each group."""
+"""Covariances, correlations and polynomial regression of each group."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @with_named_dims
 class GroupMoments(GroupReductions):
-    """Covariance, correlation and polynomial fits within groups."""
+    """Covariance, correlation and polynomial regression of groups."""
 
     def cov(
         self, other: TensorLike, dim: DimKey = None, *, ddof: int = 1, skipna: bool = False
     ) -> DimTensor:
-        """Covariance of each group with the elements of another tensor.
+        """Compute the covariance of each group with another tensor.
 
         Parameters
         ----------
@@ -39,12 +39,12 @@ class GroupMoments(GroupReductions):
         ddof : int
             Subtracted from the number of pairs in the divisor.
         skipna : bool
-            Whether pairs of which an element is NaN are left out.
+            Whether to leave out pairs with a NaN.
 
         Returns
         -------
         DimTensor
-            NaN for groups of no more than `ddof` pairs.
+            NaN for groups of at most `ddof` pairs.
 
         Examples
         --------
@@ -64,7 +64,7 @@ class GroupMoments(GroupReductions):
         return self._kept("cov", found, missing, skipna, other=wrap(as_node(other, [self._x.node])))
 
     def corr(self, other: TensorLike, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Pearson's correlation of each group with another tensor; see :meth:`cov`."""
+        """Compute Pearson's correlation of each group with another tensor; see :meth:`cov`."""
         by, one, two, missing = self._pairs(other, dim, "corr")
         squares = [by._of(elemwise("square", elemwise("abs", each))).sum(skipna=True)
                    for each in (one, two)]  # fmt: skip
@@ -77,7 +77,7 @@ class GroupMoments(GroupReductions):
     def _pairs(
         self, other: TensorLike, dim: DimKey, name: str
     ) -> tuple[GroupReductions, DimTensor, DimTensor, DimTensor]:
-        """The groups, both tensors without their means, and whether a group lacks a pair."""
+        """Return the groups, both tensors less the means, and whether a group has a NaN."""
         y = as_node(other, [self._x.node], f"{name} of groups")
         both = [wrap(require_float(node)) for node in (self._x.node, y)]
         gone = elemwise("logical_or", *(elemwise("isnan", each) for each in both))
@@ -97,28 +97,28 @@ class GroupMoments(GroupReductions):
         return self._say(result, name, **shown)
 
     def polyfit(self, dim: Dim | str, deg: int, skipna: bool = False) -> DimTensor:
-        """Coefficients of the polynomial of labels that is closest to each group.
+        """Fit a polynomial of the labels to each group by least squares.
 
         Parameters
         ----------
         dim : Dim or str
-            The dim that is grouped, with numbers or dates as labels; see
+            The grouped dim, with numbers or dates as labels; see
             :meth:`DimTensor.polyfit`.
         deg : int
             The degree.
         skipna : bool
-            Whether NaN are left out; else a group with one has NaN as coefficients.
+            Whether to leave out NaN; otherwise the coefficients of a group with a NaN are NaN.
 
         Returns
         -------
         DimTensor
-            Along a dim ``degree`` with the labels ``deg``, …, 0; NaN for groups of no more elements
-            than the degree says.
+            Along a dim ``degree`` with the labels ``deg``, …, 0; NaN for groups of at most `deg`
+            elements.
 
         Raises
         ------
         DimError
-            If it is not the dim that is grouped.
+            If it is not the grouped dim.
         OptionError
             If the degree is no integer, or negative.
         LabelError
@@ -126,7 +126,7 @@ class GroupMoments(GroupReductions):
 
         Notes
         -----
-        By polynomials that are orthogonal on the labels of each group: Forsythe, "Generation and
+        The basis are polynomials orthogonal on the labels of each group: Forsythe, "Generation and
         Use of Orthogonal Polynomials for Data-Fitting with a Digital Computer", Journal of the
         Society for Industrial and Applied Mathematics 5 (1957).
 
@@ -159,7 +159,7 @@ class GroupMoments(GroupReductions):
         return self._say(stack(scaled[::-1], degree).astype(dtype), "polyfit", deg=deg)
 
     def _fitted(self, t: DimTensor, deg: int, skipna: bool) -> list[DimTensor]:
-        """Coefficients of the powers of `t`, from the constant on."""
+        """Return the coefficients of the powers of `t`, beginning with the constant."""
         x = wrap(require_float(self._x.node))
         missing = elemwise("isnan", x)
         counted = elemwise("where", missing, 0.0, 1.0)
@@ -169,7 +169,7 @@ class GroupMoments(GroupReductions):
             return self._of(value * counted).sum()
 
         nothing = total(counted * 0.0)
-        before, now = t * 0.0, t * 0.0 + 1.0  # orthogonal polynomials at the labels
+        before, now = t * 0.0, t * 0.0 + 1.0  # values of the orthogonal polynomials
         powers_before: list[DimTensor] = [nothing] * (deg + 1)
         powers: list[DimTensor] = [nothing + 1.0, *[nothing] * deg]
         size_before: DimTensor | None = None

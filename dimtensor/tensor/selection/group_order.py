@@ -1,4 +1,4 @@
-"""What needs elements in the order of their groups: quantiles, running sums and products."""
+"""Reductions of elements sorted by group: quantiles, cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def group_quantile(
     q: float | DimTensor,
     method: str,
 ) -> DimTensor:
-    """A quantile of the first elements of each group in order; NaN are the last ones.
+    """Compute a quantile of each group from its smallest elements; NaN are sorted last.
 
     Parameters
     ----------
     x : DimTensor
-        Of floats.
+        Floats.
     codes : DimTensor
         The group of each position along `along`.
     along : Dim
     start : DimTensor
         Number of elements in the groups before.
     size : DimTensor
-        How many elements of each group are looked at.
+        Number of elements of each group that count.
     q : float or DimTensor
     method : str
     """
-    # one sort of integers that differ: by the group, then by the place among all elements
+    # one sort of unique integers: by group, then by rank among all elements
     ranks = SortedDim(along)
     order = (codes * length(along) + _places(x.argsort(along), along)).argsort(along)
     ordered = x.isel({along: order})
@@ -58,13 +58,13 @@ def group_quantile(
 
 
 def _places(order: DimTensor, along: Dim) -> DimTensor:
-    """The place of each position of a dim in an order of them."""
+    """Return the inverse permutation of an order of positions."""
     ranks = SortedDim(along)
     return renamed(order.argsort(ranks), {SortedDim(ranks): along})
 
 
 class Running:
-    """Running sums or products of each group, by one loop over elements in order of the groups.
+    """Cumulative sums or products of each group, by one loop over the elements sorted by group.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class Running:
         self._totals = totals.astype(dtype)
 
     def at_elements(self) -> DimTensor:
-        """The total of a group up to each of its elements, where the element stands."""
+        """Return the cumulative totals at the positions of the elements."""
         return self._totals.isel({self._ranks: _places(self._order, self._along)})
 
     def at_ends(self, start: DimTensor, size: DimTensor, nothing: float) -> DimTensor:
-        """The total of each group, `nothing` of one without elements."""
+        """Return the total of each group, `nothing` for an empty one."""
         totals, (longer,) = with_an_element(self._totals, (self._ranks,), nothing)
         end = elemwise("maximum", elemwise("subtract", elemwise("add", start, size), 1), 0)
         return elemwise("where", elemwise("greater", size, 0), totals.isel({longer: end}), nothing)

@@ -63,23 +63,23 @@ class GroupReductions:
 
     @property
     def _result_dims(self) -> Sequence[Dim]:
-        """The dims of the groups in results."""
+        """Dims of the groups in results."""
         return self._groups.parents if self._several else (self._groups,)
 
     def _split(self, result: DimTensor) -> DimTensor:
-        """A result on the dim of the groups as one on those that results have."""
+        """Split the dim of the groups of a result into the dims of several tensors of labels."""
         return result.unravel(self._groups) if self._several else result
 
     def _merged(self, result: DimTensor) -> DimTensor:
-        """The opposite of `_split`."""
+        """Merge the dims of the groups of a result; the inverse of `_split`."""
         return result.ravel(self._result_dims) if self._several else result
 
     def _of(self, x: DimTensor) -> Self:
-        """Another tensor in the same groups."""
+        """Group another tensor in the same way."""
         return type(self)(x, self._labels, self._along, self._groups, self._several)
 
     def _over(self, dim: DimKey, name: str) -> Self:
-        """The same with all dims that are reduced in one, which is grouped."""
+        """Merge the dims of a reduction into one, along which elements are grouped."""
         if dim is None:
             return self
         dims: Dims = find_dims(self._x.dims, dim, f"{name} of groups")
@@ -104,22 +104,22 @@ class GroupReductions:
     def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
         return say(result, name, self._x, by=self._several or self._labels, **options)
 
-    # -- sums and their like ---------------------------------------------------------------------
+    # -- sums and counts -------------------------------------------------------------------------
 
     def sum(
         self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
     ) -> DimTensor:
-        """Sum of each group; 0 for an empty one.
+        """Sum each group; the sum of an empty one is 0.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
-            The dim that is grouped, and others to reduce over with it, as in all reductions of
-            groups; ``...`` are all. By default the one that is grouped.
+            The grouped dim and further dims to reduce over, as in all reductions of groups; ``...``
+            for all. The grouped dim by default.
         skipna : bool
-            Whether NaN are left out, as in all reductions of groups.
+            Whether to leave out NaN, as in all reductions of groups.
         min_count : int, optional
-            With `skipna`: how many elements must be left for a result that is not NaN.
+            With `skipna`: the number of elements that must be left; otherwise the result is NaN.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class GroupReductions:
     def prod(
         self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None
     ) -> DimTensor:
-        """Product of each group; 1 for an empty one. See :meth:`sum`.
+        """Multiply the elements of each group; the product of an empty one is 1. See :meth:`sum`.
 
         Parameters
         ----------
@@ -176,23 +176,23 @@ class GroupReductions:
         return Running(x, self._labels.codes, self._along, operation)
 
     def _start(self, size: DimTensor) -> DimTensor:
-        """How many elements are in the groups before."""
+        """Count the elements in the groups before each one."""
         return size.cumsum(self._groups) - size
 
     def cumsum(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running sum of each group, at its elements.
+        """Compute the cumulative sum of each group, at its elements.
 
         Parameters
         ----------
         dim : Dim, str or iterable of them, optional
-            Dims to run along; by default the one that is grouped.
+            Dims to sum along; the grouped dim by default.
         skipna : bool
-            Whether NaN count as 0.
+            Whether to count NaN as 0.
 
         Returns
         -------
         DimTensor
-            On the dim that is grouped.
+            On the grouped dim.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class GroupReductions:
         return self._cumulated("cumsum", "add", 0, dim, skipna)
 
     def cumprod(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Running product of each group, at its elements; see :meth:`cumsum`."""
+        """Compute the cumulative product of each group, at its elements; see :meth:`cumsum`."""
         return self._cumulated("cumprod", "multiply", 1, dim, skipna)
 
     def _cumulated(
@@ -222,7 +222,7 @@ class GroupReductions:
         return self._say(total, name, dim=dims, skipna=skipna)
 
     def count(self, dim: DimKey = None) -> DimTensor:
-        """Number of elements of each group that are not NaN."""
+        """Count the elements of each group that are not NaN."""
         by = self._over(dim, "count")
         if is_inexact(by._x.dtype):
             present = elemwise("logical_not", elemwise("isnan", by._x)).astype("int64")
@@ -231,19 +231,19 @@ class GroupReductions:
         return by._say(by._of(present).sum(), "count")
 
     def _size(self, skipna: bool = False) -> DimTensor:
-        """Number of elements of each group."""
+        """Count the elements of each group."""
         if skipna and is_inexact(self._x.dtype):
             return self.count()
         return self._of(ones(self._along, "int64")).sum()
 
     def any(self, dim: DimKey = None) -> DimTensor:
-        """Whether an element of each group is true; not so of an empty one."""
+        """Test whether any element of each group is true; False for an empty one."""
         by = self._over(dim, "any")
         hits = by._of(by._x.astype("bool").astype("int64")).sum()
         return by._say(elemwise("greater", hits, 0), "any")
 
     def all(self, dim: DimKey = None) -> DimTensor:
-        """Whether all elements of each group are true; so of an empty one."""
+        """Test whether all elements of each group are true; True for an empty one."""
         by = self._over(dim, "all")
         misses = by._of(elemwise("logical_not", by._x.astype("bool")).astype("int64")).sum()
         return by._say(elemwise("equal", misses, 0), "all")
@@ -251,13 +251,13 @@ class GroupReductions:
     # -- moments ---------------------------------------------------------------------------------
 
     def mean(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
+        """Compute the mean of each group; NaN for an empty one. See :meth:`sum` for `skipna`."""
         by = self._over(dim, "mean")
         total = by._of(wrap(require_float(by._x.node))).sum(skipna=skipna)
         return by._say(quotient(total, by._size(skipna)), "mean", skipna=skipna)
 
     def var(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Variance of each group, with ``count - ddof`` in the divisor."""
+        """Compute the variance of each group, with ``count - ddof`` in the divisor."""
         by = self._over(dim, "var")
         x = wrap(require_float(by._x.node))
         gap = elemwise("subtract", x, by._back(by._of(x).mean(skipna=skipna)))
@@ -269,18 +269,18 @@ class GroupReductions:
         return by._say(result, "var", ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
-        """Standard deviation of each group."""
+        """Compute the standard deviation of each group."""
         result = root_of_variance(self.var(dim, ddof=ddof, skipna=skipna))
         return self._say(result, "std", ddof=ddof or None, skipna=skipna)
 
-    # -- extremes, and elements by their place ---------------------------------------------------
+    # -- extremes, and elements by position -----------------------------------------------------
 
     def min(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Smallest element of each group; NaN for an empty one."""
+        """Return the smallest element of each group; NaN for an empty one."""
         return self._over(dim, "min")._extreme("min", np.inf, skipna)
 
     def max(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Largest element of each group; NaN for an empty one."""
+        """Return the largest element of each group; NaN for an empty one."""
         return self._over(dim, "max")._extreme("max", -np.inf, skipna)
 
     def _extreme(self, which: str, fill: float, skipna: bool) -> DimTensor:
@@ -291,18 +291,17 @@ class GroupReductions:
         return self._say(found, which, skipna=True)
 
     def argmax(self, *, skipna: bool = False) -> DimTensor:
-        """Position along the dim of the largest element of each group.
+        """Return the position along the dim of the largest element of each group.
 
         Parameters
         ----------
         skipna : bool
-            Whether NaN are left out; else the first one counts as the largest element.
+            Whether to leave out NaN; otherwise the first NaN counts as the largest element.
 
         Returns
         -------
         DimTensor
-            Integers. A group without elements has none, and the call raises
-            :class:`CheckError`.
+            Integers. An empty group has no position, and the call raises :class:`CheckError`.
 
         Examples
         --------
@@ -316,7 +315,7 @@ class GroupReductions:
         return self._place("argmax", "max", skipna)
 
     def argmin(self, *, skipna: bool = False) -> DimTensor:
-        """Position along the dim of the smallest element of each group; see :meth:`argmax`."""
+        """Return the position of the smallest element of each group; see :meth:`argmax`."""
         return self._place("argmin", "min", skipna)
 
     def _place(self, name: str, which: str, skipna: bool) -> DimTensor:
@@ -326,7 +325,7 @@ class GroupReductions:
         return self._say(found, name, skipna=skipna)
 
     def _first_extreme(self, which: str, skipna: bool) -> DimTensor:
-        """The position of the extreme of each group, 0 of an empty one."""
+        """Return the position of the extreme of each group, 0 for an empty one."""
         if skipna and is_inexact(self._x.dtype):
             extreme = self._back(self._extreme(which, np.inf if which == "min" else -np.inf, True))
             hits = elemwise("equal", self._x, extreme).astype("int64")
@@ -336,19 +335,19 @@ class GroupReductions:
         return elemwise("maximum", place, 0)
 
     def idxmax(self, *, skipna: bool = False, fill_value: Any = None) -> DimTensor:
-        """Label of the largest element of each group.
+        """Return the label of the largest element of each group.
 
         Parameters
         ----------
         skipna : bool
-            Whether NaN are left out.
+            Whether to leave out NaN.
         fill_value : label or number, optional
-            What stands for a group without elements, as in :meth:`DimTensor.idxmax`.
+            The result for an empty group, as in :meth:`DimTensor.idxmax`.
         """
         return self._label("idxmax", "max", skipna, fill_value)
 
     def idxmin(self, *, skipna: bool = False, fill_value: Any = None) -> DimTensor:
-        """Label of the smallest element of each group; see :meth:`idxmax`."""
+        """Return the label of the smallest element of each group; see :meth:`idxmax`."""
         return self._label("idxmin", "min", skipna, fill_value)
 
     def _label(self, name: str, which: str, skipna: bool, fill_value: Any) -> DimTensor:
@@ -362,7 +361,7 @@ class GroupReductions:
         return self._say(found, name, skipna=skipna)
 
     def first(self, skipna: bool = False) -> DimTensor:
-        """First element of each group, in the order of the dim; NaN for an empty one."""
+        """Return the first element of each group, in the order of the dim; NaN for an empty one."""
         if not (skipna and is_inexact(self._x.dtype)):
             return self._pick("first")
         places = arange(self._along, dtype="float64")
@@ -370,14 +369,14 @@ class GroupReductions:
         return self._say(self._at(self._of(present)._pick("min")), "first", skipna=True)
 
     def last(self, skipna: bool = False) -> DimTensor:
-        """Last element of each group, in the order of the dim; NaN for an empty one."""
+        """Return the last element of each group, in the order of the dim; NaN for an empty one."""
         places = arange(self._along, dtype="float64")
         if skipna and is_inexact(self._x.dtype):
             places = elemwise("where", elemwise("isnan", self._x), -np.inf, places)
         return self._say(self._at(self._of(places)._pick("max")), "last", skipna=skipna)
 
     def _at(self, place: DimTensor) -> DimTensor:
-        """Elements at places along the dim, NaN for places that are not finite."""
+        """Return the elements at positions along the dim, NaN for positions that are not finite."""
         there = elemwise("isfinite", place)
         at = elemwise("where", there, place, 0.0).astype("int64")
         x = wrap(require_float(self._x.node))
@@ -385,7 +384,7 @@ class GroupReductions:
         return elemwise("where", there, elements.isel({along: at}), np.nan)
 
     def _position(self, which: str) -> DimTensor:
-        """The position of the first element or of an extreme of each group, -1 of an empty one."""
+        """Return the position of the first or extreme element of each group, or -1."""
         codes = self._labels.codes.node
         source = codes if which == "first" else self._x.node
         attrs = GroupAttrs(which, self._along, self._groups)
@@ -401,7 +400,7 @@ class GroupReductions:
     # -- quantiles -------------------------------------------------------------------------------
 
     def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
-        """Median of each group; NaN for an empty one."""
+        """Compute the median of each group; NaN for an empty one."""
         return self._say(self.quantile(0.5, dim, skipna=skipna), "median", skipna=skipna)
 
     def quantile(
@@ -412,7 +411,7 @@ class GroupReductions:
         method: QuantileMethod = "linear",
         skipna: bool = False,
     ) -> DimTensor:
-        """Quantiles of each group; NaN for an empty one.
+        """Compute quantiles of each group; NaN for an empty one.
 
         Parameters
         ----------
@@ -422,12 +421,12 @@ class GroupReductions:
         method : str
             One of NumPy's; see :meth:`DimTensor.quantile`.
         skipna : bool
-            Whether NaN are left out; else a NaN makes the result NaN.
+            Whether to leave out NaN.
 
         Raises
         ------
         OptionError
-            If a level is not between 0 and 1, or there is no such method.
+            If a level is not between 0 and 1, or the method is unknown.
 
         Examples
         --------
@@ -458,12 +457,12 @@ class GroupReductions:
 
 
 def _nothing_left(squares: DimTensor) -> DimTensor:
-    """A sum of squares divided by zero: infinite, or NaN if it is zero or NaN itself."""
+    """Divide a sum of squares by zero: infinity, or NaN for zero and NaN."""
     return elemwise("where", elemwise("greater", squares, 0), np.inf, np.nan)
 
 
 def quotient(total: DimTensor, count: DimTensor) -> DimTensor:
-    """A total divided by a number of elements, NaN where there are none."""
+    """Divide a total by a number of elements; NaN where it is not positive."""
     some = elemwise("greater", count, 0)
     divisor = elemwise("maximum", count, 1).astype(total.dtype)
     return elemwise("where", some, elemwise("divide", total, divisor), np.nan)

@@ -55,10 +55,9 @@ _INSTEAD = {
 class GroupBy(GroupArithmetic):
     """Elements of a tensor grouped along one dim, made by :meth:`DimTensor.groupby`.
 
-    Every reduction gives a tensor on the dim of the groups; of a group without elements the sum
-    and count are 0, the product is 1, and everything else is NaN. Running sums and products, and
-    what is computed with a tensor on the dim of the groups, keep the dim that is grouped:
-    ``x.groupby(month) - means``.
+    Reductions have the dim of the groups. For an empty group the sum and the count are 0, the
+    product is 1, and other reductions are NaN. Cumulative sums and products, and arithmetic with a
+    tensor on the dim of the groups, keep the grouped dim: ``x.groupby(month) - means``.
 
     Examples
     --------
@@ -95,7 +94,7 @@ class GroupBy(GroupArithmetic):
 
     @classmethod
     def _of_several(cls, x: DimTensor, labels: Sequence[Any], categories: Any) -> GroupBy:
-        """Groups by labels of several dims: each combination of labels is a group."""
+        """Group by several tensors of labels: each combination of labels is a group."""
         dims = categories if isinstance(categories, (list, tuple)) else [categories] * len(labels)
         if len(dims) != len(labels):
             raise DimError(f"groupby: {len(labels)} tensors of labels, {len(dims)} categories")
@@ -121,7 +120,7 @@ class GroupBy(GroupArithmetic):
         return cls(x, codes.as_labels(groups), nodes[0].dims[0], groups, several)
 
     def map(self, function: Callable[[GroupBy], Any] | str | DimTensor) -> DimTensor:
-        """Bring a result per group back to the elements.
+        """Broadcast a result per group to the elements.
 
         Parameters
         ----------
@@ -132,7 +131,7 @@ class GroupBy(GroupArithmetic):
         Returns
         -------
         DimTensor
-            On the dim that was grouped, each element with the value of its group.
+            On the grouped dim: each element has the value of its group.
 
         Examples
         --------
@@ -197,12 +196,12 @@ named_after(GroupBy)
 
 
 def _is_key(value: Any) -> bool:
-    """Whether it is what elements are grouped by, rather than one label of many."""
+    """Return whether a value can group elements, rather than be one of many labels."""
     return isinstance(value, (TensorHandle, Dim)) or is_dataarray(value) or is_pandas(value)
 
 
 def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
-    """Labels of a dim for the elements along one dim of a tensor."""
+    """Convert labels to a node along one dim of a tensor, with the dim they belong to."""
     if isinstance(labels, str) and "." in labels:
         labels = _part_of_dates(x, *labels.split(".", 1))
     if isinstance(labels, (Dim, str)):
@@ -250,7 +249,7 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
 
 
 def _labels_found(values: Any) -> Coords:
-    """The labels among values, each once; in ascending order, where they have one."""
+    """Return the unique labels of values, sorted where they can be."""
     found = Coords(values.to_numpy().ravel() if is_dataarray(values) else values)
     index = found.index.unique()
     try:
@@ -260,7 +259,7 @@ def _labels_found(values: Any) -> Coords:
 
 
 def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
-    """The error of a dim, or its name, in the place of a tensor of labels."""
+    """Return the error of a dim, or its name, in place of a tensor of labels."""
     name = given._short if isinstance(given, Dim) else given
     if any(dim.name == name for dim in x.dims):
         hint = (
@@ -283,7 +282,7 @@ def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
 
 
 def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
-    """A calendar part of a dim, both by name: ``"day.month"``."""
+    """Return a calendar part of a dim by name: ``"day.month"``."""
     dim = find_dim(x.dims, name, "groupby")
     labels = dim_labels(dim)
     if labels is not None and labels.family == "timedelta":
@@ -315,7 +314,7 @@ def _part_of_durations(dim: Dim, part: str) -> DimTensor:
 
 
 def _as_categories(node: Node, categories: Dim | None) -> Node:
-    """Labels of a dim made of data: of the given one, or of a new one of the values found."""
+    """Convert data to labels of a given dim, or of a new dim of the values found."""
     if categories is not None:
         positions = label_indexer(node, categories)
         return (

@@ -52,12 +52,12 @@ def gathered(
     what: str,
     each: str = "selections",
 ) -> dict[Any, Any]:
-    """Indexers by dim, from a dict and from keywords.
+    """Collect indexers by dim from a dict and from keywords.
 
     Raises
     ------
     DimError
-        If it is no dict.
+        If the first argument is no dict.
     """
     if indexers is not None and not isinstance(indexers, Mapping):
         text = f"{what} takes dims by name or a dict from dims to {each}, not "
@@ -70,7 +70,7 @@ def gathered(
 
 
 class IndexingMixin(TensorHandle):
-    """Selections; each gives a derived dim whose labels follow."""
+    """Methods that select, update and group elements."""
 
     __slots__ = ()
 
@@ -81,9 +81,9 @@ class IndexingMixin(TensorHandle):
         ----------
         indexers : dict of Dim or str to selection, optional
         **by_name
-            By name of dim: an integer (the dim goes away), a list, array or slice (a SelDim takes
-            its place), a boolean mask, or a tensor of integers (pointwise: its dims take the place
-            of the dim), also as a DataArray.
+            By name of dim: an integer removes the dim; a list, an array, a slice or a boolean mask
+            gives a SelDim; a tensor of integers, or a DataArray, selects pointwise, so that its
+            dims replace the dim.
 
         Returns
         -------
@@ -148,17 +148,17 @@ class IndexingMixin(TensorHandle):
         tolerance : optional
             Largest distance of an inexact match.
         **by_name
-            By name of dim: a label (the dim goes away), a list or slice of labels (a SelDim takes
-            its place; both ends of a slice are included), a boolean mask, or a tensor of labels
-            or a DataArray (pointwise: its dims take the place of the dim). A part of a date, such
-            as ``"2020-02"`` of days, is the slice of all that is in it. Of a ProductDim, the name
-            of a factor: what is left are the other factors.
+            By name of dim: a label removes the dim; a list or slice of labels, whose ends are both
+            included, or a boolean mask gives a SelDim; a tensor of labels or a DataArray selects
+            pointwise, so that its dims replace the dim. A partial date such as ``"2020-02"``
+            selects all dates in it. The name of a factor selects along a ProductDim, and leaves
+            the other factors.
 
         Returns
         -------
         DimTensor
-            Along a dim without labels, labels are looked up in those that arrive with the data; if
-            none arrive, integers are positions.
+            Labels along a dim without labels are looked up in those that come with a call; if none
+            come, integers are positions.
 
         Raises
         ------
@@ -200,9 +200,9 @@ class IndexingMixin(TensorHandle):
         return found.apply(self.node)
 
     def __getitem__(self, key: Any) -> DimTensor:
-        """Select by position: ``x[{country: 0}]``, or ``x[1:]`` where there is one dim.
+        """Select by position: ``x[{country: 0}]``, or ``x[1:]`` of a tensor with one dim.
 
-        A boolean tensor keeps the elements where it is true; over several dims they are raveled.
+        A boolean tensor keeps the elements where it is true, and ravels several dims.
         """
         if isinstance(key, Mapping):
             return self.isel(key)
@@ -249,15 +249,14 @@ class IndexingMixin(TensorHandle):
         return flat.isel({product: wrap(make("merge", (mask,), product))})
 
     def set(self, value: Any) -> DimTensor:
-        """The tensor selected from, with the selection set to a value.
+        """Return the tensor selected from, with the selection set to a value.
 
         Parameters
         ----------
         value : DimTensor or number
-            Has dims of the selection only. Where a selection has an element more than once, the
-            last of its values stays, and only that one has a derivative: last along the dim of the
-            positions, or, where they have several, in the order of ``.dims``, the last of which
-            counts fastest.
+            With dims of the selection only. If a selection repeats an element, the last value is
+            kept, and only its derivative is not zero: the last one along the dim of the positions,
+            or in row-major order of ``.dims``.
 
         Returns
         -------
@@ -279,7 +278,7 @@ class IndexingMixin(TensorHandle):
         return self._update("set", value)
 
     def inc(self, value: Any) -> DimTensor:
-        """The tensor selected from, with a value added to the selection; duplicates accumulate.
+        """Return the tensor selected from, with a value added to the selection; repeats accumulate.
 
         Parameters
         ----------
@@ -315,7 +314,7 @@ class IndexingMixin(TensorHandle):
         )
 
     def head(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
-        """The first positions along dims: ``x.head(time=3)``.
+        """Select the first positions along dims: ``x.head(time=3)``.
 
         Parameters
         ----------
@@ -337,7 +336,7 @@ class IndexingMixin(TensorHandle):
         return self.isel({key: slice(None, _number(n, "head")) for key, n in given.items()})
 
     def tail(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
-        """The last positions along dims: ``x.tail(time=3)``.
+        """Select the last positions along dims: ``x.tail(time=3)``.
 
         Parameters
         ----------
@@ -364,7 +363,7 @@ class IndexingMixin(TensorHandle):
         )
 
     def thin(self, indexers: Indexers = None, **by_name: int) -> DimTensor:
-        """Every n-th position along dims: ``x.thin(draw=10)``.
+        """Select every n-th position along dims: ``x.thin(draw=10)``.
 
         Parameters
         ----------
@@ -391,10 +390,10 @@ class IndexingMixin(TensorHandle):
         Parameters
         ----------
         labels : DimTensor or list of DimTensor
-            A tensor of labels (``dt.data(..., categories=country)``) over one dim of this tensor. A
-            calendar part of a dim of dates may be given by name: ``"day.month"``. Of several ones,
-            along the same dim, each combination of labels is a group, and results have a dim for
-            each.
+            A tensor of labels (``dt.data(..., categories=country)``) along one dim of this tensor,
+            or the name of a calendar part of a dim of dates, ``"day.month"``. Several tensors of
+            labels along one dim make a group of each combination of labels, and results have a dim
+            for each tensor.
         categories : Dim or sequence of Dim, optional
             The dim of the groups, by default that of the labels. Data that are not labels of a
             dim are grouped by their values, NaN among them, and the groups are a new dim named
@@ -448,7 +447,7 @@ class IndexingMixin(TensorHandle):
 
     @property
     def codes(self) -> DimTensor:
-        """A tensor of labels as integers: the positions of the labels in their dim."""
+        """Positions of labels in their dim, as a tensor of integers."""
         return (
             wrap(make("codes", (self.node,), None))
             if self.categories is not None
@@ -456,7 +455,7 @@ class IndexingMixin(TensorHandle):
         )
 
     def as_labels(self, dim: Dim) -> DimTensor:
-        """A tensor of positions as a tensor of labels of a dim.
+        """Convert positions to labels of a dim.
 
         Parameters
         ----------
@@ -480,7 +479,7 @@ class IndexingMixin(TensorHandle):
 
 
 def _number(n: Any, what: str) -> Any:
-    """A number of positions, which is not negative; what is no integer a slice refuses."""
+    """Check that a number of positions is not negative; slices check that it is an integer."""
     if isinstance(n, (bool, np.bool_)) or (isinstance(n, (int, np.integer)) and n < 0):
         raise OptionError(f"{what} takes a number of positions of at least 0, not {n}")
     return n

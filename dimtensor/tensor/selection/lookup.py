@@ -1,4 +1,4 @@
-"""Selections as nodes: labels looked up, masks, tensors of labels, levels of products."""
+"""Selections as nodes: look-up of labels, masks, tensors of labels, levels of products."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Items:
-    """Collects the items and indexer tensors of one selection."""
+    """Items and indexer tensors of one selection."""
 
     def __init__(self) -> None:
         self.items: list[IndexItem] = []
@@ -87,7 +87,7 @@ class Items:
 
 
 def _mask_selection(dim: Dim, mask: Node) -> Any:
-    """The list of positions that a mask of constants is along a dim of known length."""
+    """Convert a mask of constants along a dim of known length to positions."""
     return normalize_selection(dim, np.flatnonzero(mask.attrs.values))
 
 
@@ -131,7 +131,7 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
         at = labels.locate(key, dim._title)
         if isinstance(at, int):
             found.position(dim, at)
-        else:  # a part of a date stands for several labels, and the dim stays
+        else:  # a partial date selects several labels, and keeps the dim
             found.select(dim, normalize_selection(dim, at))
     else:
         _check_label(key, dim)
@@ -139,16 +139,16 @@ def select_labels(found: Items, dim: Dim, key: Any, method: str | None, toleranc
 
 
 def positions_in(x: Node, dim: Dim, key: Any) -> Any:
-    """A DataArray of positions or a mask: a tensor where its dims take the place of the dim."""
+    """Convert a DataArray of positions or a mask to a tensor if its dims replace the dim."""
     if key.ndim == 0 or (key.dims == (dim.name,) and key.dtype != bool):
         return np.asarray(key)[()]
     return data_beside(key, [x])
 
 
 def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -> Any:
-    """A DataArray of labels, as xarray takes it: its dims take the place of the dim.
+    """Convert a DataArray of labels, whose dims replace the dim, as in xarray.
 
-    Labels along the dim itself are a list of them.
+    Labels along the dim itself become a list.
     """
     if key.dtype == bool or key.ndim == 0 or key.dims == (dim.name,):
         return positions_in(x, dim, key)
@@ -188,12 +188,12 @@ def is_mask(key: Any) -> bool:
 
 
 def remaining(x: Node, dim: Dim, gone: Any) -> Any:
-    """The positions of a dim without some, or the mask of them.
+    """Return the positions of a dim without the given ones, or their mask.
 
     Raises
     ------
     DtypeError
-        If these are no positions and no mask that is known.
+        If these are neither positions nor a known mask.
     """
     if is_dataarray(gone):
         gone = positions_in(x, dim, gone)
@@ -220,7 +220,7 @@ def remaining(x: Node, dim: Dim, gone: Any) -> Any:
 
 
 def as_plain(key: Any) -> Any:
-    """Arrays out of whatever has elements, of bools where objects are; of a Timestamp NumPy's.
+    """Convert containers to arrays (of bools, if all objects are) and Timestamps to NumPy's.
 
     Raises
     ------
@@ -234,14 +234,14 @@ def as_plain(key: Any) -> Any:
     elif type(key) is not np.ndarray and is_array_like(key):
         key = as_array(key, "the selection", gaps=False)[()]
     elif isinstance(key, list) and any(isinstance(one, (list, np.ndarray)) for one in key):
-        array_of(key, "the selection", gaps=False)  # which checks it
+        array_of(key, "the selection", gaps=False)  # it checks the elements
     if isinstance(key, np.ndarray) and key.dtype == object and key.ndim and is_mask(key.tolist()):
         return key.astype(bool)
     return key
 
 
 def _refuse_masked(dim: Dim) -> None:
-    """Refuse look-ups among labels that a mask leaves, which are known after the look-up."""
+    """Refuse look-ups in a masked dim, whose labels are known only after the look-up."""
     if depends_on_mask(dim):
         raise LabelError(
             build_message(
@@ -268,18 +268,18 @@ def require_positions(indexer: Node, dim: Dim, what: str, x: Node | None = None)
 
 
 def called(x: Node | None, otherwise: str = "x") -> str:
-    """The name of a tensor, as a user may have written it."""
+    """Return code for a tensor, as a user may have written it."""
     name = None if x is None else x.name
     return name if isinstance(name, str) and name.isidentifier() else otherwise
 
 
 def refuse_labels(x: Node, dim: Dim, key: Any) -> None:
-    """Refuse strings where positions are meant.
+    """Refuse strings in place of positions.
 
     Raises
     ------
     DtypeError
-        With the selection by label.
+        It names the selection by label.
     """
     items = key.tolist() if isinstance(key, np.ndarray) else key
     several = isinstance(items, (list, tuple))
@@ -298,12 +298,12 @@ def _as_written(items: Any) -> str:
 
 
 def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
-    """Refuse integers where labels are meant that are no numbers.
+    """Refuse integers in place of labels that are no numbers.
 
     Raises
     ------
     LabelError
-        With the selection by position.
+        It names the selection by position.
     """
     labels = dim_labels(dim)
     if labels is None or labels.family not in ("string", "datetime", "zoned", "period", "cftime"):
@@ -329,12 +329,12 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
 
 
 def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
-    """Refuse an array with repeated positions or labels: it needs a dim of its own.
+    """Refuse an array with repeated positions or labels, because it needs a dim of its own.
 
     Raises
     ------
     DimError
-        With the way to say which, and to select along the dim.
+        It names the way to give the dim, and to select along it.
     """
     positions = how == "isel"
     kinds = "iu" if positions else "iufUOM"
@@ -343,7 +343,7 @@ def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
     items = key.tolist()
     try:
         unlike = set(map(tagged, items)) if key.dtype.kind == "O" else set(items)
-    except TypeError:  # these are no labels, which is said where they are looked up
+    except TypeError:  # the look-up raises for these
         return
     if len(unlike) == len(items):
         return
@@ -363,7 +363,7 @@ def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
 
 
 def label_indexer(indexer: Node, dim: Dim) -> Node:
-    """The positions along a dim that a tensor of labels means."""
+    """Convert a tensor of labels to positions along a dim."""
     own = indexer.categories
     if own is dim:
         return indexer
@@ -388,7 +388,7 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
 
 
 def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
-    """Labels of one dim looked up in another that has all of them."""
+    """Convert labels of one dim to labels of another one that has all of them."""
     mine, theirs = dim_labels(own), dim_labels(dim)
     if mine is None or theirs is None:
         if own._unrenamed is dim._unrenamed:
@@ -407,7 +407,7 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
 
 
 def positions_of_labels(own: Dim, dim: Dim) -> DimTensor:
-    """The positions that the labels of one dim have in another one that has all of them."""
+    """Return the positions of the labels of one dim in another one that has all of them."""
     mine, theirs = dim_labels(own), dim_labels(dim)
     assert mine is not None
     assert theirs is not None
@@ -419,7 +419,7 @@ def positions_of_labels(own: Dim, dim: Dim) -> DimTensor:
 
 
 def product_of_levels(x: TensorHandle, given: Mapping[Any, Any]) -> Dim | None:
-    """The dim of a tensor of which a selection names factors, None where it names dims only."""
+    """Return the product dim whose factors a selection names; None if it names dims only."""
     for key in given:
         name = key.name if isinstance(key, Dim) else key
         if key in x.dims or any(dim.name == name for dim in x.dims):
@@ -435,7 +435,7 @@ def _product_under(dim: Dim) -> Dim:
 
 
 def _levels(dim: Dim, keys: Any) -> dict[Any, Dim]:
-    """The factor of a product that each key names, of those that name one."""
+    """Map the keys that name factors of a product to these factors."""
     factors = _product_under(dim).parents
     return {
         key: factor
@@ -446,7 +446,7 @@ def _levels(dim: Dim, keys: Any) -> dict[Any, Dim]:
 
 
 def select_levels(x: Any, dim: Dim, given: Mapping[Any, Any], **how: Any) -> DimTensor:
-    """Select along factors of a product: what remains of it is the product of the other ones."""
+    """Select along factors of a product, which leaves the product of the other factors."""
     levels = _levels(dim, given)
     rest = {key: selection for key, selection in given.items() if key not in levels}
     by_factor = {factor: given[key] for key, factor in levels.items()}
@@ -464,7 +464,7 @@ def select_levels(x: Any, dim: Dim, given: Mapping[Any, Any], **how: Any) -> Dim
 
 
 def _levels_of_selection(x: Any, dim: SelDim, by_factor: Mapping[Dim, Any]) -> DimTensor:
-    """Levels along some of the elements of a product."""
+    """Select levels along a selection of a product."""
     product = dim.parent
     assert isinstance(product, ProductDim)
     lengths = [factor.length for factor in product.factors]

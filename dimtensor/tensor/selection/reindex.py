@@ -1,4 +1,4 @@
-"""Tensors brought to other labels: positions looked up once, missing ones filled."""
+"""Reindexing: elements matched by label, with a filling for missing labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-# each with the one of the other direction
+# each method with that of the opposite direction
 _METHODS = {
     "nearest": "nearest",
     "pad": "backfill",
@@ -39,7 +39,7 @@ _METHODS = {
 
 
 class ReindexMixin(TensorHandle):
-    """Labels exchanged for others."""
+    """Method that conforms dims to other labels."""
 
     __slots__ = ()
 
@@ -52,38 +52,38 @@ class ReindexMixin(TensorHandle):
         fill_value: Any = np.nan,
         **by_name: Any,
     ) -> DimTensor:
-        """Bring the tensor to other labels along dims.
+        """Conform dims to other labels, matched by value.
 
         Parameters
         ----------
         indexers : Dim, sequence of Dim, or dict of Dim or str to Dim or labels, optional
-            A Dim takes the place of the dim of its name.
+            A Dim replaces the dim of its name.
         fill_value : number
-            The elements at labels that the tensor does not have.
+            Value of elements at labels that the tensor lacks.
         method : {None, "nearest", "pad", "ffill", "backfill", "bfill"}
-            Whether a label that is not there has the element at the nearest one, at the one before
-            or at the one after: of labels that descend, the next larger or smaller one, of all
-            others the next smaller or larger one.
+            How to fill a label that the tensor lacks: by the element at the nearest label, at the
+            label before (``"pad"``, ``"ffill"``) or at the label after. Before is smaller, but
+            larger for labels in descending order.
         tolerance : optional
-            Largest distance between the two, of dates as ``"6h"``.
+            Largest distance between the two labels, for dates such as ``"6h"``.
         **by_name
-            By name of dim: a Dim, or labels, of which a new Dim is made.
+            By name of dim: a Dim, or labels of a new Dim.
 
         Returns
         -------
         DimTensor
-            Of integers, if NaN are filled in, floats. Data stay data.
+            Floats, if integers are filled with NaN. Reindexed data are data.
 
         Raises
         ------
         DimError
             If a dim is not there.
         LabelError
-            If there are no labels before or after, or a tensor of labels would be filled up.
+            If the dim or the indexer has no labels, or a tensor of labels would need a filling.
         DtypeError
-            If bools are to be filled up with NaN.
+            If bools would be filled with NaN.
         OptionError
-            If there is no such method.
+            If the method is unknown.
 
         Examples
         --------
@@ -114,12 +114,12 @@ class ReindexMixin(TensorHandle):
 
 
 def named_indexers(indexers: Any, by_name: Mapping[str, Any], dims: Dims = ()) -> dict[Any, Any]:
-    """Indexers given in any way, by name of dim.
+    """Collect indexers by name of dim.
 
     Raises
     ------
     DimError
-        If they are no dims and no dict.
+        If they are neither dims nor a dict.
     """
     if isinstance(indexers, Mapping):
         return {**indexers, **by_name}
@@ -134,12 +134,12 @@ def named_indexers(indexers: Any, by_name: Mapping[str, Any], dims: Dims = ()) -
 
 
 def labels_along(x: Node, dim: Dim) -> Coords:
-    """Labels of a tensor along a dim: those of the dim, or those that data came with.
+    """Return the labels of a tensor along a dim, which data may have brought.
 
     Raises
     ------
     LabelError
-        If there are none.
+        If the labels are not known.
     """
     labels = dim_labels(dim)
     if labels is None and x.kind == "data":
@@ -156,7 +156,7 @@ def labels_along(x: Node, dim: Dim) -> Coords:
 
 
 def target_dim(x: Node, old: Dim, new: Any) -> Dim:
-    """The dim that stands for new labels: a given one, or a new one of the same name."""
+    """Return the dim of new labels: a given one, or a new one of the same name."""
     if isinstance(new, Dim):
         if dim_labels(new) is None:
             raise LabelError(f"reindex: {new!r} has no labels")
@@ -170,7 +170,7 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
 
 
 def _by_value(method: str, labels: Coords) -> str:
-    """The method with which the label before is the next smaller one."""
+    """Return the method for ascending labels."""
     index = labels.index
     descending = index.is_monotonic_decreasing and not index.is_monotonic_increasing
     return _METHODS[method] if descending else method
@@ -184,13 +184,13 @@ def reindex_node(
     method: str | None = None,
     tolerance: Any = None,
 ) -> Node:
-    """A node with another dim in the place of one, elements matched by label."""
+    """Replace a dim of a node by another one, with elements matched by label."""
     labels = labels_along(x, old)
     wanted = dim_labels(new)
     assert wanted is not None
     if method is None:
         positions = labels.find(wanted)
-    else:  # labels in any order; the one before is the next smaller one
+    else:  # labels may have any order; the label before is the next smaller one
         order = np.argsort(labels.index, kind="stable")
         positions = labels.take(order).near(wanted, method, tolerance, old._title)
         positions = np.where(positions >= 0, np.append(order, 0)[positions], -1)
@@ -198,7 +198,7 @@ def reindex_node(
     if not labels.is_unique and method is None:
         labels.positions(
             wanted.take(np.flatnonzero(found)), old._title
-        )  # refuses those there twice
+        )  # raises for repeated labels
     positions[~found] = 0
     if not found.all():
         x = _fillable(x, wanted.take(np.flatnonzero(~found)).values, fill_value, old)
@@ -217,19 +217,19 @@ def reindex_node(
 
 
 def moved_to(x: DimTensor, old: Dim, positions: np.ndarray, new: Dim) -> DimTensor:
-    """Elements at positions along a dim, as the elements along another one."""
+    """Select positions along a dim, and put the elements along another dim."""
     taken = x.isel({old: positions})
     (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
     return renamed(taken, {now: new})
 
 
 def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:
-    """The node in a dtype that takes the fill value.
+    """Convert a node to a dtype that holds the fill value.
 
     Raises
     ------
     LabelError
-        If its elements are labels.
+        If the elements are labels.
     DtypeError
         If bools would become floats.
     """

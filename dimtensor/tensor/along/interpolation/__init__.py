@@ -1,1 +1,1 @@
-"""Values between labels: methods, what is beyond the ends, and gaps."""
+"""Interpolation between labels, extrapolation, and gaps."""

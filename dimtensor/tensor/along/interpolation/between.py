@@ -1,4 +1,4 @@
-"""Values between labels of a dim: at other labels, or at numbers that a tensor holds."""
+"""Interpolation at other labels, or at the values of a tensor."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _DATES = ("datetime", "zoned", "timedelta", "cftime")
 
 
 def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTensor:
-    """Values at new labels along a dim, or at those that a tensor holds.
+    """Interpolate at new labels along a dim, or at the values of a tensor.
 
     Raises
     ------
     LabelError
-        If labels are not known, or no numbers and no dates, or too few.
+        If labels are not known, neither numbers nor dates, or too few.
     """
     places = coordinate(along, "interp")
     if not len(places):
@@ -65,7 +65,7 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
 
 
 def _as_dates(new: Any, known: Coords) -> Any:
-    """Labels, strings as dates where the known labels are dates."""
+    """Convert strings to dates if the known labels are dates."""
     dates = known.family in ("datetime", "zoned", "cftime")
     if not dates or not all(isinstance(each, str) for each in new):
         return new
@@ -77,33 +77,33 @@ def _as_dates(new: Any, known: Coords) -> Any:
 
 
 class _Wanted(ABC):
-    """Where values are wanted; what is known when the expression is built stays with NumPy."""
+    """Targets of interpolation; computations on known numbers are done by NumPy."""
 
     value: Any
 
     @abstractmethod
     def piece(self, starts: np.ndarray) -> Any:
-        """The last of ascending numbers up to each place; the first of them before it."""
+        """Return the last of ascending numbers up to each target; the first for earlier targets."""
 
     @abstractmethod
     def next(self, at: Any, last: int) -> Any:
-        """The position after another, but the last one."""
+        """Return the next position, at most the last one."""
 
     @abstractmethod
     def known(self, values: np.ndarray, at: Any) -> Any:
-        """Known values at positions."""
+        """Return known values at positions."""
 
     @abstractmethod
     def take(self, x: DimTensor, dim: Dim, at: Any) -> DimTensor:
-        """Elements at positions."""
+        """Return elements at positions."""
 
     @abstractmethod
     def tensor(self, value: Any) -> DimTensor:
-        """A tensor of what is wanted, or of what follows from it."""
+        """Convert the targets, or numbers computed from them, to a tensor."""
 
 
 class _Known(_Wanted):
-    """At labels."""
+    """Targets that are labels."""
 
     def __init__(self, target: Dim, value: np.ndarray):
         self.value = value
@@ -125,12 +125,12 @@ class _Known(_Wanted):
         return data(value, dims=self._target)
 
     def tensor_along(self, value: Any, dim: Dim) -> DimTensor:
-        """Known values along another dim, too."""
+        """Convert known values along a further dim to a tensor."""
         return data(value, dims=[self._target, dim])
 
 
 class _Computed(_Wanted):
-    """At numbers that a tensor holds."""
+    """Targets that are the values of a tensor."""
 
     def __init__(self, value: DimTensor):
         self.value = value
@@ -174,7 +174,7 @@ def _value(
 
 
 def _with_ends(value: DimTensor, wanted: _Wanted, places: np.ndarray, method: Method) -> DimTensor:
-    """Values, and what is beyond the ends."""
+    """Replace values beyond the ends by their filling."""
     at = wanted.value
     nothing = np.isnan(at) if isinstance(wanted, _Known) else elemwise("isnan", at)
     if method.ends is None:
@@ -189,7 +189,7 @@ def _with_ends(value: DimTensor, wanted: _Wanted, places: np.ndarray, method: Me
 
 
 def _local(x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method: str) -> DimTensor:
-    """Values that follow from the elements beside them."""
+    """Interpolate from the two adjacent elements."""
     if method == "zero":
         return wanted.take(x, rank, wanted.piece(places))
     n = len(places)
@@ -201,7 +201,7 @@ def _local(x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method:
     if method == "nearest":
         return elemwise("where", elemwise("less_equal", share, 0.5), below, above)
     value = below + (above - below) * share.astype(x.dtype)
-    undefined = elemwise("isnan", value)  # no NaN of the other label's times 0
+    undefined = elemwise("isnan", value)  # NaN of the other label times 0 is NaN
     for weight, end in ((0.0, below), (1.0, above)):
         value = elemwise("where", elemwise("equal", share, weight) & undefined, end, value)
     return value
@@ -210,7 +210,7 @@ def _local(x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method:
 def _hermite(
     x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method: str
 ) -> DimTensor:
-    """Cubic pieces with given slopes at labels."""
+    """Interpolate by cubic Hermite pieces with given slopes at labels."""
     slopes = slopes_at(x, rank, places, method)
     at = wanted.piece(places[:-1])
     gap = wanted.tensor(wanted.known(np.diff(places), at)).astype(x.dtype)
@@ -224,9 +224,9 @@ def _hermite(
 
 
 def _basis(method: Method, places: np.ndarray) -> Any:
-    """The curve through 1 at one label and 0 at all others, for each label.
+    """Return the cardinal curves: 1 at one label and 0 at all others.
 
-    These curves are linear in the values that they go through.
+    Interpolation is linear in the elements, so it is a sum of cardinal curves.
     """
     return method.curve(places, np.eye(len(places)))
 
@@ -241,7 +241,7 @@ def _weighted(
 def _pieces(
     x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted, method: Method
 ) -> DimTensor:
-    """A spline at computed numbers: the polynomial of the piece that each lies in."""
+    """Evaluate a spline at symbolic numbers, piece by piece."""
     spline, order = _basis(method, places), method.order
     assert order is not None
     starts = np.unique(spline.t[order : len(spline.t) - order])[:-1]
@@ -259,7 +259,7 @@ def _pieces(
 
 
 def _newton(x: DimTensor, rank: Dim, places: np.ndarray, wanted: _Wanted) -> DimTensor:
-    """The polynomial through all elements at computed numbers, by divided differences."""
+    """Evaluate the polynomial through all elements at symbolic numbers, by divided differences."""
     n = len(places)
     differences = np.eye(n)
     for step in range(1, n):

@@ -13,12 +13,12 @@ _UNITS = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 def coordinate(
     dim: Dim, what: str, otherwise: str = "", unit: str = "s", like: Coords | None = None
 ) -> np.ndarray:
-    """The labels of a dim as numbers; dates in a unit from the first label.
+    """Convert the labels of a dim to numbers; dates to a unit from the first label.
 
     Raises
     ------
     LabelError
-        If they are not known, or neither numbers nor dates.
+        If the labels are not known, or neither numbers nor dates.
     """
     labels = dim_labels(dim)
     if labels is None or labels.family not in (
@@ -44,7 +44,7 @@ def coordinate(
 
 
 def numbers_of(labels: Coords, like: Coords, unit: str = "s") -> np.ndarray:
-    """Dates as numbers in a unit from the first of others, NaN of NaT."""
+    """Convert dates to numbers in a unit from the first of others; NaT to NaN."""
     if not len(labels) or not len(like):
         return np.zeros(len(labels))
     if labels.family != like.family:

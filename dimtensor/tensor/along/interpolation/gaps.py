@@ -1,4 +1,4 @@
-"""Missing elements interpolated from those that are there."""
+"""Interpolation of missing elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def last_present(x: DimTensor, along: Dim) -> DimTensor:
-    """The position of the last element up to each one that is not NaN, -1 where there is none."""
+    """Return the position of the last valid element up to each one, -1 for none."""
     present = elemwise("logical_not", elemwise("isnan", x))
     places = elemwise("where", present, arange(along), -1)
     start = full(without(places.dims, (along,)), -1, "int64")
@@ -30,7 +30,7 @@ def last_present(x: DimTensor, along: Dim) -> DimTensor:
 
 
 def next_present(x: DimTensor, along: Dim) -> DimTensor:
-    """The position of the next element from each one that is not NaN; the length, if none is."""
+    """Return the position of the next valid element from each one on; the length for none."""
     present = elemwise("logical_not", elemwise("isnan", x))
     end = length(along)
     places = elemwise("where", present, arange(along), end)
@@ -43,7 +43,7 @@ def next_present(x: DimTensor, along: Dim) -> DimTensor:
 def gaps_filled(
     x: DimTensor, along: Dim, method: Method, limit: int | None, by_labels: bool, max_gap: Any
 ) -> DimTensor:
-    """A tensor with the missing elements of some gaps filled in.
+    """Fill gaps of missing elements.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def gaps_filled(
     along : Dim
     method : Method
     limit : int, optional
-        How many elements in a row are filled.
+        Largest number of consecutive elements to fill.
     by_labels : bool
-        Whether distances are those of the labels, or positions are counted.
+        Whether to interpolate along labels, or along positions.
     max_gap : optional
-        How long a gap may be.
+        Largest gap to fill.
     """
     if by_labels:
         places = data(coordinate(along, "interpolate_na", "use_coordinate=False"), dims=along)
@@ -77,7 +77,7 @@ def gaps_filled(
 
 
 def _length(max_gap: Any, along: Dim, by_labels: bool) -> float:
-    """The longest gap that is filled, in the unit of the labels."""
+    """Return the longest gap to fill, in the unit of the labels."""
     labels = dim_labels(along)
     if by_labels and labels is not None and labels.family != "number":
         return pd_timedelta(max_gap, "interpolate_na: max_gap").total_seconds()
@@ -89,12 +89,12 @@ def _length(max_gap: Any, along: Dim, by_labels: bool) -> float:
 def _local(
     x: DimTensor, along: Dim, places: DimTensor, before: DimTensor, after: DimTensor, method: Method
 ) -> DimTensor:
-    """Elements that follow from those beside the gap."""
+    """Interpolate from the elements on both sides of a gap."""
     n = length(along)
     first, last = elemwise("less", before, 0), elemwise("greater_equal", after, n)
     low, high = before, after
     straight = method.name in ("linear", "slinear")
-    if straight and method.goes_on:  # the line through the two elements nearest to an end
+    if straight and method.goes_on:  # extrapolate at the ends
         second = taken_at(after, along, after + 1, n)
         one_before = taken_at(before, along, before - 1, -1)
         low = elemwise("where", first, after, elemwise("where", last, one_before, before))
@@ -127,7 +127,7 @@ def _local(
 
 
 def _known(x: DimTensor, along: Dim, places: DimTensor, method: Method) -> DimTensor:
-    """Elements on the curve through all others, of a tensor whose values are known."""
+    """Interpolate known values by the curve through all valid elements."""
     known = x.known_values()
     if known is None:
         raise GraphError(

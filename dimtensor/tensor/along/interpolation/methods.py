@@ -1,4 +1,4 @@
-"""The methods of interpolation, and what is beyond the ends; names are those of xarray."""
+"""Methods of interpolation and extrapolation, with the names of xarray."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from dimtensor.errors import (
 
 LOCAL = ("linear", "slinear", "nearest", "zero")
 _ORDERS = {"quadratic": 2, "cubic": 3, "quintic": 5}
-WHOLE = ("barycentric", "krogh")  # one polynomial through all elements
-SLOPED = ("pchip", "akima", "makima")  # cubic pieces of which the slopes at labels are chosen
+WHOLE = ("barycentric", "krogh")  # a single polynomial through all elements
+SLOPED = ("pchip", "akima", "makima")  # piecewise cubic methods with slopes of their own
 METHODS = (*LOCAL, *_ORDERS, "polynomial", *WHOLE, *SLOPED)
 
 
 class Method(NamedTuple):
-    """How values between labels are found.
+    """Method of interpolation with its options.
 
     Attributes
     ----------
     name : str
     order : int or None
-        That of the polynomials of a spline.
+        Order of the polynomials of a spline.
     ends : tuple or None
-        What is before the first label and after the last one; None where the curve goes on.
+        Values before the first label and after the last one; None to extrapolate.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Method(NamedTuple):
         order: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Method:
-        """Check what is asked for; options are those that xarray passes on to SciPy.
+        """Check a method and its options, those of SciPy in xarray.
 
         Raises
         ------
@@ -88,16 +88,16 @@ class Method(NamedTuple):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the curve goes on beyond the labels."""
+        """True if the curve extrapolates beyond the labels."""
         return self.ends is None
 
     def require(self, along: Dim, n: int, what: str) -> None:
-        """Refuse to go between too few labels.
+        """Check that there are enough labels.
 
         Raises
         ------
         LabelError
-            If there are too few.
+            If there are too few labels.
         """
         straight = self.name in ("linear", "slinear") and self.goes_on
         least = (self.order or 0) + 1
@@ -110,7 +110,7 @@ class Method(NamedTuple):
             )
 
     def curve(self, places: np.ndarray, values: np.ndarray) -> Any:
-        """A curve through values along the first axis, which goes on beyond the ends."""
+        """Return the curve through values along the first axis, which extrapolates."""
         from scipy import interpolate
 
         if self.order is not None:

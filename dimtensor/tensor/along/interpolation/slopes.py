@@ -1,4 +1,4 @@
-"""Slopes at labels of curves that do not overshoot: Fritsch and Carlson's, and Akima's."""
+"""Slopes of piecewise cubic methods: Fritsch and Carlson's, and Akima's."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def slopes_at(x: DimTensor, rank: Dim, places: np.ndarray, method: str) -> DimTensor:
-    """The slope of the curve at each label.
+    """Return the slope of the curve at each label.
 
     Parameters
     ----------
     x : DimTensor
     rank : Dim
-        That of the labels in ascending order.
+        The dim of the labels in ascending order.
     places : ndarray
         Two ascending numbers or more.
     method : {"pchip", "akima", "makima"}
-        Slopes that keep to the direction of the elements (Fritsch and Butland, "A method for
+        Monotone slopes (Fritsch and Butland, "A method for
         constructing local monotone piecewise cubic interpolants", 1984), or Akima's ("A new method
         of interpolation and smooth curve fitting based on local procedures", 1970), also with the
         modified weights that MATLAB has.
@@ -51,14 +51,14 @@ def _monotone(rises: DimTensor, piece: Dim, rank: Dim, steps: np.ndarray) -> Dim
     def known(values: Any) -> DimTensor:
         return data(values, dims=rank).astype(rises.dtype)
 
-    # inside: a mean of both, 0 where they have not one sign
+    # inside: a mean of both rises, 0 if their signs differ
     turns = elemwise("less_equal", elemwise("sign", one) * elemwise("sign", two), 0)
     first, second = 2 * steps[after] + steps[before], steps[after] + 2 * steps[before]
     mean = known(first) / elemwise("where", turns, 1, one)
     mean = mean + known(second) / elemwise("where", turns, 1, two)
     inside = elemwise("where", turns, 0, known(first + second) / mean)
 
-    # at the ends: the slope of the parabola, unless it leaves the direction of the elements
+    # at the ends: the slope of the parabola, unless it changes the direction
     outer, inner = np.where(np.arange(n) == 0, 0, n - 2), np.where(np.arange(n) == 0, 1, n - 3)
     near, far = (moved_to(rises, piece, at, rank) for at in (outer, inner))
     h, k = steps[outer], steps[inner]
@@ -77,13 +77,13 @@ def _akima(rises: DimTensor, piece: Dim, rank: Dim, modified: bool) -> DimTensor
     n = len(rank)
     last = n - 2
     around = []
-    for offset in (-2, -1, 0, 1):  # two rises before a label, and two after it
+    for offset in (-2, -1, 0, 1):  # the rises of two pieces before and after a label
         at = np.arange(n) + offset
-        outside = np.where(at < 0, -at, np.maximum(at - last, 0))  # how many pieces beyond
+        outside = np.where(at < 0, -at, np.maximum(at - last, 0))  # pieces beyond the ends
         edge = np.clip(at, 0, last)
         inner = np.where(at < 0, 1, np.where(at > last, last - 1, edge))
         rise = moved_to(rises, piece, edge, rank)
-        change = rise - moved_to(rises, piece, inner, rank)  # goes on as it does at the end
+        change = rise - moved_to(rises, piece, inner, rank)  # linear extrapolation of the rises
         around.append(rise + change * data(outside, dims=rank).astype(rises.dtype))
     a, b, c, d = around
     before, after = elemwise("abs", b - a), elemwise("abs", d - c)
