@@ -20,7 +20,7 @@ import xarray as xr
 
 from dimtensor.dims import Dim
 from dimtensor.graph.checkpoints import Checkpoints
-from dimtensor.tensor.control.types import LoopOptions, Tree
+from dimtensor.tensor.control.types import LoopKeywords, Tree
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import Leaf
 
@@ -48,7 +48,7 @@ ALONG = [
     "init: {leaf}",
     "xs: X = ...",
     "dim: Dim | str | None = None",
-    "**options: Unpack[LoopOptions]",
+    "**options: Unpack[LoopKeywords]",
 ]
 CHECKPOINT = "checkpoint: Checkpoints | Sequence[int] | None = None"
 WHILE = [

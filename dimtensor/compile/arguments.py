@@ -14,7 +14,7 @@ from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.forms import Chosen, Cut, Place
 
 
-class Length(NamedTuple):
+class LengthArgument(NamedTuple):
     """Length of a dim."""
 
     dim: Dim
@@ -27,14 +27,14 @@ class End(NamedTuple):
     role: str  # "start", "stop", "length"
 
 
-Source = Chosen | Place | Length | End
+Source = Chosen | Place | LengthArgument | End
 
 
 def source_of(argument: Node | Chosen | Place | Dim) -> LabelPosition | Source:
     """Return the source from which the value of an argument is computed."""
     if isinstance(argument, Node):
         return argument.attrs
-    return Length(argument) if isinstance(argument, Dim) else argument
+    return LengthArgument(argument) if isinstance(argument, Dim) else argument
 
 
 def end_of(cut: Cut, role: str) -> LabelPosition | End:
@@ -51,7 +51,7 @@ def value_of(source: Source, binding: Binding) -> np.ndarray:
         return source.positions.array
     if isinstance(source, Place):
         return np.asarray(source.position, dtype=np.int64)
-    if isinstance(source, Length):
+    if isinstance(source, LengthArgument):
         return np.asarray(source.dim._bound_length(binding), dtype=np.int64)
     length = source.cut.dim._bound_length(binding)
     if length is None:

@@ -32,7 +32,7 @@ class Limit(NamedTuple):
     title: str
 
 
-class Frame:
+class CallFrame:
     """State shared by all calls with the same lengths and labels.
 
     Parameters
@@ -112,7 +112,7 @@ class Frame:
 class Repeated(NamedTuple):
     """Frame of the last call, reused for values of the same kind, lengths and labels."""
 
-    frame: Frame
+    frame: CallFrame
     readers: Sequence[Reader]
 
     def arrays(self, values: Sequence[Any]) -> list[np.ndarray] | None:

@@ -213,7 +213,7 @@ class Code:
         if self._lowered is not None:
             key, recipe, _ = self._lowered
             if key is not None:
-                cache.keep(key, cache.Kept(recipe, executable))
+                cache.keep(key, cache.CachedCode(recipe, executable))
         return program, executable
 
     def on(self, backend: str) -> Code:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.backends import backend_of, check_backend
-from dimtensor.compile.binding_values import Frame, Repeated, Settled, complete
+from dimtensor.compile.binding_values import CallFrame, Repeated, Settled, complete
 from dimtensor.compile.by_name import is_dataset, named_values, titles
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure, unread
@@ -101,7 +101,7 @@ class CompiledFunction[R](Levels):
         self._data_axes = [slot.dims for slot in data]
         self._settled = Settled()
         self._late_ports = [at for at, port in enumerate(code.ports) if port.late_categories]
-        self._frames: dict[tuple, Frame] = {}
+        self._frames: dict[tuple, CallFrame] = {}
         self._last: Repeated | None = None
         self._grown: dict[tuple, CompiledFunction[R]] = {}
 
@@ -142,14 +142,14 @@ class CompiledFunction[R](Levels):
 
     def _read(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[CompiledFunction[R], Frame, list[np.ndarray]]:
+    ) -> tuple[CompiledFunction[R], CallFrame, list[np.ndarray]]:
         """Read and check the arguments of a call.
 
         Returns
         -------
         function : CompiledFunction
             This function, or the one batched over additional dims of the arguments.
-        frame : Frame
+        frame : CallFrame
         arrays : list of ndarray
         """
         if args and is_dataset(args[0]):
@@ -165,7 +165,7 @@ class CompiledFunction[R](Levels):
 
     def _read_anew(
         self, values: Sequence[Any]
-    ) -> tuple[CompiledFunction[R], Frame, list[np.ndarray]]:
+    ) -> tuple[CompiledFunction[R], CallFrame, list[np.ndarray]]:
         ports = self._code.ports
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
         for reading in readings:
@@ -240,7 +240,7 @@ class CompiledFunction[R](Levels):
             self._grown[added] = function
         return function
 
-    def _frame(self, readings: Sequence[Reading]) -> Frame:
+    def _frame(self, readings: Sequence[Reading]) -> CallFrame:
         """Check the lengths and labels of a call, and make their frame."""
         code = self._code
         binding = self._data_binding.copy()
@@ -257,20 +257,20 @@ class CompiledFunction[R](Levels):
         ]
         n = len(code.inputs)
         try:
-            return Frame(binding, program, executable, self._data, n, labellers, self._settled)
+            return CallFrame(binding, program, executable, self._data, n, labellers, self._settled)
         except IndexError as error:  # raised by the data-only part
             raise unread(error, program, code.inputs, (), binding) from None
         except LACKING as error:
             raise no_memory(error, code.outputs, binding) from error.__cause__
 
-    def _keep(self, key: tuple, frame: Frame) -> Frame:
+    def _keep(self, key: tuple, frame: CallFrame) -> CallFrame:
         frames = self._frames
         for oldest in list(frames)[: len(frames) - _KEPT_FRAMES + 1]:
             frames.pop(oldest, None)  # another thread may have done it
         return frames.setdefault(key, frame)
 
     def _run(
-        self, frame: Frame, arrays: Sequence[np.ndarray]
+        self, frame: CallFrame, arrays: Sequence[np.ndarray]
     ) -> tuple[Sequence[np.ndarray], Binding]:
         """Run the code; return results, masks and checks, and the call's lengths and labels."""
         program, binding = frame.program, frame.binding

@@ -107,14 +107,14 @@ def tagged(label: Any) -> Any:
         return NA
     if isinstance(label, str):
         return str.__str__(label)
-    return label if type(label) in _TRUSTED else Opaque(label)
+    return label if type(label) in _TRUSTED else OpaqueLabel(label)
 
 
 _NUMBERS = (int, float, complex)
 _TRUSTED = frozenset({str, bytes, type(None)})
 
 
-class Opaque:
+class OpaqueLabel:
     """Stand-in for a label of an unknown class, compared by identity alone.
 
     The hash is asked for once. Labels of two classes differ, and so do those whose comparison
@@ -131,7 +131,7 @@ class Opaque:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Opaque) or type(self.label) is not type(other.label):
+        if not isinstance(other, OpaqueLabel) or type(self.label) is not type(other.label):
             return False
         if self.label is other.label:
             return True
@@ -477,7 +477,7 @@ def checked_label(label: Any) -> Any:
 
 
 def _equals_itself(stand_in: Any) -> bool:
-    if isinstance(stand_in, Opaque):
+    if isinstance(stand_in, OpaqueLabel):
         return bool(stand_in.label == stand_in.label)
     if type(stand_in) is tuple:
         return all(map(_equals_itself, stand_in))

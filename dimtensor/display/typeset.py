@@ -48,7 +48,7 @@ def _split(name: str) -> tuple[str, str]:
     return (base, index) if index and (len(base) == 1 or base in _GREEK) else (name, "")
 
 
-class _Writer(Protocol):
+class _Markup(Protocol):
     """Interface of output formats: writers of the parts of a formula."""
 
     def name(self, text: str) -> str:
@@ -69,7 +69,7 @@ class _Writer(Protocol):
     def enclosed(self, x: str, left: str = "(", right: str = ")") -> str: ...
 
 
-class _MathML(_Writer):
+class _MathML(_Markup):
     """Writer of presentation MathML, restricted to MathML Core."""
 
     def word(self, text: str) -> str:
@@ -110,7 +110,7 @@ class _MathML(_Writer):
         return self.row([f"<mo>{left}</mo>", x, f"<mo>{right}</mo>"])
 
 
-class _Latex(_Writer):
+class _Latex(_Markup):
     """Writer of LaTeX in math mode, as MathJax and KaTeX support it."""
 
     def word(self, text: str) -> str:
@@ -195,7 +195,7 @@ def latex(node: Node, budget: int = _BUDGET) -> str:
 
 
 class _Typesetter:
-    def __init__(self, writer: _Writer):
+    def __init__(self, writer: _Markup):
         self.w = writer
 
     def whole(self, node: Node, budget: int) -> str:

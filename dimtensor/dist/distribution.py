@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support, with_known_parameters
-from dimtensor.dist.given import Given, refusal
+from dimtensor.dist.given import KnownElements, refusal
 from dimtensor.dist.parameters import (
     float_dtype,
 )
@@ -289,7 +289,7 @@ class Distribution(HasState, Spelled, ABC):
         DimTensor, generator
         """
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         """One draw given some elements, along dims along which they belong together.
 
         Raises

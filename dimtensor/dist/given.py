@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Given(NamedTuple):
+class KnownElements(NamedTuple):
     """Known elements of vectors.
 
     Attributes
@@ -29,7 +29,7 @@ class Given(NamedTuple):
     at: dict[Dim, tuple[int, ...]]
 
 
-def refusal(d: Distribution, given: Given) -> GraphError:
+def refusal(d: Distribution, given: KnownElements) -> GraphError:
     """What is said of elements that cannot be drawn given others."""
     dims = ", ".join(dim._short for dim in given.at)
     return GraphError(
@@ -42,7 +42,7 @@ def refusal(d: Distribution, given: Given) -> GraphError:
     )
 
 
-def known_start(d: Distribution, given: Given, dim: Dim) -> tuple[DimTensor, int]:
+def known_start(d: Distribution, given: KnownElements, dim: Dim) -> tuple[DimTensor, int]:
     """Where elements of a series are known, along its dim, and how many of them there are.
 
     Raises

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, family, sort_dims, union, without
 from dimtensor.dist.conditions import Condition
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.given import Given
+from dimtensor.dist.given import KnownElements
 from dimtensor.dist.modifiers.wrappers import as_value
 from dimtensor.dist.spec import DistributionSpec, Opaque, spec_of
 from dimtensor.dist.supports import Support
@@ -50,7 +50,7 @@ class Written(Opaque):
     dims: Dims
 
 
-class Reading(Distribution):
+class WithCapturedTensors(Distribution):
     """A distribution whose functions read variables and data that are no arguments of theirs.
 
     What the functions give is made of what they read when they were written; here something else
@@ -169,9 +169,9 @@ class Reading(Distribution):
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._drawn(rng, dims, {}, lambda d, *given: d.draw(*given))
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         values = tensor(None, self._back(given.values.dims), given.values.dtype)
-        known = Given(values, {self._back([dim])[0]: at for dim, at in given.at.items()})
+        known = KnownElements(values, {self._back([dim])[0]: at for dim, at in given.at.items()})
         return self._drawn(
             rng,
             dims,
@@ -218,7 +218,7 @@ def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
     exchanged = tuple(dim for dim in roots if not dim.parents)
     carried = [dim for node in read for dim in node.dims if dim in density.dims]
     own = sort_dims(dict.fromkeys((*d.dims, *carried, *more)))
-    return Reading(d, Written(spec, inputs, read, exchanged), own)
+    return WithCapturedTensors(d, Written(spec, inputs, read, exchanged), own)
 
 
 def _read_by(

@@ -78,7 +78,7 @@ class Totals:
         return sum((each.size for each in self.made), ZERO)
 
 
-class Reader:
+class NestReader:
     """Reader of a kernel's statements, in order.
 
     Parameters

@@ -14,7 +14,7 @@ from dimtensor.display.html import Section, card, styled, table
 from dimtensor.errors import printable
 
 if TYPE_CHECKING:
-    from dimtensor.explanation.steps import Array, Schedule, Step
+    from dimtensor.explanation.steps import AllocatedArray, Schedule, Step
 
 _WIDTH = 56
 _SHOWN = 12  # steps of a text
@@ -139,11 +139,11 @@ class Explanation:
         return None if self.gradient is None else self.number(self.gradient.peak)
 
     @property
-    def largest(self) -> Array | None:
+    def largest(self) -> AllocatedArray | None:
         """The largest array that is allocated, for the gradient if there is one."""
         return self.largest_of(self.value if self.gradient is None else self.gradient)
 
-    def largest_of(self, each: Schedule) -> Array | None:
+    def largest_of(self, each: Schedule) -> AllocatedArray | None:
         """Find the largest array of a schedule.
 
         Parameters
@@ -153,7 +153,7 @@ class Explanation:
 
         Returns
         -------
-        Array or None
+        AllocatedArray or None
             Missing lengths are assumed to be 1000. None if no array is allocated.
         """
         arrays = each.arrays
@@ -298,7 +298,7 @@ def _place(step: Step) -> str:
     return str(lines[0]) if lines else ""
 
 
-def made_at(array: Array) -> list[tuple[str, str]]:
+def made_at(array: AllocatedArray) -> list[tuple[str, str]]:
     """Describe the expression of an array and its line of code."""
     return [] if array.node is None else written(array.node, array.line)
 

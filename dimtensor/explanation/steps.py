@@ -20,7 +20,7 @@ from dimtensor.cost.nodes import size_of
 from dimtensor.cost.polynomial import ZERO, Count, Lengths, Number, Polynomial
 from dimtensor.cost.weights import SORT, SORT_DEPTH
 from dimtensor.dims import Dim, Dims, depends_on_mask
-from dimtensor.explanation.nests import Reader, Totals
+from dimtensor.explanation.nests import NestReader, Totals
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.lines import Line
 from dimtensor.graph.printing.formula import formula
@@ -40,7 +40,7 @@ _TITLE_WIDTH = 44
 _LEAVES = frozenset({"input", "data", "shaped", "bound", "constant"})
 
 
-class Array(NamedTuple):
+class AllocatedArray(NamedTuple):
     """Array that a call allocates.
 
     Attributes
@@ -73,7 +73,7 @@ class Step(NamedTuple):
         The expressions that it computes.
     flops, read, written : Polynomial
         Operations, and bytes.
-    arrays : tuple of Array
+    arrays : tuple of AllocatedArray
         The arrays that it allocates.
     """
 
@@ -82,7 +82,7 @@ class Step(NamedTuple):
     flops: Polynomial
     read: Polynomial
     written: Polynomial
-    arrays: tuple[Array, ...]
+    arrays: tuple[AllocatedArray, ...]
 
     @property
     def title(self) -> str:
@@ -129,7 +129,7 @@ class Schedule:
         return self.given + self.held + self.temporaries + self.results
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[AllocatedArray]:
         """All arrays that are allocated."""
         return [each for step in (*self.once, *self.steps) for each in step.arrays]
 
@@ -300,7 +300,7 @@ def _read(
         dims = program.order.sort(node.dims)
         return Polynomial.of(dims[axis]) if axis < len(dims) else None
 
-    reader = Reader(given, known, length)
+    reader = NestReader(given, known, length)
     names = _result_names(function)
     steps, made, at = [], [], 0
     marks = [*getattr(emitter, "marks", ()), (None, len(function.body), len(function.body))]
@@ -350,7 +350,7 @@ def _step(
         made_of = sources.of(sources.variables.get(made.name), made.size)
         if made_of is None and found:
             made_of = found[0]
-        arrays.append(Array(made.size, made_of, made.name in results))
+        arrays.append(AllocatedArray(made.size, made_of, made.name in results))
     unique = tuple(dict.fromkeys(found))
     return Step(what, unique, flops, totals.read, totals.written, tuple(arrays))
 

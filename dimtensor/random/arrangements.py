@@ -8,7 +8,7 @@ from dimtensor.dims import Dim, find_dim, without
 from dimtensor.errors import DimError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
-from dimtensor.random.draws import DimsLike, Draws, G
+from dimtensor.random.draws import DimsLike, DrawMethods, G
 from dimtensor.tensor.check import check
 from dimtensor.tensor.elementwise import abs as absolute
 from dimtensor.tensor.elementwise import exp, log, minimum
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class Arrangements(Draws):
+class Arrangements(DrawMethods):
     """Choices, permutations, counts by category, and vectors of several numbers."""
 
     def bernoulli(

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 DimsLike = Dim | str | Sequence[Dim | str]
-G = TypeVar("G", bound="Draws")
+G = TypeVar("G", bound="DrawMethods")
 
 
-class Draws(SingleUse):
+class DrawMethods(SingleUse):
     """What the methods of a generator have in common."""
 
     def _next(self: G, words: Node) -> G:

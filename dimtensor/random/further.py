@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dimtensor.random.draws import DimsLike, Draws, G
+from dimtensor.random.draws import DimsLike, DrawMethods, G
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import TensorLike
 
 
-class FurtherContinuous(Draws):
+class FurtherContinuous(DrawMethods):
     """Distributions with densities, continued."""
 
     def pareto(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:

@@ -9,7 +9,7 @@ import numpy as np
 import dimtensor as dt
 from dimtensor.tensor import elementwise
 from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
-from dimtensor.testing.programs import ANONYMOUS, Env, Kind, Trial, register
+from dimtensor.testing.programs import ANONYMOUS, Env, StepKind, Trial, register
 
 Drawn = tuple[tuple[int, ...], dict[str, Any]] | None
 
@@ -44,7 +44,7 @@ def _draw_unary(choose: Choose, trial: Trial) -> Drawn:
 
 
 register(
-    Kind(
+    StepKind(
         "unary",
         _draw_unary,
         lambda env, x, name: getattr(elementwise, name)(x),
@@ -91,7 +91,7 @@ def holds_no_labels(tensor: Any, array: Any) -> bool:
 
 
 register(
-    Kind(
+    StepKind(
         "binary",
         _draw_binary,
         lambda env, x, y, name: getattr(elementwise, name)(x, y),
@@ -126,7 +126,7 @@ def _with_number(env: Env, x: Any, name: str, number: float) -> Any:
     return x % number if name == "%" else x / number
 
 
-register(Kind("scalar", _draw_scalar, _with_number, _with_number, by_label=True))
+register(StepKind("scalar", _draw_scalar, _with_number, _with_number, by_label=True))
 
 
 def _draw_where(choose: Choose, trial: Trial) -> Drawn:
@@ -141,7 +141,7 @@ def _array_where(env: Env, x: Any, y: Any, z: Any) -> Any:
 
 
 register(
-    Kind(
+    StepKind(
         "where",
         _draw_where,
         lambda env, x, y, z: dt.where(x > 0, y, z),
@@ -157,7 +157,7 @@ def _draw_clip(choose: Choose, trial: Trial) -> Drawn:
 
 
 register(
-    Kind(
+    StepKind(
         "clip",
         _draw_clip,
         lambda env, x, low, high: dt.clip(x, low, high),
@@ -175,7 +175,7 @@ def _draw_astype(choose: Choose, trial: Trial) -> Drawn:
 
 
 register(
-    Kind(
+    StepKind(
         "astype",
         _draw_astype,
         lambda env, x, dtype: x.astype(dtype),
@@ -237,7 +237,7 @@ def _reduce_array(env: Env, x: Any, name: str, dims: tuple | None) -> Any:
     return getattr(x, name)(dims, skipna=False)
 
 
-register(Kind("reduce", _draw_reduce, _reduce_tensor, _reduce_array, by_label=True))
+register(StepKind("reduce", _draw_reduce, _reduce_tensor, _reduce_array, by_label=True))
 
 
 def _draw_cumulate(choose: Choose, trial: Trial) -> Drawn:
@@ -249,7 +249,7 @@ def _draw_cumulate(choose: Choose, trial: Trial) -> Drawn:
 
 
 register(
-    Kind(
+    StepKind(
         "cumulate",
         _draw_cumulate,
         lambda env, x, name, dim: getattr(x, name)(dim_of(x, dim)),
@@ -267,7 +267,7 @@ def _draw_extreme(choose: Choose, trial: Trial) -> Drawn:
 
 
 register(
-    Kind(
+    StepKind(
         "extreme",
         _draw_extreme,
         lambda env, x, name, dim: getattr(x, name)(dim_of(x, dim)),
@@ -287,7 +287,7 @@ def _sort_array(env: Env, x: Any, dim: str) -> Any:
     return ordered.drop_vars(dim) if dim in ordered.coords else ordered
 
 
-register(Kind("sort", _draw_sort, lambda env, x, dim: x.sort(dim_of(x, dim)), _sort_array))
+register(StepKind("sort", _draw_sort, lambda env, x, dim: x.sort(dim_of(x, dim)), _sort_array))
 
 # -- elements moved along a dim --------------------------------------------------------------------
 
@@ -326,4 +326,4 @@ def _along_array(env: Env, x: Any, name: str, dim: str, **options: Any) -> Any:
     return x.roll({dim: options["n"]}, roll_coords=False)
 
 
-register(Kind("along", _draw_along, _along_tensor, _along_array))
+register(StepKind("along", _draw_along, _along_tensor, _along_array))

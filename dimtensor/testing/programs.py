@@ -1,7 +1,7 @@
 """Random programs: a list of steps that runs on dims-tensors and on DataArrays alike.
 
-A :class:`Program` has inputs and steps. Every step reads earlier values (inputs first) and adds
-one. ``program.tensors()`` builds the dims-tensors, ``program.arrays()`` computes the same with
+A :class:`RandomProgram` has inputs and steps. Every step reads earlier values (inputs first) and
+adds one. ``program.tensors()`` builds the dims-tensors, ``program.arrays()`` computes the same with
 xarray, independently. The strategy that draws programs is
 :func:`dimtensor.testing.strategies.programs`.
 """
@@ -34,7 +34,7 @@ class DimSpec:
 
 
 @dataclass(frozen=True)
-class Input:
+class ProgramInput:
     """An input or data tensor, and its values.
 
     ``array`` has labels in the order of the dims; ``given`` is the argument of the call: the same
@@ -51,7 +51,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """One operation: its kind, the indices of its operands, and its parameters."""
 
     kind: str
@@ -67,7 +67,7 @@ Env = Mapping[str, DimSpec]
 
 
 @dataclass(frozen=True)
-class Kind:
+class StepKind:
     """Kind of a step: its implementations for dims-tensors and for DataArrays.
 
     Parameters
@@ -95,28 +95,28 @@ class Kind:
 class Refusal:
     """Step that raised in dimtensor, in xarray or in both, with the errors."""
 
-    step: Step
+    step: ProgramStep
     tensor_error: Exception | None
     array_error: Exception | None
 
 
 @dataclass(frozen=True)
-class Program:
+class RandomProgram:
     """Inputs and steps.
 
     Attributes
     ----------
     env : dict of str to DimSpec
         Dims of inputs and steps by name.
-    inputs : tuple of Input
-    steps : tuple of Step
+    inputs : tuple of ProgramInput
+    steps : tuple of ProgramStep
     refused : tuple of Refusal
         Rejected steps: xarray or dimtensor raised. They are not part of the program.
     """
 
     env: dict[str, DimSpec]
-    inputs: tuple[Input, ...]
-    steps: tuple[Step, ...]
+    inputs: tuple[ProgramInput, ...]
+    steps: tuple[ProgramStep, ...]
     refused: tuple[Refusal, ...] = field(default=(), repr=False)
 
     def tensors(self, inputs: Sequence[Any] | None = None) -> list[Any]:
@@ -145,10 +145,10 @@ class Program:
         """Arguments of a call of the function."""
         return [i.given for i in self.inputs if i.symbolic]
 
-    def only(self, keep: Callable[[Step], bool]) -> Program:
+    def only(self, keep: Callable[[ProgramStep], bool]) -> RandomProgram:
         """Return the program with only some steps, without steps that depend on removed ones."""
         kept: dict[int, int] = {at: at for at in range(len(self.inputs))}
-        steps: list[Step] = []
+        steps: list[ProgramStep] = []
         for at, step in enumerate(self.steps, start=len(self.inputs)):
             if keep(step) and all(operand in kept for operand in step.operands):
                 kept[at] = len(self.inputs) + len(steps)
@@ -171,16 +171,16 @@ class Program:
         printer.text(str(self))
 
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, StepKind] = {}
 
 
-def register(kind: Kind) -> Kind:
+def register(kind: StepKind) -> StepKind:
     """Add a kind of step."""
     KINDS[kind.name] = kind
     return kind
 
 
-def on_arrays(step: Step, env: Env, operands: Sequence[Any]) -> Any:
+def on_arrays(step: ProgramStep, env: Env, operands: Sequence[Any]) -> Any:
     """Run a step on DataArrays with exact alignment, and drop scalar coordinates."""
     import warnings
 
@@ -205,12 +205,12 @@ def plain(array: Any) -> Any:
 class Trial:
     """Program under construction, with values of both libraries to choose the next step by."""
 
-    def __init__(self, env: dict[str, DimSpec], inputs: Sequence[Input]):
+    def __init__(self, env: dict[str, DimSpec], inputs: Sequence[ProgramInput]):
         self.env = env
         self.inputs = tuple(inputs)
         self.values = [i.tensor for i in inputs]
         self.arrays = [plain(i.array) for i in inputs]
-        self.steps: list[Step] = []
+        self.steps: list[ProgramStep] = []
         self.refused: list[Refusal] = []
         # length and labels of every dim so far, of which a dim has one each
         self.met: dict[dt.Dim, tuple[int, list | None]] = {}
@@ -218,7 +218,7 @@ class Trial:
         for tensor, array in zip(self.values, self.arrays, strict=True):
             self._meet(tensor, array)
 
-    def attempt(self, step: Step) -> None:
+    def attempt(self, step: ProgramStep) -> None:
         """Run a step in both libraries, and record it as refused if one of them raises.
 
         Errors of other types than those of invalid operations propagate.
@@ -257,9 +257,9 @@ class Trial:
             if dim.length is not None and dim.length != seen[0]:
                 raise AssertionError(f"{dim!r} has length {dim.length}, xarray's has {seen[0]}")
 
-    def program(self) -> Program:
+    def program(self) -> RandomProgram:
         """Return the program of the steps that ran in both libraries."""
-        return Program(self.env, self.inputs, tuple(self.steps), tuple(self.refused))
+        return RandomProgram(self.env, self.inputs, tuple(self.steps), tuple(self.refused))
 
 
 def labels_of(array: Any, name: str) -> list | None:

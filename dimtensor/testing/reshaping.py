@@ -10,7 +10,7 @@ import numpy as np
 import dimtensor as dt
 from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
 from dimtensor.testing.kinds import Drawn, dim_of, dims_of, holds_no_labels, is_small
-from dimtensor.testing.programs import ANONYMOUS, Env, Kind, Trial, labels_of, register
+from dimtensor.testing.programs import ANONYMOUS, Env, StepKind, Trial, labels_of, register
 
 
 def _draw_rename(choose: Choose, trial: Trial) -> Drawn:
@@ -29,7 +29,7 @@ def _rename_tensor(env: Env, x: Any, names: dict[str, str]) -> Any:
 
 
 register(
-    Kind(
+    StepKind(
         "rename", _draw_rename, _rename_tensor, lambda env, x, names: x.rename(names), by_label=True
     )
 )
@@ -52,7 +52,7 @@ def _expand_array(env: Env, x: Any, dims: tuple[str, ...]) -> Any:
 
 
 register(
-    Kind(
+    StepKind(
         "expand",
         _draw_expand,
         lambda env, x, dims: x.expand([env[name].dim for name in dims]),
@@ -71,7 +71,7 @@ def _draw_squeeze(choose: Choose, trial: Trial) -> Drawn:
 
 
 register(
-    Kind(
+    StepKind(
         "squeeze",
         _draw_squeeze,
         lambda env, x, dims: x.squeeze(dims_of(x, dims)),
@@ -104,7 +104,7 @@ def _ravel_array(env: Env, x: Any, dims: tuple[str, ...], name: str) -> Any:
 
 
 register(
-    Kind(
+    StepKind(
         "ravel",
         _draw_ravel,
         lambda env, x, dims, name: x.ravel(dims_of(x, dims), name),
@@ -136,7 +136,7 @@ def _unravel_array(env: Env, x: Any, dim: str, factors: tuple) -> Any:
 
 
 register(
-    Kind(
+    StepKind(
         "unravel",
         _draw_unravel,
         lambda env, x, dim, factors: x.unravel(dim),
@@ -174,7 +174,9 @@ def _concat_array(env: Env, x: Any, y: Any, dim: str) -> Any:
     return xr.concat([x, y], dim=dim, join="exact")
 
 
-register(Kind("concat", _draw_concat, lambda env, x, y, dim: dt.concat([x, y], dim), _concat_array))
+register(
+    StepKind("concat", _draw_concat, lambda env, x, y, dim: dt.concat([x, y], dim), _concat_array)
+)
 
 
 def _draw_stack(choose: Choose, trial: Trial) -> Drawn:
@@ -196,7 +198,7 @@ def _stack_array(env: Env, *arrays: Any, labels: list | None) -> Any:
     return whole if labels is None else whole.assign_coords(which=labels)
 
 
-register(Kind("stack", _draw_stack, _stack_tensor, _stack_array, by_label=True))
+register(StepKind("stack", _draw_stack, _stack_tensor, _stack_array, by_label=True))
 
 
 def _draw_dot(choose: Choose, trial: Trial) -> Drawn:
@@ -227,4 +229,4 @@ def _dot_array(env: Env, *arrays: Any, dims: tuple | None) -> Any:
     return xr.dot(*arrays, dim=list(dims))
 
 
-register(Kind("dot", _draw_dot, _dot_tensor, _dot_array, by_label=True))
+register(StepKind("dot", _draw_dot, _dot_tensor, _dot_array, by_label=True))

@@ -9,7 +9,7 @@ import numpy as np
 import dimtensor as dt
 from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
 from dimtensor.testing.kinds import Drawn, dim_of
-from dimtensor.testing.programs import ANONYMOUS, Env, Kind, Trial, plain, register
+from dimtensor.testing.programs import ANONYMOUS, Env, StepKind, Trial, plain, register
 
 
 class Pointwise:
@@ -124,7 +124,7 @@ def _isel_array(env: Env, x: Any, selection: dict[str, Any]) -> Any:
     return x.isel(_in_array(env, selection))
 
 
-register(Kind("isel", _draw_isel, _isel_tensor, _isel_array))
+register(StepKind("isel", _draw_isel, _isel_tensor, _isel_array))
 
 
 def _draw_mask(choose: Choose, trial: Trial) -> Drawn:
@@ -148,7 +148,7 @@ def _mask_array(env: Env, x: Any, dim: str, above: float) -> Any:
     return x.isel({dim: (x.sum(others, skipna=False) > above).values})
 
 
-register(Kind("mask", _draw_mask, _mask_tensor, _mask_array))
+register(StepKind("mask", _draw_mask, _mask_tensor, _mask_array))
 
 # -- labels ------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ def _is_by_label(selection: dict[str, Any]) -> bool:
     return not any(isinstance(key, slice) for key in selection.values())
 
 
-register(Kind("sel", _draw_sel, _sel_tensor, _sel_array))
+register(StepKind("sel", _draw_sel, _sel_tensor, _sel_array))
 
 
 def _draw_best(choose: Choose, trial: Trial) -> Drawn:
@@ -230,7 +230,7 @@ def _best_array(env: Env, x: Any, dim: str) -> Any:
     return x.isel({dim: x.argmax(dim, skipna=False)})
 
 
-register(Kind("best", _draw_best, _best_tensor, _best_array, by_label=False))
+register(StepKind("best", _draw_best, _best_tensor, _best_array, by_label=False))
 
 # -- updates -----------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ def _update_array(
     return x.copy(data=flat.reshape(x.shape))
 
 
-register(Kind("update", _draw_update, _update_tensor, _update_array))
+register(StepKind("update", _draw_update, _update_tensor, _update_array))
 
 # -- groups ------------------------------------------------------------------------------------
 
@@ -338,4 +338,4 @@ def _reduced(members: Any, dim: str, name: str) -> Any:
     return reduced if name == "sum" else reduced.astype(float)
 
 
-register(Kind("group", _draw_group, _group_tensor, _group_array))
+register(StepKind("group", _draw_group, _group_tensor, _group_array))

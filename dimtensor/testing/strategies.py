@@ -24,7 +24,15 @@ import dimtensor.testing.kinds
 import dimtensor.testing.reshaping
 import dimtensor.testing.selections
 from dimtensor.testing.choosing import Choose
-from dimtensor.testing.programs import ANONYMOUS, KINDS, DimSpec, Input, Program, Step, Trial
+from dimtensor.testing.programs import (
+    ANONYMOUS,
+    KINDS,
+    DimSpec,
+    ProgramInput,
+    ProgramStep,
+    RandomProgram,
+    Trial,
+)
 
 LABELS = ("strings", "integers", "dates", "floats")
 _NAMES = ("b", "a", "t")
@@ -117,8 +125,8 @@ def data_arrays(
 
 
 @st.composite
-def tensors(draw: Any, dims: Sequence[dt.Dim], dtype: str | None = None) -> Input:
-    """Draw a symbolic or data tensor on dims of known length, with values; see :class:`Input`."""
+def tensors(draw: Any, dims: Sequence[dt.Dim], dtype: str | None = None) -> ProgramInput:
+    """Draw a tensor on dims of known length, with values; see :class:`ProgramInput`."""
     choose = Choose(draw)
     specs = [DimSpec(dim, len(dim), dim.coords) for dim in dims]
     return _input(choose, specs, "x", dtype or choose.one(["float64", "int64", "bool"]))
@@ -149,14 +157,14 @@ def _in_another_order(choose: Choose, array: Any, specs: Sequence[DimSpec]) -> A
     return array.isel(moved).transpose(*choose.shuffled(array.dims))
 
 
-def _input(choose: Choose, specs: Sequence[DimSpec], name: str, dtype: str) -> Input:
+def _input(choose: Choose, specs: Sequence[DimSpec], name: str, dtype: str) -> ProgramInput:
     array = _array(choose, specs, dtype)
     given = _in_another_order(choose, array, specs)
     own = [spec.dim for spec in choose.shuffled(specs)]
     if ANONYMOUS not in array.dims and choose.flag(4):
         by_name = {dim.name: dim for dim in own}
-        return Input(dt.data(given, dims=[by_name[n] for n in given.dims]), array, given)
-    return Input(dt.tensor(name, dims=own, dtype=dtype), array, given)
+        return ProgramInput(dt.data(given, dims=[by_name[n] for n in given.dims]), array, given)
+    return ProgramInput(dt.tensor(name, dims=own, dtype=dtype), array, given)
 
 
 DEFAULT_KINDS: tuple[str, ...] = tuple(KINDS)
@@ -171,7 +179,7 @@ def programs(
     dtypes: Sequence[str] = DEFAULT_DTYPES,
     make_dim: Callable[..., DimSpec] = dim_spec,
     anonymous: bool = True,
-) -> Program:
+) -> RandomProgram:
     """Draw a random program, which runs in dimtensor and in xarray.
 
     Parameters
@@ -199,7 +207,7 @@ def random_program(
     dtypes: Sequence[str] = DEFAULT_DTYPES,
     make_dim: Callable[..., DimSpec] = dim_spec,
     anonymous: bool = False,
-) -> Program:
+) -> RandomProgram:
     """Make a program by choices; see :func:`programs`."""
     names: list[str | None] = [*choose.some(_NAMES, 1), *([None] if anonymous else [])]
     env = {spec.name: spec for spec in (make_dim(choose, name) for name in names)}
@@ -215,5 +223,5 @@ def random_program(
         drawn = KINDS[kind].draw(choose, trial)
         if drawn is not None:
             operands, params = drawn
-            trial.attempt(Step(kind, operands, params))
+            trial.attempt(ProgramStep(kind, operands, params))
     return trial.program()

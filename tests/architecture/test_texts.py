@@ -10,7 +10,7 @@ import dimtensor
 PACKAGE = Path(dimtensor.__file__).parent
 FOLDERS = ("compile", "dims", "display", "dist", "explanation", "model", "random", "tensor")
 # texts without names of users or with reprs of them, and texts within other texts
-WITHOUT_NAMES = {"Bars", "Dim", "DistributionSpec", "Missing", "Picture", "Tree"}
+WITHOUT_NAMES = {"Bars", "Dim", "DistributionSpec", "Missing", "Picture", "TreeDef"}
 
 
 def test_representations_are_printable():

@@ -17,7 +17,7 @@ from dimtensor.tensor.along.coarsen import Coarsen
 from dimtensor.tensor.along.growing import Cumulative, RollingExp
 from dimtensor.tensor.along.windows import Rolling
 from dimtensor.tensor.control import loops
-from dimtensor.tensor.control.types import LoopOptions
+from dimtensor.tensor.control.types import LoopKeywords
 from dimtensor.tensor.reductions.weighted import Weighted
 from dimtensor.tensor.selection.groupby import GroupBy
 from tools import generate_loops
@@ -127,7 +127,7 @@ def test_the_stub_of_loops_is_that_of_the_generator_and_of_the_functions() -> No
         for each in overloads:
             asked = [x.arg for x in (*each.args.args, *each.args.kwonlyargs)]
             if each.args.kwarg is not None:
-                asked += LoopOptions.__annotations__
+                asked += LoopKeywords.__annotations__
             assert asked == list(known)
 
 

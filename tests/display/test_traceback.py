@@ -93,7 +93,7 @@ def test_ipython_asks_the_error(ipython, monkeypatch):
                 raise own from error
 
     error = raised(fails)
-    page = "causes and fixes: docs/errors.md#dimerror"
+    page = "causes and fixes: docs/errors.md#unknowndimerror"
     assert error._render_traceback_() == ["lines", page]
     assert ipython.pop() == (dt.DimError, None, [__file__] * 3)
     assert error.__cause__ is cause

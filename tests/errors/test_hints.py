@@ -26,7 +26,7 @@ from dimtensor.tensor import numpy_style
 from dimtensor.tensor.along.growing import RollingExp
 from dimtensor.tensor.along.time import Resample
 from dimtensor.tensor.along.windows import Rolling
-from dimtensor.tensor.control.types import LoopOptions
+from dimtensor.tensor.control.types import LoopKeywords
 from tests.golden.compare import FOLDER
 
 PACKAGE = Path(dt.__file__).parent
@@ -116,7 +116,7 @@ def takes(function: Any, call: ast.Call) -> bool:
         parameters = inspect.signature(function)
     except (TypeError, ValueError):
         return True
-    options = get_type_hints(LoopOptions)
+    options = get_type_hints(LoopKeywords)
     if function in (dt.reduce, dt.scan, dt.cumulate) and call.keywords:
         known = {*parameters.parameters, *options}
         if not {each.arg for each in call.keywords} <= known:

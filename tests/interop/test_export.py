@@ -25,7 +25,7 @@ from dimtensor.dims import dim_labels
 from dimtensor.interop.export.files import ALL, described
 from dimtensor.interop.export.folders import write_folder
 from dimtensor.interop.export.reading import own_checksum
-from dimtensor.interop.export.symbols import Lengths, labels_from_json, labels_to_json
+from dimtensor.interop.export.symbols import SymbolicLengths, labels_from_json, labels_to_json
 from tests.optional import jax
 
 pytest.importorskip("jax")
@@ -405,7 +405,7 @@ def test_kinds_of_labels_that_are_not_written_are_not_read():
 
 def test_each_dim_has_a_symbol_of_its_own():
     dims = [dt.Dim(name) for name in ("max", "a b", "a_b", "1st")]
-    lengths = Lengths([*dims, T.rename("u"), T], {})
+    lengths = SymbolicLengths([*dims, T.rename("u"), T], {})
     assert len({str(lengths.of(dim)) for dim in dims}) == 4
     assert lengths.of(T) == lengths.of(T.rename("u"))
     (part,) = dt.tensor("q", dims=T).isel(t=slice(1, None)).dims

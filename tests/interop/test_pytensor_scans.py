@@ -11,7 +11,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.scan.utils import until
 
 import dimtensor as dt
-from dimtensor.interop.scans.lengths import Lengths
+from dimtensor.interop.scans.lengths import KnownIntegers
 
 pytestmark = pytest.mark.compiled
 
@@ -209,7 +209,7 @@ def test_lengths_that_rewriting_found_count():
     graph = FunctionGraph([x, one], [pt.exp(x)], clone=False)
     graph.replace(x, one)
     assert graph.outputs[0].type.shape == (None,)
-    assert Lengths().of(graph.outputs[0]) == {None: 1}
+    assert KnownIntegers().of(graph.outputs[0]) == {None: 1}
 
 
 def test_the_step_of_a_model(rng):

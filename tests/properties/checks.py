@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dimtensor as dt
-from dimtensor.testing.programs import Program, Refusal, assert_same
+from dimtensor.testing.programs import RandomProgram, Refusal, assert_same
 
 
-def check_refusals(program: Program) -> None:
+def check_refusals(program: RandomProgram) -> None:
     """What xarray does not align does not build, and dimtensor refuses little else."""
     for refusal in program.refused:
         if refusal.tensor_error is None:
@@ -29,12 +29,12 @@ def _is_stricter(refusal: Refusal) -> bool:
     )
 
 
-def run(program: Program, backend: str = "python") -> list:
+def run(program: RandomProgram, backend: str = "python") -> list:
     """All values of a program, through one compiled function."""
     return dt.function(program.symbolic, program.tensors(), backend=backend)(*program.given)
 
 
-def check_values(program: Program, backend: str = "python", rtol: float = 1e-9) -> None:
+def check_values(program: RandomProgram, backend: str = "python", rtol: float = 1e-9) -> None:
     """Values, dims, labels and kinds of dtypes are those that xarray has."""
     found = run(program, backend)
     for at, (one, other) in enumerate(zip(found, program.arrays(), strict=True)):

@@ -7,19 +7,19 @@ from hypothesis import given
 
 import dimtensor as dt
 from dimtensor.graph.checking.checks import without_checks
-from dimtensor.testing.programs import Program, assert_same
+from dimtensor.testing.programs import RandomProgram, assert_same
 from dimtensor.testing.strategies import programs
 from tests.effort import a_third
 
 
-def checked(program: Program, condition: dt.DimTensor) -> list[dt.DimTensor]:
+def checked(program: RandomProgram, condition: dt.DimTensor) -> list[dt.DimTensor]:
     """All values of a program whose inputs are checked."""
     return program.tensors([dt.check(condition, "as asked", i.tensor) for i in program.inputs])
 
 
 @a_third
 @given(programs())
-def test_checks_are_apart_from_values(program: Program) -> None:
+def test_checks_are_apart_from_values(program: RandomProgram) -> None:
     fine = dt.bool("fine")
     plain, guarded = program.tensors(), checked(program, fine)
     assert without_checks([x.node for x in guarded]) == [x.node for x in plain]

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 
 import dimtensor as dt
 from dimtensor.testing.choosing import Choose, Seeded
-from dimtensor.testing.programs import KINDS, DimSpec, Program
+from dimtensor.testing.programs import KINDS, DimSpec, RandomProgram
 from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs, random_program
 from tests.backend_names import BACKENDS
 from tests.effort import a_third
@@ -20,13 +20,13 @@ SMOOTH = tuple(kind for kind in DEFAULT_KINDS if KINDS[kind].smooth)
 STEP = 1e-6
 
 
-def generic(program: Program) -> list[xr.DataArray]:
+def generic(program: RandomProgram) -> list[xr.DataArray]:
     """Values of the inputs at which nothing ties by accident."""
     rng = np.random.default_rng(len(program.steps))
     return [i.array + rng.uniform(-0.05, 0.05, i.array.shape) for i in program.inputs]
 
 
-def usable(program: Program) -> list[int]:
+def usable(program: RandomProgram) -> list[int]:
     """Numbers of the values that the loss is made of: floats that are finite."""
     arrays = program.arrays(generic(program))
     return [
@@ -40,7 +40,9 @@ def _moderate(array: xr.DataArray) -> bool:
     return not array.size or float(np.abs(array.values).max()) < 50
 
 
-def tensor_loss(program: Program, chosen: list[int], inputs: list[dt.DimTensor]) -> dt.DimTensor:
+def tensor_loss(
+    program: RandomProgram, chosen: list[int], inputs: list[dt.DimTensor]
+) -> dt.DimTensor:
     values = program.tensors(inputs)
     total = dt.zeros()
     for at in chosen:
@@ -48,7 +50,7 @@ def tensor_loss(program: Program, chosen: list[int], inputs: list[dt.DimTensor])
     return total
 
 
-def array_loss(program: Program, chosen: list[int], inputs: list[xr.DataArray]) -> float:
+def array_loss(program: RandomProgram, chosen: list[int], inputs: list[xr.DataArray]) -> float:
     values = program.arrays(inputs)
     return float(sum(np.sin(values[at] * (1 + 0.1 * at)).sum(skipna=False).item() for at in chosen))
 
@@ -62,11 +64,11 @@ def slope(loss: Callable[[float], float]) -> float | None:
     return (high - low) / (2 * STEP)
 
 
-def symbolic_inputs(program: Program) -> list[dt.DimTensor]:
+def symbolic_inputs(program: RandomProgram) -> list[dt.DimTensor]:
     return [dt.tensor(f"y{at}", dims=i.tensor.dims) for at, i in enumerate(program.inputs)]
 
 
-def check_gradient(program: Program, backend: str = "python") -> None:
+def check_gradient(program: RandomProgram, backend: str = "python") -> None:
     chosen = usable(program)
     inputs, point = symbolic_inputs(program), generic(program)
     loss = tensor_loss(program, chosen, inputs)
@@ -89,14 +91,14 @@ def check_gradient(program: Program, backend: str = "python") -> None:
 
 @a_third
 @given(programs(kinds=SMOOTH, dtypes=["float64"], max_steps=6))
-def test_gradient_is_the_slope(program: Program) -> None:
+def test_gradient_is_the_slope(program: RandomProgram) -> None:
     assume(len(usable(program)) > len(program.inputs))
     check_gradient(program)
 
 
 @a_third
 @given(programs(kinds=SMOOTH, dtypes=["float64"], max_steps=5, anonymous=False))
-def test_directional_derivatives_agree(program: Program) -> None:
+def test_directional_derivatives_agree(program: RandomProgram) -> None:
     """jvp and vjp are each other's adjoint, and the Jacobian contains both."""
     # PyTensor has no derivative of the derivative of a product, which its pushforward needs
     program = program.only(lambda step: step.params.get("name") != "prod")
@@ -187,7 +189,7 @@ def test_gradient_is_that_of_jax(seed: int) -> None:
 def test_gradients_of_many_programs() -> None:
     @a_third
     @given(programs(kinds=SMOOTH, dtypes=["float64"], max_steps=8))
-    def run(program: Program) -> None:
+    def run(program: RandomProgram) -> None:
         check_gradient(program)
 
     run()

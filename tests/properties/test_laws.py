@@ -15,8 +15,8 @@ from dimtensor.testing.choosing import Choose
 from dimtensor.testing.programs import (
     KINDS,
     DimSpec,
-    Program,
-    Step,
+    ProgramStep,
+    RandomProgram,
     assert_same,
     labels_of,
 )
@@ -33,7 +33,7 @@ COMMUTATIVE = ("add", "multiply", "equal", "logical_and")
 
 @a_third
 @given(programs(), st.randoms(use_true_random=False))
-def test_order_of_operands_and_of_dims(program: Program, random) -> None:
+def test_order_of_operands_and_of_dims(program: RandomProgram, random) -> None:
     """Permuted declarations and permuted operands of commutative operations give the same nodes."""
     inputs = []
     for i in program.inputs:
@@ -57,7 +57,7 @@ def test_order_of_operands_and_of_dims(program: Program, random) -> None:
 
 @a_third
 @given(programs())
-def test_pickled_programs_are_the_same(program: Program) -> None:
+def test_pickled_programs_are_the_same(program: RandomProgram) -> None:
     values = program.tensors()
     again = pickle.loads(pickle.dumps(values))
     assert all(one is other for one, other in zip(again, values, strict=True))
@@ -74,7 +74,7 @@ def _labelled(choose: Choose, name: str | None) -> DimSpec:
     return DimSpec(dt.Dim(name, coords=labels), spec.length, np.array(labels))
 
 
-def _is_by_label(step: Step) -> bool:
+def _is_by_label(step: ProgramStep) -> bool:
     """Whether the step speaks of labels, and of no order of them."""
     if step.kind == "best":
         return True
@@ -87,7 +87,7 @@ def _is_by_label(step: Step) -> bool:
 
 @a_third
 @given(programs(make_dim=_labelled, anonymous=False), st.randoms(use_true_random=False))
-def test_order_of_labels(program: Program, random) -> None:
+def test_order_of_labels(program: RandomProgram, random) -> None:
     """Dims with their labels in another order give the same results by label."""
     program = program.only(_is_by_label)
     arrays = program.arrays()[len(program.inputs) :]
@@ -112,7 +112,7 @@ def test_order_of_labels(program: Program, random) -> None:
         dt.tensor(f"y{at}", dims=[env[name].dim for name in i.array.dims], dtype=i.tensor.dtype)
         for at, i in enumerate(program.inputs)
     ]
-    moved = Program(env, program.inputs, program.steps)
+    moved = RandomProgram(env, program.inputs, program.steps)
     f = dt.function(inputs, moved.tensors(inputs), backend="python")
     found = f(*[i.given for i in program.inputs])
     for at, (one, expected) in enumerate(zip(found, program.arrays(), strict=True)):
@@ -144,7 +144,7 @@ def _variant(array: xr.DataArray, number: int) -> xr.DataArray:
 
 @a_third
 @given(programs(kinds=BATCHABLE, anonymous=False), st.integers(0, 3), st.data())
-def test_batch_is_a_loop(program: Program, size: int, data) -> None:
+def test_batch_is_a_loop(program: RandomProgram, size: int, data) -> None:
     """A call with one more dim in some inputs is a loop of calls over it; so is vectorize."""
     assume(program.symbolic)
     batched = [data.draw(st.booleans()) or at == 0 for at in range(len(program.symbolic))]
@@ -185,7 +185,7 @@ def _check_loop(found: list, loop: list, size: int) -> None:
 
 @a_third
 @given(programs(anonymous=False), st.data())
-def test_input_of_another_length_is_refused_by_name(program: Program, data) -> None:
+def test_input_of_another_length_is_refused_by_name(program: RandomProgram, data) -> None:
     """One input with one dim longer or shorter: never a shape error from below, never a value."""
     symbolic = [i for i in program.inputs if i.symbolic]
     candidates = [
@@ -212,7 +212,7 @@ def test_input_of_another_length_is_refused_by_name(program: Program, data) -> N
 
 @a_third
 @given(programs(anonymous=False))
-def test_function_of_other_lengths_and_labels(program: Program) -> None:
+def test_function_of_other_lengths_and_labels(program: RandomProgram) -> None:
     """What is compiled once runs with data of other lengths and labels where these are free."""
     free = [name for name, spec in program.env.items() if spec.dim.length is None]
     elementwise = {"unary", "binary", "scalar", "where", "clip", "reduce", "stack", "sort", "dot"}

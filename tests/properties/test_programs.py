@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from dimtensor.testing.programs import Program
+from dimtensor.testing.programs import RandomProgram
 from dimtensor.testing.strategies import DEFAULT_KINDS, programs
 from tests.properties.checks import check_refusals, check_values
 
@@ -13,23 +13,23 @@ INDEXING = ("isel", "sel", "update", "mask", "best", "concat", "along", "binary"
 SHAPES = ("ravel", "unravel", "rename", "stack", "concat", "expand", "squeeze", "binary", "reduce")
 
 
-def check(program: Program) -> None:
+def check(program: RandomProgram) -> None:
     check_refusals(program)
     check_values(program)
 
 
 @given(programs())
-def test_programs(program: Program) -> None:
+def test_programs(program: RandomProgram) -> None:
     check(program)
 
 
 @given(programs(kinds=INDEXING))
-def test_programs_of_selections(program: Program) -> None:
+def test_programs_of_selections(program: RandomProgram) -> None:
     check(program)
 
 
 @given(programs(kinds=SHAPES))
-def test_programs_of_shapes(program: Program) -> None:
+def test_programs_of_shapes(program: RandomProgram) -> None:
     check(program)
 
 
@@ -37,7 +37,7 @@ def test_programs_of_shapes(program: Program) -> None:
 @pytest.mark.parametrize("kinds", [DEFAULT_KINDS, INDEXING, SHAPES], ids=["all", "sel", "shape"])
 def test_many_programs(kinds: tuple[str, ...]) -> None:
     @given(programs(kinds=kinds, max_steps=12))
-    def run(program: Program) -> None:
+    def run(program: RandomProgram) -> None:
         check(program)
 
     run()

@@ -13,7 +13,7 @@ from pytensor.graph.basic import Constant
 from pytensor.tensor.type import TensorType
 
 from dimtensor.backends.jax.multiples import guards
-from dimtensor.backends.jax.symbolic import Lengths, is_symbol
+from dimtensor.backends.jax.symbolic import TracedLengths, is_symbol
 from dimtensor.ops.interpret import prepare
 
 # gives a context for each node while it runs: who traces a function learns where an operation is of
@@ -149,7 +149,7 @@ def _runner(
 
 def _alone(result: Any) -> tuple[Any]:
     """The result of an operation of one output, which some return in a tuple."""
-    several = isinstance(result, (tuple, list)) and not isinstance(result, Lengths)
+    several = isinstance(result, (tuple, list)) and not isinstance(result, TracedLengths)
     return (result[0] if several else result,)
 
 

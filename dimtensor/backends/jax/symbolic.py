@@ -34,7 +34,7 @@ from dimtensor.ops.interpret import prepare
 Function = Callable[..., Any]
 
 
-class Lengths(tuple):
+class TracedLengths(tuple):
     """The lengths of several axes, symbols among them, where the graph has a vector."""
 
     __slots__ = ()
@@ -148,10 +148,10 @@ def _rule(node: Any) -> Function | None:
         return lambda x: x
     if isinstance(op, DimShuffle):
         if op.new_order == ("x",):
-            return lambda x: Lengths([x])
+            return lambda x: TracedLengths([x])
         return None if op.augment or op.drop else lambda x: x
     if isinstance(op, MakeVector):
-        return lambda *lengths: Lengths(lengths)
+        return lambda *lengths: TracedLengths(lengths)
     if isinstance(op, Join):
         return _joined
     if isinstance(op, Prod):
@@ -169,7 +169,7 @@ def _joined(axis: Any, *parts: Any) -> Any:
     lists = [x.tolist() if isinstance(x, np.ndarray) else x for x in parts]
     if not all(isinstance(x, (tuple, list)) for x in lists):
         return None
-    return Lengths(length for part in lists for length in part)
+    return TracedLengths(length for part in lists for length in part)
 
 
 def _taken(op: Any, x: Any, given: Sequence[Any]) -> Any:
@@ -177,7 +177,7 @@ def _taken(op: Any, x: Any, given: Sequence[Any]) -> Any:
         return None
     (index,) = indices_from_subtensor(given, op.idx_list)
     try:
-        return Lengths(x[index]) if isinstance(index, slice) else x[int(index)]
+        return TracedLengths(x[index]) if isinstance(index, slice) else x[int(index)]
     except TypeError:  # a traced position
         return None
 

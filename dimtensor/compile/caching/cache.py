@@ -29,11 +29,11 @@ from dimtensor.settings import settings
 # functions held in memory; each takes some ten kilobytes
 _KEPT = 256
 
-_kept: OrderedDict[str, Kept] = OrderedDict()
+_kept: OrderedDict[str, CachedCode] = OrderedDict()
 _lock = taken_at_forks(threading.Lock(), 4)
 
 
-class Kept(NamedTuple):
+class CachedCode(NamedTuple):
     """Cached code, and how to use it for a graph with its fingerprint."""
 
     recipe: Recipe
@@ -61,7 +61,7 @@ def code_store() -> Store | None:
 
 def find(
     key: str, description: Description, backend: str, allow: Collection[str] = ()
-) -> Kept | None:
+) -> CachedCode | None:
     """Look up code by its key, in memory and then on disk."""
     with _lock:
         kept = _kept.get(key)
@@ -80,7 +80,7 @@ def find(
     return kept
 
 
-def keep(key: str, kept: Kept) -> None:
+def keep(key: str, kept: CachedCode) -> None:
     """Add code to the cache, and to the store on disk if it can be serialized."""
     _remember(key, kept)
     executables = [one for one in (kept.executable, kept.executable.once) if one is not None]
@@ -108,7 +108,7 @@ def forget() -> None:
         _kept.clear()
 
 
-def _remember(key: str, kept: Kept) -> None:
+def _remember(key: str, kept: CachedCode) -> None:
     with _lock:
         _kept[key] = kept
         _kept.move_to_end(key)
@@ -118,7 +118,7 @@ def _remember(key: str, kept: Kept) -> None:
 
 def _loaded(
     entry: Entry, description: Description, backend: str, allow: frozenset[str]
-) -> Kept | None:
+) -> CachedCode | None:
     """Load the code of an entry, or return None if it is malformed or does not fit the graph."""
 
     def make() -> Executable:
@@ -146,7 +146,7 @@ def _loaded(
         if once:
             executable = replace(executable, once=once[0])
         recipe = recipe_of(entry.about["recipe"])
-        return Kept(recipe, executable) if recipe.fits(description) else None
+        return CachedCode(recipe, executable) if recipe.fits(description) else None
     except Exception:  # a bad entry is replaced by a new one, whatever is wrong with it
         return None
 

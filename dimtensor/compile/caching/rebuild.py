@@ -50,12 +50,12 @@ def rebuild_graph(description: Description) -> Rebuilt:
         If the rebuilt graph differs from the description.
     """
     try:
-        return _Reader(description.form).graph()
+        return _FormReader(description.form).graph()
     except DimtensorError as error:
         raise FormlessError(f"the graph cannot be rebuilt without names: {error}") from error
 
 
-class _Reader:
+class _FormReader:
     """Reader of descriptions: makes dims and nodes by number."""
 
     def __init__(self, form: dict[str, Any]):

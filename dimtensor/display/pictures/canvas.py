@@ -9,7 +9,7 @@ from typing import Any
 
 from dimtensor.caches import bounded
 from dimtensor.display.pictures.layout import Point, layered_layout
-from dimtensor.display.pictures.plates import Plan, Plate, place
+from dimtensor.display.pictures.plates import Plate, PlatePlan, place
 from dimtensor.display.pictures.scene import Arrow, Box
 from dimtensor.errors import escaped
 
@@ -50,7 +50,7 @@ STYLES = {
 
 
 def render(
-    boxes: list[Box], arrows: list[Arrow], kind: str, dpi: int, plan: Plan | None = None
+    boxes: list[Box], arrows: list[Arrow], kind: str, dpi: int, plan: PlatePlan | None = None
 ) -> bytes:
     """Render a picture to the bytes of a file; equal graphs give equal bytes.
 

@@ -14,7 +14,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dimtensor.display.pictures.plates import Plan, Plate, place
+from dimtensor.display.pictures.plates import Plate, PlatePlan, place
 
 if TYPE_CHECKING:
     from dimtensor.display.pictures.layout import Point
@@ -32,12 +32,12 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[]{} "), frozenset("mwMW@…")
 _ROUND = {"variable": 0.5, "observed": 0.5, "data": 0.0, "input": 0.0}
 
 
-def model_svg(plan: Plan) -> str:
+def model_svg(plan: PlatePlan) -> str:
     """Draw the boxes, arrows and plates of a model as an ``svg`` element in a card.
 
     Parameters
     ----------
-    plan : Plan
+    plan : PlatePlan
 
     Returns
     -------

@@ -12,7 +12,7 @@ from dimtensor.errors import OptionError
 from dimtensor.extras import check_installed
 
 if TYPE_CHECKING:
-    from dimtensor.display.pictures.plates import Plan
+    from dimtensor.display.pictures.plates import PlatePlan
     from dimtensor.model.model import Model
 
 _FORMATS = ("svg", "png", "pdf")
@@ -25,11 +25,11 @@ class Picture:
     ----------
     boxes : list of Box
     arrows : list of Arrow
-    plan : Plan or None
+    plan : PlatePlan or None
         The plates of a model.
     """
 
-    def __init__(self, boxes: list[Box], arrows: list[Arrow], plan: Plan | None = None):
+    def __init__(self, boxes: list[Box], arrows: list[Arrow], plan: PlatePlan | None = None):
         self.boxes = boxes
         self.arrows = arrows
         self.plan = plan

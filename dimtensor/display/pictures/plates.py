@@ -40,7 +40,7 @@ class Plate:
 
 
 @dataclass
-class Group:
+class PlateGroup:
     """Boxes with the same dims, and nested groups with more dims.
 
     Attributes
@@ -51,25 +51,25 @@ class Group:
         Numbers of boxes.
     dims : frozenset of str
         All of its dims.
-    inner : list of Group
+    inner : list of PlateGroup
     """
 
     title: str
     dims: frozenset[str]
     members: list[int] = field(default_factory=list)
-    inner: list[Group] = field(default_factory=list)
+    inner: list[PlateGroup] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlatePlan:
     """A picture without places: boxes, arrows and groups."""
 
     boxes: list[Box]
     arrows: list[Arrow]
-    root: Group
+    root: PlateGroup
 
 
-def plan_of(model: Model) -> Plan:
+def plan_of(model: Model) -> PlatePlan:
     """Boxes of random variables, named expressions and inputs, arrows, and groups by dims."""
     found = model._found
     shown = {v.node: name for name, v in found.variables.items()}
@@ -78,7 +78,7 @@ def plan_of(model: Model) -> Plan:
     number = {node: at for at, node in enumerate(order)}
     boxes = [_box(model, node, shown[node]) for node in order]
     arrows = [Arrow(number[x], at) for node, at in number.items() for x in _sources(node, number)]
-    return Plan(boxes, arrows, _grouped(order, _lengths(model)))
+    return PlatePlan(boxes, arrows, _grouped(order, _lengths(model)))
 
 
 def _sources(node: Node, shown: Mapping[Node, int]) -> list[Node]:
@@ -121,23 +121,23 @@ def _lengths(model: Model) -> dict[str, int]:
     return found
 
 
-def _grouped(order: Sequence[Node], lengths: Mapping[str, int]) -> Group:
+def _grouped(order: Sequence[Node], lengths: Mapping[str, int]) -> PlateGroup:
     """Nest groups: each in the largest one whose dims are a subset of its own."""
-    root = Group("", frozenset())
-    sets: dict[frozenset[str], Group] = {root.dims: root}
+    root = PlateGroup("", frozenset())
+    sets: dict[frozenset[str], PlateGroup] = {root.dims: root}
     members = [frozenset(dim._short for dim in node.dims) for node in order]
     for dims in sorted(set(members), key=lambda dims: (len(dims), sorted(dims))):
         if dims not in sets:
             around = max((d for d in sets if d < dims), key=len)
             title = ", ".join(f"{dim}: {lengths.get(dim, '?')}" for dim in sorted(dims - around))
-            sets[dims] = Group(title, dims)
+            sets[dims] = PlateGroup(title, dims)
             sets[around].inner.append(sets[dims])
     for at, dims in enumerate(members):
         sets[dims].members.append(at)
     return root
 
 
-def place(plan: Plan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout, list[Plate]]:
+def place(plan: PlatePlan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout, list[Plate]]:
     """Place boxes, arrows and plates.
 
     Groups are side by side. A plate extends over the rows of its boxes and nested plates; rows are
@@ -162,13 +162,13 @@ def place(plan: Plan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout, lis
     return layout, plates
 
 
-def _depth(group: Group) -> int:
+def _depth(group: PlateGroup) -> int:
     return max((1 + _depth(inner) for inner in group.inner), default=0)
 
 
-def _lanes(group: Group) -> list[tuple[Group, int, int]]:
+def _lanes(group: PlateGroup) -> list[tuple[PlateGroup, int, int]]:
     """List groups from left to right, with the numbers of plates that begin and end there."""
-    found: list[tuple[Group, int, int]] = []
+    found: list[tuple[PlateGroup, int, int]] = []
     if group.members:
         found.append((group, 0, 0))
     for inner in group.inner:
@@ -182,7 +182,7 @@ def _lanes(group: Group) -> list[tuple[Group, int, int]]:
 
 
 def _enclose(
-    group: Group, layout: Layout, sizes: Sequence[tuple[float, float]], plates: list[Plate]
+    group: PlateGroup, layout: Layout, sizes: Sequence[tuple[float, float]], plates: list[Plate]
 ) -> tuple[float, float, float, float]:
     """Compute the rectangle of a group; add it and nested ones to the plates, outer ones first."""
     at = len(plates)

@@ -12,7 +12,7 @@ from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI, LOG_2, LOG_PI
 from dimtensor.dist.gammas import log_rising
-from dimtensor.dist.given import Given, refusal
+from dimtensor.dist.given import KnownElements, refusal
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
@@ -91,7 +91,7 @@ class _Elliptical(VectorDistribution):
         left = value.relabel(self.col, inner := self.col.rename())
         return dot(left, left.relabel(self.row, self.col), dim=[inner])
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         """Matheron's rule: a draw of the whole vector is moved by what its known elements lack.
 
         With the matrix K, known elements a, and a draw z around 0 it is mu + z + g(x - mu - z),

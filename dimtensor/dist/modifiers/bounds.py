@@ -51,7 +51,7 @@ def _bound(value: Any, infinite: float, what: str) -> DimTensor | None:
     return as_parameter(value, "bound", what)
 
 
-class _Between(Wrapper):
+class _WithBounds(Wrapper):
     """A distribution with bounds; infinite elements of them are none."""
 
     def __init__(self, name: str, base: Distribution, lower: Any, upper: Any):
@@ -101,7 +101,7 @@ def _rounded(bound: Any, of_number: Any, of_tensor: Any) -> Any:
     return float(of_number(bound)) if isinstance(bound, float) else of_tensor(bound)
 
 
-class Truncated(_Between):
+class Truncated(_WithBounds):
     """A distribution, given that its values lie between bounds."""
 
     @property
@@ -191,7 +191,7 @@ class Truncated(_Between):
         return (found.astype("int64") if self.discrete else found), rng
 
 
-class Censored(_Between):
+class Censored(_WithBounds):
     """A distribution whose values are set to a bound where they are beyond it."""
 
     def _conditions(self, x: DimTensor) -> list[Condition]:

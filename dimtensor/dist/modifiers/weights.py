@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class Weighted(Wrapper):
+class WeightedDensity(Wrapper):
     """A distribution whose log density is multiplied by a number; all else is as it was."""
 
     def __init__(self, base: Distribution, weight: Any):
@@ -64,7 +64,7 @@ class Weighted(Wrapper):
         return self.base.draw(rng, self._draw_dims(dims))
 
 
-def weighted(d: Distribution, weight: TensorLike) -> Weighted:
+def weighted(d: Distribution, weight: TensorLike) -> WeightedDensity:
     """A distribution whose log density is multiplied by a number.
 
     An observation of weight 3 counts as three equal ones, one of weight 0 not at all.
@@ -97,4 +97,4 @@ def weighted(d: Distribution, weight: TensorLike) -> Weighted:
     >>> dist.weighted(d, 3.0).logp(0.5).item() == 3 * d.logp(0.5).item()
     True
     """
-    return Weighted(d, weight)
+    return WeightedDensity(d, weight)

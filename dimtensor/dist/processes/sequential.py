@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.given import Given, known_or, known_start
+from dimtensor.dist.given import KnownElements, known_or, known_start
 from dimtensor.dist.joint.vectors import as_parameter, count_of, first_of
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.supports import Support
@@ -193,7 +193,7 @@ class Series(Distribution):
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:

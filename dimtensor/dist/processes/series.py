@@ -8,7 +8,7 @@ from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, withou
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.given import Given, known_or, known_start
+from dimtensor.dist.given import KnownElements, known_or, known_start
 from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
@@ -135,7 +135,7 @@ class RandomWalk(VectorDistribution):
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
         return where(equal(arange(self.dim), 0), first, steps).cumsum(self.dim), rng
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         known, n = known_start(self, given, self.dim)
         steps, rng = self.step.draw(rng, without(self._draw_dims(dims), self.step.dims))
         last = given.values.isel({self.dim: n - 1})
@@ -278,7 +278,7 @@ class AR(VectorDistribution):
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
@@ -381,7 +381,7 @@ class MarkovChain(VectorDistribution):
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         values = as_positions(given.values, self.labels, self.name)
         return self._path(rng, dims, (known_start(self, given, self.dim)[0], values))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.given import Given, known_or, known_start
+from dimtensor.dist.given import KnownElements, known_or, known_start
 from dimtensor.dist.joint.gaussian import MvNormal, MvStudentT
 from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than, sum_over_first
 from dimtensor.dist.modifiers.wrappers import as_distribution
@@ -114,7 +114,7 @@ class GARCH11(VectorDistribution):
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
@@ -222,7 +222,7 @@ class EulerMaruyama(VectorDistribution):
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, ())
 
-    def _draw_given(self, rng: Any, given: Given, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:

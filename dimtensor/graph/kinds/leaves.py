@@ -174,7 +174,7 @@ class Length(_OfDim):
 
 
 @kind("positions")
-class Positions(_OfDim):
+class DimPositions(_OfDim):
     """Positions along a dim, from 0."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:

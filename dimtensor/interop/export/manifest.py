@@ -15,10 +15,10 @@ from dimtensor.dims.selection import Slice
 from dimtensor.errors import ExportError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.interop.export.files import ALL, FORMAT, LARGEST, MANIFEST, described
-from dimtensor.interop.export.parts import Parts
+from dimtensor.interop.export.parts import ExportedParts
 from dimtensor.interop.export.reading import own_checksum
 from dimtensor.interop.export.schema import WrongManifestError, check_manifest
-from dimtensor.interop.export.symbols import Lengths, labels_to_json, survives
+from dimtensor.interop.export.symbols import SymbolicLengths, labels_to_json, survives
 
 if TYPE_CHECKING:
     from dimtensor.compile.function import CompiledFunction
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 def describe_export(
     function: CompiledFunction,
-    parts: Parts,
+    parts: ExportedParts,
     program: Program,
-    symbols: Lengths,
+    symbols: SymbolicLengths,
     binding: Binding,
     exported: Any,
     identifiers: Sequence[str],
@@ -136,7 +136,9 @@ def _texts(value: Any) -> Iterator[str]:
 # -- what is in it ---------------------------------------------------------------------------------
 
 
-def _keys_of(axes: Sequence[Sequence[Dim]], parts: Parts, indexed: Sequence[Dim]) -> dict[Dim, str]:
+def _keys_of(
+    axes: Sequence[Sequence[Dim]], parts: ExportedParts, indexed: Sequence[Dim]
+) -> dict[Dim, str]:
     """A key for each dim: its name, and a number where another dim has the name."""
     dims = [dim for each in axes for dim in each]
     sources = (*parts.inputs, *parts.outputs)
@@ -191,7 +193,7 @@ def _entry(
 
 
 def _dim_entry(
-    dim: Dim, key: str, keys: dict[Dim, str], symbols: Lengths, binding: Binding
+    dim: Dim, key: str, keys: dict[Dim, str], symbols: SymbolicLengths, binding: Binding
 ) -> dict[str, Any]:
     length = symbols.of(dim)
     if length is None:

@@ -8,7 +8,7 @@ from dimtensor.dims import Dim
 from dimtensor.graph import Node
 
 
-class Parts(NamedTuple):
+class ExportedParts(NamedTuple):
     """A function as it is exported: what goes in and what comes out.
 
     Attributes

@@ -25,7 +25,7 @@ class WrongManifestError(ValueError):
     """Error of a part of a manifest that does not match the schema."""
 
 
-class Kind:
+class JsonKind:
     """A kind of JSON value."""
 
     def check(self, value: Any, where: str) -> None:
@@ -46,7 +46,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class TextKind(JsonKind):
     """A text that is not too long, one of some texts where these are given."""
 
     most: int = LETTERS
@@ -64,7 +64,7 @@ class Text(Kind):
 
 
 @dataclass(frozen=True)
-class Integer(Kind):
+class Integer(JsonKind):
     """An integer in a range."""
 
     least: int
@@ -79,7 +79,7 @@ class Integer(Kind):
 
 
 @dataclass(frozen=True)
-class Exactly(Kind):
+class Exactly(JsonKind):
     """One value, such as null."""
 
     value: Any
@@ -93,10 +93,10 @@ class Exactly(Kind):
 
 
 @dataclass(frozen=True)
-class Either(Kind):
+class Either(JsonKind):
     """One of several kinds."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[JsonKind, ...]
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.kinds))
@@ -111,10 +111,10 @@ class Either(Kind):
 
 
 @dataclass(frozen=True)
-class Items(Kind):
+class ListKind(JsonKind):
     """A list that is not too long, of values of one kind."""
 
-    of: Kind
+    of: JsonKind
     most: int
 
     def __str__(self) -> str:
@@ -128,10 +128,10 @@ class Items(Kind):
 
 
 @dataclass(frozen=True)
-class Table(Kind):
+class Table(JsonKind):
     """An object whose keys are names, with values of one kind."""
 
-    of: Kind
+    of: JsonKind
     most: int = 2 * PORTS * AXES
 
     def __str__(self) -> str:
@@ -141,16 +141,16 @@ class Table(Kind):
         if not isinstance(value, dict) or len(value) > self.most:
             raise self.refuse(value, where)
         for key, item in value.items():
-            Text().check(key, f"a key of {where}")
+            TextKind().check(key, f"a key of {where}")
             self.of.check(item, f"{where}[{ascii(key)[:60]}]")
 
 
 @dataclass(frozen=True)
-class Fields(Kind):
+class Fields(JsonKind):
     """An object with the fields of a description, and no others."""
 
-    required: Mapping[str, Kind]
-    optional: Mapping[str, Kind] = field(default_factory=dict)
+    required: Mapping[str, JsonKind]
+    optional: Mapping[str, JsonKind] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"an object with {', '.join(self.required)}"
@@ -168,7 +168,7 @@ class Fields(Kind):
 
 
 @dataclass(frozen=True)
-class Label(Kind):
+class Label(JsonKind):
     """A label: a value without parts, a list for a tuple, or an object of a type and a text."""
 
     def __str__(self) -> str:
@@ -195,45 +195,45 @@ class Label(Kind):
         return []
 
 
-_NAME = Text()
-_NAMES = Items(_NAME, AXES)
+_NAME = TextKind()
+_NAMES = ListKind(_NAME, AXES)
 _MAYBE_NAME = Either((Exactly(None), _NAME))
 _LENGTH = Either((Integer(0, LENGTH), _NAME))
 _SIZES = tuple(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
-_DTYPE = Text(20, ("bool", *_SIZES, "float16", "float32", "float64", "complex64", "complex128"))
-_FILE = Fields({"size": Integer(0, LENGTH), "sha256": Text(64)})
-_PORT: Mapping[str, Kind] = {
+_DTYPE = TextKind(20, ("bool", *_SIZES, "float16", "float32", "float64", "complex64", "complex128"))
+_FILE = Fields({"size": Integer(0, LENGTH), "sha256": TextKind(64)})
+_PORT: Mapping[str, JsonKind] = {
     "name": _MAYBE_NAME,
     "dims": _NAMES,
     "dtype": _DTYPE,
-    "shape": Items(_LENGTH, AXES),
+    "shape": ListKind(_LENGTH, AXES),
 }
 _INPUT = Fields(
     {**_PORT, "name": _NAME},
     {"categories": _NAME, "positions_along": _NAME, "length_of": _NAME, "data": _NAME},
 )
 _OUTPUT = Fields(_PORT, {"categories": _NAME, "gradient_of": _NAME})
-_LABELS = Fields({"dtype": Text(200), "values": Items(Label(), LABELS)})
+_LABELS = Fields({"dtype": TextKind(200), "values": ListKind(Label(), LABELS)})
 _END = Either((Exactly(None), Integer(-LENGTH, LENGTH)))
 _DIM = Fields(
     {"length": Either((Exactly(None), _LENGTH))},
-    {"name": _MAYBE_NAME, "labels": _LABELS, "of": _NAME, "slice": Items(_END, 3)},
+    {"name": _MAYBE_NAME, "labels": _LABELS, "of": _NAME, "slice": ListKind(_END, 3)},
 )
 _STRUCTURE = Fields(
-    {"kind": Text(8, ("one", "tuple", "list", "dict")), "keys": Items(Label(), PORTS)}
+    {"kind": TextKind(8, ("one", "tuple", "list", "dict")), "keys": ListKind(Label(), PORTS)}
 )
 _SCHEMA = Fields(
     {
         "format": Integer(FORMAT, FORMAT),
         "structure": _STRUCTURE,
-        "inputs": Items(_INPUT, PORTS),
-        "outputs": Items(_OUTPUT, PORTS),
-        "checks": Items(_NAME, PORTS),
+        "inputs": ListKind(_INPUT, PORTS),
+        "outputs": ListKind(_OUTPUT, PORTS),
+        "checks": ListKind(_NAME, PORTS),
         "dims": Table(_DIM),
-        "platforms": Items(Text(20), 16),
-        "versions": Table(Either((Integer(0, LENGTH), Text(200))), 64),
+        "platforms": ListKind(TextKind(20), 16),
+        "versions": Table(Either((Integer(0, LENGTH), TextKind(200))), 64),
         "files": Fields(dict.fromkeys((MODULE, TEXT, PORTABLE, LOADER), _FILE), {DATA: _FILE}),
-        "sha256": Text(64),
+        "sha256": TextKind(64),
     }
 )
 

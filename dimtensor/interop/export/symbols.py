@@ -18,7 +18,7 @@ from dimtensor.errors import ExportError, build_message, listing
 _TAKEN = frozenset({"floordiv", "mod", "max", "min", "non_negative"})
 
 
-class Lengths:
+class SymbolicLengths:
     """Lengths of dims: integers where they are known, else one symbol for each dim.
 
     Parameters

@@ -49,9 +49,9 @@ from dimtensor.interop.export.folders import require_place, write_folder
 from dimtensor.interop.export.locations import located_trace, require_no_callbacks
 from dimtensor.interop.export.manifest import describe_export, manifest_text
 from dimtensor.interop.export.modules import require_allowed
-from dimtensor.interop.export.parts import Parts
+from dimtensor.interop.export.parts import ExportedParts
 from dimtensor.interop.export.schema import LENGTH
-from dimtensor.interop.export.symbols import Lengths
+from dimtensor.interop.export.symbols import SymbolicLengths
 from dimtensor.values.data import title_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def export_function(
     import jax
     from jax import export
 
-    symbols = Lengths([dim for slot in program.slots[:n] for dim in slot.dims], known)
+    symbols = SymbolicLengths([dim for slot in program.slots[:n] for dim in slot.dims], known)
     raw = compile_positional("jax", program.inputs, program.outputs).raw
     shapes = [
         jax.ShapeDtypeStruct(tuple(map(symbols.of, slot.dims)), slot.variable.type.dtype)  # type: ignore[union-attr]
@@ -128,7 +128,11 @@ def export_function(
 
 
 def _write(
-    folder: Path, function: CompiledFunction, parts: Parts, exported: Any, manifest: dict[str, Any]
+    folder: Path,
+    function: CompiledFunction,
+    parts: ExportedParts,
+    exported: Any,
+    manifest: dict[str, Any],
 ) -> None:
     """Write the files of a function, the manifest with their hashes last."""
     _put(folder / MODULE, bytes(exported.serialize()))
@@ -168,7 +172,7 @@ def _put(path: Path, content: bytes) -> None:
 # -- what is exported ------------------------------------------------------------------------------
 
 
-def _parts(function: CompiledFunction, gradient: Any, open_data: bool) -> Parts:
+def _parts(function: CompiledFunction, gradient: Any, open_data: bool) -> ExportedParts:
     inputs, outputs = tuple(function._code.inputs), tuple(function._code.outputs)
     wrt = _wrt(inputs, outputs, gradient)
     if wrt:
@@ -186,7 +190,7 @@ def _parts(function: CompiledFunction, gradient: Any, open_data: bool) -> Parts:
             )
     if data:
         outputs = tuple(substitute(outputs, data))
-    return Parts((*inputs, *data.values()), outputs, wrt, data)
+    return ExportedParts((*inputs, *data.values()), outputs, wrt, data)
 
 
 def _as_input(node: Node) -> Node:
@@ -221,7 +225,7 @@ def _wrt(inputs: Sequence[Node | Dim], outputs: Sequence[Node], gradient: Any) -
     return tuple(dict.fromkeys(one for one in found if one is not None))
 
 
-def _require_lengths(parts: Parts) -> None:
+def _require_lengths(parts: ExportedParts) -> None:
     """Check that all lengths follow from those of inputs.
 
     Raises
@@ -243,7 +247,7 @@ def _require_lengths(parts: Parts) -> None:
                 )
 
 
-def _dims(parts: Parts) -> list[Dim]:
+def _dims(parts: ExportedParts) -> list[Dim]:
     found: dict[Dim, None] = {}
     for source in parts.inputs:
         for dim in (source,) if isinstance(source, Dim) else source.dims:
@@ -254,7 +258,7 @@ def _dims(parts: Parts) -> list[Dim]:
     return [dim for dim in found if dim.length is None]
 
 
-def _fixed(parts: Parts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
+def _fixed(parts: ExportedParts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
     """The lengths that are asked for, by dim.
 
     Raises
@@ -299,7 +303,9 @@ def _known_platforms(platforms: Any) -> list[str] | None:
     return names
 
 
-def _binding(function: CompiledFunction, parts: Parts, values: Mapping[Node, Any]) -> Binding:
+def _binding(
+    function: CompiledFunction, parts: ExportedParts, values: Mapping[Node, Any]
+) -> Binding:
     if parts.data:
         return Binding()
     return function._data_binding.copy()

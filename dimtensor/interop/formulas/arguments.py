@@ -50,7 +50,7 @@ _COUNTS = {
 _COLUMNS = {"cr": 10, "cc": 10, "tp": 10, "poly": 1, "bs": 1}
 
 
-class Value(NamedTuple):
+class ArgumentValue(NamedTuple):
     """Value of an expression inside of a function: its kind and size.
 
     Attributes
@@ -92,7 +92,7 @@ class Arguments:
     def refuse(self, reason: str, hint: str | None = None) -> NoReturn:
         raise unreadable(self.formula, reason, hint)
 
-    def value(self, node: Any, depth: int = 0) -> Value:
+    def value(self, node: Any, depth: int = 0) -> ArgumentValue:
         """Return what an expression is, after checking it."""
         if depth > limits.OPERATORS:
             reason = f"a function has more than {limits.OPERATORS} operators within each other"
@@ -103,7 +103,7 @@ class Arguments:
         if kind == "Literal":
             if isinstance(node.value, int | float) and abs(node.value) > limits.NUMBER:
                 self.refuse(f"a number is larger than {limits.NUMBER:g}")
-            return Value(_CONSTANT, node.value)
+            return ArgumentValue(_CONSTANT, node.value)
         if kind == "Variable":
             if node.level is not None:
                 name = node.name.lexeme
@@ -115,7 +115,7 @@ class Arguments:
         if kind == "Call":
             return self.call(node, depth + 1)
         if kind == "Unary":
-            zero = Value(_CONSTANT, 0)
+            zero = ArgumentValue(_CONSTANT, 0)
             return self._computed(node, node.operator.kind, zero, self.value(node.right, depth + 1))
         if kind == "Binary":
             self._check_power(node)
@@ -135,23 +135,25 @@ class Arguments:
         if base == "Binary" and node.left.operator.kind == "STAR_STAR":
             self.refuse(f"{text_of(node)} has two powers", "parentheses say which one is first")
 
-    def named(self, name: str) -> Value:
+    def named(self, name: str) -> ArgumentValue:
         """Return what a name is: of a column, or of the namespace."""
         kind = self.table.kind(name)
         if kind is not None:
-            return Value(kind, levels=self.table.levels(name))
+            return ArgumentValue(kind, levels=self.table.levels(name))
         if name in ("Treatment", "Sum"):
-            return Value(_CONTRAST)
+            return ArgumentValue(_CONTRAST)
         if name not in self.namespace:
             self.table.lacks(name)
         value = self.namespace[name]
         if value is None or isinstance(value, int | float | str):
-            return Value(_CONSTANT, value)
+            return ArgumentValue(_CONSTANT, value)
         if getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf"):
-            return Value("numbers", value)
-        return Value(_NAMED, value)
+            return ArgumentValue("numbers", value)
+        return ArgumentValue(_NAMED, value)
 
-    def _computed(self, node: Any, kind: str, left: Value, right: Value) -> Value:
+    def _computed(
+        self, node: Any, kind: str, left: ArgumentValue, right: ArgumentValue
+    ) -> ArgumentValue:
         compared = kind in COMPARISONS
         if not compared and kind not in _ARITHMETIC:
             sign = node.operator.lexeme
@@ -164,16 +166,16 @@ class Arguments:
                 self.refuse(f"{text_of(node)} computes with {what}")
         columns = max(left.columns, right.columns)
         if compared or left.kind != _CONSTANT or right.kind != _CONSTANT:
-            return Value("numbers", columns=columns, levels=self.table.rows)
+            return ArgumentValue("numbers", columns=columns, levels=self.table.rows)
         try:
             number = _ARITHMETIC[kind](float(left.value), float(right.value))
             if isinstance(number, complex) or abs(number) > limits.NUMBER:
                 raise OverflowError("it is no real number, or too large")
         except (ArithmeticError, ValueError) as error:
             self.refuse(f"{text_of(node)} cannot be computed: {error}")
-        return Value(_CONSTANT, number)
+        return ArgumentValue(_CONSTANT, number)
 
-    def call(self, node: Any, depth: int = 0) -> Value:
+    def call(self, node: Any, depth: int = 0) -> ArgumentValue:
         """Return what a call gives, after checking the function and its arguments."""
         callee = node.callee
         if kind_of(callee) != "Variable" or callee.level is not None:
@@ -185,17 +187,17 @@ class Arguments:
             for argument in node.args:
                 given = argument.value if kind_of(argument) == "Assign" else argument
                 self.value(given, depth)
-            return Value("other")
+            return ArgumentValue("other")
         given = self._bound(name, node, depth)
         for parameter, (text, value) in given.items():
             self._check_argument(name, parameter, text, value)
-        first = next(iter(given.values()), ("", Value("numbers")))[1]
+        first = next(iter(given.values()), ("", ArgumentValue("numbers")))[1]
         if name == "I":
             return first
         kind = _RESULTS.get(name, "numbers")
         if kind == _LEVELS:
-            return Value(kind, levels=first.levels)
-        return Value(kind, columns=_columns_of(name, given, first), levels=self.table.rows)
+            return ArgumentValue(kind, levels=first.levels)
+        return ArgumentValue(kind, columns=_columns_of(name, given, first), levels=self.table.rows)
 
     def _check_function(self, name: str) -> None:
         root, _, attribute = name.partition(".")
@@ -215,10 +217,10 @@ class Arguments:
             )
         )
 
-    def _bound(self, name: str, node: Any, depth: int) -> dict[str, tuple[str, Value]]:
+    def _bound(self, name: str, node: Any, depth: int) -> dict[str, tuple[str, ArgumentValue]]:
         """Return arguments by parameter: their text and value."""
         parameters = list(PARAMETERS[name])
-        found: dict[str, tuple[str, Value]] = {}
+        found: dict[str, tuple[str, ArgumentValue]] = {}
         for at, argument in enumerate(node.args):
             if kind_of(argument) == "Assign":
                 key, expression = argument.name.name.lexeme, argument.value
@@ -234,7 +236,7 @@ class Arguments:
             self.refuse(f"{text_of(node)} lacks its first argument, {parameters[0]}")
         return found
 
-    def _check_argument(self, name: str, parameter: str, text: str, value: Value) -> None:
+    def _check_argument(self, name: str, parameter: str, text: str, value: ArgumentValue) -> None:
         wanted = PARAMETERS[name][parameter]
         if parameter == "trials":
             name = "p"
@@ -263,7 +265,7 @@ class Arguments:
                 )
             self.refuse(f"{parameter}={text} of {name} is not {wanted}", hint)
 
-    def _check_count(self, name: str, parameter: str, text: str, value: Value) -> None:
+    def _check_count(self, name: str, parameter: str, text: str, value: ArgumentValue) -> None:
         count, most = value.value, _COUNTS.get((name, parameter), limits.BASIS)
         if value.kind == _CONSTANT and count is None:
             return
@@ -276,7 +278,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def _columns_of(name: str, given: Mapping[str, tuple[str, Value]], first: Value) -> int:
+def _columns_of(
+    name: str, given: Mapping[str, tuple[str, ArgumentValue]], first: ArgumentValue
+) -> int:
     """Return the number of columns of a function's result."""
     if name not in _COLUMNS:
         return first.columns

@@ -7,7 +7,7 @@ from math import comb, prod
 from typing import Any, NamedTuple
 
 from dimtensor.interop.formulas import limits
-from dimtensor.interop.formulas.arguments import Arguments, Value
+from dimtensor.interop.formulas.arguments import Arguments, ArgumentValue
 from dimtensor.interop.formulas.syntax import COMPARISONS, kind_of, spine, text_of
 
 _OF_TERMS = {"STAR": "*", "SLASH": "/", "COLON": ":", "STAR_STAR": "**", "MINUS": "-"}
@@ -16,7 +16,7 @@ _NEITHER = {"other": "dates or times", "objects": "objects", "complex": "complex
 _Term = tuple[str, ...]  # the texts of its parts, () is the intercept
 
 
-class Part(NamedTuple):
+class TermPart(NamedTuple):
     """Part of a term: how many columns it has, and how many groups."""
 
     columns: int
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     groups: int
 
 
-class Terms(NamedTuple):
+class ExpandedTerms(NamedTuple):
     """Terms that an expression stands for.
 
     Attributes
@@ -52,7 +52,7 @@ class Expansion:
         self.formula, self.arguments = formula, arguments
         self.refuse = arguments.refuse
         self.bars: list[Any] = []
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, TermPart] = {}
         self.work = 0
 
     def check(self, tree: Any) -> None:
@@ -72,7 +72,7 @@ class Expansion:
 
     # -- terms --------------------------------------------------------------------------------
 
-    def expand(self, node: Any) -> Terms:
+    def expand(self, node: Any) -> ExpandedTerms:
         """The terms of an expression."""
         while kind_of(node) == "Grouping":
             node = node.expression
@@ -82,7 +82,7 @@ class Expansion:
             found = self.expand(first)
             for each in operators:
                 if each.operator.kind == "STAR_STAR":
-                    found = Terms(self._power(each, found.common), {})
+                    found = ExpandedTerms(self._power(each, found.common), {})
                     continue
                 found = self._joined(each, found, self.expand(each.right))
                 self._check_many(len(found.common) + len(found.grouped))
@@ -92,7 +92,7 @@ class Expansion:
             return self.expand(node.right)
         if kind == "Literal":
             return self._literal(node)
-        return Terms({(self._part(node),): None}, {})
+        return ExpandedTerms({(self._part(node),): None}, {})
 
     def _part(self, node: Any) -> str:
         text, kind = text_of(node), kind_of(node)
@@ -104,12 +104,12 @@ class Expansion:
         if value.kind in ("trials", "contrast"):
             self.refuse(f"{text} is no predictor")
         labels = value.kind in ("text", "levels")
-        self.parts[text] = Part(
+        self.parts[text] = TermPart(
             value.levels if labels else value.columns, value.levels if labels else 0, value.levels
         )
         return text
 
-    def _column(self, node: Any) -> Value:
+    def _column(self, node: Any) -> ArgumentValue:
         name = node.expression.lexeme[1:-1] if kind_of(node) == "QuotedName" else node.name.lexeme
         kind = self.arguments.table.kind(name)
         if kind is None:
@@ -121,7 +121,7 @@ class Expansion:
             self.refuse(reason, days if kind == "other" else None)
         return self.arguments.value(node)
 
-    def _literal(self, node: Any) -> Terms:
+    def _literal(self, node: Any) -> ExpandedTerms:
         value = node.value
         if isinstance(value, str):
             hint = f"columns stand without quotes: {value}"
@@ -130,7 +130,7 @@ class Expansion:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             way_out = f"a number that is added is offset({value})" if number else None
             self.refuse(f"{value} is no term; 1 is the intercept, 0 is none", way_out)
-        return Terms({(): None} if value == 1 else {}, {})
+        return ExpandedTerms({(): None} if value == 1 else {}, {})
 
     def _check_operators(self, first: Any, operators: list[Any]) -> None:
         grouped = _has_bars(first)
@@ -155,27 +155,31 @@ class Expansion:
                 self.refuse(f"{text_of(node)}: {sign!r} stands once, after the response")
             grouped = two or kind == "PIPE"
 
-    def _joined(self, node: Any, left: Terms, right: Terms) -> Terms:
+    def _joined(self, node: Any, left: ExpandedTerms, right: ExpandedTerms) -> ExpandedTerms:
         kind = node.operator.kind
         self._spend(max(1, len(left.common)) * max(1, len(right.common)))
         if kind == "PIPE":
             self.bars.append(node)
             inner = {(): None} | left.common  # an intercept is there unless 0 takes it away
-            return Terms({}, {(term, factor): None for term in inner for factor in right.common})
+            return ExpandedTerms(
+                {}, {(term, factor): None for term in inner for factor in right.common}
+            )
         if kind == "PLUS":
-            return Terms(left.common | right.common, left.grouped | right.grouped)
+            return ExpandedTerms(left.common | right.common, left.grouped | right.grouped)
         if kind == "MINUS":
-            return Terms({term: None for term in left.common if term not in right.common}, {})
+            return ExpandedTerms(
+                {term: None for term in left.common if term not in right.common}, {}
+            )
         if () in left.common or () in right.common:
             self.refuse(f"{text_of(node)}: the intercept, 1, does not interact with columns")
         if kind == "SLASH":
             inside = _together(*left.common)
             products = {_together(inside, term): None for term in right.common}
-            return Terms(left.common | products, {})
+            return ExpandedTerms(left.common | products, {})
         products = {_together(a, b): None for a in left.common for b in right.common}
         if kind == "COLON":
-            return Terms(products, {})
-        return Terms(left.common | right.common | products, {})
+            return ExpandedTerms(products, {})
+        return ExpandedTerms(left.common | right.common | products, {})
 
     def _power(self, node: Any, terms: dict[_Term, None]) -> dict[_Term, None]:
         base, power = node.left, getattr(node.right, "value", None)
@@ -239,7 +243,7 @@ class Expansion:
         if terms > limits.TERMS:
             self.refuse(f"it has {terms} terms, of at most {limits.TERMS}")
 
-    def _check_size(self, terms: Terms) -> None:
+    def _check_size(self, terms: ExpandedTerms) -> None:
         columns = 0
         for term in [*terms.common, *(each for each, _ in terms.grouped)]:
             if len(term) > limits.ORDER:

@@ -28,7 +28,7 @@ _OPERATORS = {
 }
 
 
-class Description(NamedTuple):
+class FormulaDescription(NamedTuple):
     """A formula that was read.
 
     Attributes
@@ -44,7 +44,7 @@ class Description(NamedTuple):
 
 def described(
     formula: str, table: Columns, namespace: Mapping[str, Any], attributes: bool
-) -> Description:
+) -> FormulaDescription:
     """Read a formula; nothing that it calls is called.
 
     Terms share no parts, which formulae gives the columns of the term that comes last: of ``a / b``
@@ -98,7 +98,7 @@ def described(
             seen.add(term.name)
             if bar.operator.lexeme == "|":
                 correlated[term.name] = number, f"({text_of(bar)})"
-    return Description(terms, correlated)
+    return FormulaDescription(terms, correlated)
 
 
 def column_of(name: str) -> str:

@@ -24,11 +24,11 @@ from dimtensor.errors import (
 from dimtensor.extras import require
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
 from dimtensor.interop.formulas.functions import FUNCTIONS, OF_NUMPY, names_of
-from dimtensor.interop.formulas.grammar import Description, described
+from dimtensor.interop.formulas.grammar import FormulaDescription, described
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside
 from dimtensor.interop.formulas.tables import Columns, as_pandas, levels_of, numbers_of
-from dimtensor.interop.formulas.terms import Terms
+from dimtensor.interop.formulas.terms import FormulaTerms
 from dimtensor.model.model import Model
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.inputs import data as make_data
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class Regression(Model):
     """The model of a formula: a :class:`dimtensor.Model` whose predictions take tables."""
 
-    _formula: Terms
+    _formula: FormulaTerms
 
     def predict(
         self,
@@ -177,7 +177,9 @@ def from_formula(
     else:
         known = names_of(namespace)
     table, design, description = _read(formula, data, known, namespace == "caller")
-    terms = Terms(table, design, description, Dim("obs") if obs is None else obs, priors or {})
+    terms = FormulaTerms(
+        table, design, description, Dim("obs") if obs is None else obs, priors or {}
+    )
     output, seen = _response(terms, family, chosen, link)
     if terms.priors:
         unknown = next(iter(terms.priors))
@@ -198,7 +200,7 @@ def from_formula(
 
 def _read(
     formula: str, data: Any, namespace: Mapping[str, Any], attributes: bool
-) -> tuple[pd.DataFrame, Any, Description]:
+) -> tuple[pd.DataFrame, Any, FormulaDescription]:
     """The columns that a formula reads, and what formulae makes of them."""
     formulae = require("formulae", "formula", "dt.from_formula")
     columns = Columns(data)
@@ -225,7 +227,7 @@ def _read(
     return table, design, description
 
 
-def _response(terms: Terms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
+def _response(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
     """The random variable of the response, and what is observed of it."""
     response = terms.design.response
     name = response.name
@@ -260,7 +262,7 @@ def _response(terms: Terms, family: str, chosen: Family, link: str) -> tuple[Dim
     return rv(name, response_of(chosen, link, eta, parameters)), seen[:, 0]
 
 
-def _labels(terms: Terms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
+def _labels(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
     """A response of labels: of all but the first one against it, or between thresholds."""
     name = terms.design.response.name
     if name not in terms.table:

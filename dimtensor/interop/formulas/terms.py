@@ -12,7 +12,7 @@ import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import ArgumentError, OptionError, build_message, listing
-from dimtensor.interop.formulas.grammar import Description, column_of
+from dimtensor.interop.formulas.grammar import FormulaDescription, column_of
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside, bound_splines
 from dimtensor.interop.formulas.tables import (
@@ -58,14 +58,14 @@ class _Design(NamedTuple):
         return dot(effect, self.x, dim=self.along) if self.along else effect * self.x
 
 
-class Terms:
+class FormulaTerms:
     """Terms of a formula: random variables, data, and the data of new rows."""
 
     def __init__(
         self,
         table: pd.DataFrame,
         design: Any,
-        description: Description,
+        description: FormulaDescription,
         obs: Dim,
         priors: Mapping[str, Any],
     ):

@@ -12,14 +12,14 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import Support
 from dimtensor.graph import Node
-from dimtensor.interop.pymc.drawing import Draw, with_numbers
+from dimtensor.interop.pymc.drawing import ArrayDraw, with_numbers
 from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.positional.border import from_shaped
 
 
-class Custom:
+class CustomCall:
     """A distribution as PyMC calls it: of positional parameters.
 
     Parameters
@@ -53,9 +53,9 @@ class Custom:
         written = [f"({','.join(letters[dim] for dim in core)})" for core in cores]
         return f"{','.join(written)}->({','.join(letters[dim] for dim in self.events)})"
 
-    def draw(self) -> Draw:
+    def draw(self) -> ArrayDraw:
         """What draws it."""
-        return Draw(self.spec, self.nodes, self.cores, self.events)
+        return ArrayDraw(self.spec, self.nodes, self.cores, self.events)
 
     def logp(self, value: Any, *parameters: Any) -> Any:
         """The log densities of values, positions in the place of labels."""

@@ -15,7 +15,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 import dimtensor.dist as dist
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
-from dimtensor.interop.pymc.expressions import Axes, Expressions, passed
+from dimtensor.interop.pymc.expressions import Axes, ExpressionReader, passed
 from dimtensor.tensor.handle import TensorHandle
 
 
@@ -99,11 +99,11 @@ class Laws:
 
     Parameters
     ----------
-    reader : Expressions
+    reader : ExpressionReader
         Reads parameters.
     """
 
-    def __init__(self, reader: Expressions):
+    def __init__(self, reader: ExpressionReader):
         self._reader = reader
 
     def of(self, variable: Any, axes: Axes, name: str) -> Distribution:

@@ -20,7 +20,7 @@ from pytensor.tensor.random.type import RandomGeneratorType
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node
-from dimtensor.interop.pymc.expressions import Expressions
+from dimtensor.interop.pymc.expressions import ExpressionReader
 from dimtensor.interop.pymc.stand_ins import as_type_of, lowered
 from dimtensor.ops.graphs import freeze
 from dimtensor.random.generator import generator
@@ -61,7 +61,7 @@ class Drawn(Op):
         return {"graph": self.graph, "_function": None}
 
 
-def drawn(reader: Expressions, variable: Any) -> tuple[Drawn, list[Any], tuple[Dims, ...]]:
+def drawn(reader: ExpressionReader, variable: Any) -> tuple[Drawn, list[Any], tuple[Dims, ...]]:
     """Draws of a random variable as an operation; the tensors it takes after a seed; their dims."""
     above = set(ancestors([variable], blockers=list(reader.known)))
     rngs = [v for v in above if isinstance(v.type, RandomGeneratorType) and v.owner is None]
@@ -93,7 +93,7 @@ def with_numbers(nodes: Sequence[Node], given: Sequence[Node]) -> list[Node]:
     return [node if _is_number(node) else one for node, one in pairs]
 
 
-class Draw:
+class ArrayDraw:
     """Draws of a distribution, for PyMC's generators: arrays in, an array out.
 
     Parameters
@@ -111,7 +111,7 @@ class Draw:
         self.spec, self.nodes, self.cores, self.events = spec, nodes, cores, events
         self._functions: dict[tuple[bool, ...], Callable[..., Any]] = {}
 
-    def __deepcopy__(self, memo: Any) -> Draw:
+    def __deepcopy__(self, memo: Any) -> ArrayDraw:
         return self
 
     def __call__(self, *parameters: Any, rng: np.random.Generator, size: Any = None) -> np.ndarray:

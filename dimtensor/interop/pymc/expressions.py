@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
 # a dim per axis; None for one of length 1 along which a variable is repeated
 Axes = tuple[Dim | None, ...]
-Rule = Callable[["Expressions", Any, Axes], Any]
+Rule = Callable[["ExpressionReader", Any, Axes], Any]
 
 
-class Expressions:
+class ExpressionReader:
     """Variables of a positional graph as dims-tensors, given those of a model.
 
     Examples
@@ -322,7 +322,7 @@ def passed(variable: Any) -> Any:
     return variable
 
 
-def _dimshuffle(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _dimshuffle(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     (x,) = variable.owner.inputs
     inner: list[Dim | None] = [None] * x.type.ndim
     for dim, at in zip(axes, variable.owner.op.new_order, strict=True):
@@ -331,7 +331,7 @@ def _dimshuffle(reader: Expressions, variable: Any, axes: Axes) -> Any:
     return reader.read(x, tuple(inner))
 
 
-def _alloc(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _alloc(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     x = variable.owner.inputs[0]
     return reader.read(x, _against(x, axes))
 
@@ -355,7 +355,7 @@ def _operations() -> dict[Any, str]:
 _OPERATIONS = _operations()
 
 
-def _elemwise(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _elemwise(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     node = variable.owner
     operands = [reader.read(x, _against(x, axes)) for x in node.inputs]
     op = node.op.scalar_op
@@ -375,7 +375,7 @@ def _elemwise(reader: Expressions, variable: Any, axes: Axes) -> Any:
     return apply(node.op, *operands)
 
 
-def _look_up(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _look_up(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     x, *rest = variable.owner.inputs
     if x.owner is not None and isinstance(x.owner.op, Shape):
         return _length(reader, x.owner.inputs[0], rest)
@@ -404,7 +404,7 @@ def _look_up(reader: Expressions, variable: Any, axes: Axes) -> Any:
     )
 
 
-def _length(reader: Expressions, x: Any, indices: list[Any]) -> Any:
+def _length(reader: ExpressionReader, x: Any, indices: list[Any]) -> Any:
     """The length of an axis whose dim is known."""
     if len(indices) != 1 or not isinstance(indices[0], Constant):
         return None
@@ -417,19 +417,19 @@ def _plain(position: DimTensor) -> Any:
     return int(node.attrs.value) if node.kind == "constant" else position
 
 
-def _dot(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _dot(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     x, y = variable.owner.inputs
     return _product(reader, x, y, axes)
 
 
-def _blockwise(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _blockwise(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     if not isinstance(variable.owner.op.core_op, Dot):
         return None
     x, y = variable.owner.inputs
     return _product(reader, x, y, axes)
 
 
-def _product(reader: Expressions, x: Any, y: Any, axes: Axes) -> Any:
+def _product(reader: ExpressionReader, x: Any, y: Any, axes: Axes) -> Any:
     summed = reader.axes_of(x)[-1] or reader.axes_of(y)[-2]
     if summed is None:
         lengths = (x.type.shape[-1], y.type.shape[-2])
@@ -450,7 +450,7 @@ def _product(reader: Expressions, x: Any, y: Any, axes: Axes) -> Any:
 _REDUCTIONS = {"Sum": "sum", "Prod": "prod", "Max": "max", "Min": "min", "LogSumExp": "logsumexp"}
 
 
-def _reduce(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _reduce(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     op, (x,) = variable.owner.op, variable.owner.inputs
     gone = range(x.type.ndim) if op.axis is None else [at % x.type.ndim for at in op.axis]
     own, kept = reader.dims_of(x, taken=axes), iter(axes)
@@ -463,7 +463,7 @@ def _reduce(reader: Expressions, variable: Any, axes: Axes) -> Any:
     return getattr(found, _REDUCTIONS[type(op).__name__])(dims) if dims else found
 
 
-def _softmax(reader: Expressions, variable: Any, axes: Axes) -> Any:
+def _softmax(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     op, (x,) = variable.owner.op, variable.owner.inputs
     asked = [axes[at] for at in (range(len(axes)) if op.axis is None else op.axis)]
     found = reader.read(x, _against(x, axes))

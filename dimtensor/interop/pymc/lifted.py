@@ -13,7 +13,7 @@ from dimtensor.dist.supports import Support, real
 from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.graph import make
 from dimtensor.graph.attrs import ApplyAttrs
-from dimtensor.interop.pymc.expressions import Expressions
+from dimtensor.interop.pymc.expressions import ExpressionReader
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.tensor.elementwise import isfinite, where
 from dimtensor.tensor.handle import as_node, wrap
@@ -54,7 +54,7 @@ class LiftedFunction:
 
 
 def lifted_function(
-    reader: Expressions, value: Any, outputs: Sequence[Any], name: str
+    reader: ExpressionReader, value: Any, outputs: Sequence[Any], name: str
 ) -> tuple[LiftedFunction, list[DimTensor], tuple[Dims, ...]]:
     """Outputs as a function of a value and of variables of the model; these, and their dims."""
     sources, function = reader.lifted_inputs(outputs)

@@ -29,7 +29,7 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn
-from dimtensor.interop.pymc.expressions import Expressions, is_scaled, passed, read_by
+from dimtensor.interop.pymc.expressions import ExpressionReader, is_scaled, passed, read_by
 from dimtensor.interop.pymc.given import GivenModel, warn_of_ranges
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
@@ -114,7 +114,7 @@ class _Reading:
     def __init__(self, model: Any):
         self.theirs = model
         self.dims = dims_of(model)
-        self.reader = Expressions()
+        self.reader = ExpressionReader()
         self.laws = Laws(self.reader)
         self.outputs: list[DimTensor] = []
         self.observed: dict[DimTensor, xr.DataArray] = {}

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.tensor.positional.border import from_shaped
 
 if TYPE_CHECKING:
-    from dimtensor.interop.pymc.custom import Custom
+    from dimtensor.interop.pymc.custom import CustomCall
 
 
-def support_transform(custom: Custom) -> Any:
+def support_transform(custom: CustomCall) -> Any:
     """The transform of PyMC that the support of a distribution stands for.
 
     Parameters
     ----------
-    custom : Custom
+    custom : CustomCall
 
     Returns
     -------

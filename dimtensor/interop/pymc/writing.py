@@ -16,7 +16,7 @@ from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.errors import ArgumentError, DimError, GraphError, InputError, build_message, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
-from dimtensor.interop.pymc.custom import Custom, aligned, inside
+from dimtensor.interop.pymc.custom import CustomCall, aligned, inside
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.summed import Potentials
 from dimtensor.interop.pymc.transforms import support_transform
@@ -326,7 +326,7 @@ class _Writing:
         import pymc as pm
 
         partial = isinstance(options.get("observed"), np.ma.MaskedArray)
-        custom = Custom(d, dims, partial)
+        custom = CustomCall(d, dims, partial)
         unknown = "observed" not in options or (partial and not custom.events)
         if unknown and not d.discrete and not d.support.is_unconstrained:
             options["default_transform"] = support_transform(custom)

@@ -14,10 +14,10 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import DtypeError, GraphError
-from dimtensor.interop.scans.lengths import Lengths, Terms, places_of
+from dimtensor.interop.scans.lengths import KnownIntegers, Terms, places_of
 from dimtensor.interop.scans.outputs import (
     Accumulated,
-    Kept,
+    History,
     NotALoopError,
     Output,
     Untraced,
@@ -54,7 +54,7 @@ def scans_as_loops(
     Buffers are as long as what is written into them, or hold the last elements alone. Where that is
     not known it is checked: a kernel that finds other lengths does not fit.
     """
-    found, lengths, counts = False, Lengths(), _Counts()
+    found, lengths, counts = False, KnownIntegers(), _StepCounts()
     for node in graph.toposort():
         if isinstance(node.op, Subtensor) and found and lengths.is_whole(node):
             graph.replace(node.outputs[0], node.inputs[0], reason="scans_as_loops")
@@ -72,7 +72,7 @@ def scans_as_loops(
     return found
 
 
-class _Counts:
+class _StepCounts:
     """Numbers of steps: loops of as many steps have the same."""
 
     def __init__(self) -> None:
@@ -85,8 +85,8 @@ class _Counts:
 def _results(
     node: Apply,
     prepare: Callable[[FunctionGraph], Any],
-    lengths: Lengths,
-    counts: _Counts,
+    lengths: KnownIntegers,
+    counts: _StepCounts,
     checked: bool,
 ) -> list[Output]:
     """What the outputs of a scan are, of the loop that takes its place."""
@@ -146,7 +146,7 @@ def _results(
 
 
 def _outputs(
-    op: Any, node: Apply, inner: FunctionGraph, n_steps: Variable, lengths: Lengths
+    op: Any, node: Apply, inner: FunctionGraph, n_steps: Variable, lengths: KnownIntegers
 ) -> list[Output]:
     """The outputs of a scan, in order."""
     info = op.info
@@ -180,12 +180,12 @@ def _outputs(
             raise NotALoopError
         known = dict(zip(taps, read, strict=True))
         window = [known[at] if at in known else new.type() for at in range(min(taps), 0)]
-        found.append(Kept(start, window, new, n_steps, info.as_while, lengths, truncated))
+        found.append(History(start, window, new, n_steps, info.as_while, lengths, truncated))
     for length, new in zip(
         op.outer_nitsot(node.inputs), op.inner_nitsot_outs(inner.outputs), strict=True
     ):
         stops = info.as_while
-        found.append(Kept(None, [], new, n_steps, stops, lengths, truncated, length))
+        found.append(History(None, [], new, n_steps, stops, lengths, truncated, length))
     found += map(
         Untraced,
         op.outer_untraced_sit_sot(node.inputs),

@@ -27,7 +27,7 @@ from dimtensor.ops.loop.op import Scan
 Terms = dict[Any, int]
 
 
-class Lengths:
+class KnownIntegers:
     """What is known of integers in a graph."""
 
     def __init__(self) -> None:

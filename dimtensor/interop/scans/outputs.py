@@ -16,7 +16,7 @@ from pytensor.tensor.basic import Alloc, MakeVector
 from pytensor.tensor.subtensor import IncSubtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.interop.scans.lengths import Lengths, places_of
+from dimtensor.interop.scans.lengths import KnownIntegers, places_of
 from dimtensor.kernels.emit.guards import UNFIT
 from dimtensor.kernels.plan.axis_lengths import constant_int
 
@@ -85,7 +85,7 @@ class Untraced(Output):
         self.init, self.states, self.following = [start], [state], [following]
 
 
-class Kept(Output):
+class History(Output):
     """What steps give, after what was there before the first one.
 
     Parameters
@@ -99,7 +99,7 @@ class Kept(Output):
     n_steps : variable
     stops : bool
         Whether the loop does.
-    lengths : Lengths
+    lengths : KnownIntegers
     truncated : bool
         Whether steps may end before the buffer does: the elements after them are zeros.
     length : variable, optional
@@ -113,7 +113,7 @@ class Kept(Output):
         new: Variable,
         n_steps: Variable,
         stops: bool,
-        lengths: Lengths,
+        lengths: KnownIntegers,
         truncated: bool,
         length: Any = None,
     ):
@@ -215,7 +215,7 @@ class Accumulated(Output):
     after : list of variable
         What they are after the step.
     n_steps : variable
-    lengths : Lengths
+    lengths : KnownIntegers
     truncated : bool
         Whether steps may end before the buffer does, which keeps the elements after them.
     """
@@ -226,7 +226,7 @@ class Accumulated(Output):
         window: list[Variable],
         after: list[Variable],
         n_steps: Variable,
-        lengths: Lengths,
+        lengths: KnownIntegers,
         truncated: bool,
     ):
         super().__init__()

@@ -20,7 +20,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.kernels.plan.signatures import is_quick, is_soon_computed
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.ops.loop.node import Given, ScanGraph, State
+from dimtensor.ops.loop.node import InputParts, ScanGraph, StateParts
 from dimtensor.ops.loop.op import Scan
 
 _MOST_SUMS = 8
@@ -97,7 +97,7 @@ def _take(parts: ScanGraph, leaves: list[Variable], known: dict[Variable, Variab
             continue
         role = parts.elements if leaf.type.ndim else parts.captured
         scalar = pt.tensor(dtype=leaf.type.dtype, shape=())
-        role.append(Given(leaf, scalar))
+        role.append(InputParts(leaf, scalar))
         known[leaf] = scalar
 
 
@@ -128,7 +128,7 @@ def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
         term = _in_step(total.owner.inputs[0], known)
         state = pt.tensor(dtype=total.type.dtype, shape=())
         start = pt.constant(np.asarray(0, dtype=total.type.dtype))
-        parts.states.append(State(start, state, state + term, [total]))
+        parts.states.append(StateParts(start, state, state + term, [total]))
         totals[total] = state
     if not totals:
         return False

@@ -9,7 +9,7 @@ from dimtensor.arrays import array_of, ndim_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, without
-from dimtensor.dist.given import Given
+from dimtensor.dist.given import KnownElements
 from dimtensor.dist.spec import DistributionSpec
 from dimtensor.errors import InputError, build_message
 from dimtensor.graph import Node, toposort
@@ -83,14 +83,16 @@ class Draws:
         within = {dim: there for dim, there in at.items() if dim in event}
         value = known
         if any(len(there) < len(dim) for dim, there in within.items()):
-            value = wrap(self._drawn(node, inputs, Given(known, within)))
+            value = wrap(self._drawn(node, inputs, KnownElements(known, within)))
         for dim, there in at.items():
             if dim not in within:
                 found = arange(dim).isin(list(there))
                 value = where(found, value, wrap(self._drawn(node, inputs)))
         return value.node
 
-    def _drawn(self, node: Node, inputs: tuple[Node, ...], given: Given | None = None) -> Node:
+    def _drawn(
+        self, node: Node, inputs: tuple[Node, ...], given: KnownElements | None = None
+    ) -> Node:
         spec: DistributionSpec = node.attrs.spec
         d = spec.build(inputs)
         dims = without((*node.dims, CHAIN, DRAW), d.dims)

@@ -13,7 +13,7 @@ from dimtensor.ops.loop.spec import LoopSpec
 
 
 @dataclass
-class State:
+class StateParts:
     """A state: what it starts with, its variable in the body, what follows and what it ends with.
 
     ``outputs`` are the outputs of the node that hold what it ends with.
@@ -26,7 +26,7 @@ class State:
 
 
 @dataclass
-class Given:
+class InputParts:
     """An input that is no state: the variable outside, and its variable in the body."""
 
     outside: Variable
@@ -70,13 +70,13 @@ class ScanGraph:
         n, m = op.n_states, op.n_states + op.n_traces
         self.n_steps, self.go, self.reverse = given.n_steps, given.go, op.reverse
         self.states = [
-            State(init, v, following, [out])
+            StateParts(init, v, following, [out])
             for init, v, following, out in zip(
                 given.states, states, outputs[:n], results.states, strict=True
             )
         ]
-        self.elements = [Given(x, v) for x, v in zip(given.sequences, elements, strict=True)]
-        self.captured = [Given(x, v) for x, v in zip(given.captured, captured, strict=True)]
+        self.elements = [InputParts(x, v) for x, v in zip(given.sequences, elements, strict=True)]
+        self.captured = [InputParts(x, v) for x, v in zip(given.captured, captured, strict=True)]
         self.traces = [
             Trace(v, [out], op.spec.is_open(k))
             for k, (v, out) in enumerate(zip(outputs[n:m], results.traces, strict=True))
@@ -94,7 +94,7 @@ class ScanGraph:
 
     @property
     def inner(self) -> list[Variable]:
-        given: list[State | Given] = [*self.states, *self.elements, *self.captured]
+        given: list[StateParts | InputParts] = [*self.states, *self.elements, *self.captured]
         return [part.variable for part in given]
 
     @property
@@ -145,7 +145,7 @@ class ScanGraph:
             op(self.n_steps, *go, *(state.init for state in self.states), *outside)
         )
         replace = dict(self.replaced)
-        parts: list[State | Trace] = [*self.states, *self.traces]
+        parts: list[StateParts | Trace] = [*self.states, *self.traces]
         for part, result in zip(parts, (*results.states, *results.traces), strict=True):
             replace.update((out, result) for out in part.outputs)
         if self.n_done is not None:

@@ -7,15 +7,15 @@ from types import CodeType
 from typing import Any
 
 from dimtensor.caches import bounded
-from dimtensor.ops.random.rows import Row
+from dimtensor.ops.random.rows import DrawRow
 
 
-def valid_parameters(row: Row, parameters: Sequence[Any], lib: Any) -> Any:
+def valid_parameters(row: DrawRow, parameters: Sequence[Any], lib: Any) -> Any:
     """Whether the parameters of a draw are valid, elementwise.
 
     Parameters
     ----------
-    row : Row
+    row : DrawRow
     parameters : sequence of array
         All of one shape, apart from axes of vectors.
     lib : module

@@ -10,7 +10,7 @@ _MOST = 2.0**63 - 1 - 10 * (2.0**63 - 1) ** 0.5
 
 
 @dataclass(frozen=True)
-class Row:
+class DrawRow:
     """A distribution of independent numbers, or of vectors, that a generator draws from.
 
     Attributes
@@ -50,31 +50,31 @@ def _given(names: tuple[str, ...], arguments: str) -> tuple[str, ...]:
     return tuple(arguments.split(", ") if arguments else (f"{{{name}}}" for name in names))
 
 
-def _real(name: str, parameters: str, *valid: str, arguments: str = "") -> Row:
+def _real(name: str, parameters: str, *valid: str, arguments: str = "") -> DrawRow:
     names = tuple(parameters.split())
     given = _given(names, arguments)
-    return Row(name, names, "float64", valid, f"random_{name}", given)
+    return DrawRow(name, names, "float64", valid, f"random_{name}", given)
 
 
 def _count(
     name: str, parameters: str, *valid: str, integers: str = "", function: str = "",
     arguments: str = "",
-) -> Row:  # fmt: skip
+) -> DrawRow:  # fmt: skip
     names = tuple(parameters.split())
     given = _given(names, arguments)
     function = f"random_{function or name}"
-    return Row(name, names, "int64", valid, function, given, frozenset(integers.split()))
+    return DrawRow(name, names, "int64", valid, function, given, frozenset(integers.split()))
 
 
-def _vector(name: str, parameters: str, *valid: str, integers: str, along: str) -> Row:
+def _vector(name: str, parameters: str, *valid: str, integers: str, along: str) -> DrawRow:
     names = tuple(parameters.split())
-    return Row(
+    return DrawRow(
         name, names, "int64", valid, f"random_{name}", names,
         frozenset(integers.split()), frozenset(along.split()), is_vector=True,
     )  # fmt: skip
 
 
-ROWS: dict[str, Row] = {
+ROWS: dict[str, DrawRow] = {
     row.name: row
     for row in (
         _real("beta", "a b", "{a} > 0", "{b} > 0"),

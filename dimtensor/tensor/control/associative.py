@@ -12,7 +12,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import zeros
-from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.control.pytree import TreeDef, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.control.scans import along_dim, run_cumulate
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import as_node, renamed, wrap
@@ -98,7 +98,7 @@ def _checked(value: Any, like: Any, name: str) -> Any:
 
 
 def _one_by_one(
-    combine: Combine, leaves: Sequence[Any], tree: Tree, dim: Dim, reverse: bool
+    combine: Combine, leaves: Sequence[Any], tree: TreeDef, dim: Dim, reverse: bool
 ) -> Any:
     """Compute prefixes by a sequential loop, whose first step passes the element through."""
 

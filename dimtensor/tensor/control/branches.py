@@ -15,10 +15,10 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.node import recorded
 from dimtensor.graph.rebuilding.batching import conditional
 from dimtensor.graph.regions import close, placeholder
-from dimtensor.tensor.control.pytree import Tree as Structure
+from dimtensor.tensor.control.pytree import TreeDef as Structure
 from dimtensor.tensor.control.pytree import flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.control.streams import (
-    Body,
+    TracedBody,
     check_returned,
     check_streams,
     traced,
@@ -102,7 +102,7 @@ def if_else(  # type: ignore[misc]
     own = [placeholder(x.dims, x.dtype, x.categories) for x in operands]
     given = unflatten(tree, [wrap(x) for x in own])
     name = "dt.if_else"
-    body, other_body = (Body(name, own, operands) for _ in range(2))
+    body, other_body = (TracedBody(name, own, operands) for _ in range(2))
 
     def trace() -> tuple[Structure, tuple[list[Node], list[Node]]]:
         then, shape = flatten(traced(body, partial(then_function, *given)))

@@ -7,7 +7,7 @@ import xarray as xr
 
 from dimtensor.dims import Dim
 from dimtensor.graph.checkpoints import Checkpoints
-from dimtensor.tensor.control.types import LoopOptions, Tree
+from dimtensor.tensor.control.types import LoopKeywords, Tree
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import Leaf
 
@@ -24,7 +24,7 @@ def scan[X, Y](
     init: Leaf,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[DimTensor, Y]: ...
 @overload
 def scan[X, Y](
@@ -32,7 +32,7 @@ def scan[X, Y](
     init: TwoLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[Two, Y]: ...
 @overload
 def scan[X, Y](
@@ -40,7 +40,7 @@ def scan[X, Y](
     init: ThreeLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[Three, Y]: ...
 @overload
 def scan[X, Y](
@@ -48,7 +48,7 @@ def scan[X, Y](
     init: FourLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[Four, Y]: ...
 @overload
 def scan[X, Y](
@@ -56,7 +56,7 @@ def scan[X, Y](
     init: Mapping[str, Leaf],
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[dict[str, DimTensor], Y]: ...
 @overload
 def scan[X, Y](
@@ -64,7 +64,7 @@ def scan[X, Y](
     init: None,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[None, Y]: ...
 @overload
 def scan[S: Tree, X, Y](
@@ -72,7 +72,7 @@ def scan[S: Tree, X, Y](
     init: S,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> tuple[S, Y]: ...
 @overload
 def cumulate[X](
@@ -80,7 +80,7 @@ def cumulate[X](
     init: Leaf,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> DimTensor: ...
 @overload
 def cumulate[X](
@@ -88,7 +88,7 @@ def cumulate[X](
     init: TwoLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> Two: ...
 @overload
 def cumulate[X](
@@ -96,7 +96,7 @@ def cumulate[X](
     init: ThreeLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> Three: ...
 @overload
 def cumulate[X](
@@ -104,7 +104,7 @@ def cumulate[X](
     init: FourLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> Four: ...
 @overload
 def cumulate[X](
@@ -112,7 +112,7 @@ def cumulate[X](
     init: Mapping[str, Leaf],
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> dict[str, DimTensor]: ...
 @overload
 def cumulate[S: Tree, X](
@@ -120,7 +120,7 @@ def cumulate[S: Tree, X](
     init: S,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> S: ...
 @overload
 def reduce[X](
@@ -128,7 +128,7 @@ def reduce[X](
     init: Leaf,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> DimTensor: ...
 @overload
 def reduce[X](
@@ -136,7 +136,7 @@ def reduce[X](
     init: TwoLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> Two: ...
 @overload
 def reduce[X](
@@ -144,7 +144,7 @@ def reduce[X](
     init: ThreeLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> Three: ...
 @overload
 def reduce[X](
@@ -152,7 +152,7 @@ def reduce[X](
     init: FourLeaves,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> Four: ...
 @overload
 def reduce[X](
@@ -160,7 +160,7 @@ def reduce[X](
     init: Mapping[str, Leaf],
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> dict[str, DimTensor]: ...
 @overload
 def reduce[S: Tree, X](
@@ -168,7 +168,7 @@ def reduce[S: Tree, X](
     init: S,
     xs: X = ...,
     dim: Dim | str | None = None,
-    **options: Unpack[LoopOptions],
+    **options: Unpack[LoopKeywords],
 ) -> S: ...
 @overload
 def while_loop(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dimtensor.errors import ArgumentError, build_message
 
 
-class Tree(NamedTuple):
+class TreeDef(NamedTuple):
     """Structure of nested containers.
 
     Attributes
@@ -18,7 +18,7 @@ class Tree(NamedTuple):
         The type of the container; None for a leaf.
     keys : tuple
         Keys, fields or positions of its parts.
-    parts : tuple of Tree
+    parts : tuple of TreeDef
     """
 
     kind: type | None
@@ -46,7 +46,7 @@ class Tree(NamedTuple):
         return "one value" if self.kind is None else str(self)
 
 
-_LEAF = Tree(None)
+_LEAF = TreeDef(None)
 
 
 def _split(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
@@ -71,7 +71,7 @@ def parts_of(value: Any) -> tuple[Any, ...]:
     return () if found is None else found[1]
 
 
-def flatten(value: Any) -> tuple[list[Any], Tree]:
+def flatten(value: Any) -> tuple[list[Any], TreeDef]:
     """Split nested containers into their leaves and their structure.
 
     Tuples, lists, dicts, named tuples, dataclasses and None are containers, other values leaves.
@@ -86,11 +86,11 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
         return [value], _LEAF
     keys, values = found
     flat = [flatten(part) for part in values]
-    tree = Tree(type(value), keys, tuple(tree for _, tree in flat))
+    tree = TreeDef(type(value), keys, tuple(tree for _, tree in flat))
     return [leaf for leaves, _ in flat for leaf in leaves], tree
 
 
-def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
+def unflatten(tree: TreeDef, leaves: Sequence[Any]) -> Any:
     """Build nested containers from a structure and leaves.
 
     Examples
@@ -101,7 +101,7 @@ def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
     return _filled(tree, iter(leaves))
 
 
-def _filled(tree: Tree, leaves: Iterator[Any]) -> Any:
+def _filled(tree: TreeDef, leaves: Iterator[Any]) -> Any:
     kind = tree.kind
     if kind is None:
         return next(leaves)
@@ -120,7 +120,7 @@ def _filled(tree: Tree, leaves: Iterator[Any]) -> Any:
     return new
 
 
-def leaves_like(tree: Tree, value: Any, what: str) -> list[Any]:
+def leaves_like(tree: TreeDef, value: Any, what: str) -> list[Any]:
     """Return the leaves of containers of a given structure; the order of dicts may differ.
 
     Raises
@@ -140,7 +140,7 @@ def leaves_like(tree: Tree, value: Any, what: str) -> list[Any]:
     return found
 
 
-def _like(tree: Tree, value: Any) -> list[Any] | None:
+def _like(tree: TreeDef, value: Any) -> list[Any] | None:
     if tree.kind is None:
         return [value] if _split(value) is None else None
     parts = _split(value)
@@ -159,11 +159,11 @@ def _like(tree: Tree, value: Any) -> list[Any] | None:
     return leaves
 
 
-def _both_dicts(tree: Tree, value: Any) -> bool:
+def _both_dicts(tree: TreeDef, value: Any) -> bool:
     return tree.kind is not None and issubclass(tree.kind, dict) and isinstance(value, dict)
 
 
-def paths(tree: Tree, root: str) -> list[str]:
+def paths(tree: TreeDef, root: str) -> list[str]:
     """Return the path of each leaf, for error messages.
 
     Examples

@@ -23,8 +23,8 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import placeholder
 from dimtensor.graph.walk import toposort
-from dimtensor.tensor.control.pytree import Tree, flatten, leaves_like, paths, unflatten
-from dimtensor.tensor.control.streams import Body, check_returned, check_streams, traced
+from dimtensor.tensor.control.pytree import TreeDef, flatten, leaves_like, paths, unflatten
+from dimtensor.tensor.control.streams import TracedBody, check_returned, check_streams, traced
 from dimtensor.tensor.handle import as_node, constant, wrap
 
 # a dtype widens at most from bool over integers and floats to complex, and dims grow once
@@ -123,7 +123,7 @@ def trace(
     for _ in range(_MOST_TRIALS):
         given = [placeholder(x.dims, x.dtype, x.categories) for x in init]
         own = [*given, *elements]
-        body = Body(states.name, own, dim=dim, has_state=bool(given))
+        body = TracedBody(states.name, own, dim=dim, has_state=bool(given))
         result = traced(body, partial(call, given))
         along = () if result.go_on is None else result.go_on.dims
         wider = [
@@ -220,7 +220,7 @@ def _check_lengths(states: States, own: Sequence[Node], outputs: Sequence[Node])
                     )
 
 
-def output_nodes(value: Any, name: str, what: str) -> tuple[list[Node], Tree]:
+def output_nodes(value: Any, name: str, what: str) -> tuple[list[Node], TreeDef]:
     """Return the nodes and the structure of a tree of results."""
     leaves, tree = flatten(value)
     named = zip(leaves, paths(tree, what), strict=True)

@@ -29,7 +29,7 @@ class Use(NamedTuple):
     by: str
 
 
-class Body:
+class TracedBody:
     """Loop step or branch that is being traced, and the generators used in it.
 
     Parameters
@@ -61,15 +61,15 @@ class Body:
         self.uses: list[Use] = []
 
 
-_bodies: ContextVar[tuple[Body, ...]] = ContextVar("bodies", default=())
+_bodies: ContextVar[tuple[TracedBody, ...]] = ContextVar("bodies", default=())
 
 
-def traced[T](body: Body, call: Callable[[], T]) -> T:
+def traced[T](body: TracedBody, call: Callable[[], T]) -> T:
     """Trace a step or a branch, recording and checking uses of generators."""
     return within(_bodies, (*_bodies.get(), body), call)
 
 
-def innermost_loop() -> Body | None:
+def innermost_loop() -> TracedBody | None:
     """Return the innermost loop whose step is being traced."""
     return next((body for body in reversed(_bodies.get()) if body.repeats), None)
 
@@ -119,7 +119,7 @@ class SingleUse:
         object.__setattr__(self, "_used", by)
 
 
-def _same_at_every_step(loop: Body, name: str, by: str) -> GraphError:
+def _same_at_every_step(loop: TracedBody, name: str, by: str) -> GraphError:
     ways = [] if loop.dim is None else [
         f"give each step a generator of its own, by a sequence {name}.split({loop.dim._short})"
     ]  # fmt: skip
@@ -180,13 +180,13 @@ def is_words(node: Node) -> bool:
 
 
 def check_returned(
-    body: Body, returned: Sequence[tuple[str, Node]], traced: Sequence[Node] = ()
+    body: TracedBody, returned: Sequence[tuple[str, Node]], traced: Sequence[Node] = ()
 ) -> None:
     """Check that no generator that a body returns would repeat random numbers.
 
     Parameters
     ----------
-    body : Body
+    body : TracedBody
     returned : sequence of (str, Node)
         Paths of the results in error messages, and their nodes.
     traced : sequence of Node, optional

@@ -22,7 +22,7 @@ type Tree = DimTensor | DataclassInstance | tuple[Part, ...] | list[Any] | Mappi
 type Part = Tree | None
 
 
-class LoopOptions(TypedDict, total=False):
+class LoopKeywords(TypedDict, total=False):
     """Options of loops along a dim; see :func:`scan`."""
 
     reverse: bool

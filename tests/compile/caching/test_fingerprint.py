@@ -24,7 +24,7 @@ from dimtensor.dims.selection import Mask
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import SHORT, FormlessError
 from dimtensor.graph.kind import kind_of
-from dimtensor.testing.programs import Program
+from dimtensor.testing.programs import RandomProgram
 from dimtensor.testing.strategies import dim_spec, programs
 from tests.benchmarks.cases import effect, normal, radon
 from tests.effort import a_third
@@ -68,7 +68,7 @@ def test_rebuilt_programs_compute_the_same(from_descriptions: list[int]) -> None
 
     @a_third
     @given(programs(make_dim=long_dim))
-    def run(program: Program) -> None:
+    def run(program: RandomProgram) -> None:
         nonlocal tried
         cache.forget()  # a program that was there is not lowered
         tried += 1
@@ -110,7 +110,7 @@ def test_the_order_of_factors_is_described() -> None:
 
 @a_third
 @given(programs(make_dim=long_dim))
-def test_equal_descriptions_are_one_graph(program: Program) -> None:
+def test_equal_descriptions_are_one_graph(program: RandomProgram) -> None:
     """What is rebuilt is interned: the graph is a function of the description, and invertible."""
     outputs = [y.node for y in program.tensors()]
     description = describe_graph([x.node for x in program.symbolic], outputs)
@@ -228,7 +228,7 @@ def has_products(outputs: list[dt.DimTensor]) -> bool:
 
 @a_third
 @given(programs(make_dim=long_dim))
-def test_names_labels_and_data_are_left_out(program: Program) -> None:
+def test_names_labels_and_data_are_left_out(program: RandomProgram) -> None:
     outputs = program.tensors()
     first = fingerprint(program.symbolic, outputs)
     names = [lambda name: "z " + name] + ([] if has_products(outputs) else [backwards])
@@ -244,7 +244,7 @@ def test_names_labels_and_data_are_left_out(program: Program) -> None:
         assert second == first
 
 
-def _is_ambiguous(program: Program) -> bool:
+def _is_ambiguous(program: RandomProgram) -> bool:
     sizes = [spec.length for spec in program.env.values()]
     return len(set(sizes)) < len(sizes)
 

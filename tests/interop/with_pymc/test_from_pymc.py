@@ -629,7 +629,7 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 def test_rows_stand_for_distributions(name):
     from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
-    from dimtensor.interop.pymc.expressions import Expressions
+    from dimtensor.interop.pymc.expressions import ExpressionReader
     from tests.interop.with_pymc.agreement import MODE
 
     given, values = LAWS[name]
@@ -645,9 +645,9 @@ def test_rows_stand_for_distributions(name):
         expected = pytensor.function([], pm.logp(theirs, np.array(values)), mode=MODE)()
     if name == "LogitNormal":  # in PyMC it is a function of another variable
         with pytest.raises(UnknownLawError):
-            Laws(Expressions()).of(theirs, (k,), "x")
+            Laws(ExpressionReader()).of(theirs, (k,), "x")
         return
-    ours = Laws(Expressions()).of(theirs, (k,), "x")
+    ours = Laws(ExpressionReader()).of(theirs, (k,), "x")
     assert ours.name == name or name == "ChiSquared"
     found = ours.logp(dt.data(values, dims=k)).eval(backend="python")
     np.testing.assert_allclose(found, expected, rtol=1e-10)

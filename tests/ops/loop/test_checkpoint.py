@@ -19,7 +19,7 @@ from dimtensor.errors import GraphError, OptionError
 from dimtensor.graph.checkpoints import checkpoint_levels, checkpoint_states
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan
-from dimtensor.ops.loop.derivatives.checkpoint import Schedule, levels_within, schedule
+from dimtensor.ops.loop.derivatives.checkpoint import SegmentSchedule, levels_within, schedule
 from tests.ops.loop.runs import assert_close, evaluate, rewritten
 
 x, v = pt.dvector("x"), pt.dvector("v")
@@ -42,7 +42,7 @@ a, s = pt.dscalar("a"), pt.dscalar("s")
 )
 def test_the_schedule(steps, depth, lengths, stored, run):
     """Of Chen et al. (2016): √n states and each step twice, and so on for more levels."""
-    assert schedule(steps, checkpoint_levels(depth)) == Schedule(lengths, stored, run)
+    assert schedule(steps, checkpoint_levels(depth)) == SegmentSchedule(lengths, stored, run)
 
 
 def test_levels_for_a_memory():

@@ -37,7 +37,7 @@ from dimtensor.ops.nodes import reshaped
 
 
 @dataclass(frozen=True)
-class Schedule:
+class SegmentSchedule:
     """Cost of a loop's gradient.
 
     Attributes
@@ -55,7 +55,7 @@ class Schedule:
     steps: int
 
 
-def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Schedule:
+def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> SegmentSchedule:
     """Cost of a loop's gradient under a checkpoint schedule.
 
     Parameters
@@ -102,7 +102,7 @@ def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Sc
         return count * (size + again(size, depth - 1)) + again(rest, depth - 1)
 
     depth = len(lengths)
-    return Schedule(lengths, most(n_steps, depth), n_steps + again(n_steps, depth))
+    return SegmentSchedule(lengths, most(n_steps, depth), n_steps + again(n_steps, depth))
 
 
 def levels_within(n_steps: int, memory: int) -> int:

@@ -14,7 +14,7 @@ from pytensor.tensor.subtensor import Subtensor, get_idx_list
 from dimtensor.ops.graphs import freeze, identities, merge_equal, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
-from dimtensor.ops.loop.node import Given, ScanGraph, has_steps
+from dimtensor.ops.loop.node import InputParts, ScanGraph, has_steps
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.rewrites.fusion import fuse, share_steps
 from dimtensor.ops.loop.rewrites.hoisting import hoist, vectorise
@@ -321,7 +321,7 @@ def _drop_constant_states(parts: ScanGraph) -> bool:
     constant = [state for state in parts.states if state.following is state.variable]
     for state in constant:
         parts.states.remove(state)
-        parts.captured.append(Given(state.init, state.variable))
+        parts.captured.append(InputParts(state.init, state.variable))
         parts.replaced.update((out, state.init) for out in state.outputs)
     return bool(constant)
 

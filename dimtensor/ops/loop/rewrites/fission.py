@@ -16,7 +16,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.graphs import replace_variables
-from dimtensor.ops.loop.node import Given, ScanGraph, Trace
+from dimtensor.ops.loop.node import InputParts, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 
 
@@ -84,7 +84,8 @@ def _split(
     ]
     found = states.build()
     rest.elements += [
-        Given(found.pop(trace), x.variable) for x, trace in zip(rest.states, traces, strict=True)
+        InputParts(found.pop(trace), x.variable)
+        for x, trace in zip(rest.states, traces, strict=True)
     ]
     rest.states = []
     return found | rest.build()

@@ -13,7 +13,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import identities, inputs_of, replaced
-from dimtensor.ops.loop.node import Given, ScanGraph
+from dimtensor.ops.loop.node import InputParts, ScanGraph
 from dimtensor.ops.loop.shapes import steps_that_run
 from dimtensor.traversal import reached
 
@@ -59,7 +59,7 @@ def hoist(parts: ScanGraph) -> bool:
     outside = replaced(computed, {part.variable: part.outside for part in parts.captured})
     stand_ins = {v: v.type() for v in computed}
     parts.substitute({v: stand_ins[first[key]] for v, key in zip(leaving, keys, strict=True)})
-    parts.captured += [Given(x, stand_ins[v]) for v, x in zip(computed, outside, strict=True)]
+    parts.captured += [InputParts(x, stand_ins[v]) for v, x in zip(computed, outside, strict=True)]
     used = set(ancestors(parts.outputs))
     parts.captured = [part for part in parts.captured if part.variable in used]
     return True

@@ -29,7 +29,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.ops.facts import CALL, facts_of
 from dimtensor.ops.graphs import bound, freeze, inputs_of, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import converted
-from dimtensor.ops.loop.node import Given, ScanGraph, Trace
+from dimtensor.ops.loop.node import InputParts, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.traversal import reached
@@ -161,11 +161,11 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool
         state.init = made.get(state.init, state.init)
     if number is None:
         elements = {variable: variable.type() for variable in saved}
-        after.elements += [Given(made[stand_ins[v]], elements[v]) for v in saved]
+        after.elements += [InputParts(made[stand_ins[v]], elements[v]) for v in saved]
     else:
         traces = {variable: made[stand_ins[variable]].type() for variable in saved}
         elements = {v: converted(trace[number], v.type) for v, trace in traces.items()}
-        after.captured += [Given(made[stand_ins[v]], trace) for v, trace in traces.items()]
+        after.captured += [InputParts(made[stand_ins[v]], trace) for v, trace in traces.items()]
     after.substitute(elements)
     replace_variables(graph, after.build())
     return True
