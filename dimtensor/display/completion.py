@@ -255,7 +255,7 @@ def _of_function(
 def _of_model(
     model: Model, method: str, inner: list[str], argument: str, before: str, typed: str | None
 ) -> Offer | None:
-    found = model._found
+    found = model.spec.graph
     known: dict[str, Iterable[str]] = {
         "observe": found.variables,
         "do": [*found.variables, *found.named],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import NoAttributeError, did_you_mean, printable
 from dimtensor.extras import require
+from dimtensor.model.variables import name_of
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ class ModelPlots:
         return call
 
     def _names(self, asked: Any) -> list[str]:
-        found = self._model._found
+        known = self._model.spec.graph.nodes
         alone = isinstance(asked, (str, TensorHandle))
         each: Iterable[Any] = [asked] if alone else asked
-        known = [*found.variables, *found.named]
-        return [self._model._name(name, known, "variable") for name in each]
+        return [name_of(name, known, "variable") for name in each]

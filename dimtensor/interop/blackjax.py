@@ -1,34 +1,19 @@
-"""Log densities as pure JAX functions, for whatever takes one, and draws by BlackJAX."""
+"""BlackJAX: log densities as the pure functions that it takes, and its sampler."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dimtensor.errors import InputError
 from dimtensor.extras import require
-from dimtensor.interop.jax_samplers import (
-    TUNE,
-    Options,
-    PureDensity,
-    check_cores,
-    errors_named,
-    kept_program,
-    pure_density,
-    read_options,
-    starts_of,
-)
-from dimtensor.interop.watching import tell_step, watch
-from dimtensor.model.inference.runs import Draws, Run, statistics_of
+from dimtensor.interop.jax_samplers import JaxSampler, Options, PureDensity, pure_density
+from dimtensor.interop.watching import tell_step
+from dimtensor.model.inference.runs import Draws, statistics_of
+from dimtensor.model.inference.samplers import Settings
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
-
-NEEDS = "dt.sample with sampler='blackjax'"
 
 
 def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
@@ -70,120 +55,72 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
     return log_density
 
 
-def prepared(options: Mapping[str, Any], own: Sequence[str]) -> Callable[..., Run]:
-    """What samples with options that are known."""
-    require("blackjax", "blackjax", NEEDS)
-    return partial(sample, options=read_options(options, "blackjax", own))
+class BlackJAXSampler(JaxSampler):
+    """No-U-Turn sampler of BlackJAX, with Stan's windows of adaptation."""
+
+    name = "blackjax"
+
+    def program(
+        self, density: PureDensity, settings: Settings, tune: int, options: Options
+    ) -> Callable[..., Any]:
+        """Make the program of all chains; see :class:`JaxSampler`."""
+        import blackjax
+        import jax
+
+        def chain(number: Any, key: Any, start: Any, *fixed: Any) -> Any:
+            def during_tuning(state: Any, info: Any, adaptation: Any) -> Any:
+                tell_step(number, adaptation.ss_state.step)
+                return _draw(state, info, adaptation.step_size) if settings.save_warmup else None
+
+            def log_density(x: Any) -> Any:
+                return density.function(x, *fixed)
+
+            adaptation = blackjax.window_adaptation(
+                blackjax.nuts,
+                log_density,
+                is_mass_matrix_diagonal=not options.dense_mass,
+                target_acceptance_rate=options.target_accept,
+                adaptation_info_fn=during_tuning,
+                max_num_doublings=options.maxdepth,
+            )
+            first, second = jax.random.split(key)
+            (state, parameters), before = adaptation.run(first, start, num_steps=tune)
+            kernel = blackjax.nuts(log_density, **parameters)
+
+            def step(state: Any, given: Any) -> Any:
+                at, key = given
+                tell_step(number, at)
+                state, info = kernel.step(key, state)
+                return state, _draw(state, info, parameters["step_size"])
+
+            steps = jax.numpy.arange(settings.draws), jax.random.split(second, settings.draws)
+            _, after = jax.lax.scan(step, state, steps)
+            return after, before
+
+        return jax.vmap(chain, in_axes=(None, 0, 0, *[None] * len(density.fixed)))
+
+    def draws_of(self, found: Any, maxdepth: int) -> Draws:
+        """Turn results of the program into draws."""
+        found = dict(found)
+        vectors, turning = found.pop("vectors"), found.pop("turning")
+        deep = found["tree_depth"] >= maxdepth
+        found["reached_max_treedepth"] = deep & ~turning & ~found["diverging"]
+        return Draws(vectors, statistics_of(found))
 
 
-def sample(
-    model: LogDensity,
-    start: np.ndarray,
-    *,
-    draws: int,
-    tune: int | None,
-    chains: int,
-    cores: int | None,
-    seed: int,
-    progress_bar: bool,
-    save_warmup: bool,
-    options: Options,
-) -> Run:
-    """Run BlackJAX's No-U-Turn sampler with Stan's windows of adaptation, all chains at once."""
-    tune = TUNE if tune is None else tune
-    jax = require("jax", "jax", NEEDS)
-    blackjax = require("blackjax", "blackjax", NEEDS)
-    check_cores(cores, "blackjax")
-    with jax.enable_x64(True):
-        density = pure_density(model)
-        starts = starts_of(model, density, start, chains, seed)
-        keys = jax.random.split(jax.random.key(seed), chains)
-        key = ("blackjax", draws, tune, chains, save_warmup, options)
-        arguments = (keys, starts, *density.fixed)
-
-        def make() -> Any:
-            one = _one_chain(blackjax, density, draws, tune, save_warmup, options)
-            several = jax.vmap(one, in_axes=(None, 0, 0, *[None] * len(density.fixed)))
-            return jax.jit(several).lower(0, *arguments).compile()
-
-        program = kept_program(model, density, key, make)
-        started = time.perf_counter()
-        with errors_named(model):
-            found = watch(program, arguments, tune + draws, f"{chains} chains", progress_bar)
-        found = jax.tree.map(np.asarray, found)
-        seconds = time.perf_counter() - started
-    after, warmup = (None if part is None else _draws(part, options.maxdepth) for part in found)
-    assert after is not None
-    attributes = {
-        "inference_library": "blackjax",
-        "inference_library_version": blackjax.__version__,
+def _draw(state: Any, info: Any, step_size: Any) -> dict[str, Any]:
+    """Gather the vector and the statistics of a draw."""
+    return {
+        "vectors": state.position,
+        "lp": state.logdensity,
+        "tree_depth": info.num_trajectory_expansions,
+        "turning": info.is_turning,
+        "acceptance_rate": info.acceptance_rate,
+        "n_steps": info.num_integration_steps,
+        "diverging": info.is_divergent,
+        "energy": info.energy,
+        "step_size": step_size,
     }
-    return Run(after, warmup, seconds, attributes)
 
 
-def _one_chain(
-    blackjax: Any,
-    density: PureDensity,
-    draws: int,
-    tune: int,
-    warmup: bool,
-    options: Options,
-) -> Callable[..., Any]:
-    """The program of a chain: of the number of the run, a key, a start and the data.
-
-    It gives what is told of each draw.
-    """
-    import jax
-
-    def told(state: Any, info: Any, step_size: Any) -> dict[str, Any]:
-        return {
-            "vectors": state.position,
-            "lp": state.logdensity,
-            "tree_depth": info.num_trajectory_expansions,
-            "turning": info.is_turning,
-            "acceptance_rate": info.acceptance_rate,
-            "n_steps": info.num_integration_steps,
-            "diverging": info.is_divergent,
-            "energy": info.energy,
-            "step_size": step_size,
-        }
-
-    def chain(number: Any, key: Any, start: Any, *fixed: Any) -> Any:
-        def of_warmup(state: Any, info: Any, adaptation: Any) -> Any:
-            tell_step(number, adaptation.ss_state.step)
-            return told(state, info, adaptation.step_size) if warmup else None
-
-        def log_density(x: Any) -> Any:
-            return density.function(x, *fixed)
-
-        adaptation = blackjax.window_adaptation(
-            blackjax.nuts,
-            log_density,
-            is_mass_matrix_diagonal=not options.dense_mass,
-            target_acceptance_rate=options.target_accept,
-            adaptation_info_fn=of_warmup,
-            max_num_doublings=options.maxdepth,
-        )
-        first, second = jax.random.split(key)
-        (state, parameters), before = adaptation.run(first, start, num_steps=tune)
-        kernel = blackjax.nuts(log_density, **parameters)
-
-        def step(state: Any, given: Any) -> Any:
-            at, key = given
-            tell_step(number, at)
-            state, info = kernel.step(key, state)
-            return state, told(state, info, parameters["step_size"])
-
-        steps = jax.numpy.arange(draws), jax.random.split(second, draws)
-        _, after = jax.lax.scan(step, state, steps)
-        return after, before
-
-    return chain
-
-
-def _draws(found: dict[str, Any], maxdepth: int) -> Draws:
-    found = dict(found)
-    vectors, turning = found.pop("vectors"), found.pop("turning")
-    deep = found["tree_depth"] >= maxdepth
-    found["reached_max_treedepth"] = deep & ~turning & ~found["diverging"]
-    return Draws(vectors, statistics_of(found))
+SAMPLER = BlackJAXSampler()

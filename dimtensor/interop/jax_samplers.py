@@ -1,15 +1,22 @@
-"""What samplers written in JAX have in common: the density, where chains start, their options."""
+"""Samplers that are programs of JAX: their base class, the density, and where chains start."""
 
 from __future__ import annotations
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.errors import ArgumentError, OptionError, build_message, did_you_mean
+from dimtensor.extras import require
+from dimtensor.interop.watching import watch
 from dimtensor.model.inference.raised import computation_error
+from dimtensor.model.inference.runs import Draws, Run
+from dimtensor.model.inference.samplers import Settings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
@@ -116,21 +123,84 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
     return found
 
 
-def check_cores(cores: int | None, sampler: str) -> None:
-    """Check that no cores are asked for where chains are one vectorised program.
+class JaxSampler(ABC):
+    """No-U-Turn sampler of a library on JAX, whose chains are one compiled program.
 
-    Raises
-    ------
-    OptionError
-        If they are.
+    Attributes
+    ----------
+    name : str
+        Of the library, and of the extra that installs it.
+    keeps_warmup : bool
     """
-    if cores is not None:
-        raise OptionError(
-            build_message(
-                f"sample: cores are of nutpie; {sampler} runs all chains as one program",
-                hint=f"leave cores={cores} out",
+
+    name: str
+    keeps_warmup = False
+
+    @abstractmethod
+    def program(
+        self, density: PureDensity, settings: Settings, tune: int, options: Options
+    ) -> Callable[..., Any]:
+        """Make the program of all chains.
+
+        Returns
+        -------
+        callable
+            Function of the number of the run (:func:`~dimtensor.interop.watching.tell_step`), a key
+            and a start for each chain, and the data: what `draws_of` takes, after and during
+            tuning; None for the latter where it is not kept.
+        """
+
+    @abstractmethod
+    def draws_of(self, found: Any, maxdepth: int) -> Draws:
+        """Turn results of the program into draws."""
+
+    def prepare(self, options: Mapping[str, Any], known: Sequence[str]) -> Callable[..., Run]:
+        """Check the options; see :class:`dimtensor.model.inference.samplers.Sampler`."""
+        require(self.name, self.name, self._user)
+        return partial(self._run, read_options(options, self.name, known))
+
+    @property
+    def _user(self) -> str:
+        return f"dt.sample with sampler={self.name!r}"
+
+    def _run(
+        self, options: Options, model: LogDensity, start: np.ndarray, settings: Settings
+    ) -> Run:
+        tune = TUNE if settings.tune is None else settings.tune
+        chains, seed = settings.chains, settings.seed
+        jax = require("jax", "jax", self._user)
+        library = require(self.name, self.name, self._user)
+        if settings.cores is not None:
+            raise OptionError(
+                build_message(
+                    f"sample: cores are of nutpie; {self.name} runs all chains as one program",
+                    hint=f"leave cores={settings.cores} out",
+                )
             )
-        )
+        with jax.enable_x64(True):
+            density = pure_density(model)
+            starts = starts_of(model, density, start, chains, seed)
+            keys = jax.random.split(jax.random.key(seed), chains)
+            arguments = (keys, starts, *density.fixed)
+
+            def make() -> Any:
+                program = self.program(density, settings, tune, options)
+                return jax.jit(program).lower(0, *arguments).compile()
+
+            key = (self.name, settings.draws, tune, chains, settings.save_warmup, options)
+            program = kept_program(model, density, key, make)
+            started = time.perf_counter()
+            total, label = tune + settings.draws, f"{chains} chains"
+            with errors_named(model):
+                found = watch(program, arguments, total, label, settings.progress_bar)
+            after, before = jax.tree.map(np.asarray, found)
+            seconds = time.perf_counter() - started
+        warmup = None if before is None else self.draws_of(before, options.maxdepth)
+        attributes = {
+            "inference_library": self.name,
+            "inference_library_version": library.__version__,
+        }
+        return Run(self.draws_of(after, options.maxdepth), warmup, seconds, attributes)
 
 
 def starts_of(

@@ -32,6 +32,7 @@ from dimtensor.interop.nutpie_models import (
 from dimtensor.interop.sampler_threads import Gate, the_end
 from dimtensor.model.inference.raised import computation_error, named_gradient
 from dimtensor.model.inference.runs import PARTIAL, Draws, Run, statistics_of
+from dimtensor.model.inference.samplers import Settings
 from dimtensor.model.inference.starts import check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
@@ -91,23 +92,14 @@ def _check_moved(model: LogDensity, points: Callable[[Any], np.ndarray]) -> None
         check_moved(model.names, gradients)
 
 
-def sample(
-    model: LogDensity,
-    start: np.ndarray,
-    *,
-    draws: int,
-    tune: int | None,
-    chains: int,
-    cores: int | None,
-    seed: int,
-    progress_bar: bool,
-    save_warmup: bool,
-    **options: Any,
+def _run(
+    options: Mapping[str, Any], model: LogDensity, start: np.ndarray, settings: Settings
 ) -> Run:
     """Run nutpie on the flat vectors.
 
     Compared with :func:`to_nutpie` one function less is compiled.
     """
+    options = dict(options)
     nutpie = require("nutpie", "sampling", "dt.sample")
     from dimtensor.upstream.nutpie import settings_text, with_samplers_seen
 
@@ -121,19 +113,19 @@ def sample(
     started = time.perf_counter()
     asked = {name for name, x in options.items() if x}
     known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
-    with Progress("sampling", wanted=progress_bar) as progress, threads:
+    with Progress("sampling", wanted=settings.progress_bar) as progress, threads:
         tell = _told_to(progress, options.pop("progress_callback", None))
         running = _started(
             nutpie,
             compiled,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            cores=cores,
-            seed=seed,
+            draws=settings.draws,
+            tune=settings.tune,
+            chains=settings.chains,
+            cores=settings.cores,
+            seed=settings.seed,
             progress_bar=False,
             progress_callback=tell,
-            save_warmup=save_warmup,
+            save_warmup=settings.save_warmup,
             blocking=False,
             return_raw_trace=True,
             **options,
@@ -146,10 +138,10 @@ def sample(
                 error.__dict__[PARTIAL] = _so_far(running, model.names, asked, seconds, known)
             raise
     seconds = time.perf_counter() - started
-    settings = settings_text(running)
-    known |= {} if settings is None else {"inference_library_settings": settings}
+    text = settings_text(running)
+    known |= {} if text is None else {"inference_library_settings": text}
     tuned = int(_column(told[0], "tuning").sum())
-    kept = [slice(tuned, None), slice(tuned)] if save_warmup else [slice(tuned, None)]
+    kept = [slice(tuned, None), slice(tuned)] if settings.save_warmup else [slice(tuned, None)]
     found, *warmup = (_draws(vectors, told, rows, model.names, asked) for rows in kept)
     return Run(found, warmup[0] if warmup else None, seconds, known)
 
@@ -297,10 +289,15 @@ def _column(table: Any, name: str, rows: slice = slice(None)) -> np.ndarray:
     return found
 
 
-def prepared(options: Mapping[str, Any], own: Sequence[str]) -> Callable[..., Run]:
-    """What samples with options that nutpie knows."""
-    check_options(options, own)
-    return partial(sample, **options)
+class NutpieSampler:
+    """No-U-Turn sampler of nutpie, whose chains are threads that call machine code."""
+
+    keeps_warmup = True
+
+    def prepare(self, options: Mapping[str, Any], known: Sequence[str]) -> Callable[..., Run]:
+        """Check the options; see :class:`dimtensor.model.inference.samplers.Sampler`."""
+        check_options(options, known)
+        return partial(_run, options)
 
 
 def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
@@ -361,3 +358,6 @@ def _leaf_names(tree: Mapping[str, Any]) -> list[str]:
     for name, value in tree.items():
         names += _leaf_names(value) if isinstance(value, Mapping) else [name]
     return names
+
+
+SAMPLER = NutpieSampler()

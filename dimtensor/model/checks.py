@@ -29,17 +29,17 @@ from dimtensor.graph import Node, toposort
 from dimtensor.model.emptiness import warn_of_empty as warn_of_empty
 from dimtensor.model.missing import places
 from dimtensor.model.records import check_slashes
-from dimtensor.model.variables import Found, Variable, put
+from dimtensor.model.variables import ModelGraph, Variable, put
 from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.model.model import Model
+    from dimtensor.model.spec import ModelSpec
     from dimtensor.tensor.core import DimTensor
 
 
-def check_ranges(model: Model) -> None:
+def check_ranges(variables: Mapping[str, Variable]) -> None:
     """Check that variables which are parameters of others cannot be out of their range.
 
     Also through signs, sums and products with numbers, and the like, and in distributions that are
@@ -50,9 +50,8 @@ def check_ranges(model: Model) -> None:
     GraphError
         If one can be.
     """
-    if getattr(model, "ranges_are_checked", True):  # models written elsewhere may say no
-        for message in ranges_left(model.variables):
-            raise GraphError(message)
+    for message in ranges_left(variables):
+        raise GraphError(message)
 
 
 def ranges_left(variables: Mapping[str, Variable]) -> Iterator[str]:
@@ -200,12 +199,12 @@ def _fits(found: _Interval, allowed: Range) -> bool:
     return not (found.low < allowed.low or found.high > allowed.high)
 
 
-def check_inside(model: Model, changed: Collection[str]) -> None:
+def check_inside(spec: ModelSpec, changed: Collection[str]) -> None:
     """Check that observations can have been drawn, as far as parameters are known.
 
     Parameters
     ----------
-    model : Model
+    spec : ModelSpec
     changed : collection of str
         Observations and data of other values than before.
 
@@ -215,13 +214,13 @@ def check_inside(model: Model, changed: Collection[str]) -> None:
         If some lie outside of the support of their distribution, or have no finite density.
     """
     conditions: list[tuple[str, Condition]] = []
-    for name, known in model.observed.plain.items():
-        variable = model.variables[name]
+    for name, known in spec.observed.plain.items():
+        variable = spec.variables[name]
         node = variable.node
         below = {x.name for x in toposort([node]) if x.kind in ("rv", "data", "input")}
         if node.categories is not None or below.isdisjoint(changed):
             continue
-        inputs = put(node.inputs, partial(_value_of, model))
+        inputs = put(node.inputs, partial(_value_of, spec))
         d = node.attrs.spec.build(inputs)
         given = (known if known.complete else known.filled(1.0)).given
         value = make_data(given, dims=node.dims, name=name)
@@ -233,24 +232,24 @@ def check_inside(model: Model, changed: Collection[str]) -> None:
     outputs = compile_function([], [one.holds for _, one in conditions], "python").held()
     for (name, one), output in zip(conditions, outputs, strict=True):
         if not output.values.all():
-            _refuse(model.variables[name], one, ~output.labelled(output.values), model)
+            _refuse(spec.variables[name], one, ~output.labelled(output.values), spec)
 
 
-def _value_of(model: Model, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+def _value_of(spec: ModelSpec, node: Node, inputs: tuple[Node, ...]) -> Node | None:
     """Replace inputs and observed variables by their values."""
     if node.kind != "rv":
-        if node.name not in model.data:
+        if node.name not in spec.data:
             return None
-        value = model.data[node.name]
-    elif node.name in model.observed and model.observed.plain[str(node.name)].complete:
-        value = model.observed.plain[str(node.name)].given
+        value = spec.data[str(node.name)]
+    elif node.name in spec.observed and spec.observed.plain[str(node.name)].complete:
+        value = spec.observed.plain[str(node.name)].given
     else:
         return None
     dtype = None if node.categories is not None else node.dtype
     return make_data(value, node.dims, node.name, node.categories, dtype=dtype).node
 
 
-def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, model: Model) -> None:
+def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, spec: ModelSpec) -> None:
     """Raise the error of observations that do not fulfill a condition.
 
     Raises
@@ -258,7 +257,7 @@ def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, model: Mod
     InputError
         If they are there.
     """
-    node, d, observed = variable.node, variable.distribution, model.observed[variable.name]
+    node, d, observed = variable.node, variable.distribution, spec.observed[variable.name]
     if not set(broken.dims) <= set(observed.dims):
         return
     together = broken.dims != observed.dims and d.event_dims
@@ -282,7 +281,7 @@ def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, model: Mod
     )
 
 
-def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str, Node]) -> None:
+def check_proper(terms: Mapping[str, DimTensor], spec: ModelSpec, free: Mapping[str, Node]) -> None:
     """Check that something depends on variables whose own density is flat.
 
     Raises
@@ -291,7 +290,7 @@ def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str
         If nothing does: the posterior is not proper.
     """
     for name, node in free.items():
-        variable = model.variables.get(name)
+        variable = spec.variables.get(name)
         d = None if variable is None else variable.distribution
         flat = isinstance(d, TableDistribution) and d.name in ("Flat", "HalfFlat")
         if not flat and (not isinstance(d, FlatOn) or d.is_proper):
@@ -302,7 +301,7 @@ def check_proper(terms: Mapping[str, DimTensor], model: Model, free: Mapping[str
                 build_message(
                     f"no density depends on {name!r}, and its own is flat: its posterior is not "
                     "proper",
-                    described(model.variables, [name]),
+                    described(spec.variables, [name]),
                     "give it another distribution, or leave it out",
                 )
             )
@@ -334,7 +333,7 @@ def described(variables: Mapping[str, Variable], names: Collection[str]) -> list
     return [(n, f"{variables[n].distribution!r}, {_dims(variables[n].node)}") for n in names]
 
 
-def check_observed(model: Model, what: str, prior: bool) -> None:
+def check_observed(spec: ModelSpec, what: str, prior: bool) -> None:
     """Check that something is observed, so that draws are of a posterior.
 
     Raises
@@ -342,15 +341,15 @@ def check_observed(model: Model, what: str, prior: bool) -> None:
     GraphError
         If nothing is, and draws of the prior are not asked for.
     """
-    if model.observed or prior:
+    if spec.observed or prior:
         return
-    outputs = [x.node.name for x in model.outputs if x.node.kind == "rv"]
-    names = outputs or list(model.variables)[-1:]
+    outputs = [x.node.name for x in spec.outputs if x.node.kind == "rv"]
+    names = outputs or list(spec.variables)[-1:]
     values = ", ".join(f"{name}: ..." for name in names)
     raise GraphError(
         build_message(
             f"{what}: nothing is observed, so the draws would be those of the prior",
-            [("variables", listing(list(model.variables)))],
+            [("variables", listing(list(spec.variables)))],
             f"did you mean fit = model.observe({{{values}}}), and fit.{what}(...)? "
             f"model.{what}(prior=True) draws all variables from the prior, and so does "
             "model.draw(1000, seed=1)",
@@ -358,7 +357,7 @@ def check_observed(model: Model, what: str, prior: bool) -> None:
     )
 
 
-def check_result_names(found: Found) -> None:
+def check_result_names(graph: ModelGraph) -> None:
     """Check that everything that a model has can stand in results under its name.
 
     Raises
@@ -366,8 +365,8 @@ def check_result_names(found: Found) -> None:
     OptionError
         If not.
     """
-    variables = {name: v.node for name, v in found.variables.items()}
+    variables = {name: v.node for name, v in graph.variables.items()}
     for kind, nodes in (
-        ("random variable", variables), ("expression", found.named), ("name of data", found.inputs),
+        ("random variable", variables), ("expression", graph.named), ("name of data", graph.inputs),
     ):  # fmt: skip
         check_slashes({name: node.dims for name, node in nodes.items()}, kind)

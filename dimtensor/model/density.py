@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
@@ -11,9 +11,10 @@ from dimtensor.dist.modifiers.standardized import FAMILIES, Standardized, standa
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError, InputError, build_message, listing
 from dimtensor.graph import Node, toposort
-from dimtensor.model.checks import check_proper, described
+from dimtensor.model.checks import check_inside, check_proper, described
 from dimtensor.model.emptiness import warn_of_empty_groups, warn_of_empty_with_data
 from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.model.missing import (
     evidence,
     filled,
@@ -22,11 +23,9 @@ from dimtensor.model.missing import (
     support_of_missing,
     with_missing,
 )
-from dimtensor.model.summed import summed_terms
 from dimtensor.model.variables import Variable, put
 from dimtensor.tensor.check import check
 from dimtensor.tensor.elementwise import logical_not, where
-from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
@@ -35,7 +34,7 @@ from dimtensor.values.labelled import with_row_numbers
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.model.model import Model
+    from dimtensor.model.spec import ModelSpec
     from dimtensor.tensor.core import DimTensor
 
 
@@ -62,48 +61,48 @@ def standard_of(d: Distribution, name: str) -> Standardized:
 Source = tuple[str, str]
 
 
-def sources_of(model: Model) -> dict[Source, Any]:
+def sources_of(spec: ModelSpec) -> dict[Source, Any]:
     """Values that models of one structure differ in, as ``dt.data`` takes them."""
     found: dict[Source, Any] = {
-        ("data", name): with_row_numbers(x, model._numbered.get(name, ()))
-        for name, x in model.data.items()
+        ("data", name): with_row_numbers(x, spec.numbered.get(name, ()))
+        for name, x in spec.data.items()
     }
-    for name, known in model.observed.plain.items():
-        if _is_structure(model, name):
+    for name, known in spec.observed.plain.items():
+        if _is_structure(spec, name):
             continue
-        node = model.variables[name].node
-        if known.complete and name not in model._kept:
+        node = spec.variables[name].node
+        if known.complete and name not in spec.included:
             labels = node.categories is not None
             found["observed", name] = (known if labels else known.astype(node.dtype)).given
             continue
         found["observed", name] = filled(node, known).given
-        if name in model._kept:
+        if name in spec.included:
             x = known.array
-            found["kept", name] = (x.notnull() & model._kept[name]).transpose(*x.dims)
+            found["kept", name] = (x.notnull() & spec.included[name]).transpose(*x.dims)
         else:
             found["kept", name] = known.there
     return found
 
 
-def _structure_of(model: Model) -> tuple:
+def _structure_of(spec: ModelSpec) -> tuple:
     """What the log densities of models of the same outputs differ in beside values of data."""
     own = [
         (name, x.dims, x.shape, x.values.ravel().tolist(), _labels_of(x), known.numbered)
-        for name, known in model.observed.plain.items()
-        if _is_structure(model, name)
+        for name, known in spec.observed.plain.items()
+        if _is_structure(spec, name)
         for x in [known.array]
     ]
-    summed = repr(sorted(model._marginal.items())), model._associative_scan
-    return (model._noncentred, summed, frozenset(sources_of(model)), repr(own))
+    summed = repr(sorted(spec.marginalized.items())), spec.associative_scan
+    return (spec.noncentered, summed, frozenset(sources_of(spec)), repr(own))
 
 
 def _labels_of(x: xr.DataArray) -> dict[Any, list]:
     return {dim: x.indexes[dim].tolist() for dim in x.dims if dim in x.indexes}
 
 
-def _is_structure(model: Model, name: str) -> bool:
+def _is_structure(spec: ModelSpec, name: str) -> bool:
     """Whether the graph depends on the observations: on which are missing."""
-    return model._missing.get(name) == "infer" or name in model._marginal
+    return spec.missing.get(name) == "infer" or name in spec.marginalized
 
 
 class Placed:
@@ -123,19 +122,19 @@ class Placed:
         Data that another model of the same structure has other values of.
     """
 
-    def __init__(self, model: Model, noncentred: bool):
-        self.model = model
-        self.noncentred = model._noncentred if noncentred else frozenset()
+    def __init__(self, spec: ModelSpec, noncentered: bool):
+        self.spec = spec
+        self.noncentered = spec.noncentered if noncentered else frozenset()
         self.parameters: dict[str, DimTensor] = {}
         self.distributions: dict[str, Distribution] = {}
         self._of_missing: dict[str, Support] = {}
         self.values: dict[str, DimTensor] = {}
         self.summed: dict[str, Node] = {}
         self.sources: dict[Source, Node] = {}
-        self._given = sources_of(model)
+        self._given = sources_of(spec)
         self._unknown: dict[str, None] = {}
-        named = model._found.named
-        nodes = [*(v.node for v in model.variables.values()), *named.values()]
+        named = spec.graph.named
+        nodes = [*(v.node for v in spec.variables.values()), *named.values()]
         found = put(nodes, self._chosen)
         if self._unknown:
             raise InputError(
@@ -144,32 +143,34 @@ class Placed:
                     hint="dt.Model(..., data={input: values}), or model.with_data({...})",
                 )
             )
-        self.named = dict(zip(named, map(wrap, found[len(model.variables) :]), strict=True))
+        self.named = dict(zip(named, map(wrap, found[len(spec.variables) :]), strict=True))
 
     def _chosen(self, node: Node, inputs: tuple[Node, ...]) -> Node | None:
-        model, name = self.model, node.name
+        spec, name = self.spec, node.name
         if node.kind != "rv":
-            if name in model.data:
-                return self._source(("data", name), node.dims, node.dtype, node.categories).node
+            if name in spec.data:
+                return self._source(
+                    ("data", str(name)), node.dims, node.dtype, node.categories
+                ).node
             if node.kind == "input":
                 self._unknown[str(name)] = None
             return None
         assert name is not None
         d: Distribution = node.attrs.spec.build(inputs)
         self.distributions[name] = d
-        if name in model._marginal:
+        if name in spec.marginalized:
             value = tensor(name, node.dims, node.dtype, node.categories)
             self.summed[name] = value.node
-        elif name in model.observed:
-            if model._missing.get(name) != "infer":
+        elif name in spec.observed:
+            if spec.missing.get(name) != "infer":
                 value = self._source(("observed", name), node.dims, node.dtype, node.categories)
             else:
-                value, unknown = with_missing(node, model.observed.plain[name])
+                value, unknown = with_missing(node, spec.observed.plain[name])
                 if unknown is not None:
                     self.parameters[missing_name(name)] = unknown
-                    own = support_of_missing(d.support, node, model.observed[name])
+                    own = support_of_missing(d.support, node, spec.observed[name])
                     self._of_missing[missing_name(name)] = own
-        elif name in self.noncentred:
+        elif name in self.noncentered:
             self.distributions[name], place = standard_of(d, name)
             raw = tensor(raw_name(name), node.dims, node.dtype)
             self.parameters[name] = raw
@@ -210,15 +211,16 @@ class Placed:
         found = self._of_missing.get(parameter)
         return self.distributions[parameter].support if found is None else found
 
-    def terms(self) -> dict[str, DimTensor]:
-        """Log densities of all variables."""
-        return {name: self._term(name, v) for name, v in self.model.variables.items()}
+    def terms(self, names: Collection[str] | None = None) -> dict[str, DimTensor]:
+        """Return log densities of variables by name, by default of all."""
+        variables = self.spec.variables.items()
+        return {n: self._term(n, v) for n, v in variables if names is None or n in names}
 
     def _term(self, name: str, variable: Variable) -> DimTensor:
         x = self.parameters.get(name, self.values[name])
         term = self.distributions[name].logp(x)
-        if name in self.summed and name in self.model.observed:
-            return term + evidence(x, self.model.observed.plain[name])
+        if name in self.summed and name in self.spec.observed:
+            return term + evidence(x, self.spec.observed.plain[name])
         if ("kept", name) not in self._given:
             return term
         kept = self._source(("kept", name), variable.node.dims, "bool", None)
@@ -263,9 +265,9 @@ class Placed:
 
     def _refuse_parts(self, name: str, whole: list[str]) -> None:
         """Refuse to leave out some of the elements that have one log density together."""
-        there = self.model.observed[name].notnull()
-        if name in self.model._kept:
-            there = there & self.model._kept[name]
+        there = self.spec.observed[name].notnull()
+        if name in self.spec.included:
+            there = there & self.spec.included[name]
         parts = there.any(whole) & ~there.all(whole)
         if bool(parts.any()):
             raise GraphError(
@@ -286,92 +288,47 @@ def raw_name(name: str) -> str:
     return f"{name}_raw"
 
 
-def log_density(model: Model, jacobian: bool = True) -> LogDensity:
+def log_density(spec: ModelSpec, jacobian: bool = True) -> LogDensity:
     """The log density of a model; see :meth:`dimtensor.Model.log_density`.
 
     Models that differ in values alone share one, and what it has compiled.
     """
-    key = ("log density", jacobian, _structure_of(model))
-    known = model._functions.get(key)
+    key = ("log density", jacobian, _structure_of(spec))
+    check_inside(spec, spec.unchecked)
+    known = spec.graph.compiled.get(key)
     if known is None:
-        density, _ = known = model._functions[key] = _new_density(model, jacobian)
+        density, _ = known = spec.graph.compiled[key] = _new_density(spec, jacobian)
     else:
         density, sources = known
-        values, used = sources_of(model), set(density.functions.data_nodes)
+        values, used = sources_of(spec), set(density.functions.data_nodes)
         density = density.with_data({x: values[at] for at, x in sources.items() if x in used})
-    warn_of_empty_with_data(density, [x.node for x in model.outputs])
-    warn_of_empty_groups(density, [x.node for x in model.outputs], model.data)
+    warn_of_empty_with_data(density, [x.node for x in spec.outputs])
+    warn_of_empty_groups(density, [x.node for x in spec.outputs], spec.data)
     return density
 
 
-def _new_density(model: Model, jacobian: bool) -> tuple[LogDensity, dict[Source, Node]]:
-    discrete = [name for name, v in model.free.items() if v.distribution.discrete]
+def _new_density(spec: ModelSpec, jacobian: bool) -> tuple[LogDensity, dict[Source, Node]]:
+    discrete = [name for name, v in spec.free.items() if v.distribution.discrete]
     if discrete:
         raise GraphError(
             build_message(
                 "variables are discrete, and no gradient tells a sampler where to move them",
-                described(model.variables, discrete),
+                described(spec.variables, discrete),
                 "observe them, or sum them out: model.marginalize(z)",
             )
         )
-    placed = Placed(model, noncentred=True)
+    placed = Placed(spec, noncentered=True)
     supports = {x: placed.support_of(name) for name, x in placed.parameters.items()}
-    recorded = {name: placed.values[name] for name in sorted(placed.noncentred)}
+    recorded = {name: placed.values[name] for name in sorted(placed.noncentered)}
     terms = summed_terms(placed).terms if placed.summed else placed.terms()
-    check_proper(terms, model, {name: x.node for name, x in placed.parameters.items()})
+    check_proper(terms, spec, {name: x.node for name, x in placed.parameters.items()})
     hidden = set(placed.summed.values())
     named = {n: x for n, x in placed.named.items() if hidden.isdisjoint(toposort([x.node]))}
     density = LogDensity(
         terms,
         supports,
-        model.backend,
+        spec.backend,
         jacobian=jacobian,
         deterministics={**recorded, **named},
     )
     return density, placed.sources
-
-
-# a term is of each element, of each given those before it, or of those that belong together
-Which = Literal["elements", "ahead", "groups"]
-
-
-def evaluate_terms(
-    model: Model, point: Any, names: list[str], which: Which = "elements"
-) -> xr.Dataset:
-    """Terms of variables at a point, or at many."""
-    from dimtensor.model.records import as_dataset
-
-    placed = Placed(model, noncentred=False)
-    if placed.summed:
-        summed = summed_terms(placed)
-        if which == "groups":
-            wanted = summed.groups(names)
-        elif set(names) == set(model.variables):
-            wanted = summed.terms
-        else:
-            wanted = summed.of(names, which == "ahead")
-    else:
-        wanted = {name: placed._term(name, model.variables[name]) for name in names}
-    if which == "ahead":
-        wanted |= {n: x for n in names if (x := placed.ahead(n)) is not None}
-    if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):
-        values: Any = {}
-        for key, value in point.items():
-            name = model._name(key, placed.parameters, "free variable")
-            values[name] = value
-        missing = [name for name in placed.parameters if name not in values]
-        if missing:
-            raise InputError(f"missing variables: {', '.join(map(repr, missing))}")
-        used = _names_in(wanted)
-        values = {name: value for name, value in values.items() if name in used}
-    else:
-        values = point
-    found = evaluate(wanted, values)
-    leading = [dim for dim in ("chain", "draw") if any(dim in x.dims for x in found.values())]
-    return as_dataset({name: x.rename(name) for name, x in found.items()}, leading)
-
-
-def _names_in(tensors: Mapping[str, DimTensor]) -> set[str | None]:
-    from dimtensor.compile.function import free_inputs
-
-    return {x.name for x in free_inputs([t.node for t in tensors.values()])}

@@ -1,9 +1,11 @@
 """Log densities of named tensors as functions of a flat vector, for samplers."""
+# over budget: one class, most of whose lines are docstrings of its methods
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +13,22 @@ import numpy as np
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import BroadcastWarning, InputError, build_message
+from dimtensor.errors import BroadcastWarning, InputError, build_message, did_you_mean, listing
 from dimtensor.graph import Node
-from dimtensor.model.assembly import assemble
+from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
-from dimtensor.model.parameters import check_complete, read_parameters
-from dimtensor.model.parts.bridging import Bridging
-from dimtensor.model.parts.labelling import Labelling
-from dimtensor.model.records import as_numbers, check_names
-from dimtensor.model.terms import check_sums, read_logp
+from dimtensor.model.parameters import Parameter, check_complete, check_inverse, read_parameters
+from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
+from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.renderers import Rendered
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
+from dimtensor.values.datasets import values_from
 from dimtensor.values.exchange import exchanged
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.backends import BackendName
     from dimtensor.dist.supports import Support
     from dimtensor.tensor.core import DimTensor
@@ -33,7 +36,25 @@ if TYPE_CHECKING:
 _FLOAT = np.dtype("float64")
 
 
-class LogDensity(Rendered, Labelling, Bridging):
+# Function of the draws and their verdict that returns advice on the model.
+Advise = Callable[[Any, Any], list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """All that a log density consists of."""
+
+    expression: DimTensor
+    terms: dict[str, DimTensor]
+    parameters: tuple[Parameter, ...]
+    deterministics: dict[str, DimTensor]
+    backend: BackendName
+    jacobian: bool
+    functions: ModelFunctions
+    advise: Advise | None = None
+
+
+class LogDensity(Rendered):
     """The log density of a model as a function of one flat vector of real numbers.
 
     The elements of the vector are those of the parameters in the order of `supports`, each raveled
@@ -115,9 +136,6 @@ class LogDensity(Rendered, Labelling, Bridging):
     2.0
     """
 
-    # Advice of the model, for draws that fail the diagnostics.
-    _advice: Callable[[Any, Any], list[str]] | None = None
-
     def __init__(
         self,
         logp: DimTensor | Mapping[str, DimTensor],
@@ -127,23 +145,36 @@ class LogDensity(Rendered, Labelling, Bridging):
         jacobian: bool = True,
         deterministics: Mapping[str, DimTensor] | None = None,
     ):
-        self.backend = check_backend(backend)
-        self.jacobian = jacobian
-        self.expression, self.terms = read_logp(logp)
-        check_names({}, {name: x.dims for name, x in self.terms.items()}, "term")
+        backend = check_backend(backend)
+        expression, terms = read_logp(logp)
+        check_names({}, {name: x.dims for name, x in terms.items()}, "term")
         given = as_mapping(deterministics, "deterministics")
         recorded = {name: wrap(node_of(x)) for name, x in given.items()}
         nodes = [x.node for x in recorded.values()]
-        self.parameters = read_parameters(self.expression.node, nodes, supports)
-        self._check_names(recorded)
-        self.deterministics = recorded
-        assembly = assemble(self.expression, self.parameters, jacobian)
-        self._attach(ModelFunctions(assembly, self.parameters, recorded, self.backend))
-        check_sums(self.expression.node, self.functions.binding)
+        parameters = read_parameters(expression.node, nodes, supports)
+        _check_names(parameters, recorded)
+        assembly = assemble(expression, parameters, jacobian)
+        functions = ModelFunctions(assembly, parameters, recorded, backend)
+        self._set(_Parts(expression, terms, parameters, recorded, backend, jacobian, functions))
+        check_sums(expression.node, functions.binding)
 
-    def _check_names(self, recorded: Mapping[str, DimTensor]) -> None:
-        parameters = {p.name: p.tensor.dims for p in self.parameters}
-        check_names(parameters, {name: x.dims for name, x in recorded.items()})
+    def _set(self, parts: _Parts) -> None:
+        self._parts = parts
+        self.expression = parts.expression
+        self.terms = parts.terms
+        self.parameters = parts.parameters
+        self.deterministics = parts.deterministics
+        self.backend = parts.backend
+        self.jacobian = parts.jacobian
+        self.functions = parts.functions
+        self.advise = parts.advise
+        self._shape = (sum(p.size(self.functions.binding) for p in self.parameters),)
+
+    def _replaced(self, **changes: Any) -> LogDensity:
+        """Return a log density of other parts, which shares compiled functions."""
+        other: LogDensity = object.__new__(type(self))
+        other._set(replace(self._parts, **changes))
+        return other
 
     @property
     def _supports(self) -> dict[Node, Support]:
@@ -169,18 +200,32 @@ class LogDensity(Rendered, Labelling, Bridging):
         """A vector to start from: zeros."""
         return np.zeros(self.size)
 
-    def _attach(self, functions: ModelFunctions) -> None:
-        self.functions = functions
-        self._shape = (sum(p.size(functions.binding) for p in self.parameters),)
-        for name in ("_value_and_gradient", "_value"):
-            vars(self).pop(name, None)
+    # -- expressions -------------------------------------------------------------------------------
 
-    def _with(self, functions: ModelFunctions) -> LogDensity:
-        other = object.__new__(type(self))  # copy.copy would make it anew, as pickle does
-        other.__dict__.update(self.__dict__)
-        other.__dict__.pop("names", None)
-        other._attach(functions)
-        return other
+    @property
+    def unconstrained(self) -> DimTensor:
+        """The flat vector as an input: what `constrained` and the log density are functions of."""
+        return self.functions.assembly.flat
+
+    @property
+    def constrained(self) -> dict[str, DimTensor]:
+        """The parameters as expressions of `unconstrained`, by name.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> tau = dt.scalar("tau")
+        >>> model = dt.LogDensity(-tau, {tau: dt.positive}, backend="python")
+        >>> model.constrained["tau"].eval({model.unconstrained: [0.0]}).item()
+        1.0
+        """
+        found = self.functions.assembly.constrained
+        return {p.name: found[p.tensor] for p in self.parameters}
+
+    @property
+    def density(self) -> DimTensor:
+        """The log density as an expression of `unconstrained`, with Jacobians where they count."""
+        return self.functions.assembly.value
 
     # -- values and gradients --------------------------------------------------------------------
 
@@ -263,6 +308,156 @@ class LogDensity(Rendered, Labelling, Bridging):
         vars(self)["_value"] = found = self.functions.positional("logp")
         return found(x)
 
+    # -- labelled values ---------------------------------------------------------------------------
+
+    def flat_vector(self, x: Any) -> xr.DataArray:
+        """Flat vectors with a name for each axis; see :meth:`constrain`.
+
+        Parameters
+        ----------
+        x : array of shape (..., size) or DataArray
+
+        Returns
+        -------
+        DataArray
+            Its last dim is that of the elements; dims before it that have no name are numbered.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> s = dt.scalar("s")
+        >>> density = dt.LogDensity(-s, {s: dt.positive}, backend="python")
+        >>> density.flat_vector(np.zeros((4, 1))).sizes["draw"]
+        4
+        """
+        return as_vectors(x, self.size, FLAT)
+
+    def constrain(self, x: Any) -> xr.Dataset:
+        """Labelled values of parameters and deterministics.
+
+        Parameters
+        ----------
+        x : ndarray or DataArray
+            Vectors along the last axis. The leading axes of an array are called draw, or chain and
+            draw; a DataArray names its own.
+
+        Returns
+        -------
+        Dataset
+            Leading dims come first. Where two variables have different dims of one name (a dim and
+            a selection of it), the dim of the later one gets the name of the variable behind its
+            own.
+
+        Raises
+        ------
+        InputError
+            If the vectors have another length.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> s = dt.scalar("s")
+        >>> density = dt.LogDensity(-s, {s: dt.positive}, backend="python")
+        >>> density.constrain([[0.0], [np.log(2.0)]])["s"].values.tolist()  # of two draws
+        [1.0, 2.0]
+        """
+        vectors = self.flat_vector(x)
+        leading = [dim for dim in vectors.dims if dim != FLAT]
+        kind = "constrain" if self.deterministics else "parameters"
+        return as_dataset(self.functions.labelled(kind, vectors), leading)
+
+    def log_terms(self, x: Any, names: Iterable[str] | None = None) -> xr.Dataset:
+        """Terms of the log density, element by element: what ArviZ calls a log likelihood.
+
+        Parameters
+        ----------
+        x : ndarray or DataArray
+            As for :meth:`constrain`.
+        names : iterable of str, optional
+            All terms by default.
+
+        Returns
+        -------
+        Dataset
+            Each term with its own dims, the leading ones first.
+
+        Raises
+        ------
+        InputError
+            If there is no term of a name.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x, k = dt.scalar("x"), dt.Dim("k", coords=["a", "b"])
+        >>> y = dt.data([1.0, 3.0], dims=k)
+        >>> model = dt.LogDensity({"y": -((y - x) ** 2)}, {x: dt.real}, backend="python")
+        >>> model.log_terms([1.0])["y"].sel(k="b").item()
+        -4.0
+        """
+        wanted = list(self.terms) if names is None else list(names)
+        check_terms(self.terms, wanted)
+        vectors = self.flat_vector(x)
+        # a term may have the name of a parameter
+        recorded = {f"term {name}": self.terms[name] for name in wanted}
+        values = self.functions.recording(recorded).labelled("constrain", vectors)
+        found = {name: values[f"term {name}"].rename(name) for name in wanted}
+        return as_dataset(found, [dim for dim in vectors.dims if dim != FLAT])
+
+    def unconstrain(self, values: Mapping[Any, Any]) -> np.ndarray:
+        """The flat vector of values of the parameters.
+
+        Parameters
+        ----------
+        values : dict, Dataset or DataTree
+            Values by parameter or its name, labelled as for :func:`dimtensor.function`. Additional
+            dims batch; deterministics are passed over, and whatever else a Dataset holds.
+
+        Returns
+        -------
+        ndarray
+            Shape (..., size), additional dims leading in the order of their names.
+
+        Raises
+        ------
+        InputError
+            If a parameter is missing, something is no parameter, or a value lies outside of the
+            support of its parameter.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> s = dt.scalar("s")
+        >>> density = dt.LogDensity(-s, {s: dt.positive}, backend="python")
+        >>> density.unconstrain({"s": 1.0})
+        array([0.])
+        """
+        names = {parameter.name: at for at, parameter in enumerate(self.parameters)}
+        given: dict[int, Any] = {}
+        if hasattr(type(values), "data_vars"):
+            found = values_from(values, [p.tensor.node for p in self.parameters])
+            values = {node.name: value for node, value in found.items()}
+        for key in as_mapping(values, "values"):
+            name = key if isinstance(key, str) else node_of(key).name
+            if name in names:
+                given[names[name]] = values[key]
+            elif name not in self.deterministics:
+                raise InputError(
+                    build_message(
+                        f"the model has no parameter {name!r}{did_you_mean(name, list(names))}",
+                        [("parameters", listing(list(names)))],
+                    )
+                )
+        missing = [name for name, at in names.items() if at not in given]
+        if missing:
+            raise InputError(f"missing parameters: {', '.join(map(repr, missing))}")
+        ordered = [given[at] for at in range(len(names))]
+        flat, *aligned = self.functions.labelled("unconstrain", *ordered)
+        flat = flat.transpose(..., FLAT)
+        again = self.functions.labelled("parameters", flat)
+        check_inverse(self.parameters, self.functions.binding, flat, again, aligned)
+        return np.ascontiguousarray(flat.values)
+
     # -- other models ----------------------------------------------------------------------------
 
     def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> LogDensity:
@@ -293,7 +488,7 @@ class LogDensity(Rendered, Labelling, Bridging):
         -4.0
         """
         replaced = exchanged(self.functions.data_nodes, data, by_name, "model")
-        return self._with(self.functions.on_data(replaced))
+        return self._replaced(functions=self.functions.on_data(replaced))
 
     def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:
         """The same model with more expressions recorded; compiled functions are shared.
@@ -320,13 +515,71 @@ class LogDensity(Rendered, Labelling, Bridging):
         return self._recording({**self.deterministics, **added})
 
     def _recording(self, deterministics: dict[str, DimTensor]) -> LogDensity:
-        """Return the same log density with other expressions recorded."""
+        """Record other expressions."""
         nodes = [x.node for x in deterministics.values()]
-        self._check_names(deterministics)
+        _check_names(self.parameters, deterministics)
         check_complete(self.expression.node, nodes, self._supports)
-        other = self._with(self.functions.recording(deterministics))
-        other.deterministics = deterministics
-        return other
+        functions = self.functions.recording(deterministics)
+        return self._replaced(functions=functions, deterministics=deterministics)
+
+    # -- other libraries ---------------------------------------------------------------------------
+
+    def to_nutpie(self) -> Any:
+        """A model that ``nutpie.sample`` takes.
+
+        With the numba backend the sampler calls machine code, and its chains run in parallel; with
+        other backends it calls Python.
+
+        Returns
+        -------
+        object
+            What ``nutpie.sample`` takes as its first argument.
+
+        Raises
+        ------
+        MissingExtraError
+            If nutpie is not installed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.scalar("x")
+        >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.real}, backend="python")
+        >>> density.to_nutpie().n_dim
+        1
+        """
+        from dimtensor.interop.nutpie import to_nutpie
+
+        return to_nutpie(self)
+
+    def to_blackjax(self) -> Callable[[Any], Any]:
+        """The log density as a pure JAX function of the flat vector.
+
+        It may be jitted, differentiated and vmapped. It computes in 64 bits whatever the process's
+        flag says, and returns a value of the dtype of the vector: for gradients in 64 bits call it
+        inside of ``jax.enable_x64(True)``.
+
+        Returns
+        -------
+        callable
+            From an array of shape (size,) to a scalar.
+
+        Raises
+        ------
+        MissingExtraError
+            If JAX is not installed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> x = dt.scalar("x")
+        >>> density = dt.LogDensity({"x": -(x**2)}, {x: dt.real}, backend="python")
+        >>> float(density.to_blackjax()(np.array([3.0])))
+        -9.0
+        """
+        from dimtensor.interop.blackjax import to_blackjax
+
+        return to_blackjax(self)
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -343,6 +596,16 @@ class LogDensity(Rendered, Labelling, Bridging):
         logp = self.terms or self.expression
         arguments = (logp, supports, self.backend, self.jacobian, self.deterministics)
         return (_restored, (*arguments, self.functions.replaced))
+
+
+def advised(density: LogDensity, advise: Advise) -> LogDensity:
+    """Give a log density a source of advice on the model, for draws that fail the diagnostics."""
+    return density._replaced(advise=advise)
+
+
+def _check_names(parameters: Sequence[Parameter], recorded: Mapping[str, DimTensor]) -> None:
+    own = {p.name: p.tensor.dims for p in parameters}
+    check_names(own, {name: x.dims for name, x in recorded.items()})
 
 
 def _restored(

@@ -1,50 +1,46 @@
 """Models: random variables and what depends on them, found from the graph."""
+# over budget: the face of all that models can do, most of whose lines are docstrings
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
-from weakref import ref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never, Self
 
-from dimtensor.arrays import has_elements
-from dimtensor.backends import check_backend
-from dimtensor.errors import DimError, OptionError, build_message, named_after
-from dimtensor.graph import Node, make
-from dimtensor.graph.attrs import NamedAttrs
-from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.model import checks
-from dimtensor.model.density import log_density
-from dimtensor.model.inference.advice import advice_of
-from dimtensor.model.inference.results import add_known_groups
-from dimtensor.model.inference.runs import keeping
-from dimtensor.model.inference.sample import sample as sample_density
-from dimtensor.model.logdensity import LogDensity
-from dimtensor.model.missing import read_observation, refuse_readers
-from dimtensor.model.observations import Observations
-from dimtensor.model.parts.by_name import ByName
-from dimtensor.model.parts.parametrising import Parametrising
-from dimtensor.model.predictive.drawing import output_of
-from dimtensor.model.predictive.generation import admitted, held
-from dimtensor.model.variables import Variable, find
-from dimtensor.renderers import Rendered, picture
-from dimtensor.spellings import spelled, spelled_methods
-from dimtensor.tensor.constructors import full
-from dimtensor.tensor.handle import TensorHandle, wrap
-from dimtensor.tensor.inputs import data as make_data
+from dimtensor.errors import ArgumentError, LabelError, build_message, did_you_mean, named_after
+from dimtensor.model.inference import pointwise, posterior
+from dimtensor.model.marginal.recovery import elimination, recover
+from dimtensor.model.predictive import predictions
+from dimtensor.model.spec import (
+    ModelSpec,
+    center,
+    intervene,
+    marginalize,
+    new_spec,
+    noncenter,
+    observe,
+    with_data,
+)
+from dimtensor.renderers import Rendered, picture, plots
+from dimtensor.spellings import no_attribute, spelled, spelled_methods
+from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.backends import BackendName
+    from dimtensor.dims import Dim
     from dimtensor.display.pictures.picture import Picture
+    from dimtensor.display.plots import ModelPlots
+    from dimtensor.model.logdensity import LogDensity
+    from dimtensor.model.observations import Observations
+    from dimtensor.model.variables import Variable
     from dimtensor.tensor.core import DimTensor
 
 
 @named_after
 @spelled_methods
-class Model(Rendered, Parametrising, ByName):
+class Model(Rendered):
     """Random variables, and everything that they depend on.
 
     A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
@@ -65,6 +61,8 @@ class Model(Rendered, Parametrising, ByName):
     observed : mapping of str to DataArray
     data : dict of str to DataArray
     backend : str
+    spec : ModelSpec
+        All that the model consists of, as data; methods are functions of it.
 
     Raises
     ------
@@ -120,64 +118,51 @@ class Model(Rendered, Parametrising, ByName):
         data: Mapping[Any, Any] | None = None,
         backend: BackendName = "numba",
     ):
-        self.backend: BackendName = check_backend(backend)
-        self._written: list[str] = []
-        self._set(tuple(wrap(output_of(x)) for x in outputs))
-        self.data: dict[str, xr.DataArray] = {}
-        self._numbered: dict[str, tuple[str, ...]] = {}  # axes of data that have row numbers
-        self.observed = Observations()
-        self._missing: dict[str, str] = {}
-        self._kept: dict[str, xr.DataArray] = {}
-        self._unchecked: frozenset[str] = frozenset()
-        self._noncentred: frozenset[str] = frozenset()
-        self._marginal: dict[str, Any] = {}
-        self._associative_scan = False
-        self._add_data(data)
+        self.spec = new_spec(outputs, data, backend)
 
-    def _set(self, outputs: tuple[DimTensor, ...]) -> None:
-        if not outputs:
-            text = "a model is made of variables that are there, and none is given"
-            hint = "write the variables first: dt.Model(y) is y, and all that it depends on"
-            raise OptionError(build_message(text, hint=hint))
-        for x in outputs:
-            if x.node.kind not in ("rv", "named"):
-                raise OptionError(
-                    build_message(
-                        f"an output of a model is a random variable or has a name, not {x.node}",
-                        hint="dt.rv('y', dist.Normal(...)), or dt.named('y', expression)",
-                    )
-                )
-        self.outputs = outputs
-        checks.warn_of_empty(x.node for x in outputs)
-        self._found = find([x.node for x in outputs], self._written)
-        self._written = self._found.written
-        checks.check_result_names(self._found)
-        checks.check_ranges(self)
-        self._functions: dict[Any, Any] = {}
+    def _with(self, spec: ModelSpec) -> Self:
+        """Make a model of another specification."""
+        return _model_of(spec, type(self))
+
+    @property
+    def outputs(self) -> tuple[DimTensor, ...]:
+        """The random variables and named expressions that the model was made of."""
+        return self.spec.outputs
+
+    @property
+    def backend(self) -> str:
+        """What log densities are compiled with."""
+        return self.spec.backend
+
+    @property
+    def data(self) -> dict[str, xr.DataArray]:
+        """Values of inputs, and replacements of the values that data were made with, by name."""
+        return dict(self.spec.data)
+
+    @property
+    def defaults(self) -> dict[str, xr.DataArray]:
+        """Values of all inputs that have one, by name."""
+        return self.spec.defaults
+
+    @property
+    def observed(self) -> Observations:
+        """Observed values of random variables, by name."""
+        return self.spec.observed
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Random variables by name, in topological order, with their distributions."""
+        return self.spec.variables
 
     @property
     def free(self) -> dict[str, Variable]:
         """Random variables that are neither observed nor summed out."""
-        known = {*self.observed, *self._marginal}
-        return {name: v for name, v in self.variables.items() if name not in known}
+        return self.spec.free
 
-    # -- other models ----------------------------------------------------------------------------
+    # -- other models ------------------------------------------------------------------------------
 
-    def _copy(self) -> Model:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)  # compiled functions are shared
-        other.__dict__.pop("_density", None)
-        return other
-
-    def _add_data(self, data: Mapping[Any, Any] | None) -> None:
-        self.data, self._numbered = dict(self.data), dict(self._numbered)
-        for key, value in as_mapping(data, "data").items():
-            name = self._name(key, self._found.inputs, "data")
-            found = held(self._found.inputs[name], value)
-            self.data[name], self._numbered[name] = found.labelled(found.values), found.numbered
-
-    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
-        """The same model on other data.
+    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Self:
+        """Replace data of the model.
 
         Parameters
         ----------
@@ -203,16 +188,12 @@ class Model(Rendered, Parametrising, ByName):
         >>> model.with_data(x=[1.0, 2.0, 4.0]).data["x"].sizes["obs"]
         3
         """
-        other = self._copy()
-        other._add_data({**as_mapping(data, "data"), **by_name})
-        changed = {n for n, x in other.data.items() if x is not self.data.get(n)}
-        other._unchecked = self._unchecked | changed
-        return other
+        return self._with(with_data(self.spec, {**as_mapping(data, "data"), **by_name}))
 
     def observe(
         self, values: Mapping[Any, Any] | None = None, *, missing: str | None = None, **by_name: Any
-    ) -> Model:
-        """The model given values of some of its variables.
+    ) -> Self:
+        """Condition on values of random variables.
 
         Parameters
         ----------
@@ -251,33 +232,11 @@ class Model(Rendered, Parametrising, ByName):
         >>> list(fit.free), fit.observed["y"].sel(k="b").item()
         (['mu'], 2.0)
         """
-        other = self._copy()
-        observed, how = dict(self.observed.plain), dict(self._missing)
-        other._marginal = dict(self._marginal)
         given = {**as_mapping(values, "observations"), **by_name}
-        named = {self._name(key, self.variables, "random variable"): x for key, x in given.items()}
-        for name, value in named.items():
-            variable = self.variables[name]
-            known = observed[name] = read_observation(variable.node, value, missing)
-            readers = {n: v.node for n, v in self.variables.items()} | self._found.named
-            refuse_readers(variable.node, known, readers, missing)
-            how[name] = missing or ""
-            other._marginal.pop(name, None)
-            if missing == "infer" and variable.distribution.discrete and not known.complete:
-                other._marginal[name] = None
-        other.observed, other._missing = Observations(observed), how
-        checks.check_inside(other, named)
-        checks.warn_of_unaffected(self.variables, other.observed)
-        return other
+        return self._with(observe(self.spec, given, missing))
 
-    def _keeping(self, kept: Mapping[str, xr.DataArray]) -> Model:
-        """The model whose density leaves observations out where `kept` is False."""
-        other = self._copy()
-        other._kept = dict(kept)
-        return other
-
-    def do(self, values: Mapping[Any, Any] | None = None, **by_name: Any) -> Model:
-        """The model in which variables are set to values, whatever they depended on.
+    def do(self, values: Mapping[Any, Any] | None = None, **by_name: Any) -> Self:
+        """Intervene: set variables to values, whatever they depended on.
 
         Parameters
         ----------
@@ -308,44 +267,114 @@ class Model(Rendered, Parametrising, ByName):
         >>> list(model.variables)
         ['y']
         """
-        known = {**{n: v.node for n, v in self.variables.items()}, **self._found.named}
-        chosen: dict[str, Node] = {}
-        for key, value in {**as_mapping(values, "interventions"), **by_name}.items():
-            name = self._name(key, known, "variable")
-            node = known[name]
-            if node.dims and has_elements(value) and not isinstance(value, TensorHandle):
-                value = make_data(admitted(node, value).rename(None), node.dims)
-            set_to = full(node.dims, value, node.dtype)
-            more = [dim._short for dim in set_to.dims if dim not in node.dims]
-            if more:
-                raise DimError(
-                    build_message(
-                        f"do: the value of {name!r} has dims that it has not",
-                        [("dims", [dim._short for dim in node.dims]), ("more", more)],
-                    )
-                )
-            chosen[name] = make("named", (set_to.node,), NamedAttrs(name))
+        given = {**as_mapping(values, "interventions"), **by_name}
+        return self._with(intervene(self.spec, given))
 
-        def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
-            return chosen.get(node.name) if node.kind in ("rv", "named") and node.name else None
+    def noncentered(self, *variables: Any) -> Self:
+        """The same model with another parametrisation of variables.
 
-        other = self._copy()
-        nodes = rebuild([x.node for x in self.outputs], {}, replace, nested=False)
-        other._set(tuple(map(wrap, nodes)))
-        kept = {n: x for n, x in self.observed.plain.items() if n in other.variables}
-        other.observed = Observations(kept)
-        other.data = {n: x for n, x in self.data.items() if n in other._found.inputs}
-        other._noncentred = self._noncentred & set(other.variables)
-        other._marginal = {n: x for n, x in self._marginal.items() if n in other.variables}
-        return other
+        A variable with a location and a scale is sampled as the standardized one: its location and
+        scale times this one is what it is. A normal vector or Gaussian process is its mean and the
+        Cholesky factor of its covariance times independent elements; random walks and
+        autoregressions follow from those of their steps. The posterior is the same, and so are the
+        names.
 
-    # -- log densities ---------------------------------------------------------------------------
+        Parameters
+        ----------
+        *variables : DimTensor or str
 
-    @cached_property
-    def _density(self) -> LogDensity:
-        # not before: of other data, predictions may be all that is asked for
-        checks.check_inside(self, self._unchecked)
-        return log_density(self)
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        LabelError
+            If there is no such variable.
+        GraphError
+            If its distribution has no standardized one.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> x = dt.rv("x", dist.Normal(mu, 2.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python").observe(y=1.0)
+        >>> fit.noncentered(x).log_density().names
+        ['mu', 'x_raw']
+        """
+        return self._with(noncenter(self.spec, variables))
+
+    def centered(self, *variables: Any) -> Self:
+        """The opposite of :meth:`noncentered`; of all variables where none are named.
+
+        Parameters
+        ----------
+        *variables : DimTensor or str
+
+        Returns
+        -------
+        Model
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> x = dt.rv("x", dist.Normal(0.0, 2.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python").observe(y=1.0)
+        >>> fit.noncentered(x).centered().log_density().names
+        ['x']
+        """
+        return self._with(center(self.spec, variables))
+
+    def marginalize(
+        self,
+        *variables: Any,
+        states: Mapping[Any, Sequence[int]] | None = None,
+        associative_scan: bool = False,
+    ) -> Self:
+        """The same model with discrete variables summed out of its log density.
+
+        Which terms read which elements follows from dims: see :func:`dimtensor.marginalize`.
+
+        Parameters
+        ----------
+        *variables : DimTensor or str
+        states : dict of DimTensor (or its name) to sequence of int, optional
+            The values of variables that have no two bounds, such as counts.
+        associative_scan : bool, optional
+            Multiply the matrices of chains in pairs, with states³ numbers for each position, as
+            :func:`dimtensor.marginalize` does.
+
+        Returns
+        -------
+        Model
+            Whose draws lack the variables; :meth:`recover` adds them.
+
+        Raises
+        ------
+        OptionError
+            If there is no such variable, or it is observed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> obs, kind = dt.Dim("obs"), dt.Dim("kind", coords=["low", "high"])
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=kind)
+        >>> weights = dt.data([0.5, 0.5], dims=kind)
+        >>> z = dt.rv("z", dist.Categorical(weights, dim=kind), dims=obs)
+        >>> y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1.0))
+        >>> fit = dt.Model(y, backend="python").observe({y: [0.1, 4.9]}).marginalize(z)
+        >>> fit.log_density().names
+        ['mu[low]', 'mu[high]']
+        >>> fit.logp({mu: [0.0, 5.0]})["y"].values.round(4).tolist()
+        [-1.6171, -1.6171]
+        """
+        return self._with(marginalize(self.spec, variables, states, associative_scan))
+
+    # -- log densities -----------------------------------------------------------------------------
 
     def log_density(self) -> LogDensity:
         """The log density of the free variables as a function of one flat vector.
@@ -374,9 +403,114 @@ class Model(Rendered, Parametrising, ByName):
           mu  real  {}  1
           terms: mu, y
         """
-        return self._density
+        return self.spec.log_density
 
-    # -- draws -----------------------------------------------------------------------------------
+    def logp(self, point: Any) -> xr.Dataset:
+        """Log densities by variable, element by element.
+
+        Parameters
+        ----------
+        point : dict, Dataset or DataTree
+            Values of the free variables; additional dims batch.
+
+        Returns
+        -------
+        Dataset
+            The sum over everything is the log density.
+
+        Raises
+        ------
+        InputError
+            If a value is missing.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> terms = fit.logp({"mu": 1.0})  # -log(2 pi) / 2, less 1 / 2 for mu
+        >>> round(terms["mu"].item(), 3), round(terms["y"].item(), 3)
+        (-1.419, -0.919)
+        """
+        return pointwise.logp(self.spec, point, list(self.variables))
+
+    def log_likelihood(
+        self, post: Any, *, one_step_ahead: bool = False, grouped: bool = False
+    ) -> xr.DataTree:
+        """Log densities of what is observed for each draw, element by element.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+        one_step_ahead : bool, optional
+            Where a chain is summed out, elements of what depends on it are not independent of each
+            other. With this the log density of each is that given all elements before it, as it is
+            for elements of series: AR, walks, GARCH, Markov chains, `dist.Series`.
+        grouped : bool, optional
+            Elements that share what is summed out have one log density, those of a subject or of
+            a whole chain, and variables that share it do, under all of their names. It is that of
+            groups that are left out as a whole.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``log_likelihood``.
+
+        Warns
+        -----
+        ModelWarning
+            If some elements have the same density in all draws, such as the first one of a series
+            that starts from a fixed law. They depend on no parameter, and ``arviz.loo`` and
+            ``arviz.plot_loo_pit`` fail for them; ``arviz.loo(post.isel(t=slice(1, None)))`` leaves
+            the first along ``t`` out, and the warning says which and how.
+
+        Raises
+        ------
+        OptionError
+            If nothing is observed.
+        GraphError
+            If elements share what is summed out, and are asked for neither one step ahead nor in
+            groups; or one step ahead, where only the density of a whole series is known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> post = fit.log_likelihood(fit.laplace(20, seed=1))
+        >>> dict(post["log_likelihood"]["y"].sizes)
+        {'chain': 1, 'draw': 20}
+        """
+        return pointwise.log_likelihood(self.spec, post, one_step_ahead, grouped)
+
+    def log_prior(self, post: Any) -> xr.DataTree:
+        """Log densities of the free variables for each draw; as :meth:`log_likelihood`.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``log_prior``.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> list(fit.log_prior(fit.laplace(20, seed=1))["log_prior"].data_vars)
+        ['mu']
+        """
+        return pointwise.log_prior(self.spec, post)
+
+    # -- the posterior -----------------------------------------------------------------------------
 
     def sample(
         self,
@@ -428,26 +562,395 @@ class Model(Rendered, Parametrising, ByName):
         >>> dict(post["posterior"]["mu"].sizes)
         {'chain': 1, 'draw': 20}
         """
-        checks.check_observed(self, "sample", prior)
-        density = self.log_density()
-        density._advice = partial(advice_of, ref(self))
-        tree = sample_density(density, draws, seed=seed, unconstrained=unconstrained, **options)
-        with keeping(tree):
-            add_known_groups(self, tree)
-            tree = self.log_likelihood(tree) if log_likelihood else tree
-        with keeping(tree):
-            return self.log_prior(tree) if log_prior else tree
+        return posterior.sample(
+            self.spec,
+            draws,
+            seed=seed,
+            unconstrained=unconstrained,
+            log_likelihood=log_likelihood,
+            log_prior=log_prior,
+            prior=prior,
+            **options,
+        )
 
-    def __getstate__(self) -> dict[str, Any]:
-        # what follows from the outputs is found again, and functions are compiled again
-        made = ("_density", "_found", "_functions")
-        return {key: value for key, value in self.__dict__.items() if key not in made}
+    def mode(self, *, initial: Any = None) -> xr.Dataset:
+        """The most probable values of the free variables: the maximum a posteriori.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._set(self.outputs)
+        It is the maximum of the density of the variables themselves, and not of transformed ones;
+        that of a variable that is not centered, of the standardised one.
 
-    # -- looking ---------------------------------------------------------------------------------
+        Parameters
+        ----------
+        initial : dict or Dataset, optional
+            Where the search starts: values of all free variables.
+
+        Returns
+        -------
+        Dataset
+            Values of variables and named expressions. Attributes say the log density there, and
+            whether the search ended at a maximum.
+
+        Raises
+        ------
+        CheckError
+            If the log density is not finite where the search starts.
+
+        Warns
+        -----
+        ModelWarning
+            If no maximum is found.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> rate = dt.rv("rate", dist.Gamma(3.0, 2.0))
+        >>> y = dt.rv("y", dist.Poisson(rate))
+        >>> mode = dt.Model(y, backend="python").observe({y: 4}).mode()
+        >>> float(mode["rate"].round(4))  # (3 + 4 - 1) / (2 + 1)
+        2.0
+        """
+        return posterior.mode(self.spec, initial)
+
+    def laplace(
+        self,
+        draws: int = 1000,
+        *,
+        seed: int | None = None,
+        initial: Any = None,
+        prior: bool = False,
+    ) -> xr.DataTree:
+        """Draws from the normal distribution that fits the posterior at its mode.
+
+        In the unconstrained elements that a sampler moves; draws have the supports of their
+        variables.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+        initial : dict or Dataset, optional
+            Where the search for the mode starts.
+        prior : bool
+            Whether the model may be one in which nothing is observed, as in :meth:`sample`.
+
+        Returns
+        -------
+        DataTree
+            As of :meth:`sample`, of one chain. ``sample_stats`` has the log densities of the
+            posterior, ``lp``, and of the approximation, ``log_q``; the attribute ``log_evidence``
+            of ``posterior`` is the logarithm of the integral by this approximation.
+
+        Raises
+        ------
+        CheckError
+            If the log density is not finite where the search for the mode starts, or is flat or
+            rises along a direction where it ends: no normal distribution fits.
+        GraphError
+            If nothing is observed.
+
+        Warns
+        -----
+        ModelWarning
+            If no maximum is found.
+
+        References
+        ----------
+        Tierney and Kadane 1986, "Accurate approximations for posterior moments and marginal
+        densities", Journal of the American Statistical Association 81.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
+        >>> post = fit.laplace(1000, seed=1)  # the posterior is normal, with mean and variance 1/2
+        >>> round(float(post["posterior"]["mu"].mean()), 1)
+        0.5
+        """
+        return posterior.laplace(self.spec, draws, seed, initial, prior)
+
+    def pathfinder(
+        self,
+        draws: int = 1000,
+        *,
+        seed: int | None = None,
+        paths: int = 4,
+        maxiter: int = 100,
+        initial: Any = None,
+        prior: bool = False,
+    ) -> xr.DataTree:
+        """Draws by Pathfinder: normal approximations along the way to the mode, the best of each.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+        paths : int
+            Ways from different starts, whose draws are resampled by their importance.
+        maxiter : int
+            Most steps of a way.
+        initial : dict or Dataset, optional
+            Around where the ways start.
+        prior : bool
+            Whether the model may be one in which nothing is observed, as in :meth:`sample`.
+
+        Returns
+        -------
+        DataTree
+            As of :meth:`laplace`; the attribute ``elbo`` has the evidence lower bound of each path.
+
+        Raises
+        ------
+        MissingExtraError
+            If BlackJAX is not installed.
+        GraphError
+            If nothing is observed.
+
+        References
+        ----------
+        Zhang, Carpenter, Gelman and Vehtari 2022, "Pathfinder: Parallel quasi-Newton variational
+        inference", Journal of Machine Learning Research 23.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="jax").observe(y=1.0)
+        >>> dict(fit.pathfinder(4, paths=1, maxiter=5, seed=1)["posterior"]["mu"].sizes)
+        {'chain': 1, 'draw': 4}
+        """
+        return posterior.pathfinder(self.spec, draws, seed, paths, maxiter, initial, prior)
+
+    def advi(
+        self,
+        draws: int = 1000,
+        *,
+        seed: int | None = None,
+        steps: int = 10_000,
+        samples: int = 5,
+        learning_rate: float = 0.05,
+        full_rank: bool = False,
+        prior: bool = False,
+    ) -> xr.DataTree:
+        """Draws from the normal approximation with the smallest Kullback-Leibler divergence.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+        steps : int
+            Of the optimiser, Adam, whose rate decays to a hundredth.
+        samples : int
+            Draws of a step.
+        learning_rate : float
+        full_rank : bool
+            Whether elements are correlated; without it each has a variance of its own.
+        prior : bool
+            Whether the model may be one in which nothing is observed, as in :meth:`sample`.
+
+        Returns
+        -------
+        DataTree
+            As of :meth:`laplace`; the group ``optimization`` has the evidence lower bound of each
+            step, ``elbo``.
+
+        Raises
+        ------
+        MissingExtraError
+            If BlackJAX is not installed.
+        OptionError
+            If nothing is observed.
+
+        References
+        ----------
+        Kucukelbir, Tran, Ranganath, Gelman and Blei 2017, "Automatic differentiation variational
+        inference", Journal of Machine Learning Research 18.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="jax").observe(y=1.0)
+        >>> dict(fit.advi(4, steps=5, seed=1)["posterior"]["mu"].sizes)
+        {'chain': 1, 'draw': 4}
+        """
+        return posterior.advi(
+            self.spec, draws, seed, steps, samples, learning_rate, full_rank, prior
+        )
+
+    @property
+    def elimination(self) -> str:
+        """How variables are summed out: the steps in order, and how many numbers each computes.
+
+        Raises
+        ------
+        GraphError
+            If they depend on each other in a way that is no chain.
+        """
+        return elimination(self.spec)
+
+    def recover(
+        self, post: Any, *variables: Any, how: str = "draws", seed: int | None = None
+    ) -> xr.DataTree:
+        """Variables that were summed out, for each draw of the others.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws of the free variables.
+        *variables : DimTensor or str
+            By default all that are summed out.
+        how : {"draws", "probabilities", "most probable"}
+            Draws from their posterior; probabilities of the values of each element, given all
+            observations, as ``z_probability``; or the most probable values of all elements
+            together, of a chain the path of Viterbi.
+        seed : int, optional
+            Of draws.
+
+        Returns
+        -------
+        DataTree
+            `post` with the variables in the group ``posterior``, and with draws or the most
+            probable values of them the named expressions that depend on them.
+
+        Raises
+        ------
+        OptionError
+            If a variable is not summed out, or draws have no seed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu, z = dt.rv("mu", dist.Normal(0.0, 1.0)), dt.rv("z", dist.Bernoulli(0.5))
+        >>> y = dt.rv("y", dist.Normal(mu + 4 * z, 1.0))
+        >>> fit = dt.Model(y, backend="python").observe({y: 3.9}).marginalize(z)
+        >>> post = fit.recover(fit.laplace(2, seed=1), how="most probable")
+        >>> post["posterior"]["z"].values.tolist()
+        [[1, 1]]
+        """
+        return recover(self.spec, post, variables, how, seed)
+
+    # -- predictions -------------------------------------------------------------------------------
+
+    def draw(
+        self,
+        n: int = 500,
+        *,
+        seed: int,
+        dims: Mapping[Dim, Any] | None = None,
+        backend: str | None = None,
+    ) -> xr.DataTree:
+        """Draws from the prior.
+
+        Parameters
+        ----------
+        n : int
+        seed : int
+        dims : dict of Dim to int or labels, optional
+            Lengths or labels of dims that no data tell.
+        backend : {"python", "numba", "jax"}, optional
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        DataTree
+            ``prior_predictive`` has the outputs of the model that are random variables, and what is
+            observed; ``prior`` all others, and named expressions.
+
+        Raises
+        ------
+        InputError
+            If an input has no value, or a length is not known.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+        >>> model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python")
+        >>> drawn = model.draw(20, seed=1)
+        >>> list(drawn["prior"].data_vars), dict(drawn["prior_predictive"]["y"].sizes)
+        (['mu'], {'chain': 1, 'draw': 20})
+        """
+        return predictions.draw(self.spec, n, seed, dims, backend)
+
+    def predict(
+        self,
+        post: Any,
+        data: Mapping[Any, Any] | None = None,
+        *,
+        seed: int | None = None,
+        names: Iterable[Any] | None = None,
+        dims: Mapping[Dim, Any] | None = None,
+        backend: str | None = None,
+    ) -> xr.DataTree:
+        """Draws of the outputs given draws of other variables.
+
+        Parameters
+        ----------
+        post : DataTree or Dataset
+            Draws with the dims chain and draw. Variables that it lacks are drawn. Those that were
+            summed out are recovered first, as :meth:`recover` does, where several observations
+            share them or they are asked for; others belong to one observation each, and are drawn
+            with it.
+        data : dict of DimTensor (or its name) to value, optional
+            Other values of inputs, of other lengths and labels.
+        seed : int
+        names : iterable of str or DimTensor, optional
+            What is drawn or computed: by default the outputs of the model; without new data those
+            that are random variables, as the posterior has the named expressions.
+        dims : dict of Dim to Dim, int or labels, optional
+            A wider dim: elements with a known label keep their draws, others are drawn from their
+            distribution given the variables that it depends on. Where elements belong together
+            along the dim, as those of a series or a Gaussian process, they are drawn given the
+            known ones, too, which of an observed variable are its observations. Without labels
+            the first elements are the known ones. Or lengths or labels of dims that no data tell.
+        backend : {"python", "numba", "jax"}, optional
+            What the draws are compiled with. Left out, nothing is compiled for fewer than five
+            million numbers; more are drawn by machine code, which is the same for all lengths,
+            where the backend of the model is numba. Both give the same numbers.
+
+        Returns
+        -------
+        DataTree
+            `post` with the group ``posterior_predictive``, or with new data ``predictions`` and
+            ``predictions_constant_data``. Elements that were not observed are in ``predictions``
+            alone, with the others: observations, log likelihoods and ``posterior_predictive`` have
+            the same elements, along one dim where there are several.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no seed.
+        InputError
+            If an input has no value.
+        LabelError
+            If data have labels that a dim lacks.
+        DimError
+            If a dim has another length than that asked for, or draws have another one than data.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> x = dt.data([1.0, 2.0], dims=dt.Dim("obs"), name="x")
+        >>> slope = dt.rv("slope", dist.Normal(0.0, 1.0))
+        >>> model = dt.Model(dt.rv("y", dist.Normal(slope * x, 1.0)), backend="python")
+        >>> post = model.observe(y=[1.1, 1.9]).laplace(20, seed=1)
+        >>> new = model.predict(post, {"x": [1.0, 2.0, 3.0]}, seed=1)
+        >>> dict(new["predictions"]["y"].sizes)
+        {'chain': 1, 'draw': 20, 'obs': 3}
+        """
+        return predictions.predict(
+            self.spec, post, data, seed=seed, names=names, dims=dims, backend=backend
+        )
+
+    # -- looking -----------------------------------------------------------------------------------
 
     def to_graph(self, path: Any = None) -> Picture:
         """Draw what depends on what: variables, named expressions and data, a plate for each dim.
@@ -476,3 +979,64 @@ class Model(Rendered, Parametrising, ByName):
         <Picture of 2 boxes and 1 arrows>
         """
         return picture(self, path)
+
+    @property
+    def plot(self) -> ModelPlots:
+        """ArviZ's plots of draws: ``fit.plot.trace(post)`` is ``arviz.plot_trace(post)``.
+
+        All functions ``plot_...`` of ArviZ are there; ``var_names`` may be tensors.
+
+        Returns
+        -------
+        ModelPlots
+        """
+        return plots(self)
+
+    def __getitem__(self, name: str) -> DimTensor:
+        """A random variable, named expression, input or data by name.
+
+        Raises
+        ------
+        LabelError
+            If there is none of the name.
+        """
+        graph = self.spec.graph
+        nodes = {**graph.nodes, **graph.inputs}
+        if name not in nodes:
+            raise LabelError(f"the model has no {name!r}{did_you_mean(name, list(nodes))}")
+        return wrap(nodes[name])
+
+    def _ipython_key_completions_(self) -> list[str]:
+        graph = self.spec.graph
+        return [*graph.variables, *graph.named, *graph.inputs]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}", name=name)
+        spec = self.__dict__.get("spec")
+        known = spec is not None and name in spec.graph.nodes
+        hint = f"variables are found by brackets: model[{name!r}]" if known else None
+        raise no_attribute("model", name, "a model", dir(type(self)), self, hint)
+
+    def __enter__(self) -> Never:
+        first = self.outputs[0].name
+        raise ArgumentError(
+            build_message(
+                "a model is no context: variables are written before it, and not inside",
+                hint=f"methods of the model are called: model.sample(), model[{first!r}]",
+            )
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """The end of the context that a model is not."""
+
+
+def model_of(spec: ModelSpec) -> Model:
+    """Make the model of a specification."""
+    return _model_of(spec, Model)
+
+
+def _model_of[M: Model](spec: ModelSpec, cls: type[M]) -> M:
+    model = object.__new__(cls)
+    model.spec = spec
+    return model

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends.progress import wake_soon
@@ -12,7 +12,14 @@ from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.written import with_what_it_reads
-from dimtensor.errors import ArgumentError, GraphError, build_message
+from dimtensor.errors import (
+    ArgumentError,
+    GraphError,
+    LabelError,
+    build_message,
+    did_you_mean,
+    listing,
+)
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.beside import Beside
@@ -22,7 +29,7 @@ from dimtensor.graph.printing.asking import ask, when_asked
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.spellings import spelled
 from dimtensor.tensor.control.streams import check_variable
-from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.values.exchange import are_same_data
 
 if TYPE_CHECKING:
@@ -145,16 +152,51 @@ def named(name: str, x: Any) -> DimTensor:
 _named: Beside[bool] = Beside(clear=False)
 
 
-def left_out(found: Found) -> list[str]:
-    """Names of expressions of random variables of a model that are in no output of it."""
-    variables = {v.node for v in found.variables.values()}
-    taken = {*found.variables, *found.named, *found.inputs}
+def left_out(graph: ModelGraph) -> list[str]:
+    """Return the names of expressions of a model's random variables that no output depends on."""
+    variables = {v.node for v in graph.variables.values()}
+    taken = {*graph.variables, *graph.named, *graph.inputs}
     names = []
     for node in sorted(filter(_named.get, alive()), key=when_asked):
         above = {x for x in toposort([node]) if x.kind == "rv"}
         if node.attrs.name not in taken and above and above <= variables:
             names.append(node.attrs.name)
     return list(dict.fromkeys(names))
+
+
+def name_of(key: Any, known: Collection[str], what: str) -> str:
+    """Return the name of a variable or input that a user named or passed.
+
+    Raises
+    ------
+    ArgumentError
+        If it is a list of several.
+    LabelError
+        If the model has none.
+    """
+    if isinstance(key, (list, tuple, set)):
+        raise ArgumentError(
+            build_message(
+                f"{what}s are given one by one, and not in a {type(key).__name__}",
+                hint=f"without brackets: {', '.join(map(spoken, key))}",
+            )
+        )
+    name = key.node.name if isinstance(key, TensorHandle) else key
+    if not isinstance(name, str) or name not in known:
+        guess = did_you_mean(name, list(known)) if isinstance(name, str) else ""
+        raise LabelError(
+            build_message(
+                f"the model has no {what} {(name or key)!r}{guess}",
+                [(f"{what}s" if what != "data" else what, listing(list(known)))],
+            )
+        )
+    return name
+
+
+def spoken(x: Any) -> str:
+    """Guess the name of the caller's variable, for hints."""
+    name = x.node.name if isinstance(x, TensorHandle) else None
+    return name if isinstance(name, str) and name.isidentifier() else repr(name or x)
 
 
 def _check_name(name: Any, what: str) -> None:
@@ -192,37 +234,59 @@ class Variable:
         return without(self.node.dims, self.distribution.dims)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a graph has that a model is made of, all by name and in topological order.
+@dataclass(frozen=True, eq=False)
+class ModelGraph:
+    """Outputs of a model and what they depend on, by name.
 
-    Variables and named expressions are in the order in which they were last written; `written` are
-    the names of both.
+    Attributes
+    ----------
+    outputs : tuple of DimTensor
+    variables : dict of str to Variable
+        Random variables. They and the named expressions are in topological order, and beside that
+        in the order in which they were last written.
+    named : dict of str to Node
+        Named expressions.
+    inputs : dict of str to Node
+        Inputs, and data with a name.
+    order : list of str
+        Names of variables and named expressions.
+    compiled : dict
+        Cache of log densities and functions, shared by all models of the graph.
     """
 
-    variables: dict[str, Variable]
-    named: dict[str, Node]
-    inputs: dict[str, Node]
-    written: list[str]
+    outputs: tuple[DimTensor, ...]
+    variables: dict[str, Variable] = field(default_factory=dict)
+    named: dict[str, Node] = field(default_factory=dict)
+    inputs: dict[str, Node] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    compiled: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """Nodes of random variables and named expressions, by name."""
+        return {**{name: v.node for name, v in self.variables.items()}, **self.named}
+
+    def __reduce__(self) -> tuple:
+        return graph_of, (self.outputs, self.order)
 
 
-def find(outputs: Sequence[Node], written: Sequence[str] = ()) -> Found:
-    """The random variables, named expressions, and inputs or data with a name of a graph.
+def graph_of(outputs: Sequence[DimTensor], order: Sequence[str] = ()) -> ModelGraph:
+    """Find the random variables, named expressions and named inputs that outputs depend on.
 
     Parameters
     ----------
-    outputs : sequence of Node
-    written : sequence of str, optional
-        Names in the order that they have already, from before the graph was changed or pickled.
+    outputs : sequence of DimTensor
+    order : sequence of str, optional
+        Names in their previous order, from before the graph was changed or pickled.
 
     Raises
     ------
     GraphError
         If a name is used twice, or an input has none.
     """
-    found = Found({}, {}, {}, [])
+    graph = ModelGraph(tuple(outputs))
     names: dict[str, Node] = {}
-    for node in _as_written(toposort(outputs), written):
+    for node in _as_written(toposort([x.node for x in outputs]), order):
         if node.kind == "input" and node.name is None:
             raise GraphError(
                 build_message(
@@ -245,21 +309,21 @@ def find(outputs: Sequence[Node], written: Sequence[str] = ()) -> Found:
                 )
             )
         if node.kind == "rv":
-            found.variables[node.name] = Variable(node, node.attrs.spec.build(node.inputs))
+            graph.variables[node.name] = Variable(node, node.attrs.spec.build(node.inputs))
         elif node.kind == "named":
-            found.named[node.name] = node
+            graph.named[node.name] = node
         else:
-            found.inputs[node.name] = node
+            graph.inputs[node.name] = node
             continue
-        found.written.append(node.name)
-    return found
+        graph.order.append(node.name)
+    return graph
 
 
 def _as_written(nodes: list[Node], written: Sequence[str]) -> list[Node]:
-    """Nodes in topological order, those with names as written before, then as asked for.
+    """Sort nodes topologically: names of a previous order first, then by time of writing.
 
-    A node may have been asked for before something that it depends on, where that is written again
-    as a part of another model: then it comes after that.
+    A node may be older than one that it depends on, if that was written again as a part of another
+    model; it comes after that.
     """
     places = {name: at for at, name in enumerate(written)}
     last: dict[Node, tuple[int, int]] = {}
@@ -283,13 +347,14 @@ def _what(node: Node) -> str:
 
 
 def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:
-    """Graphs without names, and with something else in place of nodes.
+    """Rebuild graphs without names, with other nodes in place of variables, inputs and data.
 
     Parameters
     ----------
     outputs : sequence of Node
     choose : callable
-        Of a random variable, input or data node and its new inputs: what takes its place, or None.
+        Function of a random variable, input or data node and its new inputs: the node in its place,
+        or None to keep it.
     """
 
     def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:

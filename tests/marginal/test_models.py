@@ -21,7 +21,7 @@ import dimtensor as dt
 from dimtensor import dist
 from dimtensor.graph import toposort
 from dimtensor.model.density import Placed
-from dimtensor.model.summed import summed_terms
+from dimtensor.model.marginal.terms import summed_terms
 
 OBS = dt.Dim("obs")
 KIND = dt.Dim("kind", coords=["low", "high"])
@@ -373,7 +373,7 @@ def test_chains_of_a_model_in_pairs():
     model = dt.Model(y, backend="python").observe({y: SERIES[0]})
     fit = model.marginalize(z, associative_scan=True)
     kinds = [
-        {x.kind for x in toposort([summed_terms(Placed(one, noncentred=False)).terms["y"].node])}
+        {x.kind for x in toposort([summed_terms(Placed(one.spec, noncentered=False)).terms["y"].node])}
         for one in (fit, model.marginalize(z))
     ]
     assert ["loop" in found for found in kinds] == [False, True]

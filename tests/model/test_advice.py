@@ -51,7 +51,7 @@ def draws(rng, share):
 def test_a_parametrisation_is_advised_by_what_the_data_say(rng, share, noncentered, expected):
     fit = hierarchy()
     fit = fit.noncentered("theta") if noncentered else fit
-    found = [one for one in advice(fit, draws(rng, share), BAD) if "centered" in one]
+    found = [one for one in advice(fit.spec, draws(rng, share), BAD) if "centered" in one]
     assert len(found) == (expected is not None)
     if expected is not None:
         assert found[0].startswith(f"fit.{expected}('theta'), for the data say")
@@ -60,11 +60,11 @@ def test_a_parametrisation_is_advised_by_what_the_data_say(rng, share, noncenter
 
 
 def test_what_can_be_integrated_out_is_named(rng):
-    found = advice(hierarchy(), draws(rng, 0.5), BAD)
+    found = advice(hierarchy().spec, draws(rng, 0.5), BAD)
     assert "fit.marginalize('theta'), which is integrated out of the density exactly" in found
     # the scale of a normal variable cannot be
     other = BAD._replace(r_hat=(1.2, "tau"), ess=(30.0, "tau"))
-    assert not any("marginalize" in one for one in advice(hierarchy(), draws(rng, 0.5), other))
+    assert not any("marginalize" in one for one in advice(hierarchy().spec, draws(rng, 0.5), other))
 
 
 def test_terms_that_only_their_sum_is_known_of_are_named(rng):
@@ -83,7 +83,7 @@ def test_terms_that_only_their_sum_is_known_of_are_named(rng):
         }
     )
     verdict = BAD._replace(r_hat=(1.2, "level"), ess=(30.0, "effect[A]"))
-    (found,) = (one for one in advice(fit, posterior, verdict) if "leave" in one)
+    (found,) = (one for one in advice(fit.spec, posterior, verdict) if "leave" in one)
     assert found.startswith("leave 'level' or 'effect' out, or let 'effect' add up to 0")
     assert "ZeroSumNormal" in found
     assert "(correlation -1.00)" in found

@@ -70,8 +70,7 @@ def test_a_right_model_is_calibrated_and_compiled_once(posteriors):
 def test_a_posterior_that_is_too_narrow_is_found():
     """Data have three times the spread that the fitted model knows of."""
     wide, narrow = normal_mean(3.0), normal_mean(1.0)
-    wide._copy = narrow._copy  # data of the one, posteriors of the other
-    wide.observe = narrow.observe
+    wide.observe = narrow.observe  # data of the one, posteriors of the other
     found = dt.calibrate(wide, 60, seed=1, processes=1, **SMALL)
     assert (found.p_values["mu"] < 1e-3).all()
     ranks = found.ranks["mu"].values

@@ -189,10 +189,10 @@ def test_predictions_on_other_data_of_other_lengths_compile_nothing():
     np.testing.assert_allclose(y.mean(["chain", "draw"]), [3.0, 11.0], atol=0.05)
     np.testing.assert_allclose(y.var(["chain", "draw"]), 0.25, rtol=0.1)
     assert list(first["predictions_constant_data"]["county_of"].values) == ["c", "a"]
-    assert len(model._functions) == 1
+    assert len(model.spec.graph.compiled) == 1
     second = model.predict(POST, {"county_of": ["b"], "floor": [0]}, seed=1)
     assert second["predictions"].sizes["house"] == 1
-    assert len(model._functions) == 1
+    assert len(model.spec.graph.compiled) == 1
 
 
 def test_every_draw_has_noise_of_its_own():

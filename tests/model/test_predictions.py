@@ -101,7 +101,7 @@ def test_other_lengths_and_labels_need_no_other_machine_code(posterior):
         mean, _ = conditional()
         expected = np.where(labels == "c", mean[3], mean[1])
         np.testing.assert_allclose(y.mean(["chain", "draw"]), expected, atol=0.05)
-        (function,) = asked._functions.values()
+        (function,) = asked.spec.graph.compiled.values()
         seen.append(dict(function.compiled.stats))
     assert seen[0] == seen[1] == seen[2]
 
@@ -121,12 +121,12 @@ def test_many_numbers_are_drawn_by_machine_code_and_are_the_same(posterior, monk
     few = asked.predict(posterior, data, seed=1)["predictions"]["y"]
     monkeypatch.setattr(drawing, "MANY", 3 * 20_000)
     many = asked.predict(posterior, data, seed=1)["predictions"]["y"]
-    backends = [function.compiled.backend for function in asked._functions.values()]
+    backends = [function.compiled.backend for function in asked.spec.graph.compiled.values()]
     assert backends == ["python", "numba"]
     np.testing.assert_allclose(many.transpose(*few.dims), few, rtol=1e-14)
     interpreted = model("python")
     interpreted.predict(posterior, data, seed=1)
-    assert [f.compiled.backend for f in interpreted._functions.values()] == ["python"]
+    assert [f.compiled.backend for f in interpreted.spec.graph.compiled.values()] == ["python"]
 
 
 @pytest.mark.parametrize("other", [{"length": 4}, {}])

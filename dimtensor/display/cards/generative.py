@@ -46,11 +46,17 @@ def model_text(model: Model) -> str:
     for row in [_HEADER, *rows]:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         lines.append("  " + "  ".join(cells).rstrip())
-    if model._found.named:
-        lines.append(f"  named: {', '.join(model._found.named)}")
+    done = model.spec.interventions
+    named = [name for name in model.spec.graph.named if name not in done]
+    if done:
+        lines.append(f"  set by do: {', '.join(done)}")
+    if named:
+        lines.append(f"  named: {', '.join(named)}")
     lines += [f"  {line}" for line in _left_out(model)]
-    if model._found.inputs:
-        lines.append(f"  data: {', '.join(_with_dims(x) for x in model._found.inputs.values())}")
+    if model.spec.graph.inputs:
+        lines.append(
+            f"  data: {', '.join(_with_dims(x) for x in model.spec.graph.inputs.values())}"
+        )
     return "\n".join(lines)
 
 
@@ -73,7 +79,7 @@ def _sections(model: Model) -> Iterator[Section]:
     if dims:
         rows = [_dim_row(dim, arrays) for dim in dims]
         yield Section("Dims", table(rows), len(rows) <= _FEW_ROWS, len(rows))
-    named = model._found.named
+    named = model.spec.graph.named
     if named:
         rows = [
             [styled(name, "name"), _sizes(node, arrays), styled(node.dtype, "soft")]
@@ -90,7 +96,7 @@ def _sections(model: Model) -> Iterator[Section]:
 
 def _left_out(model: Model) -> list[str]:
     """Describe the named expressions that are not recorded, in one line or none."""
-    names = left_out(model._found)
+    names = left_out(model.spec.graph)
     if not names:
         return []
     outputs = ", ".join(str(x.node.name) for x in model.outputs)
@@ -125,8 +131,8 @@ def _names(node: Node) -> str:
 
 def _role(model: Model, name: str) -> str:
     role = "observed" if name in model.observed else "free"
-    role = "summed out" if name in model._marginal else role
-    return f"{role}, noncentered" if name in model._noncentred else role
+    role = "summed out" if name in model.spec.marginalized else role
+    return f"{role}, noncentered" if name in model.spec.noncentered else role
 
 
 def _with_dims(node: Node) -> str:
@@ -161,7 +167,7 @@ def _arrays(model: Model) -> dict[str, xr.DataArray]:
 def _dims(model: Model) -> list[Dim]:
     found: dict[Dim, None] = {}
     nodes = [v.node for v in model.variables.values()]
-    for node in (*nodes, *model._found.named.values(), *model._found.inputs.values()):
+    for node in (*nodes, *model.spec.graph.named.values(), *model.spec.graph.inputs.values()):
         found |= dict.fromkeys(node.dims)
     return list(found)
 
@@ -215,14 +221,14 @@ def _folded(labels: list[str], many: list[str]) -> Html:
 
 def _data(model: Model, arrays: Mapping[str, xr.DataArray]) -> list[list[str | Html]]:
     rows: list[list[str | Html]] = []
-    nodes: dict[str, Node] = {**model._found.inputs}
+    nodes: dict[str, Node] = {**model.spec.graph.inputs}
     nodes |= {name: model.variables[name].node for name in model.observed}
     for name, node in nodes.items():
         array = arrays.get(name)
         kind = "labels of " + node.categories._short if node.categories is not None else node.dtype
         role = "observed" if name in model.observed else "" if array is not None else "not given"
         missing = int(array.isnull().sum()) if array is not None else 0
-        how = model._missing.get(name, "")
+        how = model.spec.missing.get(name, "")
         rows.append(
             [
                 styled(name, "name"),

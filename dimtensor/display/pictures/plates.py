@@ -71,7 +71,7 @@ class PlatePlan:
 
 def plan_of(model: Model) -> PlatePlan:
     """Boxes of random variables, named expressions and inputs, arrows, and groups by dims."""
-    found = model._found
+    found = model.spec.graph
     shown = {v.node: name for name, v in found.variables.items()}
     shown |= {node: name for name, node in (*found.named.items(), *found.inputs.items())}
     order = [node for node in toposort([x.node for x in model.outputs]) if node in shown]
@@ -116,7 +116,7 @@ def _lengths(model: Model) -> dict[str, int]:
     for array in (*model.observed.values(), *model.defaults.values()):
         found |= {str(dim): size for dim, size in array.sizes.items()}
     nodes = [v.node for v in model.variables.values()]
-    for node in (*nodes, *model._found.named.values(), *model._found.inputs.values()):
+    for node in (*nodes, *model.spec.graph.named.values(), *model.spec.graph.inputs.values()):
         found |= {dim._short: dim.length for dim in node.dims if dim.length is not None}
     return found
 

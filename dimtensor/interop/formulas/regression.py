@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.backends import BackendName
+    from dimtensor.model.spec import ModelSpec
     from dimtensor.tensor.core import DimTensor
 
 
 class Regression(Model):
     """The model of a formula: a :class:`dimtensor.Model` whose predictions take tables."""
 
-    _formula: FormulaTerms
+    _formula: FormulaTerms | None
 
     def predict(
         self,
@@ -95,9 +96,14 @@ class Regression(Model):
         values, wider = terms.of_new(data, outside)
         return super().predict(post, values, dims={**wider, **(dims or {})}, **options)
 
+    def _with(self, spec: ModelSpec) -> Self:
+        other = super()._with(spec)
+        other._formula = self.__dict__.get("_formula")
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
         # what a formula was called with may not be sent to other processes
-        return {key: value for key, value in super().__getstate__().items() if key != "_formula"}
+        return {"spec": self.spec}
 
 
 def from_formula(

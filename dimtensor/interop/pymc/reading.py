@@ -22,7 +22,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.supports import Integers, Support, real
-from dimtensor.errors import GraphError, ModelWarning, OptionError, build_message
+from dimtensor.errors import GraphError, ModelWarning, OptionError, build_message, warn
 from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
@@ -30,7 +30,6 @@ from dimtensor.interop.pymc.coords import dims_of
 from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
 from dimtensor.interop.pymc.drawing import drawn
 from dimtensor.interop.pymc.expressions import ExpressionReader, is_scaled, passed, read_by
-from dimtensor.interop.pymc.given import GivenModel, warn_of_ranges
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
     LiftedSupport,
@@ -40,7 +39,9 @@ from dimtensor.interop.pymc.lifted import (
 )
 from dimtensor.interop.pymc.stand_ins import lowered
 from dimtensor.interop.pymc.values import event_axes, labelled_array, shapes_of, value_of
-from dimtensor.model.model import Model
+from dimtensor.model.checks import ranges_left
+from dimtensor.model.model import Model, model_of
+from dimtensor.model.spec import new_spec
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.inputs import data
@@ -136,8 +137,14 @@ class _Reading:
         for theirs in self._in_order():
             self._add(theirs)
         read = {x for node in toposort([x.node for x in self.outputs]) for x in node.inputs}
-        found: Model = GivenModel(*[x for x in self.outputs if x.node not in read], backend=backend)
-        warn_of_ranges(found)
+        outputs = [x for x in self.outputs if x.node not in read]
+        found = model_of(new_spec(outputs, backend=backend, ranges=False))
+        for message in ranges_left(found.variables):
+            warn(
+                "from_pymc: the log density is NaN where a parameter is out of its range: "
+                f"{message}",
+                ModelWarning,
+            )
         with warnings.catch_warnings():
             # values that are missing are variables that nothing observed depends on
             warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)

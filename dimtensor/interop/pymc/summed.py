@@ -13,8 +13,8 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.interop.pymc.lifted import OtherSupport
 from dimtensor.model.density import Placed
+from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.model.missing import missing_name
-from dimtensor.model.summed import summed_terms
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Potentials:
     """
 
     def __init__(self, model: Model):
-        self._placed = placed = Placed(model, noncentred=True)
+        self._placed = placed = Placed(model.spec, noncentered=True)
         self._hidden = set(placed.summed.values())
         self._written: dict[Node, Node] = {}
         self.touched = frozenset(n for n, x in placed.terms().items() if self.reads(x.node))

@@ -99,7 +99,7 @@ class _Writing:
 
     def __init__(self, model: Model):
         self.ours = model
-        self.summed = Potentials(model) if model._marginal else None
+        self.summed = Potentials(model) if model.spec.marginalized else None
         self.names = self._names()
         self.lengths = self._lengths()
 
@@ -107,7 +107,7 @@ class _Writing:
         """The model of PyMC."""
         import pymc as pm
 
-        found = self.ours._found
+        found = self.ours.spec.graph
         labelled = {name: d.coords for d, name in self.names.items() if d.coords is not None}
         with pm.Model(coords=labelled) as made:
             for dim, name in self.names.items():
@@ -132,7 +132,7 @@ class _Writing:
     # -- dims --------------------------------------------------------------------------------------
 
     def _nodes(self) -> list[Node]:
-        found = self.ours._found
+        found = self.ours.spec.graph
         variables = [v.node for v in found.variables.values()]
         return [*variables, *found.named.values(), *found.inputs.values()]
 
@@ -180,12 +180,12 @@ class _Writing:
             return None if node.name is None else self._data(node)
         d: Distribution = node.attrs.spec.build(inputs)
         name, dims = str(node.name), _ordered(node, d)
-        if self.summed is not None and name in self.ours._marginal:
+        if self.summed is not None and name in self.ours.spec.marginalized:
             return self.summed.unknown(name)
         if self.summed is not None and name in self.summed.touched:
             if name in self.ours.observed:
                 return self._seen(self.summed, node, d)
-            if name not in self.ours._noncentred:
+            if name not in self.ours.spec.noncentered:
                 d, dims = self.summed.spread(name, d), node.dims
         if isinstance(d, PotentialTerm):
             import pymc as pm
@@ -193,17 +193,17 @@ class _Writing:
             term = d.term.expand(dims).to_shaped(list(dims))
             pm.Potential(name, term, dims=self._called(dims))
             return make_data(np.zeros([self.lengths[x] for x in dims]), dims).node
-        if name in self.ours._noncentred and name not in self.ours.observed:
+        if name in self.ours.spec.noncentered and name not in self.ours.observed:
             return self._noncentred(name, d, dims)
         options: dict[str, Any] = {"dims": self._called(dims)}
         if name in self.ours.observed:
             observed = self.ours.observed[name]
             known = self.ours.observed.plain[name]
             absent = observed.isnull()
-            if absent.any() and self.ours._missing[name] == "drop":
+            if absent.any() and self.ours.spec.missing[name] == "drop":
                 d = self._left_out(node, d, absent)
             values = self._values(node, filled(node, known).array, dims)
-            if absent.any() and self.ours._missing[name] == "infer":
+            if absent.any() and self.ours.spec.missing[name] == "infer":
                 order = [self.names[dim] for dim in dims]
                 values = np.ma.masked_array(values, absent.transpose(*order).values)
             options["observed"] = values
@@ -215,7 +215,7 @@ class _Writing:
         whole = from_shaped(variable, dims, categories=node.categories)
         if self.summed is not None and name not in self.ours.observed:
             self.summed.write(name, whole.node)
-        elif self.summed is not None and self.ours._missing.get(name) == "infer":
+        elif self.summed is not None and self.ours.spec.missing.get(name) == "infer":
             _, unknown = self.summed.observed(name)
             if unknown is not None:
                 part = self._missing_of(whole, node, unknown)

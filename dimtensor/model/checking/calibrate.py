@@ -23,6 +23,7 @@ from dimtensor.errors import (
 )
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
 from dimtensor.model.records import as_dataset
+from dimtensor.model.variables import name_of
 from dimtensor.random.seeds import later_seed, required_seed
 from dimtensor.renderers import html, picture
 from dimtensor.values.datasets import values_from
@@ -278,7 +279,7 @@ def _ranked(model: Model, outcomes: list[str], asked: Iterable[Any] | None) -> l
     if asked is None:
         names = known
     else:
-        names = [model._name(x, [*known, *model._found.named], "parameter") for x in asked]
+        names = [name_of(x, [*known, *model.spec.graph.named], "parameter") for x in asked]
     if not names:
         raise GraphError(
             build_message(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,8 +31,11 @@ from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.model.checking.given_others import given_others
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
-from dimtensor.model.density import Placed, Which
-from dimtensor.model.summed import summed_terms
+from dimtensor.model.density import Placed
+from dimtensor.model.inference.pointwise import Which, logp
+from dimtensor.model.inference.posterior import sample
+from dimtensor.model.marginal.terms import summed_terms
+from dimtensor.model.variables import name_of
 from dimtensor.random.seeds import later_seed, required_seed
 from dimtensor.renderers import html
 from dimtensor.spellings import spelled
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.model.model import Model
+    from dimtensor.model.spec import ModelSpec
 
 _OWN = ("report", "progress_bar", "cores", "extra", "save_warmup", "log_likelihood")
 
@@ -249,13 +254,14 @@ def cross_validate(
 
     sampling = options_without(options, _OWN, "cross_validate")
     seed = required_seed(seed, "cross_validate")
-    along, groups, names = _left_out(fit, dim)
-    _check(fit, names)
+    spec = fit.spec
+    along, groups, names = _left_out(spec, dim)
+    _check(spec, names)
     length = {fit.observed[name].sizes[along] for name in names}.pop()
     units = np.arange(length) if groups is None else groups
     parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
-    which = _which(fit, along, dim, groups, names)
-    shared = (fit, along, names, which, draws, sampling)
+    which = _which(spec, along, dim, groups, names)
+    shared = (spec, along, names, which, draws, sampling)
     arguments = [(part, later_seed(seed, at)) for at, part in enumerate(parts)]
     results, compiled = run_all(
         _one, shared, arguments, processes, "cross_validate", "cross-validating"
@@ -283,7 +289,7 @@ def _name_of(dim: Any) -> str:
     return str(dim.node.name) if isinstance(dim, TensorHandle) else str(dim)
 
 
-def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
+def _left_out(fit: ModelSpec, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
     """The dim along which is left out, groups of its positions, and the variables that have it."""
     groups = None
     dims = {each._short: each for name in fit.observed for each in fit.variables[name].node.dims}
@@ -292,7 +298,7 @@ def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
     elif isinstance(dim, str) and dim in dims:
         along = dim
     else:
-        name = fit._name(dim, fit._found.inputs, "data")
+        name = name_of(dim, fit.graph.inputs, "data")
         values = fit.defaults.get(name)
         if values is None or values.ndim != 1:
             raise OptionError(f"cross_validate: {name!r} says no group for the positions of a dim")
@@ -308,8 +314,8 @@ def _left_out(fit: Model, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
     return along, groups, names
 
 
-def _check(fit: Model, names: list[str]) -> None:
-    inferred = [name for name in names if fit._missing.get(name) == "infer"]
+def _check(fit: ModelSpec, names: list[str]) -> None:
+    inferred = [name for name in names if fit.missing.get(name) == "infer"]
     if inferred:
         raise GraphError(
             f"cross_validate: missing observations of {listing(inferred)} are inferred; drop them: "
@@ -329,9 +335,11 @@ def _check(fit: Model, names: list[str]) -> None:
                 )
 
 
-def _which(fit: Model, along: str, dim: Any, groups: np.ndarray | None, names: list[str]) -> _Which:
+def _which(
+    fit: ModelSpec, along: str, dim: Any, groups: np.ndarray | None, names: list[str]
+) -> _Which:
     """What is predicted: elements, or where they share what is summed out, all that do."""
-    placed = Placed(fit, noncentred=False)
+    placed = Placed(fit, noncentered=False)
     if not placed.summed:
         return _Which("elements", along, None)
     summed = summed_terms(placed)
@@ -344,8 +352,8 @@ def _which(fit: Model, along: str, dim: Any, groups: np.ndarray | None, names: l
         apart = all(members <= set(names) for members in shared)
         whole = apart and all(along in one for one in dims)
         return _Which("groups" if whole else "given", along, None)
-    name = fit._name(dim, fit._found.inputs, "data")
-    of = fit._found.inputs[name].categories
+    name = name_of(dim, fit.graph.inputs, "data")
+    of = fit.graph.inputs[name].categories
     if of is not None and all(of._short in one for one in dims):
         summed.groups(names)
         return _Which("groups", of._short, fit.defaults[name].values)
@@ -400,24 +408,24 @@ def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, i
 
     fit, along, names, which, draws, options = shared
     part, seed = argument
-    kept = {}
+    included = {}
     for name in names:
         mask = np.zeros(fit.observed[name].sizes[along], dtype=bool)
         mask[part.known] = True
-        kept[name] = xr.DataArray(mask, dims=along)
+        included[name] = xr.DataArray(mask, dims=along)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         warnings.simplefilter("ignore", SamplingWarning)
-        post = fit._keeping(kept).sample(
-            draws, seed=seed, progress_bar=False, report=False, unconstrained=False, cores=None
-            if options.get("sampler", "nutpie") != "nutpie" else 1, **options,
-        )  # fmt: skip
+        cores = 1 if options.get("sampler", "nutpie") == "nutpie" else None
+        options = {"progress_bar": False, "report": False, "unconstrained": False} | options
+        training = replace(fit, included=included)
+        post = sample(training, draws, seed=seed, cores=cores, **options)
     diverged = int(post["sample_stats"]["diverging"].sum())
     if which.terms == "given":
         draws = post["posterior"].to_dataset()
         total = draws.sizes["chain"] * draws.sizes["draw"]
         return given_others(fit, draws, names, along, *part), diverged, total
-    terms = fit._terms(post["posterior"].to_dataset(), names, which.terms)
+    terms = logp(fit, post["posterior"].to_dataset(), names, which.terms)
     total, found = post["posterior"].sizes["chain"] * post["posterior"].sizes["draw"], {}
     for name, values in terms.items():
         dims = [dim for dim in values.dims if dim not in ("chain", "draw")]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Dim
 from dimtensor.model.density import Placed
-from dimtensor.model.summed import summed_terms
+from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
@@ -18,7 +19,7 @@ from dimtensor.tensor.inputs import data
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.model.model import Model
+    from dimtensor.model.spec import ModelSpec
     from dimtensor.tensor.core import DimTensor
 
 # numbers of log densities that are computed at once
@@ -27,7 +28,7 @@ _HELD = "held out"
 
 
 def given_others(
-    fit: Model,
+    fit: ModelSpec,
     draws: xr.Dataset,
     names: list[str],
     along: str,
@@ -41,7 +42,7 @@ def given_others(
 
     Parameters
     ----------
-    fit : Model
+    fit : ModelSpec
     draws : Dataset
         Of the parameters given what is known.
     names : list of str
@@ -91,13 +92,13 @@ def given_others(
 
 
 def _densities(
-    fit: Model, draws: xr.Dataset, names: list[str], along: str, masks: np.ndarray
+    fit: ModelSpec, draws: xr.Dataset, names: list[str], along: str, masks: np.ndarray
 ) -> dict[tuple[str, ...], xr.DataArray]:
     """Joint log densities of what each row of a table of positions leaves."""
     import xarray as xr
 
-    kept = {name: xr.DataArray(masks[0], dims=along) for name in names}
-    placed = Placed(fit._keeping(kept), noncentred=False)
+    included = {name: xr.DataArray(masks[0], dims=along) for name in names}
+    placed = Placed(replace(fit, included=included), noncentered=False)
     summed = summed_terms(placed)
     held = Dim(_HELD, length=len(masks))
     replaced: dict[DimTensor, DimTensor] = {}

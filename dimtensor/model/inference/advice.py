@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 import numpy as np
 
 from dimtensor.graph import toposort
+from dimtensor.model.density import log_density
+from dimtensor.model.predictive.predictions import predict
+from dimtensor.model.spec import center, marginalize, with_outputs
 from dimtensor.model.variables import named
 from dimtensor.tensor.elementwise import sqrt
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.model.inference.diagnostics import Verdict
-    from dimtensor.model.model import Model
+    from dimtensor.model.spec import ModelSpec
 
 # so many draws tell how wide a posterior is, if they are not too many numbers
 _DRAWS, _MOST_NUMBERS = 400, 10_000_000
@@ -30,18 +32,12 @@ _TOGETHER = 0.95
 _MOST_ELEMENTS = 500
 
 
-def advice_of(of: ref[Model], posterior: xr.Dataset, verdict: Verdict) -> list[str]:
-    """Advice on a model, for a density that the model holds; none where the model is gone."""
-    model = of()
-    return [] if model is None else advice(model, posterior, verdict)
-
-
-def advice(model: Model, posterior: xr.Dataset, verdict: Verdict) -> list[str]:
+def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str]:
     """Changes of a model that help, as code, each with the reason.
 
     Parameters
     ----------
-    model : Model
+    spec : ModelSpec
     posterior : Dataset
         Draws with the dims chain and draw.
     verdict : Verdict
@@ -51,53 +47,52 @@ def advice(model: Model, posterior: xr.Dataset, verdict: Verdict) -> list[str]:
     kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrisations, _aliases, _summed_out)
     for kind in kinds:
         with suppress(Exception):  # advice that cannot be given hides no warning
-            found += kind(model, posterior, verdict)
+            found += kind(spec, posterior, verdict)
     return found
 
 
-def _parametrisations(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
+def _parametrisations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
     """Centered where the data determine the elements, standardized where the prior does."""
-    for name, share in _shares(model, posterior).items():
+    for name, share in _shares(spec, posterior).items():
         percent = f"{100 * share:.0f}%"
-        if share > _LITTLE and name not in model._noncentred:
+        if share > _LITTLE and name not in spec.noncentered:
             yield (
                 f"fit.noncentered({name!r}), for the data say little of its elements: {percent} of "
                 "the variance of their prior is left"
             )
-        elif share < _LITTLE and name in model._noncentred:
+        elif share < _LITTLE and name in spec.noncentered:
             yield (
                 f"fit.centered({name!r}), for the data say much of its elements: {percent} of the "
                 "variance of their prior is left"
             )
 
 
-def _shares(model: Model, posterior: xr.Dataset) -> dict[str, float]:
+def _shares(spec: ModelSpec, posterior: xr.Dataset) -> dict[str, float]:
     """Ratio of posterior to prior variance, for variables with an inferred prior."""
     expressions: dict[str, Any] = {}
-    for name, variable in model.free.items():
+    for name, variable in spec.free.items():
         above = {x.name for x in toposort([variable.node]) if x.kind == "rv"} - {name}
         d = variable.distribution
         if name not in posterior or posterior[name][0, 0].size * _DRAWS > _MOST_NUMBERS:
             continue
-        if d.name == "Normal" and above & set(model.free):
+        if d.name == "Normal" and above & set(spec.free):
             expressions[name] = (variable.tensor - d.mean()) / sqrt(d.variance())
     if not expressions:
         return {}
-    other = model._copy()
     recorded = {name: f"{name} by its prior" for name in expressions}
     more = [named(recorded[name], x) for name, x in expressions.items()]
-    other._set((*model.outputs, *more))
+    other = with_outputs(spec, (*spec.outputs, *more))
     step = max(posterior.sizes["draw"] * posterior.sizes["chain"] // _DRAWS, 1)
     some = posterior.isel(draw=slice(None, None, step))
-    drawn = other.predict(some, names=list(recorded.values()), seed=1)
+    drawn = predict(other, some, names=list(recorded.values()), seed=1)
     (group,) = (node for node in drawn.children.values() if set(recorded.values()) & set(node))
     return {name: float(group[x].var(["chain", "draw"]).mean()) for name, x in recorded.items()}
 
 
-def _aliases(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
+def _aliases(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
     """Parameters, or means of their elements, that only their sum is known of."""
     means = {}
-    for name, variable in model.free.items():
+    for name, variable in spec.free.items():
         if name in posterior and not variable.distribution.discrete:
             x = posterior[name]
             series = x.mean([dim for dim in x.dims if dim not in ("chain", "draw")]).values.ravel()
@@ -114,16 +109,15 @@ def _aliases(model: Model, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
             )
 
 
-def _summed_out(model: Model, posterior: xr.Dataset, verdict: Verdict) -> Iterator[str]:
+def _summed_out(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> Iterator[str]:
     """Variables drawn worst that can be integrated out."""
     worst = [x[1].partition("[")[0] for x in (verdict.r_hat, verdict.ess) if x is not None]
     for name in dict.fromkeys(worst):
-        name = name if name in model.free else name.removesuffix("_raw")
-        if name not in model.free or name not in posterior:
+        name = name if name in spec.free else name.removesuffix("_raw")
+        if name not in spec.free or name not in posterior:
             continue
-        variable = model.free[name]
         if posterior[name].isel(chain=0, draw=0).size > _MOST_ELEMENTS:
             continue
         with suppress(Exception):
-            model.centered(name).marginalize(variable.tensor).log_density()
+            log_density(marginalize(center(spec, [name]), [name], None, False))
             yield f"fit.marginalize({name!r}), which is integrated out of the density exactly"

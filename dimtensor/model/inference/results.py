@@ -14,8 +14,7 @@ from dimtensor.values.datasets import as_dataset as dataset_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.model.model import Model
-    from dimtensor.model.predictive.drawing import Drawing
+    from dimtensor.model.spec import ModelSpec
 
 LEADING = ("chain", "draw")
 
@@ -85,11 +84,11 @@ def load_posterior(path: Any, **options: Any) -> xr.DataTree:
     return load(path, **options)
 
 
-def known_groups(model: Drawing) -> dict[str, xr.Dataset]:
+def known_groups(spec: ModelSpec) -> dict[str, xr.Dataset]:
     """Return the groups of observations, without missing ones, and of input values."""
     groups = {}
-    observed = {name: left(x, x) for name, x in model.observed.items()}
-    for name, arrays in (("observed_data", observed), ("constant_data", model.defaults)):
+    observed = {name: left(x, x) for name, x in spec.observed.items()}
+    for name, arrays in (("observed_data", observed), ("constant_data", spec.defaults)):
         if arrays:
             found = {key: x.rename(key) for key, x in arrays.items()}
             groups[name] = without_multiindex(as_dataset(found, ()))
@@ -132,7 +131,7 @@ def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
     return tree
 
 
-def add_known_groups(model: Model, tree: xr.DataTree) -> xr.DataTree:
+def add_known_groups(spec: ModelSpec, tree: xr.DataTree) -> xr.DataTree:
     """Keep the variables of the model in what a sampler gave, and add what the model knows.
 
     The tree itself is changed: to make another one takes as long as to draw from a small model.
@@ -141,14 +140,14 @@ def add_known_groups(model: Model, tree: xr.DataTree) -> xr.DataTree:
 
     from dimtensor.model.density import raw_name
 
-    raw = [raw_name(name) for name in sorted(model._noncentred)]
+    raw = [raw_name(name) for name in sorted(spec.noncentered)]
     for name, group in tree.children.items():
         if name in ("posterior", "warmup_posterior"):
             dataset = group.to_dataset()
-            shown = [x for x in (*model.variables, *dataset.data_vars) if x in dataset]
+            shown = [x for x in (*spec.variables, *dataset.data_vars) if x in dataset]
             group.dataset = dataset[[x for x in dict.fromkeys(shown) if x not in raw]]
         group.attrs.update(_attributes())
-    for name, dataset in known_groups(model).items():
+    for name, dataset in known_groups(spec).items():
         tree[name] = xr.DataTree(dataset)
     return tree
 

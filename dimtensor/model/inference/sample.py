@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,13 @@ from dimtensor.errors import (
     SamplingWarning,
     build_message,
     clipped,
-    did_you_mean,
-    listing,
     plain_repr,
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
 from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labelled
+from dimtensor.model.inference.samplers import Settings, sampler_of
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.tensor.core import DimTensor
-
-SAMPLERS = ("nutpie", "blackjax", "numpyro")
 
 
 @spelled("function")
@@ -162,19 +159,19 @@ def sample(
     """
     numbers = {"draws": draws, "tune": tune, "chains": chains, "cores": cores}
     _check(model, numbers, {"seed": seed})
-    run_it = _prepared(sampler, options, list(inspect.signature(sample).parameters)[1:-1])
+    chosen = sampler_of(sampler)
+    run_it = chosen.prepare(options, list(inspect.signature(sample).parameters)[1:-1])
     model = model.with_deterministics(extra) if extra else model
     terms = _kept_terms(model, log_likelihood)
     _check_dims(model, terms)
     start = start_of(model, initial)
-    kept = save_warmup or sampler == "nutpie"
+    kept = save_warmup or chosen.keeps_warmup
     check_draws("sample", model.size, draws, chains, tune or 0, kept)
     check_data(model, start)
     seed = any_seed() if seed is None else int(seed)
+    settings = Settings(draws, tune, chains, cores, seed, progress_bar, save_warmup)
     try:
-        run: Run = run_it(
-            model, start, **numbers, seed=seed, progress_bar=progress_bar, save_warmup=save_warmup
-        )
+        run = run_it(model, start, settings)
     except BaseException as error:
         _hold_partial(model, error, seed, unconstrained)
         raise
@@ -207,8 +204,8 @@ def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -
     if report:
         print(verdict)
     complaint = verdict.complaint
-    if complaint is not None and model._advice is not None:
-        complaint = verdict.complaint_with(model._advice(posterior, verdict))
+    if complaint is not None and model.advise is not None:
+        complaint = verdict.complaint_with(model.advise(posterior, verdict))
     if complaint is not None:
         warn(complaint, SamplingWarning)
 
@@ -222,24 +219,6 @@ def _check_dims(model: LogDensity, kept: list[str]) -> None:
 def any_seed() -> int:
     """A seed where none is given."""
     return int(np.random.SeedSequence().generate_state(1)[0] // 2)
-
-
-def _prepared(sampler: str, options: Mapping[str, Any], own: list[str]) -> Callable[..., Run]:
-    """What runs a sampler with options that it knows."""
-    if sampler == "nutpie":
-        from dimtensor.interop.nutpie import prepared
-    elif sampler == "blackjax":
-        from dimtensor.interop.blackjax import prepared
-    elif sampler == "numpyro":
-        from dimtensor.interop.numpyro import prepared
-    else:
-        guess = did_you_mean(sampler, SAMPLERS) if isinstance(sampler, str) else ""
-        raise OptionError(
-            build_message(
-                f"sample: there is no sampler {sampler!r}{guess}", [("samplers", listing(SAMPLERS))]
-            )
-        )
-    return prepared(options, own)
 
 
 def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""Models over other dims: more labels than there were when draws were made."""
+"""Models over wider dims, which have more labels than the draws."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dim
@@ -13,28 +14,29 @@ from dimtensor.graph.rebuilding.exchange import Exchange
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.observations import Observations
 from dimtensor.model.predictive.generation import as_input
+from dimtensor.model.spec import with_outputs
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.model.predictive.drawing import Drawing
+    from dimtensor.model.spec import ModelSpec
     from dimtensor.model.variables import Variable
 
 
-def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> tuple[Drawing, dict[Dim, Dim]]:
-    """The model over other dims of the same names; data along them are to be given again.
+def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[Dim, Dim]]:
+    """Exchange dims of a model for others of the same names, without the data along them.
 
-    What follows from the labels of a dim, as a calendar does, is that of the other one. The dims
-    that are exchanged come back, too: with months there may be more years.
+    Calendar parts and other derived dims follow the new labels, so that further dims may be
+    exchanged: with more months there may be more years. All exchanged dims are returned.
 
     Raises
     ------
     DimError
         If the model has no such dim, or the other one has another name or no labels.
     """
-    used = {dim for node in toposort([x.node for x in model.outputs]) for dim in node.dims}
+    used = {dim for node in toposort([x.node for x in spec.outputs]) for dim in node.dims}
     for old, new in wider.items():
         unlike = new.coords is None and (old.coords is not None or new.length is None)
         if old not in used or new._short != old._short or unlike:
@@ -51,9 +53,7 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> tuple[Drawing, dict[Dim
         real = node.kind == "data" and node.name is not None and node.attrs.recipe is None
         return as_input(node) if real else None
 
-    defaults = model.defaults
-    nodes = rebuild([x.node for x in model.outputs], {}, as_inputs, nested=False)
-    other = model._copy()
+    nodes = rebuild([x.node for x in spec.outputs], {}, as_inputs, nested=False)
     exchange = Exchange(wider)
     for node in toposort(nodes):
         moved = [d for d in node.dims if exchange.dim(d) is not d] if node.kind == "data" else []
@@ -68,28 +68,27 @@ def widened(model: Drawing, wider: Mapping[Dim, Dim]) -> tuple[Drawing, dict[Dim
                     f"{{'x': values}}, dims={{{old._short}: ...}})",
                 )
             )
-    other._set(tuple(map(wrap, exchange.nodes(nodes, {}))))
-    wider, inputs = exchange.dims, other._found.inputs
+    outputs = [wrap(node) for node in exchange.nodes(nodes, {})]
+    found = with_outputs(spec, outputs)
+    wider, inputs = exchange.dims, found.graph.inputs
     along = {new._short for new in wider.values()}
-    other.data = {n: x for n, x in defaults.items() if n in inputs and not along & set(x.dims)}
-    other._numbered = model._row_numbered
-    kept = {n: x for n, x in model.observed.plain.items() if not along & set(x.array.dims)}
-    other.observed = Observations(kept)
-    return other, wider
+    data = {n: x for n, x in spec.defaults.items() if n in inputs and not along & set(x.dims)}
+    observed = {n: x for n, x in spec.observed.plain.items() if not along & set(x.array.dims)}
+    numbered, known = spec.row_numbered, Observations(observed)
+    return replace(found, data=data, numbered=numbered, observed=known), wider
 
 
 def known_positions(
     name: str, variable: Variable, values: xr.DataArray, wider: Mapping[Dim, Dim]
 ) -> dict[Dim, tuple[int, ...]]:
-    """Where known elements of a variable are along its wider dims.
+    """Find the positions of known elements of a variable along its wider dims.
 
     Elements without labels are the first ones.
 
     Raises
     ------
     LabelError
-        If a dim along which elements belong together lacks labels of known elements, or these
-        have none.
+        If an event dim lacks labels of known elements, or these have none.
     """
     import pandas as pd
 
@@ -119,7 +118,7 @@ def known_positions(
 
 
 def padded(node: Node, value: xr.DataArray, wider: Iterable[Dim]) -> xr.DataArray:
-    """Values with something where a wider dim has elements that they lack."""
+    """Pad values along wider dims; the padding is replaced by draws."""
     import pandas as pd
 
     to = {dim: dim.to_index() for dim in wider if dim in node.dims}

@@ -43,7 +43,7 @@ def model(backend="python", **options):
 def test_a_model_knows_what_functions_read():
     found = model()
     assert list(found.variables) == ["mu", "al", "y"]
-    assert {"w", "of"} <= set(found._found.inputs)
+    assert {"w", "of"} <= set(found.spec.graph.inputs)
     assert "custom(sigma=0.5, al=al{g}, w=w{obs}, of=of{obs})" in repr(found)
     fit = found.observe(y=Y)
     assert fit.log_density().names == ["mu", "al[a]", "al[b]"]

@@ -61,7 +61,7 @@ def test_names_dims_labels_and_distributions():
         "mu": "Normal", "tau": "HalfNormal", "a": "Normal", "b": "Normal", "sigma": "Exponential",
         "y": "Normal",
     }  # fmt: skip
-    assert set(ours.data) | set(ours._found.inputs) == {"county_at", "floor"}
+    assert set(ours.data) | set(ours.spec.graph.inputs) == {"county_at", "floor"}
     assert list(ours.observed) == ["y"]
     # what was positional is an expression over dims
     mean = ours.variables["y"].distribution.parameters["mu"]

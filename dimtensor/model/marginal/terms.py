@@ -8,29 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import free_inputs
-from dimtensor.compile.function import function as compile_function
-from dimtensor.dims import Dim, Dims, RenamedDim
-from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
-from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.frontend import Marginal, unknown_of
 from dimtensor.marginal.predictive_densities import one_step_ahead
-from dimtensor.marginal.recovery import positions, probabilities
 from dimtensor.marginal.unknowns import Unknown
-from dimtensor.model.predictive.generation import CHAIN, DRAW, SEED
-from dimtensor.random import generator
-from dimtensor.random.seeds import seed_for
 from dimtensor.tensor.handle import TensorHandle, wrap
-from dimtensor.tensor.inputs import tensor
-from dimtensor.values.datasets import values_from
 
 if TYPE_CHECKING:
     from dimtensor.model.density import Placed
     from dimtensor.tensor.core import DimTensor
 
-HOW = ("draws", "probabilities", "most probable")
 # a bound is computed for so many states together of what it depends on
 MOST_BOUNDS = 10_000
 # what reads the elements beside it alone
@@ -121,7 +112,7 @@ def unknowns_of(placed: Placed) -> list[Unknown]:
     """
     found: list[Unknown] = []
     for name, node in placed.summed.items():
-        states = placed.model._marginal.get(name)
+        states = placed.spec.marginalized.get(name)
         counted = node.categories is None and node.dtype != "bool" and not is_float(node.dtype)
         if states is None and counted:
             states = known_states(placed.distributions[name].support, found)
@@ -166,21 +157,21 @@ def summed_terms(placed: Placed) -> Summed:
     terms = placed.terms()
     unknowns = unknowns_of(placed)
     nodes = {name: x.node for name, x in terms.items()}
-    marginal = Marginal(nodes, unknowns, associative_scan=placed.model._associative_scan)
+    marginal = Marginal(nodes, unknowns, associative_scan=placed.spec.associative_scan)
     found: dict[str, DimTensor] = {}
     refused: dict[str, str] = {}
     ahead: dict[str, DimTensor] = {}
     not_ahead: dict[str, str] = {}
     together: dict[str, tuple[str, ...]] = {}
     # of what is observed in part the known values have a density
-    hidden = {unknown.name for unknown in unknowns} - set(placed.model.observed)
+    hidden = {unknown.name for unknown in unknowns} - set(placed.spec.observed)
     for origins, parts in _together(marginal.parts):
         names = sorted(origins - hidden)
         if not origins & {unknown.name for unknown in unknowns}:
             (name,) = names
             found[name], together[name] = terms[name], (name,)
             continue
-        observed = [name for name in names if name in placed.model.observed]
+        observed = [name for name in names if name in placed.spec.observed]
         reason = _why_not(placed, names, observed, parts)
         if not reason:
             found[names[0]], together[names[0]] = _sum(parts), (names[0],)
@@ -233,80 +224,3 @@ def _together(parts: Sequence[Factor]) -> list[tuple[set[str], list[Factor]]]:
             members = [*group[1], *members]
         groups.append((origins, members))
     return groups
-
-
-# -- recovery --------------------------------------------------------------------------------------
-
-
-def recovered(
-    placed: Placed, names: Sequence[str], how: str, seed: int | None, draws: Any
-) -> dict[str, Any]:
-    """Values or probabilities of variables that were summed out, for draws of all others.
-
-    Parameters
-    ----------
-    placed : Placed
-    names : sequence of str
-    how : {"draws", "probabilities", "most probable"}
-    seed : int, optional
-    draws : Dataset
-        With the dims chain and draw.
-    """
-    terms = {name: x.node for name, x in placed.terms().items()}
-    unknowns = unknowns_of(placed)
-    asked = [unknown for unknown in unknowns if unknown.name in names]
-    rng = generator(SEED)
-
-    def noise(dims: Dims) -> DimTensor:
-        nonlocal rng
-        x, rng = rng.gumbel(0.0, 1.0, dims=tuple(dict.fromkeys((*dims, CHAIN, DRAW))))
-        return x
-
-    def normal(dims: Dims) -> DimTensor:
-        nonlocal rng
-        x, rng = rng.normal(0.0, 1.0, dims=tuple(dict.fromkeys((*dims, CHAIN, DRAW))))
-        return x
-
-    if how == "probabilities":
-        asked = [unknown for unknown in asked if not unknown.continuous]
-        found = probabilities(terms, unknowns)
-        outputs = {f"{u.name}_probability": _labelled(*found[u.name], u) for u in asked}
-    else:
-        noises = (noise, normal) if how == "draws" else (None, None)
-        picked = positions(terms, unknowns, *noises)
-        outputs = {u.name: picked[u.name] if u.continuous else u.at(picked[u.name]) for u in asked}
-    wide = {
-        x.node: tensor(name, (CHAIN, DRAW, *x.dims), x.dtype, x.categories).node
-        for name, x in placed.parameters.items()
-    }
-    nodes = rebuild([x.node for x in outputs.values()], wide)
-    inputs = free_inputs(nodes)
-    given = [x for x in inputs if x is not SEED.node]
-    values = {x.name: value for x, value in values_from(draws, given).items()}
-    sources = [*map(wrap, inputs), CHAIN, DRAW]
-    function = compile_function(
-        sources, dict(zip(outputs, map(wrap, nodes), strict=True)), "python"
-    )
-    missing = [str(x.name) for x in given if x.name not in values]
-    if missing:
-        raise InputError(
-            build_message(
-                f"{listing([u.name for u in asked])} cannot be recovered: the draws lack "
-                f"{listing(missing)}",
-                [("draws", listing([str(name) for name in draws.data_vars]))],
-            )
-        )
-    seed = seed_for(seed, f"recover {listing([u.name for u in asked], len(asked))}")
-    arguments = [seed if x is SEED.node else values[x.name] for x in inputs]
-    return function(*arguments, draws.sizes["chain"], draws.sizes["draw"])
-
-
-def _labelled(x: DimTensor, dim: Dim, unknown: Unknown) -> DimTensor:
-    """Probabilities along a dim that is called as users know it."""
-    labels: Dim = unknown.states
-    if unknown.node.categories is None:
-        values = unknown.values or range(int(dim.length or 0))
-        labels = Dim(f"{unknown.name}_state", coords=list(values))
-    elif any(d.name == labels.name for d in x.dims):
-        labels = RenamedDim(labels)
-    return wrap(relabel_node(x.node, (dim, labels)))

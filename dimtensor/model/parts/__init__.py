@@ -1,1 +1,0 @@
-"""Groups of methods that models and their log densities consist of."""

@@ -1,0 +1,157 @@
+"""Prior and posterior predictive draws of a model, as DataTrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dimtensor.dims import Dim
+from dimtensor.errors import DimError, build_message, listing
+from dimtensor.graph import Node, toposort
+from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
+from dimtensor.model.marginal.recovery import with_recovered
+from dimtensor.model.missing import left
+from dimtensor.model.predictive.drawing import draw_variables, with_missing
+from dimtensor.model.predictive.generation import CHAIN, DRAW
+from dimtensor.model.predictive.new_labels import widened
+from dimtensor.model.spec import with_data
+from dimtensor.model.variables import name_of
+from dimtensor.random.seeds import checked_seed, required_seed
+from dimtensor.tensor.handle import TensorHandle
+from dimtensor.values.data import as_mapping
+from dimtensor.values.datasets import values_from
+from dimtensor.values.ports import LengthPort
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimtensor.model.spec import ModelSpec
+
+
+def draw(
+    spec: ModelSpec, n: int, seed: int, dims: Mapping[Dim, Any] | None, backend: str | None
+) -> xr.DataTree:
+    """Draw all variables from the prior; see :meth:`dimtensor.Model.draw`."""
+    predictive = {*spec.observed, *(x.node.name for x in spec.outputs if x.node.kind == "rv")}
+    seed = required_seed(seed, "draw")
+    targets = spec.graph.nodes
+    _check_lengths(dims or {}, targets)
+    lengths = {CHAIN: 1, DRAW: n, **(dims or {})}
+    found = draw_variables(spec, targets, {}, seed, lengths, backend=backend)
+    prior = {name: x for name, x in found.items() if name not in predictive}
+    outcome = {name: x for name, x in found.items() if name in predictive}
+    groups = {"prior": prior, "prior_predictive": outcome}
+    sizes = {"chain": 1, "draw": n}
+    return as_tree({**{k: (v, sizes) for k, v in groups.items() if v}}, known_groups(spec))
+
+
+def predict(
+    fit: ModelSpec,
+    post: Any,
+    data: Mapping[Any, Any] | None = None,
+    *,
+    seed: int | None = None,
+    names: Iterable[Any] | None = None,
+    dims: Mapping[Dim, Any] | None = None,
+    backend: str | None = None,
+) -> xr.DataTree:
+    """Draw outputs given draws of other variables; see :meth:`dimtensor.Model.predict`."""
+    seed = checked_seed(seed, "predict")
+    known = as_mapping(dims, "dims")
+    wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
+    lengths = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
+    spec, wider = widened(fit, wider) if wider else (fit, wider)
+    spec = with_data(spec, as_mapping(data, "data")) if data else spec
+    draws = posterior_of(post)
+    # variables that depend on no given one are drawn as often
+    lengths |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
+    new = bool(data or dims)
+    targets = _targets(spec, names)
+    if names is None and not new:
+        # the posterior has the named expressions of the same data
+        targets = {name: x for name, x in targets.items() if x.kind == "rv"} or targets
+    _check_lengths(lengths, targets)
+    _check_draws(spec, targets, draws, wider)
+
+    def has_other_elements(dim: Dim) -> bool:
+        return bool(data) and dim.length is None and dim not in wider
+
+    draws = with_recovered(fit, draws, targets, has_other_elements, seed)
+    # observations that forecasts along a wider dim continue
+    prefixes = {name: x for name, x in fit.observed.items() if name not in spec.observed
+                and not set(wider).isdisjoint(fit.variables[name].distribution.event_dims)
+                }  # fmt: skip
+    draws = with_missing(fit, draws, targets, prefixes)
+    found = draw_variables(spec, targets, draws, seed, lengths, wider, prefixes, backend)
+    sizes = {dim: draws.sizes[dim] for dim in ("chain", "draw") if dim in draws.sizes}
+    groups = known_groups(spec)
+    if new:
+        constant = groups.get("constant_data")
+        groups = {"predictions_constant_data": constant} if constant is not None else {}
+        drawn = {"predictions": (found, sizes)}
+    else:
+        # The same elements as in log_likelihood and observed_data: without missing ones.
+        seen = {n: left(x, fit.observed[n]) if n in fit.observed else x for n, x in found.items()}
+        whole = {n: x for n, x in found.items() if seen[n] is not x}
+        drawn = {"posterior_predictive": (seen, sizes)}
+        drawn |= {"predictions": (whole, sizes)} if whole else {}
+    tree = as_tree(drawn, groups)
+    return extended(post, {name: tree[name].to_dataset() for name in tree.children})
+
+
+def _targets(spec: ModelSpec, names: Iterable[Any] | None) -> dict[str, Node]:
+    if names is None:
+        return {str(x.node.name): x.node for x in spec.outputs}
+    known = spec.graph.nodes
+    asked = [names] if isinstance(names, (str, TensorHandle)) else names
+    return {name: known[name] for name in (name_of(x, known, "variable") for x in asked)}
+
+
+def _check_draws(
+    spec: ModelSpec, targets: Mapping[str, Node], draws: Any, wider: Mapping[Dim, Dim]
+) -> None:
+    """Check that draws have the lengths of the model's data.
+
+    Raises
+    ------
+    DimError
+        If a variable has another length.
+    """
+    above = [x for x in toposort(list(targets.values())) if x.kind == "rv"]
+    found = values_from(draws, above)
+    for node in (node for node in above if node in found):
+        name, drawn = node.name, found[node]
+        for dim in node.dims:
+            own = drawn.sizes.get(dim._short)
+            if own is None or dim.length is not None or dim in wider:
+                continue
+            for other, x in spec.data.items():
+                if dim in spec.graph.inputs[other].dims and x.sizes[dim._short] != own:
+                    raise DimError(
+                        build_message(
+                            f"predict: {name!r} has {own} elements along {dim._short!r} in the "
+                            f"draws, and {other!r} has {x.sizes[dim._short]}",
+                            hint=f"of draws without it, post['posterior'].drop_vars({name!r}), "
+                            "new elements are drawn",
+                        )
+                    )
+
+
+def _check_lengths(lengths: Mapping[Dim, Any], targets: Mapping[str, Node]) -> None:
+    """Check that no other length is asked for than a dim has.
+
+    Raises
+    ------
+    DimError
+        If one is.
+    """
+    for dim, value in lengths.items():
+        length = LengthPort(dim).read(value).lengths[0]
+        if dim.length is not None and dim.length != length:
+            raise DimError(
+                build_message(
+                    f"dims: {dim._short!r} has the length {dim.length}, not {length}",
+                    [("variables", listing([n for n, x in targets.items() if dim in x.dims]))],
+                    f"pass a wider dim: dims={{{dim._short}: dt.Dim({dim._short!r}, ...)}}",
+                )
+            )
