@@ -8,6 +8,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.model.inference import pointwise
 from dimtensor.model.inference import sample as sampling
 from dimtensor.model.inference.storage import Results
 
@@ -80,7 +81,7 @@ def test_draws_survive_whatever_fails_after_sampling(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(dt.Model, "log_likelihood", fails)
+        patch.setattr(pointwise, "log_likelihood", fails)
         with pytest.raises(KeyboardInterrupt) as caught:
             fit.sample(5, log_likelihood=True, **quiet)
     assert {"posterior", "observed_data"} <= set(caught.value.draws.children)

@@ -12,7 +12,8 @@ import xarray as xr
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.interop.jax_samplers import pure_density, starts_of
-from dimtensor.model.inference.runs import STATISTICS
+from dimtensor.model.inference.runs import STATISTICS, Draws, Run, statistics_of
+from dimtensor.model.inference.samplers import register, unregister
 
 K = dt.Dim("k", coords=["a", "b", "c"])
 HOUSE = dt.Dim("house")
@@ -105,14 +106,48 @@ def _check_statistics(fit, post):
     np.testing.assert_allclose(2 * parts["theta_raw"], post["posterior"]["theta"])
 
 
+def test_a_sampler_can_be_registered(capsys):
+    """A sampler of somebody else's gets a log density, a start, settings and its own options."""
+    pytest.importorskip("arviz")
+
+    class Importance:
+        keeps_warmup = False
+
+        def prepare(self, options, known):
+            assert {"draws", "tune", "seed"} <= set(known)
+            spread = options["spread"]
+
+            def run(density, start, settings):
+                rng = np.random.default_rng(settings.seed)
+                shape = (settings.chains, settings.draws)
+                vectors = start + spread * rng.normal(size=(*shape, density.size))
+                plain = dict.fromkeys(STATISTICS, np.zeros(shape))
+                plain["diverging"] = np.zeros(shape, dtype=bool)
+                return Run(Draws(vectors, statistics_of(plain)), None, 0.5, {"library": "toy"})
+
+            return run
+
+    x = dt.rv("x", dist.Normal(0.0, 1.0))
+    fit = dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python").observe(y=1.0)
+    try:
+        register("importance", Importance())
+        post = fit.sample(200, sampler="importance", spread=2.0, seed=1)
+    finally:
+        unregister("importance")
+    expected = 2.0 * np.random.default_rng(1).normal(size=(4, 200, 1))[..., 0]
+    np.testing.assert_array_equal(post["posterior"]["x"], expected)
+    assert post["sample_stats"].attrs["library"] == "toy"
+    assert capsys.readouterr().out.startswith("sampled: 4 chains × 200 draws in 0.5 s, no diver")
+    with pytest.raises(dt.InputError, match=r"no sampler 'importance'(.|\n)*nutpie"):
+        fit.sample(200, sampler="importance", seed=1)
+
+
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(
-    ("sampler", "made_by"), [("blackjax", "_one_chain"), ("numpyro", "_program")]
-)
-def test_samplers_on_jax_compile_once_for_changed_data(sampler, made_by, monkeypatch):
+@pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])
+def test_samplers_on_jax_compile_once_for_changed_data(sampler, monkeypatch):
     pytest.importorskip(sampler)
-    bridge = importlib.import_module(f"dimtensor.interop.{sampler}")
+    bridge = importlib.import_module(f"dimtensor.interop.{sampler}").SAMPLER
 
     x = dt.data(np.zeros(3), dims=K, name="x")
     theta = dt.rv("theta", dist.Normal(0.0, 1.0))
@@ -120,13 +155,13 @@ def test_samplers_on_jax_compile_once_for_changed_data(sampler, made_by, monkeyp
     fit = dt.Model(y).observe({y: np.zeros(3)})
     options = {"tune": 300, "chains": 2, "seed": 1, "sampler": sampler, "report": False}
     made = []
-    original = getattr(bridge, made_by)
+    original = bridge.program
 
     def counted(*arguments):
         made.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(bridge, made_by, counted)
+    monkeypatch.setattr(bridge, "program", counted)
     density = fit.log_density()
     one = dt.sample(density, 1000, **options)
     two = dt.sample(density.with_data(x=np.full(3, 4.0)), 1000, **options)

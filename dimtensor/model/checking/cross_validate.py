@@ -427,7 +427,8 @@ def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, i
         return given_others(fit, draws, names, along, *part), diverged, total
     terms = logp(fit, post["posterior"].to_dataset(), names, which.terms)
     total, found = post["posterior"].sizes["chain"] * post["posterior"].sizes["draw"], {}
-    for name, values in terms.items():
+    for key, values in terms.items():
+        name = str(key)
         dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
         if which.terms == "elements":
             dims = list(fit.observed[name].dims)

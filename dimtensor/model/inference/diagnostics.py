@@ -1,4 +1,4 @@
-"""How well chains mixed: R-hat and the effective sample size, for all elements at once.
+"""Diagnostics of chains: the worst R-hat and effective sample size of all elements.
 
 Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, "Rank-Normalization, Folding, and
 Localization: An Improved R-hat for Assessing Convergence of MCMC", Bayesian Analysis 16, 667-718;
@@ -8,11 +8,12 @@ sections and equations below are theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.errors import build_message, printable
+from dimtensor.extras import require
 from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _ALL, _LOOKED_AT = 200, 32
 _AT_ONCE, _COLUMNS = 64, 1_024
 # batches of a chain for a first look at how slowly it moves
 _BATCHES = 20
+
+_AXES = {"chain_axis": 0, "draw_axis": 1}
 
 # a variable, and a position in its elements
 _Element = tuple[Hashable, int]
@@ -116,13 +119,10 @@ def judge(draws: xr.Dataset, diverging: xr.DataArray, seconds: float) -> Verdict
     worst: list[tuple[float, _Element] | None] = [None, None]
     if n_draws >= _FEWEST:
         for values, elements in _suspects(draws):
-            halves = _split(values)
-            ranks = _normal_ranks(halves)
-            sizes = np.minimum(_plain_ess(ranks), tail_effective_size(values))
-            worst[0] = _worse(worst[0], _r_hat(halves, ranks), elements, np.nanargmax)
-            worst[1] = _worse(worst[1], sizes, elements, np.nanargmin)
-    r_hat, ess = ((x[0], _name_of(draws, x[1])) if x is not None else None for x in worst)
-    return Verdict(n_chains, n_draws, seconds, int(diverging.sum()), r_hat, ess)
+            worst[0] = _worse(worst[0], r_hat(values), elements, np.nanargmax)
+            worst[1] = _worse(worst[1], effective_size(values), elements, np.nanargmin)
+    named = ((x[0], _name_of(draws, x[1])) if x is not None else None for x in worst)
+    return Verdict(n_chains, n_draws, seconds, int(diverging.sum()), *named)
 
 
 def _worse(
@@ -202,58 +202,26 @@ def _name_of(draws: xr.Dataset, element: _Element) -> str:
 
 
 def r_hat(x: np.ndarray) -> np.ndarray:
-    """Rank-normalised split R-hat (4.2), the larger one of the bulk's and of the folded draws'."""
-    halves = _split(x)
-    return _r_hat(halves, _normal_ranks(halves))
-
-
-def _r_hat(halves: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    folded = abs(halves - np.median(halves, axis=(0, 1)))
-    return np.maximum(_plain_r_hat(ranks), _plain_r_hat(_normal_ranks(folded)))
+    """Rank-normalized split R-hat of ArviZ (4.2); one chain is taken for two, its halves."""
+    return _arviz().rhat(x if len(x) > 1 else _split(x), **_AXES)
 
 
 def effective_size(x: np.ndarray) -> np.ndarray:
-    """Effective sample size of the bulk: that of rank-normalised draws (4.3)."""
-    return _plain_ess(_normal_ranks(_split(x)))
+    """Smaller one of ArviZ's effective sample sizes of the bulk and of the tails (4.3)."""
+    arviz = _arviz()
+    bulk = arviz.ess(x, method="bulk", **_AXES)
+    return np.minimum(bulk, arviz.ess(x, method="tail", prob=(0.05, 0.95), **_AXES))
 
 
-def tail_effective_size(x: np.ndarray) -> np.ndarray:
-    """The smaller one of the effective sample sizes of the 5% and the 95% quantile (4.3)."""
-    low, high = np.quantile(x, [0.05, 0.95], axis=(0, 1))
-    return np.minimum(*(_plain_ess(_split((x <= bound).astype(float))) for bound in (low, high)))
+def _arviz() -> Any:
+    """Statistics of arrays of ArviZ, which nutpie has imported already."""
+    return require("arviz_stats.base", "sampling", "dt.sample").array_stats
 
 
 def _split(x: np.ndarray) -> np.ndarray:
-    """Each chain cut into halves; of an odd number of draws the one in the middle is left out."""
+    """Cut each chain into halves; of an odd number of draws the one in the middle is left out."""
     half = x.shape[1] // 2
     return np.concatenate([x[:, :half], x[:, -half:]])
-
-
-def _normal_ranks(x: np.ndarray) -> np.ndarray:
-    """Quantiles of the normal distribution at the ranks among all draws (14)."""
-    from scipy.special import ndtri
-
-    flat = np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T)
-    count = flat.shape[1]
-    ranks = ndtri((_ranks(flat) - 3 / 8) / (count + 1 / 4))
-    return ranks.T.reshape(x.shape)
-
-
-def _ranks(rows: np.ndarray) -> np.ndarray:
-    """Ranks from 1 within each row, those of equal elements their average."""
-    order = np.argsort(rows, axis=1)
-    ordered = np.take_along_axis(rows, order, axis=1)
-    places = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
-    new = np.ones(rows.shape, dtype=bool)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.maximum.accumulate(np.where(new, places, 0), axis=1)
-    ends = np.ones(rows.shape, dtype=bool)
-    ends[:, :-1] = new[:, 1:]
-    last = np.where(ends, places, rows.shape[1])
-    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty(rows.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
-    return ranks
 
 
 def _plain_r_hat(x: np.ndarray) -> np.ndarray:
@@ -263,43 +231,3 @@ def _plain_r_hat(x: np.ndarray) -> np.ndarray:
     between = x.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt((n - 1) / n + between / within)
-
-
-def _plain_ess(x: np.ndarray) -> np.ndarray:
-    """Draws divided by the autocorrelation time (10-13).
-
-    Sums of autocorrelations at two lags are added up as long as they are positive, none larger than
-    the one before (Geyer 1992, "Practical Markov Chain Monte Carlo", Statistical Science 7); the
-    even one of the pair that ends them counts once where it is positive.
-    """
-    chains, n = x.shape[:2]
-    covariance = _autocovariance(x).mean(axis=0)
-    within = covariance[0] * n / (n - 1)
-    total = within * (n - 1) / n + (x.mean(axis=1).var(axis=0, ddof=1) if chains > 1 else 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rho = 1 - (within - covariance) / total
-    rho[0] = 1.0
-    rho = rho[: 2 * (n // 2)]
-    pairs = rho[0::2] + rho[1::2]
-    kept = np.logical_and.accumulate(pairs > 0, axis=0)
-    kept[0] = True
-    decreasing = np.minimum.accumulate(np.where(kept, pairs, np.inf), axis=0)
-    time = -1 + 2 * np.where(kept, decreasing, 0.0).sum(axis=0)
-    stop = np.minimum(kept.sum(axis=0), len(pairs) - 1)
-    last = np.take_along_axis(rho[0::2], stop[None], axis=0)[0]
-    time = time + np.where(stop < len(pairs) - 1, np.maximum(last, 0.0), 0.0)
-    draws = chains * n
-    # an indicator that does not vary tells nothing of the chains
-    return np.where(total > 0, draws / np.maximum(time, 1 / np.log10(draws)), draws)
-
-
-def _autocovariance(x: np.ndarray) -> np.ndarray:
-    """Autocovariance of each chain at all lags, by the Fourier transform."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
-    n = x.shape[1]
-    size = next_fast_len(2 * n, real=True)
-    rows = np.ascontiguousarray((x - x.mean(axis=1, keepdims=True)).swapaxes(1, 2))
-    spectrum = rfft(rows, n=size)
-    power = spectrum.real**2 + spectrum.imag**2
-    return irfft(power, n=size)[..., :n].swapaxes(1, 2) / n

@@ -87,6 +87,11 @@ def register(name: str, sampler: Sampler | str) -> None:
     _samplers[name] = sampler
 
 
+def unregister(name: str) -> None:
+    """Forget a sampler."""
+    del _samplers[name]
+
+
 def sampler_of(name: str) -> Sampler:
     """Return the sampler of a name.
 
