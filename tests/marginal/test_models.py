@@ -372,10 +372,8 @@ def test_chains_of_a_model_in_pairs():
     y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
     model = dt.Model(y, backend="python").observe({y: SERIES[0]})
     fit = model.marginalize(z, associative_scan=True)
-    kinds = [
-        {x.kind for x in toposort([summed_terms(Placed(one.spec, noncentered=False)).terms["y"].node])}
-        for one in (fit, model.marginalize(z))
-    ]
+    placed = [Placed(one.spec, noncentered=False) for one in (fit, model.marginalize(z))]
+    kinds = [{x.kind for x in toposort([summed_terms(p).terms["y"].node])} for p in placed]
     assert ["loop" in found for found in kinds] == [False, True]
     found = float(fit.logp({})["y"])
     assert found == pytest.approx(logsumexp(list(paths(SERIES[0], 0.8).values())), rel=1e-12)
