@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is public: no modules of the inside."""
+    """Return the public names."""
     ours = (
         name
         for name, x in globals().items()

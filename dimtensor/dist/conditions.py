@@ -58,19 +58,19 @@ def in_support(support: Support, x: DimTensor) -> list[Condition]:
 
 
 def within(x: DimTensor, low: Any, high: Any) -> list[Condition]:
-    """Values lie between the bounds that are known."""
+    """Return the conditions that values lie between the known bounds."""
     found = [] if low is None or not is_known(low) else [x >= low]
     found += [] if high is None or not is_known(high) else [x <= high]
     return [Condition(holds, _OUTSIDE) for holds in found]
 
 
 def of_density(log_density: DimTensor) -> list[Condition]:
-    """A log density is finite."""
+    """Return the condition that a log density is finite."""
     return [Condition(logical_not(isinf(log_density)), _NO_DENSITY)]
 
 
 def with_known_parameters(d: Distribution, x: DimTensor) -> list[Condition]:
-    """The log density is finite, if all parameters are known."""
+    """Return the condition that the log density is finite, if all parameters are known."""
     return of_density(d.logp(x)) if is_known(*d.parameters.values()) else []
 
 
@@ -82,12 +82,12 @@ def either(one: Any, other: Any) -> Any:
 
 
 def beside(exceptions: Any, conditions: Sequence[Condition]) -> list[Condition]:
-    """Conditions that hold for values which are no exceptions."""
+    """Return conditions that hold for exceptions, too."""
     return [Condition(exceptions | one.holds, one.otherwise) for one in conditions]
 
 
 def any_of(parts: Sequence[Sequence[Condition]], dim: Any) -> list[Condition]:
-    """The conditions of one of several parts hold, which may be one for each position of a dim."""
+    """Return the condition that a value is possible for one of several parts or positions."""
     found: Any = None
     otherwise = _OUTSIDE
     for conditions in parts:
@@ -103,7 +103,7 @@ def any_of(parts: Sequence[Sequence[Condition]], dim: Any) -> list[Condition]:
 
 
 def at_ends(d: TableDistribution, x: DimTensor) -> list[Condition]:
-    """Values at the known ends of a support have a finite density for some parameters.
+    """Return the condition that values at known bounds have a finite density for some parameters.
 
     A parameter that is not known has two values, at which a density that is zero or infinite is so
     for all values but single ones.
@@ -127,7 +127,7 @@ def _may_equal(x: DimTensor, end: Any) -> bool:
 
 
 def _with_known(d: TableDistribution, unknown: Sequence[str], which: int) -> TableDistribution:
-    """The distribution with other values of some parameters, no two of which are equal."""
+    """Replace some parameters by numbers, no two of which are equal."""
     ranges = {param.name: param.range for param in d._parametrisation.params}
     given: dict[str, Any] = dict(d.parameters)
     for at, name in enumerate(unknown):

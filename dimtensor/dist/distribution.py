@@ -1,4 +1,4 @@
-"""Distributions as values: densities, probabilities, moments and draws as expressions."""
+"""Distributions: densities, probabilities, moments and draws as expressions."""
 
 from __future__ import annotations
 
@@ -33,14 +33,19 @@ if TYPE_CHECKING:
 
 
 class Distribution(HasState, Spelled, ABC):
-    """A distribution: what :class:`dimtensor.dist.Normal` and its like make.
+    """Base class of distributions.
 
-    It is a value. Its parameters are numbers and dims-tensors, and its methods build expressions of
-    them; nothing is drawn or computed before these are.
+    Parameters are numbers and dims-tensors, and methods build expressions of them; nothing is drawn
+    or computed before these are evaluated.
 
-    Its ``name`` is that of the family, ``discrete`` says whether values are whole numbers, and
-    ``event_dims`` lists the dims along which elements belong together: a log density has none of
-    them.
+    Attributes
+    ----------
+    name : str
+        Name of the family.
+    discrete : bool
+        True if values are whole numbers.
+    event_dims : tuple of Dim
+        Dims along which elements have one joint density. A log density has none of them.
 
     Examples
     --------
@@ -77,7 +82,7 @@ class Distribution(HasState, Spelled, ABC):
     @property
     @abstractmethod
     def parameters(self) -> Mapping[str, DimTensor]:
-        """What the distribution was given, by name."""
+        """Parameters by name."""
 
     @property
     def dims(self) -> Dims:
@@ -117,16 +122,16 @@ class Distribution(HasState, Spelled, ABC):
     @property
     @abstractmethod
     def support(self) -> Support:
-        """Where draws lie."""
+        """Support of one draw, with its transform from unconstrained numbers."""
 
     @property
     def categories(self) -> Dim | None:
-        """The dim whose labels draws are; None for numbers."""
+        """Dim whose labels are the outcomes of a categorical distribution; None for numbers."""
         return None
 
     @property
     def dtype(self) -> str:
-        """The dtype of draws."""
+        """Dtype of draws."""
         return "int64" if self.discrete else float_dtype(self._nodes)
 
     @property
@@ -135,7 +140,7 @@ class Distribution(HasState, Spelled, ABC):
 
     @abstractmethod
     def logp(self, x: TensorLike) -> DimTensor:
-        """Logarithm of the density, or of the probability of a discrete value.
+        """Return the log density, or the log probability of a discrete value.
 
         Parameters
         ----------
@@ -149,7 +154,7 @@ class Distribution(HasState, Spelled, ABC):
         """
 
     def logcdf(self, x: TensorLike) -> DimTensor:
-        """Logarithm of the probability of values up to `x`.
+        """Return the log of the cumulative distribution function.
 
         Parameters
         ----------
@@ -167,7 +172,7 @@ class Distribution(HasState, Spelled, ABC):
         raise self._missing("logcdf", "it is not implemented")
 
     def logsf(self, x: TensorLike) -> DimTensor:
-        """Logarithm of the probability of values above `x`.
+        """Return the log of the survival function: of the probability of values above `x`.
 
         Parameters
         ----------
@@ -185,7 +190,7 @@ class Distribution(HasState, Spelled, ABC):
         return log1mexp(self.logcdf(x))
 
     def cdf(self, x: TensorLike) -> DimTensor:
-        """Probability of values up to `x`.
+        """Return the cumulative distribution function.
 
         Parameters
         ----------
@@ -203,15 +208,15 @@ class Distribution(HasState, Spelled, ABC):
         return exp(self.logcdf(x))
 
     def _logcdf_below(self, x: Any) -> DimTensor:
-        """Log probability of values below a number, which may have a probability itself."""
+        """Return the log probability of values strictly below a number."""
         return self.logcdf(count_below(x) if self.discrete else x)
 
     def _logsf_from(self, x: Any) -> DimTensor:
-        """Log probability of values from a number on."""
+        """Return the log probability of values greater than or equal to a number."""
         return self.logsf(count_below(x) if self.discrete else x)
 
     def icdf(self, q: TensorLike) -> DimTensor:
-        """The quantile of a probability; of a discrete distribution the smallest that reaches it.
+        """Return the inverse of the cumulative distribution function: the quantile of `q`.
 
         Parameters
         ----------
@@ -231,7 +236,7 @@ class Distribution(HasState, Spelled, ABC):
         raise self._missing("icdf", "it is not implemented")
 
     def mean(self) -> DimTensor:
-        """The expectation.
+        """Return the expectation.
 
         Returns
         -------
@@ -245,7 +250,7 @@ class Distribution(HasState, Spelled, ABC):
         raise self._missing("mean", "it is not implemented")
 
     def variance(self) -> DimTensor:
-        """The variance.
+        """Return the variance.
 
         Returns
         -------
@@ -259,7 +264,7 @@ class Distribution(HasState, Spelled, ABC):
         raise self._missing("variance", "it is not implemented")
 
     def std(self) -> DimTensor:
-        """The standard deviation.
+        """Return the standard deviation.
 
         Returns
         -------
@@ -274,7 +279,7 @@ class Distribution(HasState, Spelled, ABC):
 
     @abstractmethod
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        """One draw, and the generator after it.
+        """Draw a value, and return it with the next generator.
 
         Parameters
         ----------
@@ -282,7 +287,7 @@ class Distribution(HasState, Spelled, ABC):
             Its methods have NumPy's names and return a value and the next generator:
             ``x, rng = rng.normal(mu, sigma, dims=...)``.
         dims : Dim or iterable of Dim, optional
-            Dims beside those of the distribution: independent draws along them.
+            Additional dims, along which draws are independent.
 
         Returns
         -------
@@ -290,7 +295,7 @@ class Distribution(HasState, Spelled, ABC):
         """
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        """One draw given some elements, along dims along which they belong together.
+        """Draw the remaining elements of an event conditional on some of them.
 
         Raises
         ------
@@ -304,7 +309,7 @@ class Distribution(HasState, Spelled, ABC):
         return [*in_support(self.support, x), *with_known_parameters(self, x)]
 
     def knows(self, what: str) -> bool:
-        """Whether there is a formula: of ``"logcdf"``, ``"icdf"``, ``"mean"`` or ``"variance"``.
+        """Return whether a method is available: ``"logcdf"``, ``"icdf"``, ``"mean"``, …
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Pieces that formulas of several distributions share."""
+"""Formulas that several distributions share."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ JKK = "Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005)"
 
 
 def log_choose(n: Any, k: Any) -> Any:
-    """Logarithm of the number of ways to choose k of n."""
+    """Return the log of the binomial coefficient."""
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def by_sides(
     below: Callable[[Any], Any], above: Callable[[Any], Any], x: Any, at: float = 0.0
 ) -> Any:
-    """One formula up to a number and another one above it; each sees values of its side only."""
+    """Select between two formulas at a number; each is evaluated at values of its side only."""
     right = x > at
     return where(right, above(where(right, x, at)), below(where(right, at, x)))
 
 
 def log1p_square(x: Any) -> Any:
-    """log(1 + x²) of numbers whose squares overflow, too.
+    """Compute log(1 + x²), also where x² overflows.
 
     It is the sum of two logarithms, one of which is 0: a choice between them would keep the loop
     around it from working on several elements at once.
@@ -64,7 +64,7 @@ def log1p_square(x: Any) -> Any:
 
 
 def log1p_over(xi: Any, z: Any) -> Any:
-    """log(1 + xi z) / xi, which is z where xi is 0."""
+    """Compute log(1 + xi z) / xi, with the limit z where xi is 0."""
     tiny = abs(xi) < 1e-5
     c = where(tiny, 1.0, xi)
     near = z * (1.0 - xi * z * (0.5 - xi * z / 3.0))
@@ -72,7 +72,7 @@ def log1p_over(xi: Any, z: Any) -> Any:
 
 
 def expm1_over(xi: Any, y: Any) -> Any:
-    """(exp(xi y) - 1) / xi, which is y where xi is 0.
+    """Compute (exp(xi y) - 1) / xi, with the limit y where xi is 0.
 
     By a series where the product is small; where it is not a number, xi is 0 and y is infinite.
     """
@@ -85,7 +85,7 @@ def expm1_over(xi: Any, y: Any) -> Any:
 
 
 def log_expm1_over(x: Any) -> Any:
-    """log((exp(x) - 1) / x), which is 0 where x is."""
+    """Compute log((exp(x) - 1) / x), with the limit 0 where x is 0."""
     tiny = abs(x) < 1e-2
     size = abs(where(tiny, 1.0, x))
     near = x * (0.5 + x * (1.0 / 24.0 - square(x) * (1.0 / 2880.0 - square(x) / 181440.0)))
@@ -93,29 +93,29 @@ def log_expm1_over(x: Any) -> Any:
 
 
 def of_sign(u: Any) -> Any:
-    """-1 or 1 of a uniform number."""
+    """Map a uniform number to -1 or 1."""
     return 2.0 * floor(2.0 * u) - 1.0
 
 
 def log_cosh(x: Any) -> Any:
-    """log(cosh(x)) without overflow."""
+    """Compute log(cosh(x)) without overflow."""
     size = abs(x)
     return size + log1p(exp(-2.0 * size)) - LOG_2
 
 
 def magnitude(drawn: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The absolute value of a draw, and the generator after it."""
+    """Take the absolute value of a draw."""
     value, rng = drawn
     return abs(value), rng
 
 
 def whole(x: Any) -> Any:
-    """A parameter as the integers that it holds."""
+    """Cast a whole parameter to integers."""
     return x.astype("int64")
 
 
 def log_odds(x: Any) -> Any:
-    """log(x / (1 - x)), precise for tiny x."""
+    """Compute log(x / (1 - x)), precise for tiny x."""
     return log(x) - log1p(-x)
 
 
@@ -129,13 +129,13 @@ def _rule() -> tuple[np.ndarray, np.ndarray]:
 
 
 def places_and_weights(dtype: str) -> tuple[DimTensor, DimTensor]:
-    """Nodes between -1 and 1, and their weights."""
+    """Return the nodes of Gauss-Legendre quadrature between -1 and 1, and their weights."""
     places, weights = _rule()
     return data(places, dims=NODE).astype(dtype), data(weights, dims=NODE).astype(dtype)
 
 
 def integral(height: Callable[[Any], Any], width: Any) -> Any:
-    """Integral of a smooth function from 0 to a width, 0 where that is negative.
+    """Integrate a smooth function from 0 to a width; the integral is 0 where the width is negative.
 
     It has about 13 digits where the function falls by up to exp(-REACH / 2) on the way.
     """
@@ -145,6 +145,6 @@ def integral(height: Callable[[Any], Any], width: Any) -> Any:
 
 
 def normal_reach(z: Any) -> Any:
-    """Distance from z, away from 0, over which a normal density falls by exp(-REACH / 2)."""
+    """Return the distance from z over which a normal density falls by exp(-REACH / 2)."""
     size = abs(z)
     return REACH / (sqrt(square(size) + REACH) + size)

@@ -93,7 +93,7 @@ def _series_of(coefficients: list[float], x: Any) -> Any:
 
 
 def _stirling(x: Any) -> Any:
-    """What gammaln(x) is beside (x - 1/2) log x - x + log(2π) / 2, for x from 20 on."""
+    """Compute gammaln(x) - (x - ½) log x + x - ½ log 2π, Stirling's remainder, for x ≥ 20."""
     r = reciprocal(x)
     s = square(r)
     return r * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0))))

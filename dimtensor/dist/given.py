@@ -1,4 +1,4 @@
-"""Vectors of which some elements are known: what draws of the others are conditioned on."""
+"""Conditional draws: events with some elements observed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class KnownElements(NamedTuple):
-    """Known elements of vectors.
+    """Observed elements of events.
 
     Attributes
     ----------
     values : DimTensor
-        With all dims along which elements belong together; what stands elsewhere means nothing.
+        With all event dims; values of unobserved elements are ignored.
     at : dict of Dim to tuple of int
-        Positions of what is known along such dims; along others everything is.
+        Observed positions along event dims; along others all elements are observed.
     """
 
     values: DimTensor
@@ -30,20 +30,19 @@ class KnownElements(NamedTuple):
 
 
 def refusal(d: Distribution, given: KnownElements) -> GraphError:
-    """What is said of elements that cannot be drawn given others."""
+    """Return the error of a conditional draw without a formula."""
     dims = ", ".join(dim._short for dim in given.at)
     return GraphError(
         build_message(
-            f"elements of {d.name} belong together along {dims}: there is no formula for some "
-            "of them given others",
-            hint="normal vectors and Gaussian processes have one, and what follows step by step "
-            "goes on after its known elements",
+            f"{d.name} does not support conditional draws along its event dims: {dims}",
+            hint="multivariate normal distributions and Gaussian processes do; time series are "
+            "forecast after their observed elements",
         )
     )
 
 
 def known_start(d: Distribution, given: KnownElements, dim: Dim) -> tuple[DimTensor, int]:
-    """Where elements of a series are known, along its dim, and how many of them there are.
+    """Find the observed prefix of a series: a mask along its dim, and its length.
 
     Raises
     ------
@@ -56,16 +55,17 @@ def known_start(d: Distribution, given: KnownElements, dim: Dim) -> tuple[DimTen
     if positions != tuple(range(len(positions))):
         raise GraphError(
             build_message(
-                f"{d.name} goes on after its known elements: they come first along {dim._short}",
-                [("known positions", listing(list(map(str, positions))))],
-                "new labels stand behind those that there are, in their order",
+                f"{d.name} is forecast after its observed elements, which come first along "
+                f"{dim._short}",
+                [("observed positions", listing(list(map(str, positions))))],
+                "add new labels behind the observed ones, in their order",
             )
         )
     return arange(dim) < len(positions), len(positions)
 
 
 def known_or(known: Any, drawn: DimTensor) -> DimTensor:
-    """An element of a path: whether it is known, and what it is then, or what is drawn."""
+    """Select the observed element of a path if there is one, else the drawn element."""
     if not known:
         return drawn
     is_known, value = known

@@ -1,4 +1,4 @@
-"""The arguments of a distribution: which parametrisation they are, and whether they are allowed."""
+"""Arguments of univariate distributions: their parametrization and their ranges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Given = Mapping[str, Node]
 
 
 class Values:
-    """Parameters by name, as tensors of one dtype: those given, and what the row's follow from."""
+    """Parameters by name, as tensors of one dtype, converted to the row's own parametrization."""
 
     def __init__(self, given: Mapping[str, DimTensor], parametrisation: Parametrisation):
         self._given = dict(given)
@@ -31,7 +31,7 @@ class Values:
         self._converted: dict[str, Any] | None = None
 
     def has(self, name: str) -> bool:
-        """Whether a parameter was given, and is not computed of others."""
+        """Return whether a parameter was given, not converted from others."""
         return name in self._given
 
     def __getattr__(self, name: str) -> Any:
@@ -47,7 +47,7 @@ class Values:
 
 
 def float_dtype(nodes: Sequence[Node]) -> str:
-    """The dtype in which a distribution computes: float32 where no tensor is of float64."""
+    """Return the dtype of a computation: float32 if no tensor is of float64."""
     floats = {node.dtype for node in nodes if is_float(node.dtype)}
     if not floats or "float64" in floats:
         return "float64"
@@ -55,14 +55,14 @@ def float_dtype(nodes: Sequence[Node]) -> str:
 
 
 def as_float(node: Node, dtype: str) -> DimTensor:
-    """A node as a tensor of a float dtype; numbers become numbers of it."""
+    """Cast a node to a float dtype."""
     if node.kind == "constant":
         return wrap(constant(node.attrs.value.item(), dtype))
     return wrap(node) if node.dtype == dtype else wrap(node).astype(dtype)
 
 
 def read_arguments(row: Row, arguments: Mapping[str, Any]) -> tuple[Parametrisation, Given]:
-    """The arguments of a constructor, checked.
+    """Check the arguments of a constructor, and find their parametrization.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _shown(param: Param) -> str:
 
 
 def as_number(value: Any, beside: Sequence[Node], what: str) -> Node:
-    """A parameter as a node of real numbers.
+    """Convert a parameter to a node of real numbers.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def check_range(node: Node, allowed: Range, what: str) -> Node:
 
 
 def common_dims(name: str, given: Given) -> Dims:
-    """The dims that parameters have together.
+    """Return the union of the dims of parameters.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Distributions by points: all probability at one of them, a density drawn through several."""
+"""Point mass, and densities interpolated between points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Point(Integers):
-    """One number, which need not be whole."""
+    """Support of a point mass, which need not be whole."""
 
     name = "point"
 
@@ -151,27 +151,27 @@ class Interpolated(VectorDistribution):
         return points.isel({self.dim: 0}), points.isel({self.dim: -1})
 
     def _pieces(self, p: Any) -> tuple[Any, Any, Any, Any]:
-        """Left ends, widths, and densities at both ends of all pieces, up to a factor."""
+        """Return left ends, widths, and unnormalized densities at both ends of all pieces."""
         at, density = p["x_points"], p["pdf_points"]
         left, right = later_than(at, self.dim, 1, by=1), later_than(at, self.dim, 1)
         low, high = later_than(density, self.dim, 1, by=1), later_than(density, self.dim, 1)
         return left, right - left, low, high
 
     def _piece_of(self, below: Any, *values: Any) -> tuple[Any, ...]:
-        """Of pieces those that are the last of which something is true."""
+        """Select the last piece for which a condition holds."""
         (dim,) = [d for d in values[0].dims if d not in self.dims]
         at = clip(below.sum(dim) - 1, 0, length(dim) - 1)
         return tuple(value.isel({dim: at}) for value in values)
 
     def _masses(self, p: Any) -> tuple[Any, Any, Any]:
-        """Masses of the pieces, those of all before, and their sum."""
+        """Return the masses of the pieces, their cumulative sums, and the total."""
         _, width, low, high = self._pieces(p)
         mass = 0.5 * width * (low + high)
         (dim,) = [d for d in mass.dims if d not in self.dims]
         return mass, mass.shift({dim: 1}, 0.0).cumsum(dim), mass.sum(dim)
 
     def _after(self, mass: DimTensor) -> DimTensor:
-        """The masses of all pieces after each."""
+        """Sum the masses of all pieces after each."""
         (dim,) = [d for d in mass.dims if d not in self.dims]
         back = slice(None, None, -1)
         turned = SelDim(dim, positions=back)
@@ -189,7 +189,7 @@ class Interpolated(VectorDistribution):
         return where(known, log(where(known, density, 1.0)), -math.inf) - log(self._masses(p)[2])
 
     def _parts(self, x: DimTensor, p: Any) -> tuple[DimTensor, DimTensor]:
-        """The probabilities of smaller values and of larger ones."""
+        """Return the cumulative distribution function and the survival function."""
         x = clip(x, *self._ends)
         left, width, low, high = self._pieces(p)
         mass, before, whole = self._masses(p)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def log_part(part: Any, rest: Any) -> Any:
-    """Logarithm of a probability of which the contrary is known as well: precise at both ends."""
+    """Compute the log of a probability from it and its complement: precise at both ends."""
     small = part < 0.5
     return where(small, log(where(small, part, 1.0)), log1p(-where(small, 0.0, rest)))
 
@@ -55,7 +55,7 @@ def unit(x: Any) -> float:
 
 
 def rounding(q: Any) -> Any:
-    """Rounding error of a probability that is the exponential of its logarithm."""
+    """Return the rounding error of a probability computed as the exponential of its log."""
     return unit(q) * q * (1.0 - log(maximum(q, float(np.finfo(q.dtype).tiny))))
 
 
@@ -68,7 +68,7 @@ def log_below(log_u: Any) -> Any:
     return where(far, log_u, log1mexp(-exp(where(far, 0.0, log_u))))
 
 
-_TINY = -40.0  # the logarithm of what is nothing beside 1
+_TINY = -40.0  # the log of a number that is negligible beside 1
 
 
 def log_softplus(x: Any) -> Any:
@@ -78,7 +78,7 @@ def log_softplus(x: Any) -> Any:
 
 
 def log_gammainc_power(k: Any, x: Any, log_x: Any) -> Any:
-    """As log_gammainc, of the logarithm of x, too, where x is too small for a number.
+    """Compute log_gammainc(a, x), from log x where x underflows.
 
     By the first term of the series (NIST Digital Library of Mathematical Functions, 8.7.1).
     """
@@ -87,7 +87,7 @@ def log_gammainc_power(k: Any, x: Any, log_x: Any) -> Any:
 
 
 def log_gammaincc_power(k: Any, x: Any, log_x: Any) -> Any:
-    """As log_gammaincc, of the logarithm of x, too."""
+    """Compute log_gammaincc(a, x), from log x where x underflows."""
     far = log_x < _TINY
     near = log_gammaincc(k, where(far, 1.0, x))
     return where(far, log1p(-exp(_first(k, log_x, far))), near)
@@ -108,7 +108,7 @@ def log_gammaincc(k: Any, x: Any) -> Any:
 
 
 def _log_tail(part: Any, rest: Any, far_out: Any, operands: Any, plain: Any) -> Any:
-    """As log_part, and by a formula of the logarithm where a probability is hardly a number.
+    """Compute log_part, from a formula of the log where a probability nearly underflows.
 
     The formula sees plain operands elsewhere. Where one is 0 or infinite, so is the logarithm.
     """
@@ -188,7 +188,7 @@ def log_gamma_icdf(q: Any, c: Any) -> Any:
 
 
 def gamma_icdf_power(q: Any, c: Any, power_of: Any) -> Any:
-    """A power of gammaincinv(c, q), which may be too small for a number."""
+    """Compute a power of gammaincinv(c, q), also where that underflows."""
     first = (log(q) + gammaln(c + 1.0)) / c
     far = first < _TINY
     near = power(gammaincinv(c, where(far, 0.5, q)), power_of)
@@ -208,7 +208,7 @@ def log_betaincc(a: Any, b: Any, x: Any, y: Any = None) -> Any:
 
 
 def log_betainc_far(a: Any, b: Any, log_x: Any) -> Any:
-    """Logarithm of the regularised incomplete beta function of an x that is nothing beside 1 / b.
+    """Compute the log of the regularized incomplete beta function where x is far below 1 / b.
 
     The first term of its series (NIST Digital Library of Mathematical Functions, 8.17.7).
     """
@@ -216,7 +216,7 @@ def log_betainc_far(a: Any, b: Any, log_x: Any) -> Any:
 
 
 def log_betainc_of_logs(a: Any, b: Any, log_x: Any, log_y: Any) -> Any:
-    """As log_betainc, of the logarithms of x and of 1 - x, either of which may be no number."""
+    """Compute log_betainc from log x and log(1 - x), either of which may underflow."""
     below, above = log_x < _TINY - log(maximum(b, 1.0)), log_y < _TINY - log(maximum(a, 1.0))
     known = below | above
     inside = log_betainc(a, b, *(exp(where(known, -LOG_2, each)) for each in (log_x, log_y)))
@@ -232,13 +232,13 @@ def log_beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def beta_icdf(q: Any, a: Any, b: Any) -> Any:
-    """The quantile of a beta variable, also where it is too small for a number, or nearly so."""
+    """Compute the quantile of a beta distribution, also where it underflows."""
     first, far = log_beta_quantile(q, a, b)
     return where(far, exp(where(far, first, -1.0)), betaincinv(a, b, where(far, 0.5, q)))
 
 
 def beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """The quantile of a beta variable and 1 less it, of which the smaller one has all digits."""
+    """Compute the quantile of a beta distribution and its complement, the smaller one precisely."""
     x, rest = beta_icdf(q, a, b), beta_icdf(1.0 - q, b, a)
     low = x < 0.5
     return where(low, x, 1.0 - rest), where(low, 1.0 - x, rest)
@@ -259,7 +259,7 @@ def log_normal_beyond(z: Any) -> Any:
 
 
 def normal_beyond_quantile(q: Any) -> Any:
-    """The size that the standard normal exceeds in either direction with a probability."""
+    """Compute the two-sided quantile of the standard normal distribution."""
     small = q < 0.5
     near = math.sqrt(2.0) * erfinv(1.0 - where(small, 1.0, q))
     return where(small, -ndtri(0.5 * where(small, q, 0.5)), near)

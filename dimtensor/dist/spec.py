@@ -71,13 +71,13 @@ class Placeholder(tuple):
     __slots__ = ()
 
 
-class State(tuple):
+class StateSpec(tuple):
     """Class of a distribution or support, and pairs of the names and values of its attributes."""
 
     __slots__ = ()
 
 
-class Opaque:
+class OpaqueLeaf:
     """A leaf of a spec that is compared by `==`, and whose dims and tensors stay."""
 
 
@@ -102,7 +102,7 @@ def _emptied(value: Any, nodes: dict[Node, int]) -> Any:
         return Placeholder((nodes.setdefault(value, len(nodes)), "node"))
     if isinstance(value, HasState):
         given = value._state().items()
-        return State((type(value), *((name, _emptied(x, nodes)) for name, x in given)))
+        return StateSpec((type(value), *((name, _emptied(x, nodes)) for name, x in given)))
     if isinstance(value, Mapping):
         return Pairs((name, _emptied(x, nodes)) for name, x in value.items())
     if type(value) in (list, tuple):
@@ -115,7 +115,7 @@ def _filled(parts: Any, inputs: Sequence[Node]) -> Any:
     if isinstance(parts, Placeholder):
         at, how = parts
         return wrap(inputs[at]) if how == "tensor" else inputs[at]
-    if isinstance(parts, State):
+    if isinstance(parts, StateSpec):
         cls, *given = parts
         return cls._from_state({name: _filled(x, inputs) for name, x in given})
     if isinstance(parts, Pairs):
@@ -126,7 +126,7 @@ def _filled(parts: Any, inputs: Sequence[Node]) -> Any:
 
 
 def _map_leaves(parts: Any, f: Callable[[Any], Any]) -> Any:
-    if type(parts) not in (tuple, list, State, Pairs):
+    if type(parts) not in (tuple, list, StateSpec, Pairs):
         return f(parts)
     return type(parts)(_map_leaves(x, f) for x in parts)
 
@@ -141,7 +141,7 @@ def _key(parts: Any) -> Hashable:
     """Return a hashable value that equal parts have, and no others."""
     if isinstance(parts, (tuple, list)):
         return (type(parts), *map(_key, parts))
-    if parts is None or isinstance(parts, (bool, int, float, str, type, Dim, Opaque)):
+    if parts is None or isinstance(parts, (bool, int, float, str, type, Dim, OpaqueLeaf)):
         return (type(parts), parts)
     return _Identity(parts)
 

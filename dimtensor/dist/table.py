@@ -1,4 +1,4 @@
-"""What one line of the distribution table says.
+"""Rows of the distribution table, and the ranges of parameters.
 
 The constructors, the documentation, the checks of arguments and the tests are derived from the
 lines; a completeness test fails on an empty cell.
@@ -27,7 +27,7 @@ Draw = Callable[[Any, "Values", Any], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Missing:
-    """A cell that cannot be filled, and why."""
+    """Reason for a missing formula."""
 
     why: str
 
@@ -42,7 +42,7 @@ NO_MOMENT = Missing("the integral does not converge")
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a parameter may be."""
+    """Range of a parameter."""
 
     name: str
     low: float = -math.inf
@@ -53,7 +53,7 @@ class Range:
     spoken: str = ""
 
     def has(self, value: float) -> bool:
-        """Whether a number is one of them."""
+        """Return whether a number is in the range."""
         if math.isnan(value) or (self.whole and value != math.floor(value)):
             return False
         above = value >= self.low if self.low_included else value > self.low
@@ -82,7 +82,7 @@ RANGES = {
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter: its name, what it may be, its default, and what it means."""
+    """Parameter: its name, range, default and description."""
 
     name: str
     range: Range
@@ -92,7 +92,7 @@ class Param:
 
 @dataclass(frozen=True)
 class Parametrisation:
-    """Other names for the same distribution.
+    """Alternative parametrization.
 
     Parameters
     ----------
@@ -180,12 +180,12 @@ class Row:
 
     @property
     def parametrisations(self) -> tuple[Parametrisation, ...]:
-        """All of them, the row's own first."""
+        """All parametrizations, the row's own first."""
         return (Parametrisation(self.params, lambda p: {}), *self.alternatives)
 
     @property
     def arguments(self) -> dict[str, Param]:
-        """Every name that the constructor takes, in order."""
+        """All arguments of the constructor, in order."""
         found: dict[str, Param] = {}
         for one in self.parametrisations:
             for param in one.params:
@@ -194,7 +194,7 @@ class Row:
 
 
 def params(*lines: str) -> tuple[Param, ...]:
-    """Parameters, each written as ``"sigma: positive = 1 | standard deviation"``."""
+    """Parse parameters, each written as ``"sigma: positive = 1 | standard deviation"``."""
     found = []
     for line in lines:
         head, _, doc = line.partition("|")
@@ -212,5 +212,5 @@ def params(*lines: str) -> tuple[Param, ...]:
 
 
 def also(*lines: str, by: Callable[[Any], Mapping[str, Any]]) -> Parametrisation:
-    """Another parametrisation, in the notation of :func:`params`."""
+    """Parse an alternative parametrization, in the notation of :func:`params`."""
     return Parametrisation(params(*lines), by)

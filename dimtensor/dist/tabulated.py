@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class TableDistribution(Distribution):
-    """A distribution of the table, with its parameters."""
+    """Univariate distribution: a row of the distribution table with parameters."""
 
     def __init__(self, row: Row, arguments: Mapping[str, Any]):
         self.row = row
@@ -76,7 +76,7 @@ class TableDistribution(Distribution):
         return Values(given, self._parametrisation)
 
     def _with(self, x: Any, what: str) -> tuple[DimTensor, Values]:
-        """A value and the parameters, in the dtype of all of them."""
+        """Convert a value and the parameters to one dtype."""
         known = [node for node in self._given.values() if node.kind != "constant"]
         beside = [node for node in known if is_float(node.dtype)]
         node = as_number(x, beside, f"the value of {self.name}.{what}")
@@ -174,7 +174,7 @@ class TableDistribution(Distribution):
     # -- the ends of the support -------------------------------------------------------------------
 
     def _outside(self, x: DimTensor, p: Values, ends: str) -> tuple[Any, Any]:
-        """Whether values are below or above the support; None where that cannot be."""
+        """Return masks of values below and above the support; None if there are none."""
         low, high = self.row.support(p).bounds()
         below = above = None
         if low is not None:
@@ -187,13 +187,13 @@ class TableDistribution(Distribution):
         return below, isposinf(x) if above is None else above
 
     def _within(self, formula: Any, x: DimTensor, p: Values, outside: Any) -> DimTensor:
-        """A formula where it holds; elsewhere it sees a value at which it is finite."""
+        """Evaluate a formula inside of the support; elsewhere its argument is replaced."""
         if outside is None:
             return formula(x, p)
         return formula(where(outside, self._inner(p), x), p)
 
     def _inner(self, p: Values) -> Any:
-        """Some value inside of the support."""
+        """Return a value inside of the support."""
         if self.row.inner is not None:
             return self.row.inner(p)
         low, high = self.row.support(p).bounds()

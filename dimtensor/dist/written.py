@@ -1,4 +1,4 @@
-"""Distributions with functions that somebody wrote, and what these read beside their arguments."""
+"""User-defined distributions, and the tensors that their functions capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dimtensor.dist.conditions import Condition
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import KnownElements
 from dimtensor.dist.modifiers.wrappers import as_value
-from dimtensor.dist.spec import DistributionSpec, Opaque, spec_of
+from dimtensor.dist.spec import DistributionSpec, OpaqueLeaf, spec_of
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
@@ -30,8 +30,8 @@ _FOUND_BY_NAME = frozenset(("rv", "named", "input", "data"))
 
 
 @dataclass(frozen=True)
-class Written(Opaque):
-    """A distribution as it was written: nothing in it is exchanged.
+class UserDensity(OpaqueLeaf):
+    """User-defined distribution with its original parameters and captured tensors.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Written(Opaque):
     inputs : tuple of Node
         Its parameters.
     read : tuple of Node
-        What its functions read beside them.
+        Tensors that its functions capture.
     dims : tuple of Dim
-        Those that may be exchanged.
+        Dims that may be replaced.
     """
 
     spec: DistributionSpec
@@ -51,15 +51,15 @@ class Written(Opaque):
 
 
 class WithCapturedTensors(Distribution):
-    """A distribution whose functions read variables and data that are no arguments of theirs.
+    """Distribution whose functions capture random variables and data.
 
-    What the functions give is made of what they read when they were written; here something else
-    takes its place, as parameters change in other distributions.
+    The functions give expressions of the tensors that they captured. In these expressions captured
+    tensors and dims are replaced, as parameters are in other distributions.
     """
 
-    def __init__(self, d: Distribution, written: Written, dims: Dims):
+    def __init__(self, d: Distribution, written: UserDensity, dims: Dims):
         self.name, self.discrete, self.event_dims = d.name, d.discrete, d.event_dims
-        self._written = written
+        self._density = written
         self._exchanged = written.dims
         self._inputs = list(map(wrap, written.inputs))
         self._read = list(map(wrap, written.read))
@@ -68,29 +68,29 @@ class WithCapturedTensors(Distribution):
 
     @property
     def _base(self) -> Distribution:
-        """The distribution as it was written."""
-        return self._written.spec.build(self._written.inputs)
+        """Original distribution."""
+        return self._density.spec.build(self._density.inputs)
 
-    def _as_written(self) -> tuple[Distribution, dict[Node, Node]]:
-        """The distribution as it was written, and what takes the place of what in its results.
+    def _original(self) -> tuple[Distribution, dict[Node, Node]]:
+        """Return the original distribution, and the replacements in its results.
 
         A number that is a parameter may stand elsewhere as well, and is put in here.
         """
         given: list[Node] = []
         instead: dict[Node, Node] = {}
-        for old, now in zip(self._written.inputs, self._inputs, strict=True):
+        for old, now in zip(self._density.inputs, self._inputs, strict=True):
             if old.kind == "constant" and old is not now.node:
                 old = tensor(None, old.dims, old.dtype).node
             given.append(old)
             instead[old] = now.node
-        for old, now in zip(self._written.read, self._read, strict=True):
+        for old, now in zip(self._density.read, self._read, strict=True):
             instead[old] = now.node
-        return self._written.spec.build(given), {a: b for a, b in instead.items() if a is not b}
+        return self._density.spec.build(given), {a: b for a, b in instead.items() if a is not b}
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         found = self._call(lambda d: dict(d.parameters))
-        pairs = zip(self._written.read, self._read, strict=True)
+        pairs = zip(self._density.read, self._read, strict=True)
         return {**found, **{str(was.name): now for was, now in pairs}}
 
     @property
@@ -111,19 +111,19 @@ class WithCapturedTensors(Distribution):
 
     @property
     def _mapping(self) -> dict[Dim, Dim]:
-        pairs = zip(self._written.dims, self._exchanged, strict=True)
+        pairs = zip(self._density.dims, self._exchanged, strict=True)
         return {old: new for old, new in pairs if old is not new}
 
     def _back(self, dims: Iterable[Dim]) -> Dims:
-        """Dims as they were when the functions were written."""
+        """Map dims back to the original ones."""
         before = {new: old for old, new in self._mapping.items()}
         return sort_dims(map_dim(dim, before) for dim in dims)
 
     def _call(
         self, compute: Callable[[Distribution], Any], arguments: Mapping[Node, Node] | None = None
     ) -> Any:
-        """What the distribution as it was written gives, of what there is now."""
-        d, instead = self._as_written()
+        """Evaluate a method of the original distribution, and replace its inputs."""
+        d, instead = self._original()
         leaves, tree = flatten(compute(d))
         nodes = [leaf.node for leaf in leaves]
         found = substitute(nodes, {**instead, **(arguments or {})}, self._mapping)
@@ -190,10 +190,10 @@ class WithCapturedTensors(Distribution):
         )
 
 
-def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
-    """A distribution that knows what its functions read beside their arguments, and has their dims.
+def with_captured(d: Distribution, dims: Dims) -> Distribution:
+    """Find the tensors that functions of users capture, and return a distribution of them.
 
-    Functions that somebody wrote are called: of a value with some dims, and for a draw.
+    The functions are called with a placeholder for the value, and for a draw.
     """
     spec, inputs = spec_of(d)
     if not spec.has_functions:
@@ -218,13 +218,13 @@ def with_what_it_reads(d: Distribution, dims: Dims) -> Distribution:
     exchanged = tuple(dim for dim in roots if not dim.parents)
     carried = [dim for node in read for dim in node.dims if dim in density.dims]
     own = sort_dims(dict.fromkeys((*d.dims, *carried, *more)))
-    return WithCapturedTensors(d, Written(spec, inputs, read, exchanged), own)
+    return WithCapturedTensors(d, UserDensity(spec, inputs, read, exchanged), own)
 
 
 def _read_by(
     outputs: Sequence[Node], arguments: set[Node], parameters: Sequence[Node]
 ) -> tuple[Node, ...]:
-    """What has a name, is no parameter, and does not depend on arguments."""
+    """Find the captured tensors: named, no parameters, independent of the arguments."""
     inside = dependent(arguments, toposort(outputs))
     found: dict[Node, None] = {}
     pending, seen = list(outputs), {*arguments, *parameters}

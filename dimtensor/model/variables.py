@@ -11,7 +11,7 @@ from dimtensor.compile.function import node_of
 from dimtensor.dims import Dims, canonical_dims, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.spec import spec_of
-from dimtensor.dist.written import with_what_it_reads
+from dimtensor.dist.written import with_captured
 from dimtensor.errors import (
     ArgumentError,
     GraphError,
@@ -85,7 +85,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
         raise _no_distribution(name, distribution)
     what = f"the dims of {name!r}"
     asked = canonical_dims(dims, what)
-    distribution = with_what_it_reads(distribution, asked)
+    distribution = with_captured(distribution, asked)
     spec, inputs = spec_of(distribution)
     carried = without(tuple(d for x in inputs for d in x.dims), spec.hidden)
     more = without((*distribution.dims, *asked), carried)

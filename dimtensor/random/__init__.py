@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is public: no modules of the inside."""
+    """Return the public names."""
     return sorted(__all__)

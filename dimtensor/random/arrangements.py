@@ -1,4 +1,4 @@
-"""Draws of labels, orders and vectors."""
+"""DrawMethods of labels, orders and vectors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Arrangements(DrawMethods):
     def bernoulli(
         self: G, p: TensorLike = 0.5, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """True with a probability.
+        """Draw booleans that are True with a probability.
 
         Parameters
         ----------
         p : DimTensor or number
             From 0 to 1.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the probabilities and of the generator.
+            Additional dims of the draws, beside those of the probabilities and of the generator.
 
         Returns
         -------
@@ -65,14 +65,14 @@ class Arrangements(DrawMethods):
     def choice(
         self: G, dim: Dim, dims: DimsLike | None = None, p: TensorLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Labels of a dim, drawn with replacement.
+        """Draw labels of a dim with replacement.
 
         Parameters
         ----------
         dim : Dim
             The one whose labels are drawn.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of `p` and of the generator.
+            Additional dims of the draws, beside those of `p` and of the generator.
         p : DimTensor, optional
             Probabilities along the dim, normalised to a sum of one; by default all are equal. Its
             other dims are dims of the draws.
@@ -127,7 +127,7 @@ class Arrangements(DrawMethods):
         return codes.as_labels(dim), rng
 
     def permutation(self: G, dim: Dim, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """The labels of a dim in random order, all orders equally likely.
+        """Draw a permutation of the labels of a dim.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Arrangements(DrawMethods):
     def multinomial(
         self: G, n: TensorLike, pvals: DimTensor, dim: Dim | str, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """How many of `n` fall into each category.
+        """Draw from the multinomial distribution: counts of `n` trials by category.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Arrangements(DrawMethods):
         dim : Dim or str
             That dim.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class Arrangements(DrawMethods):
         dim: Dim | str,
         dims: DimsLike | None = None,
     ) -> tuple[DimTensor, G]:
-        """How many of each color are in a sample without replacement.
+        """Draw counts of each color in a sample without replacement.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Arrangements(DrawMethods):
         dim : Dim or str
             The dim of colors.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -236,7 +236,7 @@ class Arrangements(DrawMethods):
     def dirichlet(
         self: G, alpha: DimTensor, dim: Dim | str, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Shares that sum to one.
+        """Draw from the Dirichlet distribution: shares that sum to one.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Arrangements(DrawMethods):
         dim : Dim or str
             That dim.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class Arrangements(DrawMethods):
     def multivariate_normal(
         self: G, mean: TensorLike, cov: DimTensor, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Normal vectors with a covariance.
+        """Draw from the multivariate normal distribution.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class Arrangements(DrawMethods):
         cov : DimTensor
             Covariance, symmetric and positive definite, over a dim and the same one renamed.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------

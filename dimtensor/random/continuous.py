@@ -1,4 +1,4 @@
-"""Draws of real numbers."""
+"""DrawMethods of real numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Continuous(DrawMethods):
     def beta(
         self: G, a: TensorLike, b: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Beta distribution on (0, 1), density proportional to ``x**(a - 1) * (1 - x)**(b - 1)``.
+        """Draw from the beta distribution on (0, 1), density ∝ ``x**(a - 1) * (1 - x)**(b - 1)``.
 
         Parameters
         ----------
         a, b : DimTensor or number
             Positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -52,14 +52,14 @@ class Continuous(DrawMethods):
         return self._draw("beta", [a, b], dims)
 
     def chisquare(self: G, df: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Chi-squared distribution: the sum of `df` squares of standard normal numbers.
+        """Draw from the chi-squared distribution: a sum of `df` squared normals.
 
         Parameters
         ----------
         df : DimTensor or number
             Degrees of freedom, positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -89,14 +89,14 @@ class Continuous(DrawMethods):
     def exponential(
         self: G, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Exponential distribution with mean `scale`.
+        """Draw from the exponential distribution with mean `scale`.
 
         Parameters
         ----------
         scale : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -126,14 +126,14 @@ class Continuous(DrawMethods):
     def f(
         self: G, dfnum: TensorLike, dfden: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """F distribution: the ratio of two means of squares of standard normal numbers.
+        """Draw from the F distribution: a ratio of two means of squared normals.
 
         Parameters
         ----------
         dfnum, dfden : DimTensor or number
             Degrees of freedom, positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -163,14 +163,14 @@ class Continuous(DrawMethods):
     def gamma(
         self: G, shape: TensorLike, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Gamma distribution with mean ``shape * scale``.
+        """Draw from the gamma distribution with mean ``shape * scale``.
 
         Parameters
         ----------
         shape, scale : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class Continuous(DrawMethods):
     def gumbel(
         self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Gumbel distribution of largest values, with mode `loc`.
+        """Draw from the Gumbel distribution of largest values, with mode `loc`.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Continuous(DrawMethods):
         scale : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class Continuous(DrawMethods):
     def laplace(
         self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Laplace distribution, density ``exp(-abs(x - loc) / scale) / (2 * scale)``.
+        """Draw from the Laplace distribution, density ``exp(-abs(x - loc) / scale) / (2 * scale)``.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Continuous(DrawMethods):
         scale : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Continuous(DrawMethods):
     def logistic(
         self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Logistic distribution with mean `loc` and standard deviation ``scale * pi / sqrt(3)``.
+        """Draw from the logistic distribution, mean `loc`, variance ``(scale * pi)**2 / 3``.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class Continuous(DrawMethods):
         scale : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -317,14 +317,14 @@ class Continuous(DrawMethods):
     def lognormal(
         self: G, mean: TensorLike = 0.0, sigma: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Exponentials of normal numbers.
+        """Draw from the log-normal distribution: exponentials of normal numbers.
 
         Parameters
         ----------
         mean, sigma : DimTensor or number
             Mean and standard deviation of the logarithm.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -354,7 +354,7 @@ class Continuous(DrawMethods):
     def noncentral_chisquare(
         self: G, df: TensorLike, nonc: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Noncentral chi-squared distribution with mean ``df + nonc``.
+        """Draw from the noncentral chi-squared distribution with mean ``df + nonc``.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Continuous(DrawMethods):
         nonc : DimTensor or number
             Noncentrality, not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -397,7 +397,7 @@ class Continuous(DrawMethods):
         nonc: TensorLike,
         dims: DimsLike | None = None,
     ) -> tuple[DimTensor, G]:
-        """Noncentral F distribution.
+        """Draw from the noncentral F distribution.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class Continuous(DrawMethods):
         nonc : DimTensor or number
             Noncentrality of the numerator, not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -436,7 +436,7 @@ class Continuous(DrawMethods):
     def normal(
         self: G, loc: TensorLike = 0.0, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Normal distribution.
+        """Draw from the normal distribution.
 
         Parameters
         ----------
@@ -445,7 +445,7 @@ class Continuous(DrawMethods):
         scale : DimTensor or number
             The standard deviation, not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------

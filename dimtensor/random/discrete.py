@@ -1,4 +1,4 @@
-"""Draws of integers."""
+"""DrawMethods of integers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Discrete(DrawMethods):
     def binomial(
         self: G, n: TensorLike, p: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Binomial distribution: successes in `n` trials.
+        """Draw from the binomial distribution: successes in `n` trials.
 
         Parameters
         ----------
@@ -26,7 +26,7 @@ class Discrete(DrawMethods):
         p : DimTensor or number
             Probability of a success.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -54,14 +54,14 @@ class Discrete(DrawMethods):
         return self._draw("binomial", [n, p], dims)
 
     def geometric(self: G, p: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Geometric distribution: trials until the first success, from 1.
+        """Draw from the geometric distribution: trials until the first success, from 1.
 
         Parameters
         ----------
         p : DimTensor or number
             Probability of a success, positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Discrete(DrawMethods):
         nsample: TensorLike,
         dims: DimsLike | None = None,
     ) -> tuple[DimTensor, G]:
-        """Hypergeometric distribution: good ones in a sample without replacement.
+        """Draw from the hypergeometric distribution: successes in a sample without replacement.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Discrete(DrawMethods):
         nsample : DimTensor or number
             How many are drawn, an integer.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -134,14 +134,14 @@ class Discrete(DrawMethods):
     def integers(
         self: G, low: TensorLike, high: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Integers from `low`, included, to `high`, not included, all equally likely.
+        """Draw integers from `low`, included, to `high`, not included, all equally likely.
 
         Parameters
         ----------
         low, high : DimTensor or number
             Integers.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -169,14 +169,14 @@ class Discrete(DrawMethods):
         return self._draw("integers", [low, high], dims)
 
     def logseries(self: G, p: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Logarithmic series distribution, probabilities ``-p**k / (k * log(1 - p))`` from 1.
+        """Draw from the logarithmic series distribution, probabilities ∝ ``p**k / k`` from 1.
 
         Parameters
         ----------
         p : DimTensor or number
             From 0 to 1, 1 not included.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class Discrete(DrawMethods):
     def negative_binomial(
         self: G, n: TensorLike, p: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Negative binomial distribution: failures before `n` successes.
+        """Draw from the negative binomial distribution: failures before `n` successes.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Discrete(DrawMethods):
         p : DimTensor or number
             Probability of a success, positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -245,14 +245,14 @@ class Discrete(DrawMethods):
     def poisson(
         self: G, lam: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Poisson distribution.
+        """Draw from the Poisson distribution.
 
         Parameters
         ----------
         lam : DimTensor or number
             The mean, not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -280,14 +280,14 @@ class Discrete(DrawMethods):
         return self._draw("poisson", [lam], dims)
 
     def zipf(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Zipf distribution, probabilities proportional to ``k**-a`` from 1.
+        """Draw from the Zipf distribution, probabilities ∝ ``k**-a`` from 1.
 
         Parameters
         ----------
         a : DimTensor or number
             Greater than 1.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------

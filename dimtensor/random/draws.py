@@ -1,4 +1,4 @@
-"""How draws are made: parameters are checked, and a generator is used once."""
+"""DrawMethods of a generator: checks of parameters, and single use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ G = TypeVar("G", bound="DrawMethods")
 
 
 class DrawMethods(SingleUse):
-    """What the methods of a generator have in common."""
+    """Base class of the methods of a generator."""
 
     def _next(self: G, words: Node) -> G:
         following = object.__new__(type(self))
@@ -47,7 +47,7 @@ class DrawMethods(SingleUse):
         self: G, name: str, parameters: Sequence[Any], dims: DimsLike | None = None,
         event: Dim | None = None,
     ) -> tuple[DimTensor, G]:  # fmt: skip
-        """Numbers of a distribution, and the generator after them."""
+        """Draw from a distribution."""
         row = ROWS[name]
         nodes: list[Node] = []
         for parameter, value in zip(row.parameters, parameters, strict=True):
@@ -85,7 +85,7 @@ def _constant(node: Node) -> Any:
 
 
 def _checks(row: Any, nodes: Sequence[Node]) -> list[tuple[DimTensor, str]]:
-    """Conditions on parameters that are not known yet; those that are known are checked here."""
+    """Check known parameters, and return the conditions on unknown ones."""
     given = dict(zip(row.parameters, nodes, strict=True))
     plain = {name: name for name in given}
     late = []
@@ -105,7 +105,7 @@ def _checks(row: Any, nodes: Sequence[Node]) -> list[tuple[DimTensor, str]]:
 
 
 def _said(condition: str) -> str:
-    """A condition as text; one with the largest float says that a parameter is finite."""
+    """Return the error text of a condition; a bound of the largest float means finite."""
     name, _, bound = condition.rpartition(" <= ")
     asked = f"a finite {name}" if bound == str(FINITE) else condition
     return f"the parameters ask for {asked}"
@@ -114,7 +114,7 @@ def _said(condition: str) -> str:
 def _order(
     words: Node, nodes: Sequence[Node], dims: DimsLike | None, event: Dim | None, name: str
 ) -> Dims:
-    """Dims of one stream: those that are asked for, then those of parameters."""
+    """Return the dims of one stream: those asked for, then those of the parameters."""
     known = tuple(dict.fromkeys(dim for x in nodes for dim in x.dims))
     if isinstance(dims, int):
         hint = f"dims=dt.Dim('k', length={dims})"
@@ -133,7 +133,7 @@ def _order(
 
 
 def _found(key: Any, dims: Dims, name: str) -> Dim:
-    """The dim of parameters or the generator that a name says; new dims are no names."""
+    """Find a dim of the parameters or the generator by its name."""
     if isinstance(key, str) and all(dim.name != key for dim in dims):
         known = [dim._short for dim in dims]
         details = [("dims", ", ".join(map(repr, known)) or "none (numbers)")]

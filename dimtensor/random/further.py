@@ -1,4 +1,4 @@
-"""Draws of real numbers: tails, angles and bounded intervals."""
+"""DrawMethods of real numbers: tails, angles and bounded intervals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class FurtherContinuous(DrawMethods):
     """Distributions with densities, continued."""
 
     def pareto(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Pareto distribution of the second kind (Lomax), density ``a / (1 + x)**(a + 1)``.
+        """Draw from the Pareto distribution II (Lomax), density ``a / (1 + x)**(a + 1)``.
 
         Parameters
         ----------
         a : DimTensor or number
             Positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -50,14 +50,14 @@ class FurtherContinuous(DrawMethods):
         return self._draw("pareto", [a], dims)
 
     def power(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Power distribution on (0, 1), density ``a * x**(a - 1)``.
+        """Draw from the power distribution on (0, 1), density ``a * x**(a - 1)``.
 
         Parameters
         ----------
         a : DimTensor or number
             Positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -87,14 +87,14 @@ class FurtherContinuous(DrawMethods):
     def rayleigh(
         self: G, scale: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Rayleigh distribution with mode `scale`.
+        """Draw from the Rayleigh distribution with mode `scale`.
 
         Parameters
         ----------
         scale : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -122,12 +122,12 @@ class FurtherContinuous(DrawMethods):
         return self._draw("rayleigh", [scale], dims)
 
     def standard_cauchy(self: G, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Cauchy distribution with median 0 and scale 1.
+        """Draw from the Cauchy distribution with median 0 and scale 1.
 
         Parameters
         ----------
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -151,14 +151,14 @@ class FurtherContinuous(DrawMethods):
         return self._draw("standard_cauchy", [], dims)
 
     def standard_t(self: G, df: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Student's t distribution.
+        """Draw from Student's t distribution.
 
         Parameters
         ----------
         df : DimTensor or number
             Degrees of freedom, positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -188,14 +188,14 @@ class FurtherContinuous(DrawMethods):
     def triangular(
         self: G, left: TensorLike, mode: TensorLike, right: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Triangular distribution on an interval.
+        """Draw from the triangular distribution on an interval.
 
         Parameters
         ----------
         left, mode, right : DimTensor or number
             Lower end, most probable value and upper end, in this order.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -225,14 +225,14 @@ class FurtherContinuous(DrawMethods):
     def uniform(
         self: G, low: TensorLike = 0.0, high: TensorLike = 1.0, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Uniform distribution from `low`, included, to `high`, not included.
+        """Draw from the uniform distribution from `low`, included, to `high`, not included.
 
         Parameters
         ----------
         low, high : DimTensor or number
             Ends of the interval.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class FurtherContinuous(DrawMethods):
     def vonmises(
         self: G, mu: TensorLike, kappa: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Von Mises distribution on the circle, from -pi to pi.
+        """Draw from the von Mises distribution on the circle, from -pi to pi.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class FurtherContinuous(DrawMethods):
         kappa : DimTensor or number
             Concentration, not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -301,14 +301,14 @@ class FurtherContinuous(DrawMethods):
     def wald(
         self: G, mean: TensorLike, scale: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Inverse Gaussian distribution with variance ``mean**3 / scale``.
+        """Draw from the inverse Gaussian distribution with variance ``mean**3 / scale``.
 
         Parameters
         ----------
         mean, scale : DimTensor or number
             Positive.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------
@@ -336,14 +336,14 @@ class FurtherContinuous(DrawMethods):
         return self._draw("wald", [mean, scale], dims)
 
     def weibull(self: G, a: TensorLike, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Weibull distribution with scale 1.
+        """Draw from the Weibull distribution with scale 1.
 
         Parameters
         ----------
         a : DimTensor or number
             The shape, not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameters and of the generator.
+            Additional dims of the draws, beside those of the parameters and of the generator.
 
         Returns
         -------

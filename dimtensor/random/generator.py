@@ -1,4 +1,4 @@
-"""Generators: where they come from, and how they are split."""
+"""Random number generators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dimtensor.tensor.inputs import data
 @spelled_methods
 @dataclass(eq=False, frozen=True)
 class Generator(Standard, Discrete, Arrangements):
-    """A source of random numbers, a value: each draw gives the numbers and the next generator.
+    """Immutable random number generator: each draw returns values and the next generator.
 
     Made by :func:`generator`. It can be a state of a loop or an operand of a branch, as it is a
     tree of tensors with one leaf. Of draws, dims that the generator has are drawn from streams of
@@ -59,7 +59,7 @@ class Generator(Standard, Discrete, Arrangements):
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """Dims along which there are independent generators."""
+        """Dims of independent generators."""
         return tuple(dim for dim in self.words.dims if dim != WORD)
 
     @printable
@@ -69,7 +69,7 @@ class Generator(Standard, Discrete, Arrangements):
         return f"Generator({{{dims}}}{used})"
 
     def split(self, dim: Dim) -> Generator:
-        """Independent generators along a dim.
+        """Split into independent generators along a dim.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Generator(Standard, Discrete, Arrangements):
 
 
 def generator(seed: int | DimTensor) -> Generator:
-    """A generator of random numbers.
+    """Make a generator of random numbers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Draws of standard distributions, whose scale is 1, with NumPy's names."""
+"""DrawMethods of standard distributions, whose scale is 1, with NumPy's names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Standard(Continuous, FurtherContinuous):
     """Distributions that are those of other methods with parameters left out."""
 
     def random(self: G, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Uniform distribution from 0 to 1; as :meth:`uniform`.
+        """Draw from the uniform distribution from 0 to 1; as :meth:`uniform`.
 
         Parameters
         ----------
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the generator.
+            Additional dims of the draws, beside those of the generator.
 
         Returns
         -------
@@ -45,12 +45,12 @@ class Standard(Continuous, FurtherContinuous):
         return self._draw("uniform", [0.0, 1.0], dims)
 
     def standard_normal(self: G, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Normal distribution of mean 0 and standard deviation 1; as :meth:`normal`.
+        """Draw from the normal distribution of mean 0 and standard deviation 1; as :meth:`normal`.
 
         Parameters
         ----------
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the generator.
+            Additional dims of the draws, beside those of the generator.
 
         Returns
         -------
@@ -73,12 +73,12 @@ class Standard(Continuous, FurtherContinuous):
         return self._draw("normal", [0.0, 1.0], dims)
 
     def standard_exponential(self: G, dims: DimsLike | None = None) -> tuple[DimTensor, G]:
-        """Exponential distribution of mean 1; as :meth:`exponential`.
+        """Draw from the exponential distribution of mean 1; as :meth:`exponential`.
 
         Parameters
         ----------
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the generator.
+            Additional dims of the draws, beside those of the generator.
 
         Returns
         -------
@@ -103,14 +103,14 @@ class Standard(Continuous, FurtherContinuous):
     def standard_gamma(
         self: G, shape: TensorLike, dims: DimsLike | None = None
     ) -> tuple[DimTensor, G]:
-        """Gamma distribution of scale 1; as :meth:`gamma`.
+        """Draw from the gamma distribution of scale 1; as :meth:`gamma`.
 
         Parameters
         ----------
         shape : DimTensor or number
             Not negative.
         dims : Dim, str or sequence of them, optional
-            Dims of the draws beside those of the parameter and of the generator.
+            Additional dims of the draws, beside those of the parameter and of the generator.
 
         Returns
         -------

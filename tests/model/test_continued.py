@@ -1,4 +1,4 @@
-"""Elements that belong together, some of them known: series that go on, functions at new points."""
+"""Conditional draws of events with observed elements: forecasts, functions at new points."""
 
 from __future__ import annotations
 
@@ -260,18 +260,18 @@ WALK = dist.GaussianRandomWalk(0.0, 1.0, dim=TIME, start=START)
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
-        (lambda: predict(WALK, ["z", *OLD]), dt.GraphError, "they come first along time"),
-        (lambda: predict(WALK, ["b", "a", "c", "d"]), dt.GraphError, "they come first along time"),
+        (lambda: predict(WALK, ["z", *OLD]), dt.GraphError, "which come first along time"),
+        (lambda: predict(WALK, ["b", "a", "c", "d"]), dt.GraphError, "which come first along time"),
         (lambda: predict(WALK, ["a", "d"]), dt.LabelError, "lacks labels of some that are known"),
         (
             lambda: predict(dist.ZeroSumNormal(1.0, dim=TIME), NEW, [1.0, 0.0, -1.0]),
             dt.GraphError,
-            "elements of ZeroSumNormal belong together along time",
+            "ZeroSumNormal does not support conditional draws along its event dims: time",
         ),
         (
             lambda: predict(dist.Dirichlet(dt.ones(TIME), dim=TIME), NEW, [0.2, 0.2, 0.6]),
             dt.GraphError,
-            "elements of Dirichlet belong together along time",
+            "Dirichlet does not support conditional draws along its event dims: time",
         ),
     ],
 )
@@ -286,7 +286,10 @@ def test_vectors_that_follow_each_other_get_no_new_elements():
     start = dist.MvNormal(dt.zeros(k), dt.eye(k))
     x = dt.rv("x", dist.MvGaussianRandomWalk(0.0, dt.eye(k), dim=time, start=start))
     fit = dt.Model(x, backend="python").observe(x=(["time", "k"], np.zeros((2, 2))))
-    with pytest.raises(dt.DimtensorError, match="elements of RandomWalk belong together along k"):
+    with pytest.raises(
+        dt.DimtensorError,
+        match="not support conditional draws along its event dims: k",
+    ):
         fit.predict(nothing_known(), dims={k: wider}, seed=1)
 
 

@@ -1,1 +1,1 @@
-"""Distributions whose elements belong together along dims: vectors, matrices, outcomes."""
+"""Multivariate distributions, of vectors and matrices, and categorical ones."""

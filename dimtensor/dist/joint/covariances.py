@@ -52,7 +52,7 @@ def require_pair(name: str, row: Dim, col: Dim) -> None:
 
 
 def _log_constant(eta: DimTensor, n: int) -> DimTensor:
-    """The integral of det^(eta - 1) over correlation matrices, as a logarithm."""
+    """Compute the log of the integral of det^(eta - 1) over correlation matrices."""
     constant: Any = 0.0 * eta
     for k in range(1, n):
         b = eta + 0.5 * (n - k - 1)
@@ -187,7 +187,7 @@ class LKJCholeskyCov(VectorDistribution):
     eta : DimTensor or number
         Positive: of :class:`LKJCholesky`.
     sd : Distribution
-        Of the standard deviations, each of which it holds for; parameters may have the dim `row`.
+        Distribution of each standard deviation; its parameters may have the dim `row`.
 
     Raises
     ------

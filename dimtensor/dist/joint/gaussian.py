@@ -60,7 +60,7 @@ class _Elliptical(VectorDistribution):
         return value if self.form == "chol" else cholesky(value, [self.row, self.col])
 
     def _distance(self, x: DimTensor, mu: Any) -> tuple[DimTensor, DimTensor]:
-        """The squared distance, and half of the logarithm of the covariance's determinant."""
+        """Return the squared Mahalanobis distance, and half of the covariance's log determinant."""
         factor = self._factor
         apart = x - mu
         half_log = log(diagonal(factor, [self.row, self.col])).sum(self.row)
@@ -70,12 +70,12 @@ class _Elliptical(VectorDistribution):
         return square(z).sum(self.col), half_log
 
     def _normal(self, rng: Any, dims: Dims) -> tuple[DimTensor, Any]:
-        """A normal vector around 0."""
+        """Draw a normal vector with mean 0."""
         z, rng = rng.normal(0.0, 1.0, dims=[*without(dims, [self.row]), self.col])
         return self._turned(z), rng
 
     def _turned(self, z: DimTensor) -> DimTensor:
-        """The vector with the covariance that follows from independent elements."""
+        """Multiply independent elements by the Cholesky factor of the covariance."""
         if self.form == "tau":
             return solve_triangular(self._factor, z, [self.col, self.row], lower=False)
         return dot(self._factor, z, dim=[self.col])
@@ -119,7 +119,7 @@ class _Elliptical(VectorDistribution):
         return where(known, given.values, value), rng
 
     def _scale_given(self, rng: Any, distance: DimTensor, n: int, dims: Dims) -> tuple[Any, Any]:
-        """What normal errors are multiplied by, given `n` elements at a squared distance."""
+        """Draw the scale of the errors conditional on `n` elements at a squared distance."""
         return 1.0, rng
 
     @property
@@ -312,7 +312,7 @@ class MatrixNormal(VectorDistribution):
         return self._values["mu"] + self._turned(z), rng
 
     def _turned(self, z: DimTensor) -> DimTensor:
-        """The matrix with the covariances that follows from independent elements."""
+        """Multiply independent elements by the Cholesky factors of rows and columns."""
         rows, cols = self._factors()
         return dot(rows, z, cols, dim=[self._row, self._col])
 
@@ -416,7 +416,7 @@ class CAR(VectorDistribution):
         super().__init__("CAR", given, (self.row,), real, (self.col,), shared)
 
     def _precision(self, p: dict[str, DimTensor]) -> DimTensor:
-        """Of tau 1."""
+        """Precision matrix at tau = 1."""
         same = equal(arange(self.row), arange(self.col))
         return where(same, p["W"].sum(self.col), 0.0) - p["alpha"] * p["W"]
 
@@ -488,7 +488,7 @@ class ICAR(VectorDistribution):
         return value - (count_of((self.row,)) - self._components(p["W"])) * log(p["sigma"])
 
     def _components(self, W: DimTensor) -> DimTensor:
-        """The number of connected components of the neighbours.
+        """Count the connected components of the graph of neighbors.
 
         Each element gets the lowest position among its neighbours, and then that of this one.
         """

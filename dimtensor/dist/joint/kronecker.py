@@ -39,7 +39,7 @@ def _product(factors: Sequence[DimTensor]) -> DimTensor:
 
 
 def _through(x: DimTensor, matrices: Sequence[tuple[DimTensor, Dim]]) -> DimTensor:
-    """The product with matrices, each summed over a dim."""
+    """Multiply by one matrix along each dim."""
     for value, dim in matrices:
         x = dot(x, value, dim=[dim])
     return x
@@ -67,7 +67,7 @@ class KroneckerNormal(VectorDistribution):
     Raises
     ------
     OptionError
-        If not exactly one of `covs` and `chols` is given, or there is noise beside factors.
+        If not exactly one of `covs` and `chols` is given, or noise is combined with factors.
     DimError
         If the dims of a covariance are no pair, or two covariances share a dim.
 
@@ -92,7 +92,7 @@ class KroneckerNormal(VectorDistribution):
         if (covs is None) == (chols is None):
             raise OptionError("KroneckerNormal takes covs, covariances, or chols, their factors")
         if chols is not None and sigma is not None:
-            raise OptionError("KroneckerNormal takes noise, sigma, beside covs, not beside chols")
+            raise OptionError("KroneckerNormal takes noise, sigma, with covs, not with chols")
         self.form = "cov" if chols is None else "chol"
         matrices = [*(covs or ()), *(chols or ())]
         if not matrices:
@@ -137,13 +137,13 @@ class KroneckerNormal(VectorDistribution):
         return -0.5 * (distance + logs) - HALF_LOG_2PI * size
 
     def _with_noise(self, apart: DimTensor, p: Any) -> tuple[DimTensor, DimTensor]:
-        """The squared distance, and the logarithm of the covariance's determinant.
+        """Return the squared Mahalanobis distance, and the log determinant of the covariance.
 
         Eigenvectors have no derivatives where eigenvalues are equal; these two have. So both are
         expansions around the matrices where eigenvectors are taken, which are constants. The
         distance of r is 2 rᵀa - aᵀSa up to the square of the error of a, which solves S a = r; one
-        step of refinement leaves an error of the fourth order. Of the determinant what is beside
-        the diagonal counts in the second order: log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First
+        step of refinement leaves an error of the fourth order. Off-diagonal elements
+        enter the determinant in second order: log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First
         and second derivatives are those of the density.
         """
         covs = [p[f"cov_{at}"] for at in range(len(self.pairs))]

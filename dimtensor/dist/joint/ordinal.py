@@ -192,7 +192,7 @@ def OrderedMultinomial(
     *,
     sigma: TensorLike | None = None,
 ) -> Multinomial:
-    """How many of n labels in order fall between which cutpoints.
+    """Make the distribution of counts of ordered outcomes in n trials.
 
     The probabilities of the labels are those of :class:`OrderedLogistic`; with a standard deviation
     those of :class:`OrderedProbit`.

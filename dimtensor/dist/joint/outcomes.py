@@ -151,13 +151,13 @@ class Dirichlet(VectorDistribution):
         return (log(larger) + log1p(-u) / self._values["a"]).softmax(self.dim), rng
 
 
-class _Counts(VectorDistribution):
+class _CountVector(VectorDistribution):
     """Counts along a dim, whose sum is known."""
 
     dim: Dim
 
     def _ways(self, x: DimTensor, n: DimTensor) -> tuple[DimTensor, DimTensor]:
-        """Whether counts are possible, and counts that are."""
+        """Return whether counts are possible, and counts with 0 in the place of impossible ones."""
         fits = (x >= 0.0).all(self.dim) & equal(x, floor(x)).all(self.dim)
         fits = fits & equal(x.sum(self.dim), n)
         return fits, where(fits, x, 0.0)
@@ -170,8 +170,8 @@ class _Counts(VectorDistribution):
         return [*in_support(self._support, x), fits]
 
 
-class Multinomial(_Counts):
-    """How many of n trials have each of the outcomes along a dim.
+class Multinomial(_CountVector):
+    """Counts of each outcome along a dim in n trials.
 
     The probability is n! Π p^x / x!.
 
@@ -225,7 +225,7 @@ class Multinomial(_Counts):
         return rng.multinomial(n, p, dim=self.dim, dims=apart)
 
 
-class DirichletMultinomial(_Counts):
+class DirichletMultinomial(_CountVector):
     """Multinomial counts whose probabilities are shares of a Dirichlet distribution.
 
     The probability is n! Γ(Σ a) / Γ(n + Σ a) Π Γ(x + a) / (x! Γ(a)).

@@ -59,7 +59,7 @@ class Together(HasState, ABC):
             self.known = not any(x.kind in ("data", "named") and x.name for x in nodes)
 
     def checked(self, values: DimTensor) -> DimTensor:
-        """The parameter with other values, checked unless they are sure to fulfill the condition.
+        """Check other values of the parameter, unless they satisfy the condition by construction.
 
         In a log density an unknown stands in place of a variable, and has its support.
         """
@@ -103,15 +103,15 @@ class Together(HasState, ABC):
 
     @abstractmethod
     def _holds(self, values: DimTensor) -> DimTensor:
-        """The condition; NaN, which is a number out of range elsewhere, fulfills it."""
+        """Return the condition, which NaN satisfies: the range check refuses NaN."""
 
     @abstractmethod
     def _message(self) -> str:
-        """The error text of values that are computed."""
+        """Return the error text for computed values."""
 
     @abstractmethod
     def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
-        """The error text of known values."""
+        """Return the error text for known values."""
 
 
 class Shares(Together):
@@ -182,7 +182,7 @@ def _is_known(node: Node) -> bool:
 
 
 def _written(dim: Dim) -> str:
-    """A dim as code would have it."""
+    """Return the name of a dim as an identifier."""
     return dim._short if dim._short.isidentifier() else "dim"
 
 
@@ -192,7 +192,7 @@ def _listed(x: DimTensor) -> str:
 
 
 def _origin(node: Node, dim: Dim) -> tuple[Node, Dim]:
-    """The node from which the elements along a dim come, and the dim that they have there."""
+    """Find the node that the elements along a dim are moved from, and their dim there."""
     while node.kind in _MOVES:
         if node.kind == "relabel":
             dim = {new: old for old, new in node.attrs.pairs}.get(dim, dim)

@@ -1,4 +1,4 @@
-"""What distributions over named dims share: elements belong together along some dims."""
+"""Base class of multivariate distributions, which have event dims."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class VectorDistribution(Distribution):
-    """A distribution whose elements belong together along dims, or whose values are positions.
+    """Base class of distributions with event dims, and of those with categorical outcomes.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ class VectorDistribution(Distribution):
         return self._support
 
     def _with(self, x: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
-        """A value with all event dims, and the parameters, in the dtype of all of them."""
+        """Convert a value and the parameters to one dtype, and check that it has all event dims."""
         known = [node for node in self._nodes if node.kind != "constant"]
         node = as_number(x, known, f"a value of {self.name}")
         missing = [dim for dim in self.event_dims if dim not in node.dims]
         if missing:
             raise DimError(
                 build_message(
-                    f"a value of {self.name} lacks dims along which its elements belong together",
+                    f"a value of {self.name} lacks event dims",
                     [
                         ("lacks", ", ".join(dim._short for dim in missing)),
                         ("dims", ", ".join(dim._short for dim in node.dims) or "none"),
@@ -110,13 +110,13 @@ class VectorDistribution(Distribution):
         )
 
     def _values_of(self, dtype: str) -> dict[str, DimTensor]:
-        """The parameters in a dtype; probabilities are checked where they are used."""
+        """Return the parameters in a dtype, with checks of probabilities."""
         p = {key: as_float(value.node, dtype) for key, value in self._parameters.items()}
         return {**p, **{key: one.checked(p[key]) for key, one in self._together.items()}}
 
 
 def check_shared(what: str, parameter: DimTensor, event: Dims) -> None:
-    """Check that a parameter has none of the dims along which elements belong together.
+    """Check that a parameter has no event dims.
 
     Raises
     ------
@@ -127,20 +127,20 @@ def check_shared(what: str, parameter: DimTensor, event: Dims) -> None:
     if found:
         raise DimError(
             build_message(
-                f"{what} may not differ along {', '.join(dim._short for dim in found)}, whose "
-                "elements belong together",
+                f"{what} may not differ along {', '.join(dim._short for dim in found)}: one "
+                "value holds for all elements of an event",
                 [("dims", ", ".join(dim._short for dim in parameter.dims))],
             )
         )
 
 
 def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
-    """A parameter as a tensor, whose known values are checked."""
+    """Convert a parameter to a tensor, and check its known values."""
     return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
 
 
 def the_dim_of(value: Any, dim: Dim | str, name: str) -> Dim:
-    """The dim of a tensor along which elements belong together.
+    """Find the event dim of a parameter.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def the_dim_of(value: Any, dim: Dim | str, name: str) -> Dim:
 
 
 def as_positions(x: Any, dim: Dim, name: str) -> DimTensor:
-    """Labels of a dim, or positions along it, as integers.
+    """Convert labels of a dim, or positions along it, to integers.
 
     Raises
     ------
@@ -188,23 +188,23 @@ def as_positions(x: Any, dim: Dim, name: str) -> DimTensor:
 
 
 def as_labels(positions: DimTensor, dim: Dim) -> DimTensor:
-    """Positions along a dim as its labels."""
+    """Convert positions along a dim to its labels."""
     return wrap(make("codes", (positions.astype("int64").node,), dim))
 
 
 def positions_support(dim: Dim) -> Support:
-    """The support of positions along a dim."""
+    """Return the support of positions along a dim."""
     return Integers(0, None if dim.length is None else dim.length - 1)
 
 
 def drawn_position(weights: DimTensor, dim: Dim, u: DimTensor) -> DimTensor:
-    """The position that a uniform number falls on, where weights add up to 1 along a dim."""
+    """Draw a position by inverting the cumulative weights at a uniform number."""
     before = weights.cumsum(dim) - weights
     return maximum((before <= u).sum(dim) - 1, 0)
 
 
 def count_of(dims: Dims) -> Any:
-    """Number of elements along dims, as a float."""
+    """Return the number of elements along dims, as a float."""
     total: Any = 1.0
     for dim in dims:
         total = total * (float(dim.length) if dim.length is not None else length(dim))
@@ -212,12 +212,12 @@ def count_of(dims: Dims) -> Any:
 
 
 def first_of(x: DimTensor, dim: Dim) -> DimTensor:
-    """The element at the first position of a dim; 0 where it has none."""
+    """Return the element at the first position of a dim; 0 if the dim is empty."""
     return sum_over_first(x, dim, lambda first: first)
 
 
 def sum_over_first(x: DimTensor, dim: Dim, of: Callable[[DimTensor], DimTensor]) -> DimTensor:
-    """Something of the element at the first position of a dim; 0 where it has none."""
+    """Apply a function to the element at the first position of a dim; 0 if the dim is empty."""
     if dim.length:
         return of(x.isel({dim: 0}))
     first = x.isel({dim: slice(None, 1)})
@@ -227,7 +227,7 @@ def sum_over_first(x: DimTensor, dim: Dim, of: Callable[[DimTensor], DimTensor])
 
 
 def later_than(x: DimTensor, dim: Dim, lag: int, by: int = 0) -> DimTensor:
-    """Elements from a position on, or as many that come `by` earlier, on one dim."""
+    """Return elements from a position on, shifted by `by` positions, on one dim."""
     stop = None if by == 0 else -by
     taken = x.isel({dim: slice(lag - by, stop)})
     if by == 0:

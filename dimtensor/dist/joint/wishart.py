@@ -82,19 +82,19 @@ class _Wishart(VectorDistribution):
         return log(diagonal(factor, self._pair)).sum(self.row)
 
     def _log_gamma(self, nu: DimTensor) -> DimTensor:
-        """The logarithm of the multivariate gamma function of nu / 2, and of a power of 2."""
+        """Compute the log of the multivariate gamma function at nu / 2, times a power of 2."""
         n = len(self.row)
         gammas = gammaln(0.5 * (nu - arange(self.row))).sum(self.row)
         return gammas + 0.25 * n * (n - 1) * LOG_PI + 0.5 * n * LOG_2 * nu
 
     def _squares(self, divisor: DimTensor, factor: DimTensor) -> DimTensor:
-        """The trace of (D D')⁻¹ F F'."""
+        """Compute the trace of (D D')⁻¹ F F'."""
         inner = self._inner
         found = solve_triangular(divisor, factor.relabel(self.col, inner), self._pair)
         return square(found).sum([self.col, inner])
 
     def _wishart(self, of_x: DimTensor, nu: DimTensor) -> DimTensor:
-        """The log density of a covariance, of which the Cholesky factor is given."""
+        """Compute the log density of a covariance from its Cholesky factor."""
         n, factor = len(self.row), self._factor
         value = (nu - n - 1.0) * self._log_diagonal(of_x) - 0.5 * self._squares(factor, of_x)
         return value - nu * self._log_diagonal(factor) - self._log_gamma(nu)
@@ -117,7 +117,7 @@ class _Wishart(VectorDistribution):
         return (powers * log(diagonal(factor, self._pair))).sum(self.row) + n * LOG_2
 
     def _bartlett(self, rng: Any, dims: DimsLike) -> tuple[DimTensor, Any]:
-        """The factor of a Wishart matrix of the identity, by Bartlett's decomposition.
+        """Draw the factor of a Wishart matrix with scale I by Bartlett's decomposition.
 
         M. S. Bartlett, Proceedings of the Royal Society of Edinburgh 53, 260-283 (1933).
         """
@@ -133,7 +133,7 @@ class _Wishart(VectorDistribution):
         return dot(self._factor, second, dim=[self.col]).relabel(inner, self.col)
 
     def _inverted(self, lower: DimTensor) -> DimTensor:
-        """The scale's factor times the inverse of a transposed one."""
+        """Multiply the scale's factor by the inverse of a transposed factor."""
         inner = self._inner
         scale = self._factor.relabel(self.row, inner).relabel(self.col, self.row)
         return solve_triangular(lower, scale, self._pair).relabel(inner, self.row)

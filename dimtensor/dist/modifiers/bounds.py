@@ -52,7 +52,7 @@ def _bound(value: Any, infinite: float, what: str) -> DimTensor | None:
 
 
 class _WithBounds(Wrapper):
-    """A distribution with bounds; infinite elements of them are none."""
+    """Base class of truncated and censored distributions; infinite elements are no bounds."""
 
     def __init__(self, name: str, base: Distribution, lower: Any, upper: Any):
         of_numbers(base, name)
@@ -88,7 +88,7 @@ class _WithBounds(Wrapper):
 
 
 def further(one: Any, other: Any, of_tensors: Any, of_numbers: Any) -> Any:
-    """Of two bounds the one that `of_tensors` or `of_numbers` takes; the other one of None."""
+    """Combine two bounds by `of_tensors` or `of_numbers`; None is no bound."""
     if one is None or other is None:
         return other if one is None else one
     both = isinstance(one, float) and isinstance(other, float)
@@ -102,7 +102,7 @@ def _rounded(bound: Any, of_number: Any, of_tensor: Any) -> Any:
 
 
 class Truncated(_WithBounds):
-    """A distribution, given that its values lie between bounds."""
+    """Truncated distribution."""
 
     @property
     def _low(self) -> Any:
@@ -117,9 +117,9 @@ class Truncated(_WithBounds):
         return super().knows("logcdf" if what == "icdf" else what)
 
     def _tails(self, start: Any, up_to: Any, from_start: bool = True) -> DimTensor:
-        """Log probability of values from one number on, or above it, and not above another one.
+        """Return the log probability of values from (or above) one number up to another.
 
-        Of the tail that is smaller, where probabilities are precise.
+        It is computed in the smaller tail, in which probabilities are precise.
         """
         if start is None:
             return self.base.logcdf(up_to)
@@ -132,7 +132,7 @@ class Truncated(_WithBounds):
         return where(right < math.log(0.5), difference(right, self.base.logsf(up_to)), left)
 
     def _below(self) -> Any:
-        """The largest number that does not belong to the values."""
+        """Return the largest number below the truncated support."""
         return self._low if self.lower is None or not self.discrete else self._low - 1.0
 
     @property
@@ -192,7 +192,7 @@ class Truncated(_WithBounds):
 
 
 class Censored(_WithBounds):
-    """A distribution whose values are set to a bound where they are beyond it."""
+    """Censor a distribution: values beyond a bound are recorded as the bound."""
 
     def _conditions(self, x: DimTensor) -> list[Condition]:
         bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
@@ -235,7 +235,7 @@ class Censored(_WithBounds):
 
 
 def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
-    """Draws of a distribution, again and again where they are not accepted."""
+    """Draw by rejection: repeat the elements that are not accepted."""
 
     def again(state: Any) -> Any:
         value, rng = state
@@ -250,7 +250,7 @@ def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[D
 def truncated(
     d: Distribution, lower: TensorLike | None = None, upper: TensorLike | None = None
 ) -> Truncated:
-    """A distribution, given that its values lie between bounds, which belong to them.
+    """Truncate a distribution: condition on values between bounds, which are included.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def truncated(
 def censored(
     d: Distribution, lower: TensorLike | None = None, upper: TensorLike | None = None
 ) -> Censored:
-    """A distribution whose values are set to a bound where they are beyond it.
+    """Censor a distribution: values beyond a bound are recorded as the bound.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FlatOn(Distribution):
-    """The density 1 on a support."""
+    """Flat density on a support."""
 
     name = "Flat"
 
@@ -68,7 +68,7 @@ class FlatOn(Distribution):
 
 
 def Flat(support: Support | None = None) -> Distribution:
-    """The improper density that is 1 everywhere. With a support, it is 1 there and 0 outside.
+    """Make the improper flat prior, whose density is 1 on a support and 0 outside.
 
     Stan has it for parameters that are declared and get no distribution. Between bounds that are
     variables it is still 1, where that of ``dist.Uniform`` is divided by their distance.
@@ -115,7 +115,7 @@ def Flat(support: Support | None = None) -> Distribution:
         arguments = ", ".join(support.dim_arguments)
         raise OptionError(
             build_message(
-                f"Flat: elements belong together along dims of {support!r}, which are named here",
+                f"Flat: the event dims of {support!r} are named",
                 hint=f"dist.Flat(dt.supports.{support.name}({arguments}))",
             )
         )

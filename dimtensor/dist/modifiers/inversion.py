@@ -1,4 +1,4 @@
-"""Quantiles of distributions that have no formula for them: by bisection of the probability."""
+"""Quantiles by bisection of the cumulative distribution function."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FEW = 2.0**-10  # probabilities below it are found by their logarithms
 
 
 def inverted(d: Distribution, q: DimTensor) -> DimTensor:
-    """The smallest value up to which a distribution has a probability.
+    """Invert a cumulative distribution function: the smallest value with at least a probability.
 
     Numbers with bounds are found by the logarithm of their distance from one, numbers without
     bounds by their inverse hyperbolic sine, to the digits that there are. Derivatives are those of
@@ -67,7 +67,7 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
 
 
 def upper_quantile(d: Distribution, q: DimTensor) -> DimTensor:
-    """The value above which a continuous distribution has a probability.
+    """Invert the survival function of a continuous distribution.
 
     Of a small one 1 less it has few digits, or none: it is found by the logarithm of the
     probability of larger values.
@@ -94,7 +94,7 @@ def upper_quantile(d: Distribution, q: DimTensor) -> DimTensor:
 
 
 def _halved(d: Distribution, enough: Callable[[Any], Any], q: DimTensor) -> Any:
-    """The smallest value that is enough for each probability."""
+    """Bisect: the smallest value at which a predicate holds."""
     place, first, last = _places(*d.support.bounds(), d.discrete)
     zero = 0.0 * d.cdf(0.0 * q)  # of all dims
 
@@ -110,7 +110,7 @@ def _halved(d: Distribution, enough: Callable[[Any], Any], q: DimTensor) -> Any:
 
 
 def _steered(value: Any, lacking: Any, moves: Any, log_factor: Any) -> Any:
-    """A value with the derivatives of Newton's step, where it moves; halving has none."""
+    """Give a bisected value the derivatives of a Newton step."""
     factor = stop_gradient(where(moves & (log_factor < _FAR), exp(log_factor), 0.0))
     return value + (lacking - stop_gradient(lacking)) * factor
 

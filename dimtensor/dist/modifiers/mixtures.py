@@ -1,4 +1,4 @@
-"""Mixtures over a dim, and distributions that somebody writes."""
+"""Mixtures over a dim, and user-defined distributions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Mixture(Distribution):
-    """One of several distributions, with weights along a dim."""
+    """Mixture of distributions with weights along a dim."""
 
     name = "mixture"
 
@@ -62,7 +62,7 @@ class Mixture(Distribution):
 
     @property
     def support(self) -> Support:
-        """From the lowest value that a part may have to the highest one."""
+        """Smallest interval that contains the supports of all components."""
         supports = [part.support for part in self._each]
         if self.event_dims:
             return supports[0]
@@ -77,7 +77,7 @@ class Mixture(Distribution):
         return real if low is None and high is None else Bounded(low, high)
 
     def _outermost(self, bounds: Sequence[Any], of_numbers: Any, of_two: Any, along: str) -> Any:
-        """The bound of all parts; None if one of them has none."""
+        """Combine the bounds of the components; None if one of them is unbounded."""
         if any(bound is None for bound in bounds):
             return None
         if all(isinstance(bound, float) for bound in bounds):
@@ -95,7 +95,7 @@ class Mixture(Distribution):
         return f"mixture({self.parts!r}, dim={self.dim._short})"
 
     def _of_parts(self, what: Callable[[Distribution], DimTensor]) -> DimTensor:
-        """Something of all parts, along the dim of the mixture."""
+        """Evaluate a function of each component, along the dim of the mixture."""
         if not isinstance(self.parts, list):
             return what(self.parts)
         total: Any = None
@@ -133,7 +133,7 @@ class Mixture(Distribution):
         return all(part.knows("logcdf" if what == "icdf" else what) for part in self._each)
 
     def icdf(self, q: Any) -> DimTensor:
-        """By bisection of the probability."""
+        """Invert the cumulative distribution function by bisection."""
         return inverted(self, as_value(q, self))
 
     def mean(self) -> DimTensor:
@@ -169,7 +169,7 @@ class Mixture(Distribution):
 def mixture(
     weights: TensorLike, parts: Distribution | Sequence[Distribution], dim: Dim | str
 ) -> Mixture:
-    """One of several distributions, with weights along a dim, which is summed out.
+    """Mix distributions with weights along a dim, which is summed out.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def mixture(
     Raises
     ------
     DimError
-        If the weights lack the dim or have one along which elements of a part belong together, or
+        If the weights lack the dim or have an event dim of a part, or
         the number of parts is not the dim's length.
     OptionError
         If a part is no distribution or draws labels, they are discrete and continuous ones, or
@@ -231,15 +231,15 @@ def mixture(
         )
     if dim in each[0].event_dims:
         raise DimError(
-            f"mixture: elements of {each[0].name} belong together along {dim._short}, over which "
-            "there is one part for each position"
+            f"mixture: {dim._short} is an event dim of {each[0].name}, and cannot index its "
+            "components"
         )
     check_shared("weights of mixture", w, each[0].event_dims)
     return Mixture(w, each[0] if one else each, dim)
 
 
-class Custom(Distribution):
-    """A distribution of functions that somebody writes."""
+class CustomDistribution(Distribution):
+    """User-defined distribution."""
 
     def __init__(
         self,
@@ -298,7 +298,7 @@ _FUNCTIONS = ("draw", "logcdf", "icdf", "mean", "variance")
 
 
 def _arguments_of(logp: Callable[..., Any]) -> list[str]:
-    """Names of the arguments of a log density after the first one."""
+    """Return the names of the arguments of a log density after the value."""
     try:
         known = list(inspect.signature(logp).parameters.values())
     except (TypeError, ValueError):  # of compiled code
@@ -319,10 +319,10 @@ def custom(
     event_dims: DimsLike = None,
     name: str = "custom",
     **parameters: TensorLike,
-) -> Custom:
-    """A distribution of functions that build expressions.
+) -> CustomDistribution:
+    """Make a distribution from a log density and, optionally, other functions.
 
-    Random variables and data that the functions read beside their arguments are part of a model, as
+    Random variables and data that the functions capture are part of a model, as
     parameters are: :func:`dimtensor.rv` calls the functions, and finds them. The variable has the
     dims of its log density.
 
@@ -338,7 +338,7 @@ def custom(
     logcdf, icdf, mean, variance : callable, optional
         Of a value, or a probability, and the parameters.
     event_dims : Dim or iterable of Dim, optional
-        Dims along which elements belong together: `logp` has none of them.
+        Event dims: `logp` has none of them.
     name : str
     **parameters : DimTensor or number
         An argument that `logp` names is a parameter, also one that is called `mean` or `name`.
@@ -388,4 +388,4 @@ def custom(
         key: as_parameter(value, "bound", f"{key} of {name}") for key, value in parameters.items()
     }
     dims = canonical_dims(event_dims, f"the event dims of {name}")
-    return Custom(name, known, functions, support, dims)
+    return CustomDistribution(name, known, functions, support, dims)

@@ -53,7 +53,7 @@ class Standardized(NamedTuple):
 
 
 def standardized(d: Distribution) -> Standardized | None:
-    """The standardized variable that a variable follows from; None where there is none."""
+    """Return the noncentered form of a distribution; None if there is none."""
     if isinstance(d, TableDistribution):
         return _of_row(d)
     if isinstance(d, (MvNormal, MvStudentT)):
@@ -93,7 +93,7 @@ def _of_row(d: TableDistribution) -> Standardized | None:
 
 
 def _of_vector(d: MvNormal | MvStudentT) -> Standardized:
-    """The location, and the Cholesky factor times a vector of independent elements."""
+    """Return the noncentered form of a multivariate normal or Student t distribution."""
 
     def place(raw: DimTensor) -> DimTensor:
         return d._values["mu"] + d._turned(raw.relabel(d.row, d.col))
@@ -140,14 +140,14 @@ def _of_autoregression(d: AR) -> Standardized | None:
 def _by_position(
     first: Distribution, later: Distribution, dim: Dim, n: int, event: Dims
 ) -> Distribution:
-    """One distribution up to a position of a dim, and another one from it on."""
+    """Combine two distributions: one up to a position of a dim, the other from it on."""
     if spec_of(first) == spec_of(later) and not first.event_dims:
         return first
     return _ByPosition(first, later, dim, n, event)
 
 
 class _ByPosition(Distribution):
-    """Independent elements, the first ones of which have a distribution of their own."""
+    """Independent elements, with another distribution at the first positions."""
 
     name = "standardized"
 

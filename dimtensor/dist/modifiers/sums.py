@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST = 10_000  # terms of a sum
 
 
-class Summed(Distribution):
+class WithSummedCdf(Distribution):
     """A discrete distribution with probabilities that are sums from one number to another.
 
     Where values above the last number are possible, `logcdf` and `logsf` are those of values up to
@@ -88,7 +88,7 @@ class Summed(Distribution):
 def with_probabilities(
     d: Distribution, lower: DimTensor | None, upper: DimTensor | None, what: str
 ) -> Distribution:
-    """A distribution with the probabilities that truncating or censoring it takes.
+    """Add a `logcdf` by summation to a distribution without one.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def with_probabilities(
         if first is not None and last is not None:
             first, last = math.ceil(first), math.floor(last)
             if last - first < _MOST:
-                return Summed(d, first, last, is_whole)
+                return WithSummedCdf(d, first, last, is_whole)
         hint = f"a sum takes bounds that are numbers, of up to {_MOST:,} values"
     else:
         hint = "dist.custom(logp=..., logcdf=...) is a distribution of formulas that you write"

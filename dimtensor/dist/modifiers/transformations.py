@@ -1,4 +1,4 @@
-"""The distribution of a monotonic function of a variable."""
+"""Transform a distribution by a monotonic function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Transformed(Wrapper):
-    """A monotonic function of a variable."""
+    """Distribution of a monotonic function of a random variable."""
 
     def __init__(
         self, base: Distribution, forward: Any, inverse: Any, support: Support, increasing: bool
@@ -57,7 +57,7 @@ class Transformed(Wrapper):
         return in_dtype_of(x, self, where(inside, value, outside))
 
     def _inner(self, x: DimTensor) -> Any:
-        """Some value inside of the support, which has the dtype of those beside it."""
+        """Return a value inside of the support, with the dtype of x."""
         value = self.forward(wrap(as_number(self._middle, (), "a value")))
         narrow = is_float(x.dtype) and isinstance(value, TensorHandle)
         return value.astype(x.dtype) if narrow else value
@@ -78,7 +78,7 @@ class Transformed(Wrapper):
         return self._log_probability(as_value(x, self), up_to=False)
 
     def _log_probability(self, x: DimTensor, up_to: bool) -> DimTensor:
-        """Log probability of values up to x, or above it; x may lie outside of the support."""
+        """Return the log cdf or survival function, also outside of the support."""
         low, high = self._support.bounds()
         below, above = (-math.inf, 0.0) if up_to else (0.0, -math.inf)
         outside: Any = False
@@ -105,7 +105,7 @@ def transformed(
     support: Support,
     increasing: bool = True,
 ) -> Transformed:
-    """The distribution of a monotonic function of a variable.
+    """Transform a distribution by a monotonic function.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Distributions whose observations count more than once, or less."""
+"""WeightedDensity observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WeightedDensity(Wrapper):
-    """A distribution whose log density is multiplied by a number; all else is as it was."""
+    """Distribution with a weighted log density; draws and probabilities are unchanged."""
 
     def __init__(self, base: Distribution, weight: Any):
         as_distribution(base, "weighted")
@@ -65,7 +65,7 @@ class WeightedDensity(Wrapper):
 
 
 def weighted(d: Distribution, weight: TensorLike) -> WeightedDensity:
-    """A distribution whose log density is multiplied by a number.
+    """Weight observations: multiply the log density by a number.
 
     An observation of weight 3 counts as three equal ones, one of weight 0 not at all.
     Probabilities, moments and draws are those of `d`: a weight says how much is known, not what is
@@ -88,7 +88,7 @@ def weighted(d: Distribution, weight: TensorLike) -> WeightedDensity:
     OptionError
         If a known weight is negative.
     DimError
-        If the weight has a dim along which elements of `d` belong together.
+        If the weight has an event dim of `d`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What distributions around others have in common."""
+"""Base class of distributions that modify another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def as_distribution(d: Any, what: str) -> Distribution:
-    """A distribution, checked.
+    """Check that an argument is a distribution.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def as_distribution(d: Any, what: str) -> Distribution:
 
 
 def of_numbers(d: Any, what: str) -> Distribution:
-    """A distribution of single numbers, checked.
+    """Check that an argument is a univariate distribution.
 
     Raises
     ------
@@ -45,25 +45,25 @@ def of_numbers(d: Any, what: str) -> Distribution:
 
 
 def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
-    """A parameter as a tensor, whose known values are checked."""
+    """Convert a parameter to a tensor, and check its known values."""
     return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
 
 
 def as_value(x: Any, d: Distribution) -> DimTensor:
-    """A value of a distribution as a tensor."""
+    """Convert a value of a distribution to a tensor."""
     nodes = [node for node in d._nodes if is_float(node.dtype) and node.kind != "constant"]
     return wrap(as_number(x, nodes, f"a value of {d.name}"))
 
 
 def in_dtype_of(x: DimTensor, d: Distribution, value: DimTensor) -> DimTensor:
-    """A log density of x in the dtype of tensors; numbers have none of their own."""
+    """Cast a log density to the dtype of the tensors that it depends on."""
     nodes = [x.node, *(node for node in d._nodes if node.kind != "constant")]
     narrow = is_float(x.dtype) and not any(node.dtype == "float64" for node in nodes)
     return value.astype(x.dtype) if narrow and value.dtype != x.dtype else value
 
 
 class Wrapper(Distribution):
-    """A distribution around another one."""
+    """Distribution that modifies a base distribution."""
 
     def __init__(self, name: str, base: Distribution, parameters: Mapping[str, DimTensor]):
         self.name, self.base = name, base
@@ -94,7 +94,7 @@ class Wrapper(Distribution):
 
 
 def wrapper_text(p: DimTensor) -> str:
-    """A parameter as a representation shows it."""
+    """Return the text of a parameter in a repr."""
     from dimtensor.dist.distribution import _text
 
     return _text(p.node)

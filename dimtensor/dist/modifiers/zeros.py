@@ -1,4 +1,4 @@
-"""Distributions of which zeros have a probability of their own."""
+"""Zero-inflated and hurdle distributions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class ZeroInflated(Wrapper):
-    """A distribution that holds with a probability; else a value is 0."""
+    """Zero-inflated distribution."""
 
     def __init__(self, base: Distribution, psi: Any):
         of_numbers(base, "zero_inflated")
@@ -94,7 +94,7 @@ class ZeroInflated(Wrapper):
 
 
 class Hurdle(Wrapper):
-    """A probability of zeros, and a distribution of what is not zero."""
+    """Make a hurdle model: zeros with a probability, and a distribution of nonzero values."""
 
     def __init__(self, base: Distribution, psi: Any):
         of_numbers(base, "hurdle")
@@ -103,7 +103,7 @@ class Hurdle(Wrapper):
 
     @property
     def _log_rest(self) -> Any:
-        """Log probability that a value of the distribution is not 0."""
+        """Log probability of nonzero values of the base distribution."""
         return log1mexp(self.base.logp(0)) if self.discrete else 0.0
 
     @property
@@ -144,7 +144,7 @@ class Hurdle(Wrapper):
         return in_dtype_of(x, self, value)
 
     def _log_negative(self, x: Any) -> DimTensor:
-        """Log probability of values up to a number that is below 0."""
+        """Return the log probability of values up to a negative number."""
         return log(self.psi) + self.base.logcdf(x) - self._log_rest
 
     def _logcdf_below(self, x: Any) -> DimTensor:
@@ -186,7 +186,7 @@ class Hurdle(Wrapper):
         return where(u < self.psi, value, 0), rng
 
     def _draw_rest(self, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
-        """A value that is not 0."""
+        """Draw a value that is not 0."""
         if not self.discrete:
             return self.base.draw(rng, whole)
         low, _ = self.base.support.bounds()
@@ -196,7 +196,7 @@ class Hurdle(Wrapper):
 
 
 def _or_zero(psi: DimTensor, value: DimTensor) -> DimTensor:
-    """The logarithm of 1 - psi + psi exp(value), which has a slope where psi is 0 or 1."""
+    """Compute log(1 - psi + psi exp(value)), with derivatives where psi is 0 or 1."""
     only = psi >= 1.0
     tiny = value < -700.0
     known = where(tiny, -1.0, value)
@@ -209,7 +209,7 @@ def _is_zero(bound: Any) -> bool:
 
 
 def _with_zero(support: Support) -> Support:
-    """The integers of a support, and 0."""
+    """Extend a support of integers by 0."""
     low, high = support.bounds()
     if (low is None and high is None) or _is_zero(low):
         return support
@@ -219,7 +219,7 @@ def _with_zero(support: Support) -> Support:
 
 @spelled("distribution")
 def zero_inflated(d: Distribution, psi: TensorLike) -> ZeroInflated:
-    """A discrete distribution that holds with a probability; else a value is 0.
+    """Inflate the probability of 0 of a discrete distribution.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def zero_inflated(d: Distribution, psi: TensorLike) -> ZeroInflated:
 
 @spelled("distribution")
 def hurdle(d: Distribution, psi: TensorLike) -> Hurdle:
-    """A probability of zeros, and a distribution of what is not zero.
+    """Make a hurdle model: zeros with a probability, and a distribution of nonzero values.
 
     Parameters
     ----------

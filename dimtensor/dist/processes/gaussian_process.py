@@ -27,7 +27,7 @@ def GP(
     mean: TensorLike = 0.0,
     jitter: Any = 1e-6,
 ) -> MvNormal:
-    """A Gaussian process: the values of an unknown function at the points along a dim.
+    """Make a Gaussian process: an unknown function at the points along a dim.
 
     They are a normal vector, whose covariances the kernel gives: MvNormal(mean, K + jitter I), with
     the density of MvNormal, by a Cholesky factor of the matrix

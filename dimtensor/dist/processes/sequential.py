@@ -1,4 +1,4 @@
-"""Distributions whose elements follow each other by a step that somebody writes, and in order."""
+"""Sequential distributions with a user-defined step, and order statistics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Series(Distribution):
     dim : Dim
         The dim of the series.
     xs : tree of DimTensor, optional
-        What steps are given beside the state: tensors with the dim.
+        Further inputs of the steps: tensors with the dim.
     **parameters : DimTensor or number
         What steps depend on. What else `step` reads is found, too, by :func:`dimtensor.rv`.
 
@@ -107,7 +107,7 @@ class Series(Distribution):
 
     @property
     def support(self) -> Support:
-        """That of the first element."""
+        """Support of the first element."""
         return self._settled(())[1].support
 
     @property
@@ -120,7 +120,7 @@ class Series(Distribution):
         return f"Series({self.dim._short}{'; ' if shown else ''}{shown})"
 
     def _step(self, state: Any, x: Any) -> tuple[Distribution, After]:
-        """The distribution of an element, and the way to the state after it."""
+        """Return the distribution of an element, and the function to the next state."""
         given = () if self._xs_tree is None else (x,)
         found = self.step(state, *given, **self._own)
         if not (isinstance(found, tuple) and len(found) == 2 and callable(found[1])):
@@ -138,10 +138,10 @@ class Series(Distribution):
         return None if self._xs_tree is None else unflatten(self._xs_tree, self._xs)
 
     def _settled(self, dims: Dims) -> tuple[Any, Distribution, Dims]:
-        """The first state with all dims that states get, the first distribution, and its dims.
+        """Return the first state with the dims of all states, the first distribution, and its dims.
 
         States keep their dims in a loop. They get those of the elements, whose dims are those of
-        the parameters and the states: what is found by some steps that are not in the loop.
+        the parameters and the states: these are found by some steps outside of the loop.
         """
         leaves = list(self._init)
         x = None
@@ -212,7 +212,7 @@ class Series(Distribution):
 
 
 def _leaves(value: Any, what: str) -> tuple[list[DimTensor], Any]:
-    """The tensors of a tree, and its structure; None of no tree."""
+    """Flatten a tree to its tensors and its structure."""
     if value is None:
         return [], None
     leaves, tree = flatten(value)
@@ -220,7 +220,7 @@ def _leaves(value: Any, what: str) -> tuple[list[DimTensor], Any]:
 
 
 class InOrder(Wrapper):
-    """Independent draws of one distribution, in order along a dim."""
+    """Order statistics: sorted independent draws of one distribution along a dim."""
 
     def __init__(self, base: Distribution, dim: Dim):
         as_distribution(base, "ordered")
@@ -277,7 +277,7 @@ class InOrder(Wrapper):
 
 @spelled("distribution")
 def ordered(d: Distribution, dim: Dim) -> InOrder:
-    """Independent draws of one distribution, in order along a dim.
+    """Order statistics: sorted independent draws of one distribution along a dim.
 
     The density is K! times that of K independent numbers, where they do not fall.
 

@@ -59,7 +59,7 @@ class RandomWalk(VectorDistribution):
     Raises
     ------
     DimError
-        If the start has the dim, or elements of a step belong together along it.
+        If the start has the dim, or it is an event dim of the steps.
     ArgumentError
         If the steps or the start are no distributions.
 
@@ -113,7 +113,7 @@ class RandomWalk(VectorDistribution):
         return where(equal(arange(self.dim), 0), first, later)
 
     def _all(self, part: Distribution, value: DimTensor) -> DimTensor:
-        """The sum over elements of the event that are independent ones of a part."""
+        """Sum over event elements that are independent in a part."""
         apart = [dim for dim in self.event_dims if dim not in part.event_dims and dim in value.dims]
         return value.sum(apart) if apart else value
 
@@ -124,7 +124,7 @@ class RandomWalk(VectorDistribution):
         return self.start.variance() + self._up_to_each(self.step.variance())
 
     def _up_to_each(self, step: DimTensor) -> DimTensor:
-        """The sum over the steps that lead to each position."""
+        """Sum the steps up to each position."""
         if self.dim not in step.dims:
             return step * arange(self.dim)
         return where(equal(arange(self.dim), 0), 0.0, step).cumsum(self.dim)
@@ -144,7 +144,7 @@ class RandomWalk(VectorDistribution):
 
 
 def _later(step: Distribution, dim: Dim) -> Distribution:
-    """The distribution at the positions that steps lead to: all but the first one."""
+    """Return the distribution of the steps: at all positions but the first."""
     if dim not in step.dims:
         return step
     spec, inputs = spec_of(step)
@@ -157,7 +157,7 @@ def _later(step: Distribution, dim: Dim) -> Distribution:
 def GaussianRandomWalk(
     mu: TensorLike = 0.0, sigma: TensorLike = 1.0, *, dim: Dim, start: Distribution
 ) -> RandomWalk:
-    """A random walk of normal steps.
+    """Make a random walk with normal steps.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class AR(VectorDistribution):
     dim : Dim
         The dim of the series.
     start : Distribution
-        Of the first elements, each of which it holds for.
+        Distribution of each of the first elements.
     lag : Dim or str, optional
         The dim of lags, needed where `rho` has others.
     constant : DimTensor or number
@@ -288,7 +288,7 @@ class AR(VectorDistribution):
         return self._path_of(start, noise, known), rng
 
     def _path_of(self, start: DimTensor, noise: DimTensor, known: Any) -> DimTensor:
-        """The elements that follow from the first ones, and the standardized noise of others."""
+        """Compute a path from its first elements and standardized noise."""
         p = self._values
         early = arange(self.dim) < len(self.lag)
         # of the first elements themselves, of all others their noise

@@ -256,7 +256,7 @@ def MvGaussianRandomWalk(
     tau: TensorLike | None = None,
     chol: TensorLike | None = None,
 ) -> RandomWalk:
-    """A random walk whose steps are normal vectors.
+    """Make a random walk with multivariate normal steps.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def MvStudentTRandomWalk(
     tau: TensorLike | None = None,
     chol: TensorLike | None = None,
 ) -> RandomWalk:
-    """A random walk whose steps are vectors of Student's t distribution.
+    """Make a random walk with multivariate Student t steps.
 
     Parameters
     ----------

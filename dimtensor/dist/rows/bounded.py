@@ -38,12 +38,12 @@ from dimtensor.tensor.elementwise import (
 
 
 def number_of(x: Any) -> Any:
-    """A constant as a number; another tensor as it is."""
+    """Convert a constant to a number; other tensors are unchanged."""
     return x.node.attrs.value.item() if x.node.kind == "constant" else x
 
 
 def between(low: str, high: str) -> Callable[[Any], Support]:
-    """The support between two parameters."""
+    """Return the support between two parameters."""
     return lambda p: Bounded(number_of(getattr(p, low)), number_of(getattr(p, high)))
 
 
@@ -100,7 +100,7 @@ def _log_ratio(low: Any, high: Any) -> Any:
 
 
 def _log_uniform_variance(p: Any) -> Any:
-    """The difference of the second moment and the square of the mean, put together.
+    """Compute the variance without cancellation of the second moment and the squared mean.
 
     With 2 h the logarithm of the ratio it is lower upper (sinh(h) / h) (cosh(h) - sinh(h) / h).
     """
@@ -128,7 +128,7 @@ def _log_uniform_icdf(q: Any, p: Any) -> Any:
 
 
 def _kumaraswamy_logsf(x: Any, p: Any) -> Any:
-    """Near 1 the power of x would have few digits of what is left to 1."""
+    """Compute the cdf so that its complement near 1 is precise."""
     log_power = p.a * log(x)
     low = log_power < -1.0
     near = log1mexp(where(low, -1.0, log_power))
@@ -162,7 +162,7 @@ def _logit_normal_z(x: Any, p: Any) -> Any:
 
 
 def _triangle_sides(x: Any, p: Any) -> tuple[Any, Any, Any]:
-    """Whether a value is below the mode, and its distances from the ends, on their sides."""
+    """Return whether a value is below the mode, and its distance from the end on its side."""
     below = x < p.c
     return below, where(below, x - p.lower, p.c - p.lower), where(below, p.upper - p.c, p.upper - x)
 
@@ -188,7 +188,7 @@ def _triangular_parts(x: Any, p: Any) -> tuple[Any, Any]:
     near, far = where(below, left, right), where(below, rise, fall)
     far = where(far > 0.0, far, 1.0)  # the mode may be an end, with all values on one side
     tail = 2.0 * log(near) - log(width) - log(far)
-    # the contrary: what is beyond the mode, and what is before it
+    # swap the sides of the mode
     rest = where(below, fall, rise) + abs(p.c - x) * (1.0 + near / far)
     rest = log_part(rest / width, near / width * (near / far))
     return where(below, tail, rest), where(below, rest, tail)
@@ -210,7 +210,7 @@ def _triangular_variance(p: Any) -> Any:
 
 
 def _share(x: Any, p: Any) -> tuple[Any, Any]:
-    """What is below of the distance between two bounds, and what is above."""
+    """Return the shares of the distance between two bounds below and above a value."""
     width = p.upper - p.lower
     return (x - p.lower) / width, (p.upper - x) / width
 

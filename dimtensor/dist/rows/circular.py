@@ -26,7 +26,7 @@ from dimtensor.tensor.elementwise import (
 
 
 def turns(angle: Any) -> Any:
-    """Number of whole turns by which an angle lies outside of -π to π."""
+    """Return the number of whole turns by which an angle lies outside of -π to π."""
     return floor(angle / (2.0 * math.pi) + 0.5)
 
 
@@ -54,7 +54,7 @@ def _log_from_start(x: Any, mu: Any, kappa: Any) -> Any:
     """Log integral of exp(kappa (cos(t - mu) - 1)) from -π to x, where mu is between -π and π.
 
     The interval is split where the density is largest and where it is smallest. Each part is
-    integrated from the end with the larger density to where the density is nothing beside that.
+    integrated from the end with the larger density to where the density is negligible.
     """
     largest = maximum(_exponent(math.pi + mu, kappa), _exponent(x - mu, kappa))
     top = stop_gradient(where(x > mu, 0.0, largest))  # of the density between -π and x

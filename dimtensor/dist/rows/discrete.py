@@ -59,7 +59,7 @@ LOGIT = "logit_p: real | log odds, log p - log(1 - p)"
 
 
 def by_logit(p: Any) -> dict[str, Any]:
-    """The probability of log odds."""
+    """Convert log odds to a probability."""
     return {"p": sigmoid(p.logit_p)}
 
 
@@ -93,7 +93,7 @@ def _geometric_logcdf(k: Any, p: Any) -> Any:
 
 
 def _ceiling(x: Any, off: Any) -> Any:
-    """The next whole number, where what rounding has added to one, by which x is off, is none."""
+    """Round up, unless x exceeds a whole number by a rounding error only."""
     nearest = round(x)
     return where(abs(x - nearest) <= off, nearest, ceil(x))
 
@@ -160,7 +160,7 @@ def _hypergeometric_support(p: Any) -> Integers:
 
 
 def _hypergeometric_share(p: Any) -> Any:
-    """The share of successes; of nobody, who has no draws either, some number."""
+    """Return the share of successes in a population, which may be empty."""
     return p.k / maximum(p.N, 1.0)
 
 

@@ -33,7 +33,7 @@ def power_logcdf(z: Any, p: Any) -> Any:
 
 
 def _power_series(a: Any, u: Any) -> Any:
-    """The regularized lower incomplete gamma function P(a, u), divided by u^a (DLMF 8.7.1).
+    """Compute P(a, u) / u^a of the regularized lower incomplete gamma function (DLMF 8.7.1).
 
     It has a slope where u is 0.
     """

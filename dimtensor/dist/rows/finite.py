@@ -60,7 +60,7 @@ CIRCLE = Missing("it is a distribution on a circle")
 
 
 def _around(location: str, scale: str) -> Callable[[Any], Support]:
-    """The support from a scale below a location to one above it."""
+    """Return the support from a scale below a location to a scale above it."""
 
     def support(p: Any) -> Support:
         at, width = number_of(getattr(p, location)), number_of(getattr(p, scale))
@@ -70,12 +70,12 @@ def _around(location: str, scale: str) -> Callable[[Any], Support]:
 
 
 def on_circle(p: Any) -> Support:
-    """The support of angles."""
+    """Return the support of angles."""
     return Bounded(-math.pi, math.pi)
 
 
 def _truncated(p: Any) -> tuple[Any, Any]:
-    """The bounds in standard deviations, as Python numbers where they are infinite."""
+    """Return the standardized bounds, as Python numbers where they are infinite."""
     found = []
     for bound in (number_of(p.lower), number_of(p.upper)):
         infinite = isinstance(bound, float) and math.isinf(bound)
@@ -108,7 +108,7 @@ def _truncated_logs(x: Any, p: Any) -> tuple[Any, Any]:
 
 
 def _log_part_between(a: Any, b: Any) -> Any:
-    """As log_between, and minus infinity where the bounds are the same."""
+    """Compute log_between, with minus infinity where the bounds are equal."""
     if isinstance(a, float) or isinstance(b, float):
         return log_between(a, b)
     right = a + b > 0.0
@@ -226,7 +226,7 @@ def _tilted_logs(x: Any, eta: Any, rest: Any = None) -> tuple[Any, Any]:
 
 
 def _tilted_icdf(q: Any, p: Any) -> Any:
-    """As a distance from 0, where the density is smaller or larger than at 1."""
+    """Compute the quantile as a distance from the end at which the density is smaller."""
     eta = _odds(p)
     tiny, rising, low = abs(eta) < 1e-6, eta > 0.0, q < 0.5
     size = abs(where(tiny, 1.0, eta))

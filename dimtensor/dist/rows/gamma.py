@@ -86,7 +86,7 @@ def _gamma(shape: Any, rate: Any) -> dict[str, Any]:
 
 
 def _like(x: Any, value: float) -> Any:
-    """A number of the dtype of a tensor: a function of numbers alone would be of doubles."""
+    """Convert a number to the dtype of a tensor, so that functions of it are not of doubles."""
     return 0.0 * x + value
 
 
@@ -104,7 +104,7 @@ def _draw_nakagami(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 
 
 def _draw_root(scale: Any, shape: Any) -> Any:
-    """The root of a gamma variable of scale 2, in a scale."""
+    """Draw the square root of a gamma variable with scale 2, times a scale."""
 
     def draw(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
         x, rng = rng.gamma(shape(p), 2.0, dims=dims)

@@ -22,7 +22,7 @@ def standardised(
     draw: Callable[..., Any] | str | Missing = "icdf",
     **cells: Any,
 ) -> Row:
-    """A row of (x - location) / scale, whose cells are those of location 0 and scale 1.
+    """Make a location-scale family from the formulas of its standard member.
 
     Parameters
     ----------

@@ -166,14 +166,14 @@ def _logsf(x: Any, p: Any) -> Any:
 
 
 def _mean(z: Any) -> Any:
-    """Of h 1."""
+    """Compute the mean at h = 1."""
     tiny = abs(z) < 1e-4
     safe = where(tiny, 1.0, z)
     return where(tiny, 0.25 - square(z) / 48.0, tanh(0.5 * safe) / (2.0 * safe))
 
 
 def _variance(z: Any) -> Any:
-    """Of h 1."""
+    """Compute the variance at h = 1."""
     tiny = abs(z) < 0.02
     size = abs(where(tiny, 1.0, z))
     tail = exp(-size)
@@ -183,7 +183,7 @@ def _variance(z: Any) -> Any:
 
 
 def _draw(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
-    """The first terms of the sum, and for the others a gamma variable of their two moments."""
+    """Draw the first terms of the series, and the rest as a gamma variable with their moments."""
     place = arange(_TERM, "float64") + 0.5
     share = 0.5 / (math.pi**2 * square(place) + 0.25 * square(p.z))
     terms, rng = rng.gamma(p.h, 1.0, dims=[*dims, _TERM])

@@ -79,7 +79,7 @@ def _scaled(scale: Any, drawn: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def above(low: Any) -> Bounded:
-    """The support above a parameter."""
+    """Return the support above a parameter."""
     return Bounded(number_of(low))
 
 
@@ -171,12 +171,12 @@ def _rice_logs(x: Any, p: Any) -> tuple[Any, Any]:
 
 
 def _rice_logcdf(x: Any, p: Any) -> Any:
-    """The logarithm of the cdf, precise at both ends."""
+    """Compute the log of the cdf, precise at both ends."""
     return log_of_two(*_rice_logs(x, p))
 
 
 def _rice_logsf(x: Any, p: Any) -> Any:
-    """The logarithm of the survival function, precise at both ends."""
+    """Compute the log of the survival function, precise at both ends."""
     return log_of_two(*_rice_logs(x, p)[::-1])
 
 

@@ -78,7 +78,7 @@ TAU = "tau: positive | precision, 1 / sigma²"
 
 
 def by_tau(p: Any) -> dict[str, Any]:
-    """The scale of a precision."""
+    """Convert a precision to a scale."""
     return {"sigma": 1.0 / sqrt(p.tau)}
 
 

@@ -41,7 +41,7 @@ MANY = 1e5  # degrees of freedom from which expansions around the normal are exa
 
 
 def student_normal(size: Any, nu: Any) -> Any:
-    """The normal variable with the probability of a size, for many degrees of freedom.
+    """Map a Student t variable to a normal one with the same probability, for large nu.
 
     G. W. Hill, Algorithm 395, Communications of the ACM 13, 617-619 (1970).
     """
@@ -65,7 +65,7 @@ def student_log_tail(size: Any, nu: Any) -> Any:
 
 
 def student_quantile(rest: Any, within: Any, nu: Any) -> Any:
-    """The size that is exceeded in either direction with a probability, and is not with another.
+    """Compute the two-sided quantile from a probability and its complement.
 
     For many degrees of freedom by an expansion (Abramowitz and Stegun, 26.7.5).
     """
@@ -152,7 +152,7 @@ def skew_student_part(turned: bool) -> Any:
 
 
 def _skew_size(log_y: Any, p: Any) -> Any:
-    """The distance from 0 of a quantile whose share, or 1 less it, is tiny."""
+    """Compute the absolute value of a quantile with a tiny share, or complement of it."""
     return 0.5 * sqrt(p.a + p.b) * exp(-0.5 * log_y)
 
 

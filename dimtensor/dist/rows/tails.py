@@ -44,7 +44,7 @@ from dimtensor.tensor.elementwise import (
 
 
 def finite_above(order: float, shape: Any, value: Any) -> Any:
-    """A moment that is finite where a shape is above its order."""
+    """Return a moment that is finite where a shape exceeds its order."""
     return where(shape > order, value(where(shape > order, shape, order + 1.0)), math.inf)
 
 

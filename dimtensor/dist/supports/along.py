@@ -1,4 +1,4 @@
-"""Supports whose elements belong together along a dim: ordered vectors and simplexes.
+"""Supports of vectors along a dim: ordered, simplex, zero sum.
 
 Formulas and conventions: *Stan Reference Manual*, chapter "Constraint Transforms". The simplex is
 that of Stan since version 2.37, the inverse of the isometric log-ratio (Egozcue, Pawlowsky-Glahn,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Up to this length running sums are written as sums over pairs of positions.
 SHORT = 64
-# As near as this to 1 a sum counts as 1: what is left of single precision in long sums.
+# Tolerance of sums: the rounding error of long sums in single precision.
 SUM_WITHIN = 1e-4
 
 
@@ -174,7 +174,7 @@ class Simplex(AlongDim):
 
 
 def running_sums(x: DimTensor, dim: Dim, strictly: bool = False) -> DimTensor:
-    """Sums of the elements up to each position of a dim, or strictly before it.
+    """Sum the elements up to each position of a dim, or strictly before it.
 
     Along a short dim they are sums of products with zeros and ones, which run in the same loop as
     what surrounds them, and compile faster than a cumulative operation.
@@ -262,7 +262,7 @@ class ZeroSums(Support):
 
 
 def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
-    """The dim of a tensor along which a support works.
+    """Find the dim of a tensor along which a support works.
 
     Raises
     ------
@@ -275,7 +275,7 @@ def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
         raise DimError(
             build_message(
                 f"{support}: the parameter {x.name!r} has {len(x.dims)} dims, so the one along "
-                "which its values belong together is named",
+                "which its values constrain each other is named",
                 [("dims", [d._short for d in x.dims] or "none (a scalar)")],
                 f"dt.supports.{support}({x.dims[0]._short if x.dims else 'dim'})",
             )
@@ -284,7 +284,7 @@ def the_dim(x: DimTensor, dim: Dim | str | None, support: str) -> Dim:
 
 
 def _increasing(y: DimTensor, dim: Dim) -> DimTensor:
-    """Whether finite elements do not fall along a dim."""
+    """Return whether elements are finite and do not decrease along a dim."""
     steps = y.diff(dim)
     along = [d for d in steps.dims if d not in y.dims] or [dim]
     return (steps >= 0).all(along) & isfinite(y).all(dim)
@@ -295,7 +295,7 @@ def _cut(x: DimTensor, dim: Any, at: int) -> tuple[DimTensor, DimTensor]:
 
 
 def _joined(parts: list[DimTensor], dim: Any, at: int) -> DimTensor:
-    """Two parts that a dim was cut into, put together on the dim."""
+    """Join two parts of a dim."""
     dims = [SelDim(dim, positions=slice(None, at)), SelDim(dim, positions=slice(at, None))]
     whole = concat(parts, dims)
     if dim in whole.dims:
@@ -305,7 +305,7 @@ def _joined(parts: list[DimTensor], dim: Any, at: int) -> DimTensor:
 
 
 def _backwards_cumsum(x: DimTensor, dim: Dim) -> DimTensor:
-    """Sums from each position to the last one."""
+    """Sum the elements from each position to the last one."""
     backwards = SelDim(dim, positions=slice(None, None, -1))
     turned = x.isel({dim: slice(None, None, -1)}).cumsum(backwards)
     turned = turned.isel({backwards: slice(None, None, -1)})

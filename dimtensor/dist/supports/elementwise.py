@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dist.supports.support import Bound, Support, plain_bound
-from dimtensor.errors import ArgumentError, DimError, InputError, OptionError, build_message
+from dimtensor.errors import ArgumentError, DimError, OptionError, build_message
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.forms import known_length
 from dimtensor.graph.node import Node
@@ -75,7 +75,7 @@ class Positive(Support):
         return log(y)
 
 
-class _Between(Support):
+class _BoundedSupport(Support):
     """Numbers between two bounds, each of which is None, a number or a tensor."""
 
     low: Bound
@@ -101,8 +101,8 @@ class _Between(Support):
         return inside if self.high is None else inside & (y <= self.high)
 
 
-class Bounded(_Between):
-    """Numbers between two bounds, or on one side of one.
+class Bounded(_BoundedSupport):
+    """Numbers between two bounds, or on one side of a bound.
 
     Between bounds y = a + (b - a) s(x) with the logistic function s, whose log Jacobian is
     log(b - a) + log s(x) + log(1 - s(x)) (Stan, "Lower and upper bounded scalar"); above a bound
@@ -176,7 +176,7 @@ class Bounded(_Between):
 
 
 def _may_be_infinite(bound: Node) -> bool:
-    """Whether elements of a bound are, or depend on, infinities or tensors of other graphs.
+    """Return whether elements of a bound may be infinite: by their data or in another graph.
 
     Inputs over dims are parameters, which are finite.
     """
@@ -193,13 +193,13 @@ def _may_be_infinite(bound: Node) -> bool:
 
 
 class _BoundedByElement(Bounded):
-    """Bounds of which some elements are infinite: each element of a parameter has a map of its own.
+    """Bounds with infinite elements: the transform differs by element.
 
     Parameters are those of :class:`Bounded`.
     """
 
     def _sides(self) -> tuple[DimTensor, DimTensor, DimTensor, DimTensor]:
-        """Which elements have a lower and an upper bound, and these, 0 where there is none."""
+        """Return masks of finite lower and upper bounds, and the bounds, 0 elsewhere."""
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
         above, below = isfinite(low), isfinite(high)
@@ -218,8 +218,8 @@ class _BoundedByElement(Bounded):
         return where(above & below, log(y - low) - log(high - y), one)
 
 
-class Integers(_Between):
-    """Whole numbers between two bounds, on one side of one, or all of them.
+class Integers(_BoundedSupport):
+    """Whole numbers, with or without bounds.
 
     There is no map from the real numbers to them: a discrete parameter is summed out of a density.
     """
@@ -245,7 +245,7 @@ class Integers(_Between):
     def unconstrain(self, y: DimTensor) -> DimTensor:
         raise self._refused()
 
-    def _refused(self) -> InputError:
+    def _refused(self) -> OptionError:
         return OptionError(
             build_message(
                 f"{self.name} is discrete: no smooth map leads there from the real numbers",
@@ -255,7 +255,7 @@ class Integers(_Between):
 
 
 def _bound(value: Any, unbounded: float) -> Any:
-    """A bound as a float or a tensor; None where it bounds nothing."""
+    """Convert a bound to a float or a tensor; None if it is infinite."""
     if value is None or isinstance(value, TensorHandle):
         return value
     if np.ndim(value) != 0 or isinstance(value, str):
@@ -277,7 +277,7 @@ def _short(bound: Any) -> str:
 
 
 def bounded(low: Any = None, high: Any = None) -> Bounded:
-    """The support of numbers between two bounds, or on one side of one.
+    """Make the support of numbers between two bounds, or on one side of a bound.
 
     Parameters
     ----------

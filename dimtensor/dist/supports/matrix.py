@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _Square(Support):
-    """Matrices over two dims of one length; the free elements are those of a triangle."""
+    """Square matrices, with unconstrained elements in a triangle."""
 
     kind: str
     diagonal_too: bool
@@ -112,7 +112,7 @@ class _Square(Support):
 
     @property
     def pairs(self) -> Dim:
-        """The dim of the free elements, row by row, labelled by row and column."""
+        """Dim of the free elements, row by row, with pairs of labels."""
         row, col = self._dims
         places = self._triangle
         coords: list | None = None
@@ -126,7 +126,7 @@ class _Square(Support):
         return sort_dims([self.pairs, *(dim for dim in dims if dim not in self._dims)])
 
     def _as_matrix(self, x: DimTensor) -> DimTensor:
-        """Free elements at their places in the matrix, something else at the other places."""
+        """Scatter the free elements into the matrix; other elements are arbitrary."""
         row, col = self._dims
         places = np.zeros((len(row), len(col)), dtype=np.int64)
         places[self._triangle] = np.arange(len(self._triangle[0]))
@@ -138,7 +138,7 @@ class _Square(Support):
         return taken.relabel(along, product).unravel(product)
 
     def log_diagonal(self, x: DimTensor) -> DimTensor:
-        """Logarithms of the diagonal, along the rows, of free elements."""
+        """Return the log diagonal, along the rows, from free elements."""
         raise NotImplementedError
 
     def _from_matrix(self, y: DimTensor) -> DimTensor:
@@ -193,7 +193,7 @@ class CholeskyCorr(_Square):
         return z * exp(0.5 * log_r), log_jacobian
 
     def _log_rest(self, x: DimTensor) -> DimTensor:
-        """log(1 - zᵢⱼ²) below the diagonal."""
+        """Compute log(1 - zᵢⱼ²) below the diagonal."""
         row, col = self._dims
         free = self._as_matrix(x)
         logs = 2.0 * math.log(2.0) - 2.0 * free - 2.0 * softplus(-2.0 * free)
@@ -203,7 +203,7 @@ class CholeskyCorr(_Square):
         return 0.5 * self._log_rest(x).sum(self._dims[1])
 
     def unconstrain(self, y: DimTensor) -> DimTensor:
-        """The inverse: artanh(zᵢⱼ) = arsinh(Lᵢⱼ / √(Lᵢ,ⱼ₊₁² + … + Lᵢᵢ²)), as a row has length 1."""
+        """Invert: artanh(zᵢⱼ) = arsinh(Lᵢⱼ / √(Lᵢ,ⱼ₊₁² + … + Lᵢᵢ²)), as a row has length 1."""
         _, col = self._dims
         turned = SelDim(col, positions=slice(None, None, -1))
         squares = (y * y).isel({col: slice(None, None, -1)})
@@ -349,13 +349,13 @@ class CovMatrix(_OfFactor):
 
 
 def transposed(x: DimTensor, row: Dim, col: Dim) -> DimTensor:
-    """A matrix whose rows and columns are exchanged, on the same dims."""
+    """Transpose a matrix on the same dims."""
     aside = Dim(f"{row._short} aside", length=row.length)
     return x.relabel(row, aside).relabel(col, row).relabel(aside, col)
 
 
 def self_product(factor: DimTensor, row: Dim, col: Dim) -> DimTensor:
-    """L L' of a factor L, on the same dims."""
+    """Compute L L' on the dims of L."""
     inner = Dim(f"{row._short} inside", length=row.length)
     left = factor.relabel(col, inner)
     return dot(left, left.relabel(row, col), dim=[inner])

@@ -353,7 +353,7 @@ def test_walks_of_vectors():
         (lambda: dist.LKJCholeskyCov(K, COL, 1.0, dist.Poisson(1.0)), "positive numbers as sd"),
         (lambda: dist.KroneckerNormal(0.0), "covs, covariances, or chols"),
         (lambda: dist.KroneckerNormal(0.0, [dt.eye(K), dt.eye(K)]), "two of them are over k"),
-        (lambda: dist.KroneckerNormal(0, chols=[dt.eye(K)], sigma=1), "not beside chols"),
+        (lambda: dist.KroneckerNormal(0, chols=[dt.eye(K)], sigma=1), "not with chols"),
         (lambda: dist.GARCH11(dt.ones(T), 0.1, 0.1, 1.0, dim=T), "omega has t"),
         (
             lambda: dist.EulerMaruyama(1.0, 1.0, dim=T, start=dist.Normal(0, 1)),

@@ -303,7 +303,7 @@ def test_markov_chains(rng):
         (lambda: dist.MvNormal(0.0), "one of cov"),
         (lambda: dist.Categorical(dim=K), "probabilities p, or logits"),
         (lambda: dist.Dirichlet(dt.ones(K), dim=B), "no dim"),
-        (lambda: dist.MvNormal(0.0, dt.eye(K)).logp(dt.ones(B)), "lacks dims along which"),
+        (lambda: dist.MvNormal(0.0, dt.eye(K)).logp(dt.ones(B)), "lacks event dims"),
         (lambda: dist.Categorical(dt.ones(K) / 3, dim=K).logp(dt.scalar("x")), "not of float64"),
         (lambda: dist.LKJCholesky(dt.Dim("i"), dt.Dim("j")), "two dims of one known length"),
         (lambda: dist.OrderedLogistic(0.0, dt.ones(B), dim=B), "one cutpoint between"),
