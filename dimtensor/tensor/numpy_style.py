@@ -129,7 +129,8 @@ def no_attribute(x: Any, name: str) -> AttributeError:
 def named_dims[F: Callable[..., Any]](function: F) -> F:
     """Wrap a function of a tensor and dims: its error for ``axis=`` says how dims are named."""
     name = function.__name__
-    known = inspect.signature(function).parameters
+    code = inspect.unwrap(function).__code__
+    known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
@@ -145,8 +146,7 @@ def with_named_dims[C: type](cls: C) -> C:
     """Apply `named_dims` to all public methods of a class."""
     for name, method in list(vars(cls).items()):
         if not name.startswith("_") and isinstance(method, FunctionType):
-            kinds = {each.kind for each in inspect.signature(method).parameters.values()}
-            if inspect.Parameter.VAR_KEYWORD not in kinds:
+            if not inspect.unwrap(method).__code__.co_flags & inspect.CO_VARKEYWORDS:
                 setattr(cls, name, named_dims(method))
     return cls
 

@@ -50,7 +50,8 @@ class WindowReductions(ABC):
 
     def __init_subclass__(cls) -> None:
         """Copy the methods, so that errors of their arguments name the class that users have."""
-        for name, method in vars(WindowReductions).items():
+        own = {} if cls.__name__ == "Windows" else vars(WindowReductions)  # which users do not have
+        for name, method in own.items():
             if isinstance(method, FunctionType) and name[0] != "_" and name not in vars(cls):
                 copy: Any = FunctionType(method.__code__, method.__globals__)
                 update_wrapper(copy, method)

@@ -20,7 +20,7 @@ from dimtensor.tensor.numpy_style import no_attribute
 from dimtensor.tensor.selection.date_parts import DateParts
 from dimtensor.tensor.selection.groupby import GroupBy
 from dimtensor.tensor.selection.lookup import (
-    Items,
+    SelectionItems,
     as_plain,
     called,
     label_indexer,
@@ -103,7 +103,7 @@ class IndexingMixin(TensorHandle):
         >>> x.isel(k=slice(1, None)).dims[0].coords.tolist()
         ['b', 'c']
         """
-        found = Items()
+        found = SelectionItems()
         for key, selection in gathered(indexers, by_name, self.dims, "isel").items():
             dim = find_dim(self.dims, key, "isel")
             if is_dataarray(selection):
@@ -184,7 +184,7 @@ class IndexingMixin(TensorHandle):
         product = product_of_levels(self, given)
         if product is not None:
             return select_levels(self, product, given, method=method, tolerance=tolerance)
-        found = Items()
+        found = SelectionItems()
         for key, selection in given.items():
             dim = find_dim(self.dims, key, "sel")
             if is_dataarray(selection):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Items:
+class SelectionItems:
     """Items and indexer tensors of one selection."""
 
     def __init__(self) -> None:
@@ -91,7 +91,9 @@ def _mask_selection(dim: Dim, mask: Node) -> Any:
     return normalize_selection(dim, np.flatnonzero(mask.attrs.values))
 
 
-def select_labels(found: Items, dim: Dim, key: Any, method: str | None, tolerance: Any) -> None:
+def select_labels(
+    found: SelectionItems, dim: Dim, key: Any, method: str | None, tolerance: Any
+) -> None:
     labels = dim_labels(dim)
     if labels is None and not _takes_all(key):
         _refuse_masked(dim)
