@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import elemwise
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ __all__ = [
 
 FUNCTION = '''
 
-def {name}({signature}) -> DimTensor:
+{decorator}def {name}({signature}) -> DimTensor:
     """{doc}
 
     Parameters
@@ -164,6 +165,7 @@ def _function(row: OpRow) -> str:
         signature = f"\n    {signature}\n"
     return FUNCTION.format(
         name=row.name,
+        decorator='@spelled("function")\n' if row.name == "where" else "",
         signature=signature,
         doc=row.doc,
         params=_parameters(asked, list(defaults)),

@@ -23,6 +23,7 @@ from dimtensor.errors import (
     build_message,
     did_you_mean,
     listing,
+    named_after,
     printable,
 )
 from dimtensor.graph import Node, toposort
@@ -61,6 +62,7 @@ def node_of(value: Any) -> Node:
     return node
 
 
+@named_after
 class CompiledFunction[R](Levels):
     """Function of labeled values, made by :func:`dimtensor.function`.
 

@@ -120,7 +120,8 @@ def _no_dim(given: object, what: str) -> DimError:
         hint = f"make one with dt.Dim(name, length={given})"
     else:
         hint = f"make one with dt.Dim({given!r}, length=...) or coords=[...]"
-    return DimError(build_message(f"{what} are Dim objects, not {given!r}", hint=hint))
+    are = "is a Dim" if what.startswith("the dim of") else "are Dim objects"
+    return DimError(build_message(f"{what} {are}, not {given!r}", hint=hint))
 
 
 def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:

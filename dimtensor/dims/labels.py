@@ -345,6 +345,8 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
                 'labels.astype("datetime64[ns]"), or another unit, says what is counted',
             )
         )
+    elif labels.dtype.kind in "mM":  # xarray has no units with a multiplier, such as 25 seconds
+        labels = labels.astype(f"{labels.dtype.kind}8[{np.datetime_data(labels.dtype)[0]}]")
     if labels.dtype.itemsize > {"f": 8, "c": 16}.get(labels.dtype.kind, np.inf):
         labels = _of_usual_length(labels)
     if labels.dtype.kind in ("O", "T"):

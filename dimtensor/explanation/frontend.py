@@ -138,7 +138,8 @@ def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
     if not tensors or not all(isinstance(each, DimTensor) for each in tensors):
         raise ArgumentError(
             build_message(
-                f"explain takes tensors, a model, its log density or a function, not {type(x)}",
+                f"explain takes tensors, a model, its log density or a function, not "
+                f"{type(x).__name__}",
                 hint="a model's log density is dt.explain(model)",
             )
         )

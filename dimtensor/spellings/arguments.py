@@ -105,6 +105,8 @@ def _refusal(
         return None
     if "dim" in missing:
         hint = "dim= is the dim of its elements, labels or steps: dim=dt.Dim('k', length=3)"
+    elif name == "where":
+        hint = "x.where(condition) has NaN where the condition is false"
     return ArgumentError(
         build_message(f"{name} needs {' and '.join(map(repr, missing))}", details, hint)
     )

@@ -264,6 +264,7 @@ def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
     >>> dt.linspace(0.0, 1.0, dt.Dim("k", length=5)).eval().values.tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    (dim,) = canonical_dims(dim, "the dim of linspace")
     at, steps = arange(dim), length(dim) - 1
     first, last = (
         wrap(as_node(x, what=f"{name} of linspace")).astype("float64")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import elemwise
 
 if TYPE_CHECKING:
@@ -2268,6 +2269,7 @@ def invert(x: TensorLike) -> DimTensor:
     return elemwise("invert", x)
 
 
+@spelled("function")
 def where(cond: TensorLike, x: TensorLike, y: TensorLike) -> DimTensor:
     """Select the second operand where the first is true, and the third elsewhere.
 

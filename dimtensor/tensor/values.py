@@ -10,7 +10,15 @@ import numpy as np
 
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Binding, Dim
-from dimtensor.errors import DimError, DtypeError, GraphError, LabelError, build_message, listing
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    DtypeError,
+    GraphError,
+    LabelError,
+    build_message,
+    listing,
+)
 from dimtensor.extras import check_installed
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.beside import Beside
@@ -218,7 +226,7 @@ class ValuesMixin(TensorHandle):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         if _unknown(self.node):
-            raise DtypeError(_lacking(self.node, "values"))
+            raise GraphError(_lacking(self.node, "values"))
         held = _function_of(self.node).held()[0]
         if held.axes_with_labels:
             name = self.name if self.name and self.name.isidentifier() else "x"
@@ -260,7 +268,13 @@ class ValuesMixin(TensorHandle):
     def _number(self) -> Any:
         if self.node.dims and has_values(self.node):
             names = ", ".join(dim._short for dim in self.node.dims)
-            raise DimError(f"a tensor with dims {{{names}}} is no number; see sel, sum and item")
+            raise ArgumentError(
+                build_message(
+                    "a number is made of one element, and this tensor has dims",
+                    [("dims", f"{{{names}}}")],
+                    "select one with sel or isel, or reduce, first",
+                )
+            )
         return _array(self.node, "a number").item()
 
 

@@ -496,3 +496,13 @@ def test_a_slice_between_labels_is_empty_as_in_pandas():
     x = dt.data([1.0, 2.0], dims=dt.Dim("k", coords=[1, 4]))
     for between in (slice(2, 3), slice(3, 2), slice(7, 9)):
         assert x.sel(k=between).sizes["k"] == 0
+
+
+def test_units_with_a_multiplier_are_counted_in_the_unit():
+    for kind in "mM":
+        given = np.array([1, 3], f"{kind}8[25s]")
+        t = dt.Dim("t", coords=given)
+        assert t.coords.dtype == f"{kind}8[s]"
+        found = dt.exp(dt.data([0.0, 1.0], dims=t)).eval()
+        np.testing.assert_array_equal(found.t.values, given)
+        assert found.values[1] == pytest.approx(np.e)

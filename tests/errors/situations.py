@@ -1542,3 +1542,23 @@ def column_that_a_table_lacks():
 @building
 def variable_that_a_model_lacks():
     dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0)))["thetta"]
+
+
+@building
+def where_without_values_elsewhere():
+    dt.where(X > 0.0, X)
+
+
+@building
+def label_dropped_by_position():
+    X.drop_isel(country="Italy")
+
+
+@building
+def number_of_draws_below_zero():
+    dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0))).draw(-1, seed=1)
+
+
+@building
+def array_of_an_input():
+    np.asarray(X)

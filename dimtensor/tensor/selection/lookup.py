@@ -211,6 +211,7 @@ def remaining(x: Node, dim: Dim, gone: Any) -> Any:
             )
         gone = np.asarray(known).ravel()
     gone = as_plain(gone)
+    refuse_labels(x, dim, gone, "drop_isel")
     if not isinstance(gone, (slice, range, list, tuple)) and not ndim_of(gone):
         if not is_position(python_label(gone)):
             raise DtypeError(f"drop_isel: {plain_repr(gone)} is no position along {dim._title}")
@@ -275,7 +276,7 @@ def called(x: Node | None, otherwise: str = "x") -> str:
     return name if isinstance(name, str) and name.isidentifier() else otherwise
 
 
-def refuse_labels(x: Node, dim: Dim, key: Any) -> None:
+def refuse_labels(x: Node, dim: Dim, key: Any, by_position: str = "isel") -> None:
     """Refuse strings in place of positions.
 
     Raises
@@ -285,12 +286,13 @@ def refuse_labels(x: Node, dim: Dim, key: Any) -> None:
     """
     items = key.tolist() if isinstance(key, np.ndarray) else key
     several = isinstance(items, (list, tuple))
+    by_label = by_position.replace("isel", "sel")
     if isinstance(items, str) or (items and several and all(isinstance(v, str) for v in items)):
         raise DtypeError(
             build_message(
-                f"isel: {listing(items) if several else repr(items)} "
+                f"{by_position}: {listing(items) if several else repr(items)} "
                 f"{'are' if several else 'is'} no position along {dim._title}",
-                hint=f"select by label: {called(x)}.sel({dim._short}={_as_written(items)})",
+                hint=f"select by label: {called(x)}.{by_label}({dim._short}={_as_written(items)})",
             )
         )
 
