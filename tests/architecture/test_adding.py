@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
+from pytensor.graph.fg import FunctionGraph
+from pytensor.scalar.basic import Neg
+from pytensor.tensor.elemwise import Elemwise
+from scipy import stats
 
 import dimtensor as dt
-from dimtensor import dist
+from dimtensor import backends, dist, renderers
 from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.dims import DERIVED, Coords, DerivedDim, Dim, without
+from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.supports import Support
 from dimtensor.graph import Node, NodeType, make
+from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.kind import Call, Kind, by_position, kind, lacking_in_operand
 from dimtensor.graph.node import KINDS
+from dimtensor.graph.optable import TABLE
+from dimtensor.graph.optable.row import reduction, unary
+from dimtensor.lower.basic import REDUCTIONS
 from dimtensor.lower.context import RULES, lowers
 from dimtensor.lower.layout.preferences import PREFERENCES, last, prefers
-from dimtensor.tensor.handle import wrap
+from dimtensor.ops.rewrites import rewrite
+from dimtensor.ops.rewrites.table import EXACT, Rule
+from dimtensor.renderers import Rendered
+from dimtensor.tensor.handle import as_node, elemwise, wrap
 
 A, B, T = Dim("a", length=30), Dim("b", length=20), Dim("t")
 
@@ -144,6 +160,165 @@ def test_a_derived_dim_is_a_class(twice: type[DerivedDim]) -> None:
     description = describe_graph([x.node, y.node], [total.node])
     rebuilt = rebuild_graph(description)
     assert any(isinstance(dim, twice) for dim in rebuilt.outputs[0].dims)
+
+
+class AboveOne(Support):
+    """A support with one class: numbers above 1."""
+
+    name = "above_one"
+
+    def bounds(self) -> tuple[Any, Any]:
+        return 1.0, None
+
+    def contains(self, y: dt.DimTensor) -> dt.DimTensor:
+        return y >= 1.0
+
+    def constrain(self, x: dt.DimTensor) -> tuple[dt.DimTensor, dt.DimTensor]:
+        return 1.0 + dt.exp(x), x.sum()
+
+    def unconstrain(self, y: dt.DimTensor) -> dt.DimTensor:
+        return dt.log(y - 1.0)
+
+
+class Pareto2(Distribution):
+    """A distribution with one class, on a support of its own: P(x > y) = y ** -alpha."""
+
+    name = "Pareto2"
+
+    def __init__(self, alpha: Any):
+        self.alpha = wrap(as_node(alpha))
+
+    @property
+    def parameters(self) -> dict[str, dt.DimTensor]:
+        return {"alpha": self.alpha}
+
+    @property
+    def support(self) -> Support:
+        return AboveOne()
+
+    def logp(self, x: Any) -> dt.DimTensor:
+        inside = dt.log(self.alpha) - (self.alpha + 1.0) * dt.log(x)
+        return dt.where(self.support.contains(x), inside, -np.inf)
+
+    def draw(self, rng: Any, dims: Any = None) -> tuple[dt.DimTensor, Any]:
+        e, rng = rng.exponential(1.0, dims=self._draw_dims(dims))
+        return dt.exp(e / self.alpha), rng
+
+
+def test_a_support_and_a_distribution_are_a_class_each() -> None:
+    alpha = dt.rv("alpha", dt.dist.Gamma(2.0, 1.0))
+    x = dt.rv("x", Pareto2(alpha), dims=A)
+    fit = dt.Model(x, backend="python")
+    point = {"alpha": 1.5, "x": np.linspace(1.1, 4.0, 30)}
+    found = fit.logp(point)
+    np.testing.assert_allclose(found["x"], stats.pareto.logpdf(point["x"], 1.5))
+    density = fit.log_density()
+    free = np.linspace(-1.0, 1.0, 31)
+    values = density.constrain(free)
+    assert (values["x"] > 1.0).all()
+    np.testing.assert_allclose(values["x"], 1.0 + np.exp(free[1:]))
+    shape = float(values["alpha"])
+    expected = stats.gamma.logpdf(shape, 2.0) + stats.pareto.logpdf(values["x"], shape).sum()
+    np.testing.assert_allclose(density.logp(free), expected + free.sum())
+    drawn, _ = Pareto2(2.0).draw(dt.random.generator(1), dims=A)
+    assert drawn.eval().min() > 1.0
+
+
+class Table:
+    """A table library: columns, and Arrow's interface for those who read it by that."""
+
+    columns = ("u", "v")
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return np.arange(3.0) + (name == "v")
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        raise TypeError
+
+
+def test_a_table_library_needs_nothing() -> None:
+    across = Dim("c", coords=["v", "u"])
+    x = dt.tensor("x", dims=[T, across])
+    found = dt.function([x], x * 2.0, backend="python")(Table())
+    np.testing.assert_allclose(found.transpose("t", "c"), [[2.0, 0.0], [4.0, 2.0], [6.0, 4.0]])
+
+
+def test_a_display_is_a_function() -> None:
+    class Report(Rendered):
+        """Shown by functions that are registered for it."""
+
+    renderers.text.provides(Report)(lambda x: "a report")
+    renderers.html.provides(Report)(lambda x: "<b>a report</b>")
+    assert (repr(Report()), Report()._repr_html_()) == ("a report", "<b>a report</b>")
+
+    class Longer(Report):
+        """As its base."""
+
+    assert repr(Longer()) == "a report"
+
+
+def test_a_backend_is_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dimtensor.backends import python
+
+    module = ModuleType("toy_backend")
+    calls = []
+
+    class Toy(type(python.BACKEND)):  # type: ignore[misc]
+        """The interpreter, counting what it is asked for."""
+
+        name = "toy"
+
+        def compile(self, *arguments: Any) -> Any:
+            calls.append(len(arguments[0]))
+            return super().compile(*arguments)
+
+    module.BACKEND = Toy()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "toy_backend", module)
+    monkeypatch.setitem(backends._MODULES, "toy", "toy_backend")
+    x = dt.tensor("x", dims=A)
+    found = dt.function([x], x.sum() + 1.0, backend="toy")(np.ones(30))  # type: ignore[arg-type]
+    assert (float(found), calls) == (31.0, [1])
+
+
+def test_an_elementwise_operation_and_a_reduction_are_rows(monkeypatch: Any) -> None:
+    row = unary("second_power", "same", "x²", numpy="", lowers_to="sqr")
+    monkeypatch.setitem(TABLE, row.name, row)
+    monkeypatch.setitem(TABLE, "norm1", reduction("norm1", "same", "Sum of absolute values."))
+    monkeypatch.setitem(REDUCTIONS, "norm1", lambda x, axes, _: abs(x).sum(axes))
+    x = dt.tensor("x", dims=[A, B])
+    values = np.random.default_rng(2).normal(size=(30, 20))
+    total = wrap(make("reduce", (x.node,), ReduceAttrs("norm1", (A,))))
+    f = dt.function([x], [elemwise("second_power", x), total], backend="python")
+    squared, summed = f((("a", "b"), values))
+    np.testing.assert_allclose(squared, values**2)
+    np.testing.assert_allclose(summed, np.abs(values).sum(0))
+
+
+def test_a_rewrite_is_a_function() -> None:
+    def no_double_negation(node: Any, rewriting: Any) -> Any:
+        inner = node.inputs[0].owner
+        same = inner is not None and isinstance(inner.op, Elemwise)
+        return inner.inputs[0] if same and inner.op.scalar_op == node.op.scalar_op else None
+
+    rule = Rule("no_double_negation", (Neg,), no_double_negation, EXACT, "-(-x) is x.")
+    v = pt.dvector("v")
+    graph = FunctionGraph([v], [pt.exp(pt.neg(pt.neg(v)))], clone=True)
+    assert rewrite(graph, [rule])
+    assert len(graph.apply_nodes) == 1
+
+
+def test_the_page_has_a_section_for_each() -> None:
+    page = (Path(dt.__file__).parent.parent / "docs/design/adding.md").read_text()
+    files = set(re.findall(r"`((?:dimtensor|tools|tests|docs)/[\w/.]+)`", page))
+    assert len(files) > 30
+    missing = [name for name in files if not (Path(dt.__file__).parent.parent / name).exists()]
+    assert missing == []
+    titles = re.findall(r"^## (.*)", page, re.MULTILINE)
+    for subject in (
+        "distribution", "support", "method", "sampler", "table library", "display", "elementwise",
+        "reduction", "option of loops", "backend", "compiler pass", "kind of nodes", "derived dim",
+    ):  # fmt: skip
+        assert any(subject in title for title in titles), subject
 
 
 def test_only_its_own_modules_know_a_derived_dim() -> None:

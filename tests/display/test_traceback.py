@@ -95,7 +95,7 @@ def test_ipython_asks_the_error(ipython, monkeypatch):
     error = raised(fails)
     page = "causes and fixes: docs/errors.md#unknowndimerror"
     assert error._render_traceback_() == ["lines", page]
-    assert ipython.pop() == (dt.DimError, None, [__file__] * 3)
+    assert ipython.pop() == (dt.UnknownDimError, None, [__file__] * 3)
     assert error.__cause__ is cause
     monkeypatch.setenv("DIMTENSOR_TRACEBACK", "full")
     assert error._render_traceback_() == ["lines", page]
