@@ -100,5 +100,5 @@ def test_ipython_asks_the_error(ipython, monkeypatch):
     monkeypatch.setenv("DIMTENSOR_TRACEBACK", "full")
     assert error._render_traceback_() == ["lines", page]
     kind, kept, shown = ipython.pop()
-    assert (kind, kept) == (dt.DimError, cause)
+    assert (kind, kept) == (dt.UnknownDimError, cause)
     assert len(shown) > 3
