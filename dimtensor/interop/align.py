@@ -1,4 +1,7 @@
-"""Labels of arrays brought together before they enter a graph; inside it alignment is exact."""
+"""Alignment and reindexing of labelled arrays and tensors.
+
+Arrays are aligned explicitly, before they enter a graph: inside a graph labels must match exactly.
+"""
 
 from __future__ import annotations
 
@@ -36,27 +39,27 @@ def align[*Arrays](
     Parameters
     ----------
     *arrays : DataArray, Series, DataFrame or DimTensor
-        Each comes back as what it was. A tensor has labels from its dims or, if it is data, from
-        the value that it was made of.
+        Each is returned in its own class. A tensor has the labels of its dims or, if it is data, of
+        the value that it was made from.
     join : {"exact", "inner", "outer", "left", "right"}
-        ``exact``: the labels must be the same; ``inner``: those that all have; ``outer``: those
-        that one has; ``left``, ``right``: those of the first or last array. As in xarray.
+        As in xarray. ``exact``: the labels must be equal; ``inner``: their intersection;
+        ``outer``: their union; ``left``, ``right``: the labels of the first or last array.
     fill_value : number
-        The elements at labels that an array does not have.
+        Fill value for labels that an array does not have.
 
     Returns
     -------
     tuple
-        Tensors that shared the name of a dim now share the dim, and combine.
+        The aligned arrays. Tensors that had dims of the same name now share one dim.
 
     Raises
     ------
     LabelError
-        If `join` is ``exact`` and labels differ; all of them are shown.
+        If `join` is ``exact`` and labels differ.
     DimError
         If arrays without labels along a dim have different lengths.
     OptionError
-        If something is no labelled array.
+        If an argument is not a labelled array.
 
     Examples
     --------
@@ -83,23 +86,23 @@ def reindex[X](x: X, indexers: Any = None, fill_value: Any = np.nan, **by_name: 
     ----------
     x : DataArray, Series, DataFrame or DimTensor
     indexers : Dim, sequence of Dim, or dict of Dim or str to Dim or labels, optional
-        A Dim tells the labels along the dim of its name.
+        Target labels by dim. A Dim gives the labels of the dim with its name.
     fill_value : number
-        The elements at labels that the array does not have.
+        Fill value for labels that the array does not have.
     **by_name
-        Labels, or a Dim that has them, by name of dim.
+        Target labels, or a Dim with labels, by name of dim.
 
     Returns
     -------
     DataArray, Series, DataFrame or DimTensor
-        What `x` was; see :meth:`DimTensor.reindex` for tensors.
+        In the class of `x`; see :meth:`DimTensor.reindex` for tensors.
 
     Raises
     ------
     DimError
-        If a dim is not there.
+        If `x` lacks a dim.
     LabelError
-        If there are no labels.
+        If a Dim has no labels.
 
     Examples
     --------
@@ -127,7 +130,7 @@ def reindex[X](x: X, indexers: Any = None, fill_value: Any = np.nan, **by_name: 
 
 
 class _Array:
-    """A DataArray, or a pandas object as one."""
+    """Operand of an alignment: a DataArray, or a pandas object converted to one."""
 
     def __init__(self, value: Any, title: str):
         import xarray as xr
@@ -148,7 +151,7 @@ class _Array:
         return None
 
     def on(self, joined: Mapping[Any, Coords], sides: Iterable[Any], fill_value: Any) -> Any:
-        """The array on the joined labels."""
+        """Reindex the array to the joined labels."""
         changed = {
             name: joined[name].as_coordinate
             for name, labels in self.labels.items()
@@ -162,7 +165,7 @@ class _Array:
 
 
 class _Tensor:
-    """A dims-tensor."""
+    """Operand of an alignment: a tensor."""
 
     def __init__(self, node: Node, title: str):
         self.title = title
@@ -181,7 +184,7 @@ class _Tensor:
         return self._dims.get(name)
 
     def on(self, joined: Mapping[Any, Coords], sides: Iterable[Any], fill_value: Any) -> Any:
-        """The tensor on the joined labels, and on a dim that all tensors share."""
+        """Reindex the tensor to the joined labels, along a dim that all tensors share."""
         result = self._node
         for name, labels in self.labels.items():
             old = self._dims[name]
@@ -195,7 +198,7 @@ class _Tensor:
 
 
 def _relabel_data(x: Node, dim: Dim, labels: Coords, fill_value: Any) -> Node:
-    """Data on other labels of a dim that gets its labels with the data: the dim stays."""
+    """Reindex data along a dim with late labels, keeping the dim."""
     if dict(x.attrs.labels)[dim].same_labels(labels):
         return x
     fixed = Dim(dim.name, coords=labels)
@@ -227,7 +230,7 @@ def _side_of(array: Any, at: int) -> _Side:
 
 
 def _joined(name: Any, sides: Iterable[_Side], join: str) -> Coords:
-    """Common labels along a dim."""
+    """Return the joined labels along a dim."""
     import pandas as pd
 
     having = [side for side in sides if name in side.labels]
@@ -250,12 +253,12 @@ def _joined(name: Any, sides: Iterable[_Side], join: str) -> Coords:
 
 
 def _check_unlabelled(sides: Iterable[_Side]) -> None:
-    """Along a dim that one array has no labels of, all have the same length.
+    """Check that arrays have equal lengths along dims that are not labelled in all of them.
 
     Raises
     ------
     DimError
-        If they do not; nothing says which elements belong together.
+        If lengths differ: without labels, elements cannot be matched.
     """
     lengths: dict[Any, dict[str, int]] = {}
     unlabelled: set[Any] = set()

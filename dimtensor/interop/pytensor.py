@@ -1,4 +1,4 @@
-"""A compilation mode for PyTensor: any positional graph through the kernel compiler."""
+"""PyTensor compilation mode that compiles positional graphs with the kernel compiler."""
 
 from __future__ import annotations
 
@@ -32,34 +32,33 @@ from pytensor.tensor.type import DenseTensorType, TensorType
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.upstream import pytensor as upstream
 
-# What `kernels.compiler.rewritten` applies, and what graphs that are not made by dimtensor need:
-# duplicates merged, wrapped graphs opened, named dims lowered, scans simplified.
+# The rewrites of `kernels.compiler.rewritten`, and those that foreign graphs need: merging of
+# duplicates, inlining of wrapped graphs, lowering of named dims, simplification of scans.
 _INCLUDED = (
     *("canonicalize", "stabilize", "specialize", "introduce_explicit_core_shape_blockwise"),
     *("merge", "inline_ofg_expansion", "minimum_compile", "scan", "scan_save_mem_no_prealloc"),
 )
-# Graphs inside of operations are run by PyTensor: they are rewritten for it when it is linked.
+# Graphs inside of ops are run by PyTensor, and rewritten for it when it is linked.
 _INNER = "compile_inner_graph"
-# A graph that is linked by PyTensor has been simplified as the mode says, and is not once more:
-# what a mode leaves out (rewrites that forget lengths, say) stays out.
+# A graph linked by PyTensor was simplified by the mode already. It is not simplified again, because
+# that would apply rewrites which the mode excludes.
 _SIMPLIFIED = ("canonicalize", "stabilize", "specialize", "uncanonicalize")
-# The rewrite of repeated arrays that are repeated takes a length of 1 for another than 1 unless it
-# is a number by then, which needs what is left out about lengths.
+# `local_merge_alloc` mistakes a length of 1 that is not constant yet for a length other than 1.
 _EXCLUDED = (
     *("inplace", "fusion", "cxx_only", "scan_reduce_trace_prealloc", _INNER),
     "local_merge_alloc",
-    # Takes the buffers of a scan that goes back for as long as its steps, which they are not: it
-    # reads another element than was asked for, unless the index is a number by then, as above.
+    # `scan_reduce_nsteps` assumes that the buffers of a backward scan are as long as its number of
+    # steps, and reads a wrong element unless the index is constant.
     "scan_reduce_nsteps",
 )
-# Operations that are nothing but their graphs; PyTensor has the second from 3.3.8 on.
+# Ops that wrap a graph; PyTensor has the second from 3.3.8 on.
 _WRAPPED = (OpFromGraph, getattr(symbolic, "FusibleSymbolicOpDerivative", OpFromGraph))
-# the place of a rewrite before all that simplify
+# position of a rewrite before all simplifying ones
 _FIRST = 0.01
 
 
-class _Inlined(GraphRewriter):
-    """Opens graphs inside of operations, such as gradients of logsumexp are, to fuse them."""
+class _InlineWrappedGraphs(GraphRewriter):
+    """Rewriter that inlines wrapped graphs, such as gradients of logsumexp, so that they fuse."""
 
     def apply(self, fgraph: FunctionGraph) -> None:
         while wrapped := [n for n in fgraph.toposort() if type(n.op) in _WRAPPED]:
@@ -71,21 +70,21 @@ class _Inlined(GraphRewriter):
 
 
 def pytensor_mode(strict: bool = False) -> Mode:
-    """A PyTensor mode that compiles functions to loop nests, as `dimtensor.function` does.
+    """Return a PyTensor mode that compiles functions to loop nests, as `dimtensor.function` does.
 
     Pass it wherever PyTensor or PyMC take a ``mode``. It is an ordinary `Mode`: ``including`` and
-    ``excluding`` choose rewrites, functions can be copied, pickled and profiled, shared variables
-    are updated. Nothing is registered with PyTensor.
+    ``excluding`` select rewrites, functions can be copied, pickled and profiled, and shared
+    variables are updated. Nothing is registered with PyTensor.
 
-    A graph that the kernel compiler has no rule for (random generators, sparse matrices, typed
-    lists) is compiled by PyTensor's numba linker as a whole. So is, when it is called, a function
-    whose arguments do not fit its loops, for instance an update whose value turns out to have
-    length 1: the result, or the error, is PyTensor's.
+    A graph with ops that the kernel compiler does not support (random generators, sparse matrices,
+    typed lists) is compiled by PyTensor's numba linker instead. The same happens at call time if
+    the arguments of a function violate assumptions of its loops, for instance if an update has
+    length 1 unexpectedly: the result, or the error, is PyTensor's.
 
     Parameters
     ----------
     strict : bool
-        Raise where PyTensor's linker would be used.
+        Raise an error instead of falling back to PyTensor's linker.
 
     Returns
     -------
@@ -94,9 +93,9 @@ def pytensor_mode(strict: bool = False) -> Mode:
     Raises
     ------
     UnsupportedGraph
-        Not by this function but by ``pytensor.function``, or by the first call of what it made: if
-        ``strict``, and the kernel compiler has no rule for the graph.
-        It is ``dimtensor.kernels.plan.UnsupportedGraph``.
+        With ``strict``, if the kernel compiler does not support the graph. It is raised by
+        ``pytensor.function``, or by the first call of the compiled function, and is
+        ``dimtensor.kernels.plan.UnsupportedGraph``.
 
     See Also
     --------
@@ -117,21 +116,21 @@ def pytensor_mode(strict: bool = False) -> Mode:
     5.0
     """
     query = RewriteDatabaseQuery(
-        include=_INCLUDED, exclude=_EXCLUDED, extra_rewrites=[(_Inlined(), _FIRST)]
+        include=_INCLUDED, exclude=_EXCLUDED, extra_rewrites=[(_InlineWrappedGraphs(), _FIRST)]
     )
     return Mode(linker=LoopNestLinker(strict=strict), optimizer=query)
 
 
 class LoopNestLinker(JITLinker):
-    """Links a rewritten graph as one function of loop nests.
+    """Linker that compiles a rewritten graph to one function of loop nests.
 
     Parameters
     ----------
     strict : bool
-        Raise for a graph that has no rule, instead of linking it with PyTensor's numba linker.
+        Raise an error for an unsupported graph instead of falling back to PyTensor's numba linker.
     """
 
-    # the mode's query says it all: numba's own rewrites fuse what is fused here
+    # the rewrites are selected by the mode; numba's own would fuse loops before the kernel compiler
     required_rewrites: tuple[str, ...] = ()
     incompatible_rewrites: tuple[str, ...] = ("cxx_only", "fusion", "inplace", _INNER)
 
@@ -140,7 +139,7 @@ class LoopNestLinker(JITLinker):
         self.strict = strict
 
     def accept(self, fgraph: Any, no_recycling: Any = None, profile: Any = None) -> Any:
-        linker = copy(self)  # PyTensor's own would forget that it is strict
+        linker = copy(self)  # PyTensor's own copy would lose `strict`
         linker.fgraph = None
         return super(LoopNestLinker, linker).accept(fgraph, no_recycling, profile)
 
@@ -159,18 +158,18 @@ class LoopNestLinker(JITLinker):
 
 
 class LoopNests:
-    """The function of a linked graph: the kernel, or PyTensor's own as the fallback.
+    """Callable of a linked graph: the kernel, with PyTensor's function as the fallback.
 
     Attributes
     ----------
     source : str or None
         Source of the kernel.
     native : bool
-        Whether LLVM was given the source directly; else numba compiles it when it is first called.
+        True if LLVM code was emitted directly; else numba compiles the source at the first call.
     reason : str or None
-        Why PyTensor's function is used.
+        The reason for the fallback, if PyTensor's function is used.
     stats : dict
-        Seconds that compiling took.
+        Compile times in seconds.
     """
 
     def __init__(self, fgraph: FunctionGraph, strict: bool = False):
@@ -194,7 +193,7 @@ class LoopNests:
         try:
             border, kernel = self._kernel()
         except (UnsupportedGraph, NotImplementedError) as error:
-            return self._through_pytensor(error)
+            return self._use_pytensor(error)
         self.source, self.stats = kernel.source, kernel.stats
         if kernel.native is not None:
             self.native = True
@@ -202,14 +201,14 @@ class LoopNests:
             return self._guarded(kernel.native.bind(kernel.constants), border, dtypes)
         return self._first_call(kernel.function, kernel.constants, border)
 
-    def _kernel(self, loops: bool = True) -> tuple[_Border, Any]:
-        """The kernel; with PyTensor's scans in it where it has no rule for loops in their place."""
+    def _kernel(self, loops: bool = True) -> tuple[_GraphBoundary, Any]:
+        """Compile the kernel; scans become loops, or stay PyTensor's if that is not supported."""
         from dimtensor.kernels.compiler import kernel_of
         from dimtensor.kernels.emit.guards import GuardedEmitter
         from dimtensor.kernels.plan import UnsupportedGraph
 
         try:
-            border = _Border(self._fgraph, loops)
+            border = _GraphBoundary(self._fgraph, loops)
             return border, kernel_of(border.graph, GuardedEmitter)
         except (UnsupportedGraph, NotImplementedError):
             if not loops or not _has_scans(self._fgraph):
@@ -217,9 +216,9 @@ class LoopNests:
             return self._kernel(loops=False)
 
     def _first_call(
-        self, function: Callable[..., Any], constants: tuple[Any, ...], border: _Border
+        self, function: Callable[..., Any], constants: tuple[Any, ...], border: _GraphBoundary
     ) -> Callable[..., Any]:
-        """Compile at the first call, where numba reports what it cannot type."""
+        """Return a function that numba compiles at its first call, with PyTensor as fallback."""
         guarded = self._guarded(lambda *arrays: function(*arrays, *constants), border)
 
         def first(*values: Any) -> Any:
@@ -228,7 +227,7 @@ class LoopNests:
             try:
                 result = guarded(*values)
             except NumbaError as error:
-                self._run = self._through_pytensor(error)
+                self._run = self._use_pytensor(error)
                 return self._run(*values)
             self._run = guarded
             return result
@@ -236,12 +235,15 @@ class LoopNests:
         return first
 
     def _guarded(
-        self, function: Callable[..., Any], border: _Border, dtypes: Sequence[str] | None = None
+        self,
+        function: Callable[..., Any],
+        border: _GraphBoundary,
+        dtypes: Sequence[str] | None = None,
     ) -> Callable[..., Any]:
-        """The kernel, and PyTensor's function for arguments that do not fit it.
+        """Return the kernel, guarded by a fallback for arguments that violate its assumptions.
 
-        Machine code, of which the dtypes are told, takes arrays as they mostly are: contiguous and
-        aligned. Others are copied.
+        Native code, for which `dtypes` is given, takes contiguous, aligned arrays; others are
+        copied.
         """
         from dimtensor.kernels.emit.guards import UNFIT
 
@@ -259,12 +261,12 @@ class LoopNests:
             except ValueError as error:
                 if self._strict or error.args != (UNFIT,):
                     raise
-                return self._pytensors()(*values)
+                return self._pytensor_function()(*values)
             return results if given is None else given(results)
 
         return run
 
-    def _through_pytensor(self, error: Exception) -> Callable[..., Any]:
+    def _use_pytensor(self, error: Exception) -> Callable[..., Any]:
         if self._strict:
             from dimtensor.kernels.plan import UnsupportedGraph
 
@@ -272,16 +274,16 @@ class LoopNests:
                 raise error
             raise UnsupportedGraph(str(error)) from error
         self.source, self.reason = None, str(error)
-        return self._pytensors()
+        return self._pytensor_function()
 
-    def _pytensors(self) -> Callable[..., Any]:
+    def _pytensor_function(self) -> Callable[..., Any]:
         if self._other is None:
             self._other = link_with_pytensor(self._fgraph)
         return self._other
 
 
-class _Border:
-    """A graph of dense arrays only, and how values cross into it and out of it."""
+class _GraphBoundary:
+    """Graph of dense arrays only, with the conversion of its arguments and results."""
 
     def __init__(self, fgraph: FunctionGraph, loops: bool = True):
         from dimtensor.kernels.graph.canonical_forms import (
@@ -296,14 +298,14 @@ class _Border:
             for v, (_, inside) in zip(fgraph.inputs, inputs, strict=True)
             if inside is not v
         }
-        peeled = [_peeled(v) for v in fgraph.outputs]
+        peeled = [_without_copies(v) for v in fgraph.outputs]
         outputs = clone_replace(peeled, replaced) if replaced else peeled
         for v in [v for v, _ in inputs] + outputs:
             if not isinstance(v.type, DenseTensorType):
                 raise UnsupportedGraph(f"a value of type {v.type}")
         distinct = list(dict.fromkeys(outputs))
         self.graph = FunctionGraph([v for v, _ in inputs], distinct, clone=True)
-        _open_borders(self.graph)
+        _drop_named_round_trips(self.graph)
         if loops:
             _scans_as_loops(self.graph)
         _rewrite_inner_graphs(self.graph)
@@ -316,7 +318,7 @@ class _Border:
 
 
 def _write_out(graph: FunctionGraph) -> None:
-    """Bring a graph into the form that the kernel compiler has rules for."""
+    """Rewrite a graph to the canonical form that the kernel compiler supports."""
     from dimtensor.kernels.graph.canonical_forms import (
         accumulated_as_asked,
         composites_written_out,
@@ -346,7 +348,7 @@ def _has_scans(graph: FunctionGraph) -> bool:
 
 
 def _scans_as_loops(graph: FunctionGraph) -> None:
-    """Make loops of PyTensor's scans, and simplify them."""
+    """Replace PyTensor's scans by loops, and simplify these."""
     if not _has_scans(graph):
         return
     from dimtensor.interop.scans import scans_as_loops
@@ -357,7 +359,7 @@ def _scans_as_loops(graph: FunctionGraph) -> None:
 
 
 def with_loops(outputs: Sequence[Variable]) -> list[Variable]:
-    """Graphs that belong to nobody else, with loops in place of PyTensor's scans."""
+    """Replace PyTensor's scans by loops in graphs that may be changed in place."""
     if not any(v.owner is not None and isinstance(v.owner.op, Scan) for v in ancestors(outputs)):
         return list(outputs)
     from dimtensor.interop.scans import scans_as_loops
@@ -368,11 +370,11 @@ def with_loops(outputs: Sequence[Variable]) -> list[Variable]:
 
 
 def _prepare_step(graph: FunctionGraph) -> None:
-    """Rewrite the graph of a step as the graph around it has been."""
+    """Apply the rewrites of the outer graph to the graph of a step."""
     query = RewriteDatabaseQuery(include=_INCLUDED, exclude=_EXCLUDED)
     with upstream.compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
         optdb.query(query).rewrite(graph)
-    _Inlined().apply(graph)
+    _InlineWrappedGraphs().apply(graph)
     if _has_scans(graph):
         from dimtensor.interop.scans import scans_as_loops
 
@@ -381,7 +383,7 @@ def _prepare_step(graph: FunctionGraph) -> None:
 
 
 def _dense_input(variable: Variable) -> tuple[Variable, Variable]:
-    """An array to be passed in, and what stands for the variable in the graph."""
+    """Return an array input, and the expression of it that replaces a variable in the graph."""
     kind: Any = variable.type
     if isinstance(kind, ScalarType):
         array = TensorType(kind.dtype, ())()
@@ -394,8 +396,8 @@ def _dense_input(variable: Variable) -> tuple[Variable, Variable]:
     return variable, variable
 
 
-def _peeled(variable: Variable) -> Variable:
-    """An output without copies, because kernels give arrays of their own, and without dim names."""
+def _without_copies(variable: Variable) -> Variable:
+    """Strip copies and dim names off an output; kernels return fresh arrays anyway."""
     node = variable.owner
     while node is not None and (
         isinstance(
@@ -407,8 +409,8 @@ def _peeled(variable: Variable) -> Variable:
     return variable
 
 
-def _open_borders(graph: FunctionGraph) -> None:
-    """Take out of a graph what turns an array into an array with names and back."""
+def _drop_named_round_trips(graph: FunctionGraph) -> None:
+    """Remove conversions of arrays to named arrays and back."""
     for node in graph.toposort():
         inner = node.inputs[0].owner if node.inputs else None
         if (
@@ -420,7 +422,7 @@ def _open_borders(graph: FunctionGraph) -> None:
 
 
 def _promise_lengths_of_splits(graph: FunctionGraph) -> None:
-    """Say how long it is what is split: slices of too many elements would leave some out."""
+    """Assert the length of split arrays, since slices would silently drop surplus elements."""
     for node in nodes_of(graph, Split):
         x, sizes = node.inputs
         axis = node.op.axis % x.type.ndim
@@ -435,7 +437,7 @@ def _promise_lengths_of_splits(graph: FunctionGraph) -> None:
 
 
 def _rewrite_inner_graphs(graph: FunctionGraph) -> None:
-    """Rewrite the graphs inside of operations for PyTensor's numba linker, which runs them."""
+    """Rewrite the graphs inside of ops for PyTensor's numba linker, which runs them."""
     if not any(
         hasattr(node.op, "fgraph") or hasattr(node.op, "core_op") for node in graph.apply_nodes
     ):
@@ -461,7 +463,7 @@ def _plain(array: Any, dtype: str) -> np.ndarray:
 def _results(
     outputs: Sequence[Variable], places: Sequence[int]
 ) -> Callable[[tuple[Any, ...]], Sequence[Any]] | None:
-    """Arrays for all outputs, no two of which share memory; None where the kernel gives them."""
+    """Return the conversion of kernel results to distinct arrays, or None if none is needed."""
     scalars = [(at, v.type.dtype) for at, v in enumerate(outputs) if v.type.ndim == 0]
     repeated = len(set(places)) < len(places)
     if not scalars and not repeated:
@@ -484,7 +486,7 @@ def _results(
 
 
 def link_with_pytensor(fgraph: FunctionGraph) -> Callable[..., Any]:
-    """The function that PyTensor's numba linker makes of a graph."""
+    """Compile a graph with PyTensor's numba linker."""
     from dimtensor.kernels.graph.canonical_forms import conditionals_together
 
     graph, memo = fgraph.clone_get_equiv(attach_feature=False)

@@ -70,7 +70,7 @@ def outcome(folder: Path) -> str:
 
 def rehashed(folder: Path, manifest: Any = None) -> None:
     """Give the manifest the hashes of the files that are there, as who forges a folder does."""
-    from dimtensor.interop.export.files import ALL, MANIFEST, described
+    from dimtensor.interop.export.files import ALL, MANIFEST, file_entry
     from dimtensor.interop.export.reading import own_checksum
 
     path = folder / MANIFEST
@@ -78,7 +78,7 @@ def rehashed(folder: Path, manifest: Any = None) -> None:
         manifest = json.loads(path.read_text())
         for name in ALL:
             if name != MANIFEST and (folder / name).is_file():
-                manifest["files"][name] = described(folder / name)
+                manifest["files"][name] = file_entry(folder / name)
     if isinstance(manifest, dict) and "sha256" in manifest:
         manifest["sha256"] = own_checksum(manifest)
     path.write_text(json.dumps(manifest))

@@ -22,7 +22,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.dims import dim_labels
-from dimtensor.interop.export.files import ALL, described
+from dimtensor.interop.export.files import ALL, file_entry
 from dimtensor.interop.export.folders import write_folder
 from dimtensor.interop.export.reading import own_checksum
 from dimtensor.interop.export.symbols import SymbolicLengths, labels_from_json, labels_to_json
@@ -427,7 +427,7 @@ def test_a_file_that_jax_cannot_read_is_an_error_of_ours(folder, tmp_path):
     with pytest.raises(dt.ExportError, match="not the file that was exported: 7 bytes"):
         dt.load_exported(tmp_path / "f")
     manifest = json.loads((folder / "manifest.json").read_text())
-    rewritten = {name: described(tmp_path / "f" / name) for name in manifest["files"]}
+    rewritten = {name: file_entry(tmp_path / "f" / name) for name in manifest["files"]}
     manifest["files"] = rewritten
     manifest["sha256"] = own_checksum(manifest)
     (tmp_path / "f" / "manifest.json").write_text(json.dumps(manifest))

@@ -1,4 +1,4 @@
-"""The files of an exported function: their names and limits, and reading them as data."""
+"""Files of an exported function: names, size limits, and reading with checks."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def read_file(folder: Path, name: str, about: dict[str, Any] | None = None) -> b
     folder : Path
     name : str
     about : dict, optional
-        Size and hash of its contents as the manifest has them.
+        Size and hash of its contents in the manifest.
 
     Raises
     ------
     ExportError
-        If it is no regular file, larger than such a file may be, or not the one that was written.
+        If it is not a regular file, too large, or does not match the manifest.
     OSError
         If it cannot be read.
     """
@@ -96,7 +96,7 @@ def checksum(content: bytes | bytearray) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def described(path: Path) -> dict[str, Any]:
+def file_entry(path: Path) -> dict[str, Any]:
     """Return the size and the hash of a file, for the manifest."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:

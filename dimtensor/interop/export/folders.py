@@ -1,4 +1,4 @@
-"""Writing a folder as a whole: it has all of its files, or nothing has changed."""
+"""Atomic writing of a folder: after an error nothing has changed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 from dimtensor.errors import DimtensorError, ExportError, build_message
 from dimtensor.interop.export.files import ALL, MANIFEST
 
-_PATIENCE = 10.0  # seconds for which another process that exports to the folder is waited for
+_PATIENCE = 10.0  # seconds to wait for another process that exports to the folder
 
 
 def require_place(path: Path) -> None:
-    """Check, before anything is computed, that a folder can be where it is asked for.
+    """Check, before anything is computed, that a folder can be created or written to.
 
     Raises
     ------
     ExportError
-        If something else is there, or its parent cannot be one.
+        If it cannot.
     """
     try:
         at = Path(os.path.realpath(path))
@@ -38,20 +38,20 @@ def require_place(path: Path) -> None:
 
 
 def write_folder(path: Path, write: Callable[[Path], None]) -> None:
-    """Write files beside a folder, and put them into their place when all are written.
+    """Write files to a staging folder, and move them to their place when all are written.
 
-    A folder that is there keeps its files until then, and those that are not of an export after it.
+    An existing folder keeps its files until then, and keeps files that are not part of an export.
 
     Parameters
     ----------
     path : Path
     write : callable
-        Writes into the folder that it is called with.
+        Writes the files into the folder that it is called with.
 
     Raises
     ------
     ExportError
-        If the files cannot be written; what was there before is there still.
+        If the files cannot be written; the folder is unchanged then.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -74,7 +74,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def _parents(target: Path) -> Iterator[None]:
-    """Make the parents of a folder if need be, and remove the new ones after an error."""
+    """Create missing parents of a folder, and remove them after an error."""
     made = []
     try:
         for parent in reversed(target.parents):
@@ -91,7 +91,7 @@ def _parents(target: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stage(target: Path) -> Iterator[Path]:
-    """A new folder on the file system of the target, removed at the end."""
+    """Create a staging folder on the file system of the target, removed at the end."""
     inside = target if target.is_dir() else target.parent
     stage = inside / f".export-{secrets.token_hex(8)}"
     stage.mkdir()
@@ -108,9 +108,9 @@ def _stage(target: Path) -> Iterator[Path]:
 
 
 def _exchange(stage: Path, target: Path) -> None:
-    """Put the files of the stage in the place of those of the target; undo it after an error.
+    """Replace the files of the target by those of the stage; roll back after an error.
 
-    The manifest goes first and comes last: without it a folder is not read.
+    The manifest is removed first and written last, since a folder without it is not loaded.
     """
     for name in ALL:
         if (target / name).is_dir() and not (target / name).is_symlink():
@@ -138,7 +138,7 @@ def _exchange(stage: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time, where the system has such locks of folders."""
+    """Hold an exclusive lock of a folder, where the system supports it."""
     try:
         import fcntl
     except ImportError:

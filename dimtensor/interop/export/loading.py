@@ -1,4 +1,4 @@
-"""Functions read from folders that they were exported to: labelled values in and out."""
+"""Loading of exported functions: `load_exported`."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 
 class ExportedFunction:
-    """A function that was exported: it is called as the function that it was made of.
+    """Loaded function, called like the original with labelled values.
 
     Attributes
     ----------
     manifest : dict
-        Inputs, outputs, dims, labels, checks and versions, as they are in the file.
+        Inputs, outputs, dims, labels, checks and versions.
     exported : jax.export.Exported
-        JAX's object, for functions of one's own: ``exported.call(*arrays)`` under ``jit`` and
-        ``lax.map``. JAX has neither ``vmap`` nor derivatives of it.
+        JAX's object: ``exported.call(*arrays)`` works under ``jit`` and ``lax.map``, but not under
+        ``vmap`` or ``grad``.
     """
 
     def __init__(self, manifest: dict[str, Any], exported: Any, kept: dict[str, np.ndarray]):
@@ -70,21 +70,21 @@ class ExportedFunction:
         return f"<ExportedFunction ({', '.join(map(str, self._names))})>"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call it with values by position or name.
+        """Call the function with values by position or name.
 
         Returns
         -------
-        DataArrays in the structure of the function's outputs. Where the gradient was exported, a
-        pair: the value, and a dict of the derivatives by the names of inputs.
+        DataArrays in the structure of the function's outputs. If the gradient was exported, a pair:
+        the value, and a dict of the derivatives by the names of inputs.
 
         Raises
         ------
         InputError, DimError, LabelError, PositionError
-            If a value is missing, or not what the function takes.
+            If a value is missing, or does not match the input.
         CheckError
             If a check of the function fails.
         ExportError
-            If JAX cannot compile or run the module, or its results are not what the manifest says.
+            If JAX cannot compile or run the module, or its results do not match the manifest.
         """
         values = self._match(args, kwargs)
         binding = Binding()
@@ -107,7 +107,7 @@ class ExportedFunction:
                 )
             port.tell(reading, binding)
             by_length = isinstance(port, LengthPort)
-            # of a dim only the length counts: no memory is taken for it here
+            # only the length of a dim is passed, so that no memory is allocated
             empty = np.broadcast_to(np.False_, reading.lengths) if by_length else reading.array
             arrays.append(empty)
         for at, port in enumerate(self._ports):
@@ -211,10 +211,10 @@ class ExportedFunction:
             whole = dict(zip(keys, values, strict=True))
         return (whole, slopes) if slopes else whole
 
-    # -- what the manifest describes ---------------------------------------------------------------
+    # -- dims and inputs of the manifest -----------------------------------------------------------
 
     def _make_dim(self, key: str) -> Dim:
-        """The dim of a key; dims that it is a part of, or another name of, are made before it."""
+        """Create the dim of a key, after the dims that it is derived from."""
         if key in self._dims:
             return self._dims[key]
         entry = self.manifest["dims"][key]
@@ -226,12 +226,12 @@ class ExportedFunction:
         labels = labels_from_json(entry["labels"]) if "labels" in entry else None
         known = entry["length"] if isinstance(entry["length"], int) else None
         made = Dim(name, length=known, coords=labels)
-        if name is not None and made in self._dims.values():  # a result along a dim like another
+        if name is not None and made in self._dims.values():  # the names of dims may repeat
             return RenamedDim(Dim(key, length=known, coords=labels), name)
         return made
 
     def _keys(self) -> list[Any]:
-        """The keys of results in a dict."""
+        """Return the keys of results in a dict."""
         from dimtensor.values.label_texts import decode_label
 
         keys = list(map(decode_label, self.manifest["structure"]["keys"]))
@@ -249,10 +249,10 @@ class ExportedFunction:
 
 
 def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
-    """Read a function that was exported to a folder.
+    """Load a function from the folder that it was exported to.
 
     Nothing is traced: JAX compiles the module when it is called, once for each set of lengths.
-    An exported function is code: read only what you would run (see ``docs/export.md``).
+    An exported function is code: load only what you would run (see ``docs/export.md``).
 
     Parameters
     ----------
@@ -261,16 +261,16 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
     Returns
     -------
     ExportedFunction
-        Called as the function was: by position or name, with DataArrays in any order of dims and
-        labels, with arrays and numbers.
+        Called like the original: by position or name, with DataArrays in any order of dims and
+        labels, or with arrays and numbers.
 
     Raises
     ------
     ExportError
-        If the folder holds no function, one of another format, or files that are damaged, are not
-        regular files, disagree with each other, or call other code than linear algebra.
+        If the folder has no exported function, one of another format, or files that are damaged,
+        not regular, inconsistent, or call code other than linear algebra.
     MissingExtraError
-        If JAX, or flatbuffers, which it reads modules with, is not installed.
+        If JAX, or flatbuffers, which it needs, is not installed.
 
     Examples
     --------
@@ -326,22 +326,22 @@ def _deserialized(content: bytearray) -> Any:
 
 
 def _require_agreement(manifest: Mapping[str, Any], exported: Any) -> None:
-    """Check that a manifest has the inputs and outputs of the module.
+    """Check that the inputs and outputs of a manifest are those of the module.
 
     Raises
     ------
     ValueError
-        If it does not.
+        If they differ.
     """
     checks = [("bool", ()) for _ in manifest["checks"]]
     for what, entries, avals in (
-        ("inputs", _said(manifest["inputs"]), exported.in_avals),
-        ("outputs", [*_said(manifest["outputs"]), *checks], exported.out_avals),
+        ("inputs", _signatures(manifest["inputs"]), exported.in_avals),
+        ("outputs", [*_signatures(manifest["outputs"]), *checks], exported.out_avals),
     ):
         found = [(str(aval.dtype), tuple(map(str, aval.shape))) for aval in avals]
         if entries != found:
             raise ValueError(f"the {what} of the module are not those of the manifest")
 
 
-def _said(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
+def _signatures(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
     return [(entry["dtype"], tuple(map(str, entry["shape"]))) for entry in entries]

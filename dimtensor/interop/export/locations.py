@@ -1,4 +1,4 @@
-"""Where operations of a trace come from: the dims of their axes and lines of the user's code."""
+"""Source locations in an exported module: dims of axes, and lines of the user's code."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dimtensor.ops.notes import note_of
 
 
 @contextmanager
-def located_trace(outside: Line | None) -> Iterator[None]:
-    """Operations that are traced have the names of dims and lines of the user's code as places.
+def trace_with_locations(outside: Line | None) -> Iterator[None]:
+    """Annotate traced operations with names of dims and lines of the user's code.
 
-    What belongs to none has the line `outside`, on which the trace is asked for.
+    Operations without a line of their own get `outside`, the line of the export.
 
     Raises
     ------
     GraphError
-        If an operation cannot be traced for lengths that are symbols; it says which.
+        If an operation cannot be traced with symbolic lengths; the message names it.
     """
     from dimtensor.upstream.jax import short_places
 
-    token = watched.set(_around)
+    token = watched.set(_scoped)
     try:
         with short_places(), _at(outside):
             yield
@@ -40,7 +40,7 @@ def _at(line: Line | None) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def _around(node: Any) -> Iterator[None]:
+def _scoped(node: Any) -> Iterator[None]:
     import jax
 
     note = note_of(node.outputs[0])
@@ -77,12 +77,12 @@ def _untraced(node: Any, error: Exception) -> GraphError:
 
 
 def require_no_callbacks(jaxpr: Any) -> None:
-    """Check that nothing of a trace runs on the host, in Python.
+    """Check that a trace has no callbacks to the host.
 
     Raises
     ------
     GraphError
-        If something does, a Bessel function that JAX lacks, say.
+        If it has one, for instance for a Bessel function that JAX lacks.
     """
     from dimtensor.upstream.jax import place_of
 

@@ -1,4 +1,4 @@
-"""The manifest of an exported function: what is written into it."""
+"""Manifest of an exported function: its contents and its text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dimtensor.dims import Binding, Dim, RenamedDim, SelDim
 from dimtensor.dims.selection import Slice
 from dimtensor.errors import ExportError, build_message, listing
 from dimtensor.graph import Node
-from dimtensor.interop.export.files import ALL, FORMAT, LARGEST, MANIFEST, described
+from dimtensor.interop.export.files import ALL, FORMAT, LARGEST, MANIFEST, file_entry
 from dimtensor.interop.export.parts import ExportedParts
 from dimtensor.interop.export.reading import own_checksum
 from dimtensor.interop.export.schema import WrongManifestError, check_manifest
@@ -91,9 +91,9 @@ def manifest_text(folder: Path, manifest: dict[str, Any]) -> bytes:
     Raises
     ------
     ExportError
-        If it has texts that JSON cannot hold, or more of something than is read.
+        If JSON cannot represent a name, or a limit of the schema is exceeded.
     """
-    found = {name: described(folder / name) for name in ALL if (folder / name).exists()}
+    found = {name: file_entry(folder / name) for name in ALL if (folder / name).exists()}
     manifest = {**manifest, "files": found}
     manifest["sha256"] = own_checksum(manifest)
     try:
@@ -123,7 +123,7 @@ def manifest_text(folder: Path, manifest: dict[str, Any]) -> bytes:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a manifest, keys included."""
+    """Yield all texts in a manifest, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):
@@ -133,13 +133,13 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-# -- what is in it ---------------------------------------------------------------------------------
+# -- contents --------------------------------------------------------------------------------------
 
 
 def _keys_of(
     axes: Sequence[Sequence[Dim]], parts: ExportedParts, indexed: Sequence[Dim]
 ) -> dict[Dim, str]:
-    """A key for each dim: its name, and a number where another dim has the name."""
+    """Return a unique key for each dim: its name, with a number if the name repeats."""
     dims = [dim for each in axes for dim in each]
     sources = (*parts.inputs, *parts.outputs)
     dims += [x.categories for x in sources if isinstance(x, Node) and x.categories is not None]
@@ -159,7 +159,7 @@ def _keys_of(
 
 
 def _parent(dim: Dim) -> Dim | None:
-    """The dim that tells the length and labels of another one."""
+    """Return the dim that a renamed or sliced dim is derived from."""
     if isinstance(dim, RenamedDim):
         return dim.parent
     return dim.parent if isinstance(dim, SelDim) and isinstance(dim.selection, Slice) else None

@@ -1,7 +1,7 @@
-"""Checks of an exported module: operations that compute, and no calls of other code.
+"""Allow-list of operations in an exported module.
 
-It is checked when it is written and when it is read. It is no sandbox: a module computes what its
-author wrote, for as long as that takes, and calls the routines of linear algebra listed here.
+A module is checked when it is written and when it is loaded. That is no sandbox: a module computes
+what its author wrote, for as long as that takes, and calls the linear algebra routines listed here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _LAPACK = {
     "cz": ("ungqr", "heevd", "hetrd"),
 }
 _GPU = ("geqrf", "gesvd", "gesvdj", "gesdd", "getrf", "orgqr", "potrf", "syevd", "sytrd")
-# JAX promises these, and others that allocate without a value, run kernels that the module brings
-# with it, or TensorFlow: none of them is written for a function of dimtensor.
+# The custom calls with a stability promise of JAX, without those that allocate uninitialized memory
+# or run kernels embedded in the module or TensorFlow: dimtensor emits none of these.
 CALLS = frozenset(
     [
         *(f"lapack_{t}{name}_ffi" for ts, names in _LAPACK.items() for name in names for t in ts),
@@ -32,7 +32,7 @@ CALLS = frozenset(
     ]
 )
 _OTHERS = frozenset({"builtin.module", "func.func", "func.call", "func.return"})
-# They wait for other devices, or for the host.
+# communication with other devices or the host
 _REFUSED = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -133,7 +133,7 @@ def _agree(types: Sequence[Any], avals: Sequence[Any]) -> bool:
 
 
 def _agrees(tensor: Any, aval: Any) -> bool:
-    """Return whether a type of MLIR is that of an array."""
+    """Return whether an MLIR type matches an abstract array of JAX."""
     if not hasattr(tensor, "shape") or len(tensor.shape) != len(aval.shape):
         return False
     lengths = (length if isinstance(length, int) else None for length in aval.shape)
@@ -146,7 +146,7 @@ def _agrees(tensor: Any, aval: Any) -> bool:
 
 
 def _element(dtype: str) -> str:
-    """The name in MLIR of a dtype."""
+    """Return the MLIR name of a dtype."""
     if dtype == "bool":
         return "i1"
     if dtype.startswith("complex"):

@@ -1,4 +1,4 @@
-"""Parts of a function that are exported."""
+"""Inputs and outputs of an exported function."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dimtensor.graph import Node
 
 
 class ExportedParts(NamedTuple):
-    """A function as it is exported: what goes in and what comes out.
+    """Inputs and outputs of an exported function.
 
     Attributes
     ----------
     inputs : tuple of Node or Dim
-        Those of the function, then data that become inputs.
+        Inputs of the function, then data that become inputs.
     outputs : tuple of Node
-        Those of the function, then gradients.
+        Outputs of the function, then gradients.
     wrt : tuple of Node
         The inputs of the gradients.
     data : dict of Node to Node
-        The inputs that data become.
+        The inputs that replace data.
     """
 
     inputs: tuple[Node | Dim, ...]

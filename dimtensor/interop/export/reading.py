@@ -1,4 +1,4 @@
-"""Reading what a folder holds beside the module: the manifest and the values of data."""
+"""Reading of the manifest and the data of an exported function."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dimtensor.interop.export.schema import WrongManifestError, check_manifest
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest in a folder and check all that it says by itself.
+    """Read the manifest in a folder, and check it against the schema.
 
     Raises
     ------
     ExportError
-        If it is none, of another format, or not the one that was written.
+        If it is malformed, of another format, or was changed.
     OSError
         If it cannot be read.
     """
@@ -57,7 +57,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of JSON's pairs, each key once."""
+    """Return a JSON object, refusing duplicate keys."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key is there twice")
@@ -69,7 +69,7 @@ def _no_constant(text: str) -> None:
 
 
 def own_checksum(manifest: dict[str, Any]) -> str:
-    """Return the hash of the rest of a manifest, however it is laid out."""
+    """Return the hash of a manifest without its own, independent of whitespace and order."""
     rest = {key: value for key, value in manifest.items() if key != "sha256"}
     return checksum(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
 
@@ -80,7 +80,7 @@ def read_data(content: bytearray, entries: Sequence[Mapping[str, Any]]) -> dict[
     Raises
     ------
     Exception
-        If the file does not hold them.
+        If the file does not match the manifest.
     """
     found = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -93,8 +93,8 @@ def read_data(content: bytearray, entries: Sequence[Mapping[str, Any]]) -> dict[
                 raise ValueError(f"the data {entry['data']!r} are compressed")
             array = _array(archive.read(info))
             shape = [
-                length if isinstance(said, int) else said
-                for length, said in zip(array.shape, entry["shape"], strict=True)
+                length if isinstance(known, int) else known
+                for length, known in zip(array.shape, entry["shape"], strict=True)
             ]
             if str(array.dtype) != entry["dtype"] or shape != entry["shape"]:
                 raise ValueError(
@@ -106,7 +106,7 @@ def read_data(content: bytearray, entries: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def _array(content: bytes) -> np.ndarray:
-    """The array of NumPy's format, whose size its header must have right."""
+    """Parse an array in NumPy's format, checking its size against the header."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     read = (

@@ -1,4 +1,4 @@
-"""One symbol for the length of each dim, and labels as JSON."""
+"""Symbolic lengths of dims for JAX, and labels as JSON."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dimtensor.dims.labels import Labels
 from dimtensor.dims.selection import Slice
 from dimtensor.errors import ExportError, build_message, listing
 
-# words of JAX's language of lengths
+# keywords of JAX's symbolic shapes
 _TAKEN = frozenset({"floordiv", "mod", "max", "min", "non_negative"})
 
 
 class SymbolicLengths:
-    """Lengths of dims: integers where they are known, else one symbol for each dim.
+    """Lengths of dims for JAX's shape polymorphism: known integers, else one symbol per dim.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class SymbolicLengths:
         self._symbols: dict[Dim, Any] = {}
         scope = export.SymbolicScope()
         names: set[str] = set(_TAKEN)
-        # dims that are made of others come last: their lengths follow from those of their parents
+        # derived dims come last: their lengths follow from those of their parents
         for dim in sorted(dict.fromkeys(d._unrenamed for d in dims), key=lambda d: bool(d.parents)):
             if self.of(dim) is None:
                 name = _unique(re.sub(r"\W", "_", dim._short), names)
                 (self._symbols[dim],) = export.symbolic_shape(name, scope=scope)
 
     def of(self, dim: Dim) -> Any:
-        """The length of a dim; None if nothing tells."""
+        """Return the length of a dim, or None if it is not known."""
         dim = dim._unrenamed
         for length in (dim.length, self._known.get(dim), self._symbols.get(dim)):
             if length is not None:
@@ -54,7 +54,7 @@ class SymbolicLengths:
 
     @property
     def symbols(self) -> dict[Dim, str]:
-        """The names of the lengths that are not known."""
+        """Names of the symbolic lengths."""
         return {dim: str(symbol) for dim, symbol in self._symbols.items()}
 
 

@@ -1,4 +1,4 @@
-"""Writing a function as StableHLO: a module, its text, and a manifest of dims and labels."""
+"""Export of a function as StableHLO: a module, its text, and a manifest of dims and labels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from dimtensor.interop.export.files import (
     require_libraries,
 )
 from dimtensor.interop.export.folders import require_place, write_folder
-from dimtensor.interop.export.locations import located_trace, require_no_callbacks
+from dimtensor.interop.export.locations import require_no_callbacks, trace_with_locations
 from dimtensor.interop.export.manifest import describe_export, manifest_text
 from dimtensor.interop.export.modules import require_allowed
 from dimtensor.interop.export.parts import ExportedParts
@@ -76,7 +76,7 @@ def load(folder=pathlib.Path(__file__).parent):
 
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
-_LETTERS = 60  # of the names of parameters in the text of a module
+_LETTERS = 60  # longest parameter name in the text of a module
 
 
 def export_function(
@@ -117,11 +117,13 @@ def export_function(
     ]
     names = _identifiers([source.name for source in parts.inputs])
     line = line_at(place_outside())
-    with located_trace(line), jax.enable_x64(True):
+    with trace_with_locations(line), jax.enable_x64(True):
         jitted = jax.jit(_named(raw, held, names))
         require_no_callbacks(jitted.trace(*shapes).jaxpr)
         exported = _exported(export.export(jitted, platforms=platforms), shapes)
-    require_allowed(export.deserialize(bytearray(exported.serialize())))  # as it is read
+    require_allowed(
+        export.deserialize(bytearray(exported.serialize()))
+    )  # the same check as on loading
     manifest = describe_export(function, parts, program, symbols, binding, exported, names)
     write_folder(folder, lambda stage: _write(stage, function, parts, exported, manifest))
     return folder
@@ -144,7 +146,7 @@ def _write(
         named = [entry["data"] for entry in manifest["inputs"] if "data" in entry]
         values = [kept[node] for node in parts.data]
         with (folder / DATA).open("xb") as file:
-            # by one name each, which may be any text: `savez` has parameters of its own
+            # not `savez`, whose own parameters exclude some names
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                 for name, value in zip(named, values, strict=True):
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -226,12 +228,12 @@ def _wrt(inputs: Sequence[Node | Dim], outputs: Sequence[Node], gradient: Any) -
 
 
 def _require_lengths(parts: ExportedParts) -> None:
-    """Check that all lengths follow from those of inputs.
+    """Check that all lengths are functions of input lengths.
 
     Raises
     ------
     GraphError
-        If one follows from values.
+        If a length depends on values.
     """
     for node in toposort(parts.outputs):
         for dim in node.dims:
@@ -259,14 +261,14 @@ def _dims(parts: ExportedParts) -> list[Dim]:
 
 
 def _fixed(parts: ExportedParts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
-    """The lengths that are asked for, by dim.
+    """Return the requested lengths by dim.
 
     Raises
     ------
     ArgumentError
-        If they are no mapping.
+        If they are not a mapping.
     OptionError
-        If one is no length.
+        If a length is not a nonnegative integer.
     """
     if not isinstance(lengths, Mapping):
         raise ArgumentError(
@@ -284,12 +286,12 @@ def _fixed(parts: ExportedParts, lengths: Mapping[Any, int]) -> dict[Dim, int]:
 
 
 def _known_platforms(platforms: Any) -> list[str] | None:
-    """Platforms that are asked for, each once.
+    """Return the requested platforms without duplicates.
 
     Raises
     ------
     OptionError
-        If JAX has none of a name: it would write a module that nothing runs.
+        If JAX has no platform of a name; it would write a module that cannot run.
     """
     if platforms is None:
         return None
@@ -312,7 +314,7 @@ def _binding(
 
 
 def _carriers(inputs: Sequence[Node | Dim]) -> list[Node]:
-    """Inputs with arrays in the places of dims: a length is the length of one."""
+    """Replace inputs that are dims by arrays of their length."""
     return [
         make("input", (), InputAttrs(f"length of {x._short}", None, (x,), "bool", None))
         if isinstance(x, Dim)
@@ -324,12 +326,12 @@ def _carriers(inputs: Sequence[Node | Dim]) -> list[Node]:
 def _held(
     program: Program, n: int, values: Mapping[Node, np.ndarray], binding: Binding
 ) -> list[np.ndarray]:
-    """The values of data, and of positions of labels that the data bring.
+    """Return the values of data, and the positions of labels that are looked up in them.
 
     Raises
     ------
     LabelError
-        If labels are looked up that come with a call.
+        If labels are looked up that are known only at call time.
     """
     sources = [slot.source for slot in program.slots[n:]]
     data = [values[source] for source in sources if isinstance(source, Node)]
@@ -348,7 +350,7 @@ def _held(
 
 
 def _named(raw: Any, held: Sequence[Any], names: Sequence[str]) -> Any:
-    """A function whose parameters are named, for the text of the module."""
+    """Give the parameters of a function names, for the text of the module."""
 
     def dimtensor(*arrays: Any) -> tuple[Any, ...]:
         return tuple(raw(*arrays, *held))
@@ -361,12 +363,12 @@ def _named(raw: Any, held: Sequence[Any], names: Sequence[str]) -> Any:
 
 
 def _exported(export: Any, shapes: Sequence[Any]) -> Any:
-    """JAX's export.
+    """Export a function by JAX.
 
     Raises
     ------
     GraphError
-        With what JAX says, a routine that is not promised to stay, say.
+        With JAX's reason, for instance a routine without a stability promise.
     """
     try:
         return export(*shapes)

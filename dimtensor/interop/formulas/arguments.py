@@ -1,4 +1,4 @@
-"""Check what functions of a formula are called with, before anything is computed."""
+"""Check of function calls in a formula, before anything is computed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "SLASH": operator.truediv,
     "STAR_STAR": operator.pow,
 }
-# Kinds of values beside those of columns, "numbers", "text", "objects" and "other".
+# Kinds of values in addition to those of columns, "numbers", "text", "objects" and "other".
 _CONSTANT, _NAMED = "constant", "named"
 _CONTRAST, _LEVELS, _OFFSET, _TRIALS = "contrast", "levels", "offset", "trials"
 _COMPUTED = ("numbers", "other")
@@ -57,11 +57,11 @@ class ArgumentValue(NamedTuple):
     ----------
     kind : str
     value : object
-        Of a constant, or a name of the namespace.
+        Value of a constant, or of a name of the user.
     columns : int
-        How many columns it has.
+        Number of columns.
     levels : int
-        How many levels it has, as a predictor of labels.
+        Number of levels, for a categorical predictor.
     """
 
     kind: str
@@ -71,16 +71,16 @@ class ArgumentValue(NamedTuple):
 
 
 class Arguments:
-    """Check the functions of a formula, and their arguments.
+    """Checker of the functions in a formula and their arguments.
 
     Parameters
     ----------
     formula : str
     table : Columns
     namespace : mapping
-        Names beside those of formulas.
+        User's names.
     attributes : bool
-        Whether functions may be attributes of what is in the namespace, ``module.function``.
+        Whether attributes of these may be called, ``module.function``.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Arguments:
         raise unreadable(self.formula, reason, hint)
 
     def value(self, node: Any, depth: int = 0) -> ArgumentValue:
-        """Return what an expression is, after checking it."""
+        """Check an expression; return its kind and size."""
         if depth > limits.OPERATORS:
             reason = f"a function has more than {limits.OPERATORS} operators within each other"
             self.refuse(reason, "compute it as a column of the table")
@@ -136,7 +136,7 @@ class Arguments:
             self.refuse(f"{text_of(node)} has two powers", "parentheses say which one is first")
 
     def named(self, name: str) -> ArgumentValue:
-        """Return what a name is: of a column, or of the namespace."""
+        """Return the kind and size of a column or of a name of the user."""
         kind = self.table.kind(name)
         if kind is not None:
             return ArgumentValue(kind, levels=self.table.levels(name))
@@ -176,7 +176,7 @@ class Arguments:
         return ArgumentValue(_CONSTANT, number)
 
     def call(self, node: Any, depth: int = 0) -> ArgumentValue:
-        """Return what a call gives, after checking the function and its arguments."""
+        """Check a call and its arguments; return the kind and size of its result."""
         callee = node.callee
         if kind_of(callee) != "Variable" or callee.level is not None:
             self.refuse(f"{text_of(callee)} is called, which is no name of a function")

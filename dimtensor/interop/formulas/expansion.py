@@ -17,22 +17,22 @@ _Term = tuple[str, ...]  # the texts of its parts, () is the intercept
 
 
 class TermPart(NamedTuple):
-    """Part of a term: how many columns it has, and how many groups."""
+    """Part of an interaction, with its numbers of columns and groups."""
 
     columns: int
-    levels: int  # 0 of numbers
+    levels: int  # 0 for numeric columns
     groups: int
 
 
 class ExpandedTerms(NamedTuple):
-    """Terms that an expression stands for.
+    """Terms of an expanded expression.
 
     Attributes
     ----------
     common : dict
-        Terms as keys, in their order.
+        Common terms as keys, in order.
     grouped : dict
-        Pairs of a term and of its factor.
+        Group-specific terms: pairs of a term and its grouping factor.
     """
 
     common: dict[_Term, None]
@@ -61,8 +61,8 @@ class Expansion:
         Raises
         ------
         OptionError
-            If formulae would read a part of it only, if it calls what it may not call, or is too
-            large.
+            If formulae would read only a part of it, if it calls a function that is not allowed, or
+            if it is too large.
         """
         if kind_of(tree) != "Binary" or tree.operator.kind != "TILDE":
             self.refuse("it has no response", "a response stands before the predictors: y ~ x")
@@ -73,7 +73,7 @@ class Expansion:
     # -- terms --------------------------------------------------------------------------------
 
     def expand(self, node: Any) -> ExpandedTerms:
-        """The terms of an expression."""
+        """Return the terms of an expression."""
         while kind_of(node) == "Grouping":
             node = node.expression
         first, operators = spine(node)
@@ -160,7 +160,7 @@ class Expansion:
         self._spend(max(1, len(left.common)) * max(1, len(right.common)))
         if kind == "PIPE":
             self.bars.append(node)
-            inner = {(): None} | left.common  # an intercept is there unless 0 takes it away
+            inner = {(): None} | left.common  # an implicit intercept, unless 0 removes it
             return ExpandedTerms(
                 {}, {(term, factor): None for term in inner for factor in right.common}
             )
@@ -280,5 +280,5 @@ def _has_bars(node: Any) -> bool:
 
 
 def _together(*terms: _Term) -> _Term:
-    """The interaction of terms: their parts, each of them once."""
+    """Return the interaction of terms: their parts without duplicates."""
     return tuple(dict.fromkeys(part for term in terms for part in term))

@@ -1,4 +1,4 @@
-"""Distributions of responses, links of their means, and priors of what else they have."""
+"""Response families: distributions, link functions, and default priors of their parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dimtensor.dist.distribution import Distribution
     from dimtensor.tensor.core import DimTensor
 
-# from the linear predictor to the mean
+# inverse link functions: from the linear predictor to the mean
 INVERSE_LINKS: dict[str, Callable[[Any], Any]] = {
     "identity": lambda eta: eta,
     "log": exp,
@@ -25,22 +25,22 @@ INVERSE_LINKS: dict[str, Callable[[Any], Any]] = {
 
 
 class Family(NamedTuple):
-    """How a response is distributed around the linear predictor.
+    """Response family: the distribution of the response given its mean.
 
     Attributes
     ----------
     link : str
-        The default one.
+        Default link.
     links : tuple of str
-        Those that it may have.
+        Supported links.
     make : callable
-        The distribution, of the mean and the parameters by name.
+        Distribution from the mean and other parameters by name.
     priors : dict of str to callable
-        Default priors of these parameters, of the scale of the response.
+        Default priors of these parameters, as functions of the scale of the response.
     by_logit : callable or None
-        The distribution by the linear predictor where the link is logit.
+        Distribution from the linear predictor if the link is logit.
     scaled : bool
-        Whether priors are in units of the response's standard deviation.
+        Whether default priors are in units of the response's standard deviation.
     """
 
     link: str
@@ -205,18 +205,18 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-# those whose response is p(successes, trials)
+# families with the response p(successes, trials)
 OF_TRIALS = ("binomial", "beta_binomial", "zero_inflated_binomial")
 FAMILIES["cumulative"] = FAMILIES["ordinal"]
 
 
 def family_of(name: str, link: str | None) -> tuple[Family, str]:
-    """A family, and its link.
+    """Return a family by name, and its link.
 
     Raises
     ------
     OptionError
-        If there is none of the name, or it does not have this link.
+        If the family does not exist, or does not support the link.
     """
     if name not in FAMILIES:
         guess = did_you_mean(name, list(FAMILIES)) if isinstance(name, str) else ""
@@ -241,7 +241,7 @@ def family_of(name: str, link: str | None) -> tuple[Family, str]:
 def response_of(
     family: Family, link: str, eta: DimTensor, parameters: Mapping[str, Any]
 ) -> Distribution:
-    """The distribution of the response, by its linear predictor."""
+    """Return the distribution of the response given its linear predictor."""
     if link == "logit" and family.by_logit is not None:
         return family.by_logit(eta, parameters)
     labels = "dim" in parameters

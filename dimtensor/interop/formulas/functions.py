@@ -1,4 +1,4 @@
-"""Functions and names of formulas, and the parameters that they take."""
+"""Functions allowed in formulas, and the kinds of their parameters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BOUNDS = {"lower_bound": CONSTANT, "upper_bound": CONSTANT}
 _BINARY = {"x": COLUMN, "success": CONSTANT}
 _TRIALS = {"successes": COLUMN, "trials": TRIALS}
 
-# Parameters in their order: functions of formulae, of NumPy and those that need no prefix.
+# Parameters by function, in order: functions of formulae and NumPy, and functions without a prefix.
 PARAMETERS: dict[str, dict[str, str]] = {
     "I": {"x": COLUMN},
     "C": {"data": COLUMN, "contrast": CONTRAST, "levels": VALUES},
@@ -81,7 +81,7 @@ LISTED = [*TRANSFORMS, *FUNCTIONS]
 _CENSORED = "write the model with variables, and its response as dist.censored(...)"
 _TRUNCATED = "write the model with variables, and its response as dist.truncated(...)"
 _SMOOTH = "splines are bs(x, df=6), cr(x, df=6), cc(x, period=12) and tp(x, df=6)"
-# Functions of formulas of Bambi, brms and mgcv, and how their matter is written here.
+# Functions of Bambi, brms and mgcv, with the hint for each.
 ELSEWHERE = {
     "censored": _CENSORED,
     "cens": _CENSORED,
@@ -97,14 +97,14 @@ ELSEWHERE = {
 
 
 def names_of(namespace: object) -> Mapping[str, Any]:
-    """Return the names that a formula may use beside those of this module.
+    """Return the user's names for a formula.
 
     Raises
     ------
     ArgumentError
-        If they are no mapping.
+        If they are not a mapping.
     OptionError
-        If one is no name, or a name of formulas.
+        If a key is not an identifier, or shadows a function of formulas.
     """
     if namespace is None:
         return {}

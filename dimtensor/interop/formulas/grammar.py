@@ -1,4 +1,4 @@
-"""Grammar of formulas: formulae's, without its readings that drop part of a formula."""
+"""Parsing of formulas by formulae, refusing those of which it would drop a part."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ _OPERATORS = {
 
 
 class FormulaDescription(NamedTuple):
-    """A formula that was read.
+    """Terms of a parsed formula.
 
     Attributes
     ----------
     terms : formulae.terms.Model
     correlated : dict of str to (int, str)
-        For group-specific terms with correlated effects: the number of their bar, and its text.
+        Group-specific terms with correlated effects: the number and the text of their bar.
     """
 
     terms: Any
     correlated: dict[str, tuple[int, str]]
 
 
-def described(
+def parse_formula(
     formula: str, table: Columns, namespace: Mapping[str, Any], attributes: bool
 ) -> FormulaDescription:
-    """Read a formula; nothing that it calls is called.
+    """Parse a formula, without evaluating it.
 
-    Terms share no parts, which formulae gives the columns of the term that comes last: of ``a / b``
-    the first is ``a`` without a level, the second one with all.
+    Parts are copied for each term. formulae would encode a shared part as the last term needs it,
+    though ``a`` in ``a / b`` lacks the reference level and ``a:b`` has all levels.
 
     Parameters
     ----------
     formula : str
     table : Columns
     namespace : mapping
-        Names that it may use beside columns and the functions of formulas.
+        User's names, in addition to columns and the functions of formulas.
     attributes : bool
-        Whether it may call attributes of these.
+        Whether attributes of these may be called.
 
     Raises
     ------
     OptionError
-        If it cannot be read, or formulae would read only a part of it; if it calls another function
-        or has more terms than a regression has.
+        If it cannot be parsed, formulae would drop a part of it, it calls a function that is not
+        allowed, or has too many terms.
     """
     require("formulae", "formula", "dt.from_formula")
     from formulae.terms.terms import Model
@@ -102,13 +102,13 @@ def described(
 
 
 def column_of(name: str) -> str:
-    """The column that tells groups: ``C(k)`` has the groups of ``k``."""
+    """Return the column of a grouping factor: ``k`` for ``C(k)``."""
     found = _LEVELS.fullmatch(name)
     return name if found is None else found[1]
 
 
 def _check_names(formula: str, terms: Any) -> None:
-    """Check that terms that differ have names that differ: by name they are told apart."""
+    """Check that different terms have different names, which identify them."""
     names: set[str] = set()
     for term in terms.common_terms:
         if term.name in names:
@@ -119,7 +119,7 @@ def _check_names(formula: str, terms: Any) -> None:
 
 @cache
 def _resolver() -> Any:
-    """Resolve a syntax tree to terms whose names keep their parentheses."""
+    """Return a resolver of syntax trees to terms that keeps parentheses in their names."""
     from formulae.resolver import Resolver
     from formulae.terms import Call, Response, Term
     from formulae.terms.call_resolver import CallResolver, LazyOperator

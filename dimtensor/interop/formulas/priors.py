@@ -1,4 +1,4 @@
-"""Default priors, by the scales of predictors and response."""
+"""Scales of default priors, derived from predictors and response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# standard deviations of the response that a standard deviation of a predictor may make
+# prior scale of the effect of one standard deviation of a predictor, in those of the response
 STEP = 2.5
 
 
@@ -31,11 +31,11 @@ class Scales:
         self._shift = 0.0
 
     def slopes(self, columns: np.ndarray) -> np.ndarray:
-        """Scales of coefficients of columns."""
+        """Return the prior scales of the coefficients of columns."""
         return STEP * self.scale / _spread(columns)
 
     def common(self, columns: np.ndarray, kind: str, labelled: bool) -> np.ndarray:
-        """Scales of the coefficients of a common term, which the intercept is told of."""
+        """Return the prior scales of a common term, and widen that of the intercept."""
         if not self.by_probability:
             found = self.slopes(columns)
         elif labelled:
@@ -48,17 +48,17 @@ class Scales:
         return found
 
     def intercept(self) -> tuple[float, float]:
-        """Mean and scale of the intercept; all common terms are told of before."""
+        """Return the prior mean and scale of the intercept, after all common terms."""
         if self.by_probability:
             return 0.0, 1.5
         return self.mean, self.varying()
 
     def varying(self) -> float:
-        """The scale of the deviations of group-specific intercepts."""
+        """Return the prior scale of the deviation of group-specific intercepts."""
         return float(np.sqrt((STEP * self.scale) ** 2 + self._shift))
 
 
 def _spread(columns: np.ndarray) -> np.ndarray:
-    """Standard deviations of columns; 1 of those that are the same everywhere but for rounding."""
+    """Return the standard deviations of columns, and 1 for (nearly) constant ones."""
     spread, size = columns.std(axis=0), np.abs(columns).max(axis=0)
     return np.where(spread > 1e-12 * size, spread, 1.0)

@@ -1,4 +1,4 @@
-"""Regressions: the parts of a formula as random variables and data, and predictions for tables."""
+"""Regression models from formulas: `from_formula`, and predictions for new tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dimtensor.errors import (
 from dimtensor.extras import require
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
 from dimtensor.interop.formulas.functions import FUNCTIONS, OF_NUMPY, names_of
-from dimtensor.interop.formulas.grammar import FormulaDescription, described
+from dimtensor.interop.formulas.grammar import FormulaDescription, parse_formula
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside
 from dimtensor.interop.formulas.tables import Columns, as_pandas, levels_of, numbers_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Regression(Model):
-    """The model of a formula: a :class:`dimtensor.Model` whose predictions take tables."""
+    """Regression model: a :class:`dimtensor.Model` that predicts for tables."""
 
     _formula: FormulaTerms | None
 
@@ -57,20 +57,20 @@ class Regression(Model):
         outside: Outside = "raise",
         **options: Any,
     ) -> xr.DataTree:
-        """Draws of the response given draws of other variables.
+        """Draw the response given posterior draws of the other variables.
 
         Parameters
         ----------
         post : DataTree or Dataset
         data : DataFrame or dict, optional
-            A table with new rows: of the columns of the predictors, in any order. Groups that were
-            not there when the model was made are drawn from their distribution.
+            A table of new rows with the columns of the predictors, in any order. Effects of new
+            groups are drawn from their distribution.
         dims : dict, optional
         outside : {"raise", "clip"}
-            Values of a table beyond the knots of a B-spline ``bs(x, ...)``: an error, or the values
-            at the nearest knot.
+            Values beyond the knots of a B-spline ``bs(x, ...)`` raise an error, or are clipped to
+            the nearest knot.
         **options
-            `dims` and others as of :meth:`dimtensor.Model.predict`.
+            Other options of :meth:`dimtensor.Model.predict`.
 
         Returns
         -------
@@ -79,9 +79,9 @@ class Regression(Model):
         Raises
         ------
         InputError
-            If the table lacks values, or has some outside of the knots of a spline.
+            If the table has missing values, or values beyond the knots of a spline.
         LabelError
-            If the table lacks a column, or a categorical predictor has new levels.
+            If the table lacks a column, or a categorical predictor has a new level.
         """
         if data is None or isinstance(data, Mapping):
             return super().predict(post, data, dims=dims, **options)
@@ -102,7 +102,7 @@ class Regression(Model):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        # what a formula was called with may not be sent to other processes
+        # the namespace of a formula may not be picklable
         return {"spec": self.spec}
 
 
@@ -117,16 +117,16 @@ def from_formula(
     namespace: Mapping[str, Any] | Literal["caller"] | None = None,
     backend: BackendName = "numba",
 ) -> Regression:
-    """The model of a regression by its formula.
+    """Create a regression model from a formula.
 
     Parameters
     ----------
     formula : str
-        ``"y ~ 1 + x + (1 + x | county)"``: as of R's lme4 and Bambi, read by formulae.
+        As in R's lme4 and Bambi, ``"y ~ 1 + x + (1 + x | county)"``; parsed by formulae.
     data : DataFrame
-        Of pandas, polars, or what else narwhals knows.
+        A table of pandas, polars, or another library that narwhals supports.
     family : str
-        Of the response: ``"gaussian"``, ``"t"``, ``"bernoulli"``, ``"binomial"``, ``"poisson"``,
+        The response's: ``"gaussian"``, ``"t"``, ``"bernoulli"``, ``"binomial"``, ``"poisson"``,
         ``"negativebinomial"``, ``"gamma"``, ``"beta"``, ``"categorical"``, ``"ordinal"`` (or
         ``"cumulative"``), ``"exponential"``, ``"weibull"``, ``"wald"``, ``"lognormal"``,
         ``"laplace"``, ``"asymmetriclaplace"``, ``"exgaussian"``, ``"vonmises"``,
@@ -134,35 +134,35 @@ def from_formula(
         ``"zero_inflated_"``, and the first, the third, ``"gamma"`` and ``"lognormal"`` after
         ``"hurdle_"``.
     link : str, optional
-        ``"identity"``, ``"log"``, ``"inverse"``, ``"logit"``, ``"probit"`` or ``"cloglog"``, where
-        the family has it.
+        ``"identity"``, ``"log"``, ``"inverse"``, ``"logit"``, ``"probit"`` or ``"cloglog"``, if
+        the family supports it.
     priors : dict of str to Distribution, optional
-        Of variables by name, in place of the defaults.
+        Priors of variables by name, replacing the defaults.
     obs : Dim, optional
         The dim of the rows.
     namespace : dict of str to object, or "caller", optional
-        Functions and values that the formula may use beside columns and the functions of
+        Functions and values that the formula may use in addition to columns and the functions of
         formulas (``bs``, ``poly``, ``scale``, ``C``, ``I``, ``log``, ``np.sqrt``, ...):
-        ``{"half": half}`` for ``y ~ half(x)``. With ``"caller"`` it may use all names where
-        `from_formula` is called, and attributes of these. It can then run any code: only for
+        ``{"half": half}`` for ``y ~ half(x)``. With ``"caller"`` it may use all names in
+        the scope of the caller, and their attributes. It can then run any code: use it only for
         formulas that you wrote yourself.
     backend : {"numba", "jax", "python"}
 
     Returns
     -------
     Regression
-        A :class:`dimtensor.Model` that has observed the response. Its ``predict`` takes tables.
-        Coefficients have the names of their terms, ``Intercept``, ``x``, ``1|county``, their
-        deviations those with ``_sigma``; what groups is a dim with labels of the data, the columns
-        of a categorical predictor are a dim ``g_dim``.
+        A :class:`dimtensor.Model` conditioned on the response, whose ``predict`` takes tables.
+        Coefficients are named after their terms, ``Intercept``, ``x``, ``1|county``, and standard
+        deviations of group-specific ones have the suffix ``_sigma``. A grouping factor is a dim
+        with labels of the data; the columns of a categorical predictor ``g`` are a dim ``g_dim``.
 
     Raises
     ------
     MissingExtraError
         If formulae is not installed.
     LabelError
-        If the formula cannot be read, calls another function or asks for too many terms, or there
-        is no such family, link, column or variable.
+        If the formula cannot be parsed, calls a function that is not allowed or has too many terms,
+        or a family, link, column or variable does not exist.
 
     Examples
     --------
@@ -207,12 +207,12 @@ def from_formula(
 def _read(
     formula: str, data: Any, namespace: Mapping[str, Any], attributes: bool
 ) -> tuple[pd.DataFrame, Any, FormulaDescription]:
-    """The columns that a formula reads, and what formulae makes of them."""
+    """Return the columns that a formula uses, the design matrices of formulae, and the terms."""
     formulae = require("formulae", "formula", "dt.from_formula")
     columns = Columns(data)
     if not columns.rows:
         raise InputError("a formula reads a table with rows, and this one has none")
-    description = described(formula, columns, namespace, attributes)
+    description = parse_formula(formula, columns, namespace, attributes)
     names = {name for name in description.terms.var_names if name in columns}
     table = as_pandas(data, names)
     own = {**FUNCTIONS, "np": OF_NUMPY, "numpy": OF_NUMPY}
@@ -221,7 +221,7 @@ def _read(
         design = formulae.matrices.DesignMatrices(description.terms, table, environment)
     except DimtensorError:
         raise
-    except Exception as error:  # what functions that are called raise, and formulae
+    except Exception as error:  # raised by called functions, or by formulae
         reason = str(error) or type(error).__name__
         raise InputError(
             build_message(
@@ -234,7 +234,7 @@ def _read(
 
 
 def _response(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
-    """The random variable of the response, and what is observed of it."""
+    """Return the random variable of the response, and its observed values."""
     response = terms.design.response
     name = response.name
     if family in ("categorical", "cumulative", "ordinal"):
@@ -269,7 +269,7 @@ def _response(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tu
 
 
 def _labels(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tuple[DimTensor, Any]:
-    """A response of labels: of all but the first one against it, or between thresholds."""
+    """Return a categorical or ordinal response, and its observed labels."""
     name = terms.design.response.name
     if name not in terms.table:
         raise InputError(f"the response of family {family!r} is a column of labels, not {name}")

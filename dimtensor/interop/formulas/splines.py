@@ -1,4 +1,4 @@
-"""B-splines outside of their knots, where polynomials run away."""
+"""B-splines that refuse to extrapolate beyond their knots."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Outside = Literal["raise", "clip"]
 
 
 class BoundedSpline:
-    """A fitted basis ``bs(x, ...)`` of formulae, within its outermost knots alone.
+    """Fitted basis ``bs(x, ...)`` of formulae, restricted to its outermost knots.
 
     Attributes
     ----------
     outside : {"raise", "clip"}
-        What becomes of values beyond: an error, or the values at the knot.
+        Values beyond the knots raise an error, or are clipped to the outermost knots.
     """
 
     def __init__(self, basis: Any, text: str):

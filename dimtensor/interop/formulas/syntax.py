@@ -1,4 +1,4 @@
-"""Syntax trees of formulas: formulae's parser, and trees as text."""
+"""Syntax trees of formulas: parsing by formulae, traversal and text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLOSING = ("RIGHT_PAREN", "RIGHT_BRACKET", "RIGHT_BRACE")
 
 
 def unreadable(formula: str, reason: str, hint: str | None = None) -> OptionError:
-    """Error of a formula that is not understood, or not allowed."""
+    """Return the error for a formula that is malformed or not allowed."""
     return OptionError(
         build_message(
             f"the formula {clipped(repr(formula))} cannot be read",
@@ -26,12 +26,12 @@ def unreadable(formula: str, reason: str, hint: str | None = None) -> OptionErro
 def parse(formula: str) -> Any:
     """Return the syntax tree of a formula, in which two bars are one token.
 
-    formulae's parser stops where an expression ends, and forgets what follows.
+    formulae's parser silently drops text after a complete expression; here that is an error.
 
     Raises
     ------
     ArgumentError
-        If it is no formula, or too long or nested too deeply to be read.
+        If it is malformed, too long or nested too deeply.
     """
     from formulae.parser import ParseError, Parser
 
@@ -64,7 +64,7 @@ def _scan(formula: str) -> list[Any]:
     except IndexError as error:
         reason = "a name in backquotes does not end"
         raise unreadable(formula, reason, "names are `a name`") from error
-    except ValueError as error:  # digits that int does not read
+    except ValueError as error:  # digits that int does not accept
         raise unreadable(formula, f"a number is not understood: {error}") from error
     except ScanError as error:
         hint = None
@@ -106,14 +106,14 @@ def _remaining(formula: str, parser: Any) -> str | None:
 
 
 def kind_of(node: Any) -> str:
-    """The name of the class of a node, without the parentheses around it."""
+    """Return the class name of a syntax node."""
     return type(node).__name__
 
 
 def spine(node: Any) -> tuple[Any, list[Any]]:
     """Return the leftmost operand of a chain of operators, and the operators from left to right.
 
-    A sum of a thousand terms is as deep as it is long, and is not walked by recursion.
+    A sum of a thousand terms is a tree of that depth, too deep for recursion.
     """
     found: list[Any] = []
     while kind_of(node) == "Binary":
@@ -123,7 +123,7 @@ def spine(node: Any) -> tuple[Any, list[Any]]:
 
 
 def text_of(node: Any) -> str:
-    """A syntax tree as a formula."""
+    """Return a syntax tree as the text of a formula."""
     kind = kind_of(node)
     if kind == "Grouping":
         return f"({text_of(node.expression)})"

@@ -1,4 +1,4 @@
-"""Tables for formulas, and what terms are in numbers: columns, labels of groups."""
+"""Tables for formulas: kinds of columns, conversion to pandas, and groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Kinds of the columns of a table of any library, before they are read."""
+    """Columns of a table of any library, with their kinds and numbers of levels."""
 
     def __init__(self, table: Any):
         self._frame = _frame(table)
@@ -40,7 +40,7 @@ class Columns:
         return name in self._names
 
     def kind(self, name: str) -> str | None:
-        """Return ``"numbers"``, ``"text"``, ``"objects"`` or ``"other"``; None of no column."""
+        """Return ``"numbers"``, ``"text"``, ``"objects"`` or ``"other"``; None if it is missing."""
         if name not in self._names:
             return None
         if name not in self._kinds:
@@ -48,7 +48,7 @@ class Columns:
         return self._kinds[name]
 
     def levels(self, name: str) -> int:
-        """Return how many different values a column has."""
+        """Return the number of distinct values of a column."""
         if name not in self._levels:
             column = self._frame[name]
             try:
@@ -58,11 +58,11 @@ class Columns:
         return self._levels[name]
 
     def has_level(self, name: str, level: str) -> bool:
-        """Return whether a value of a column is a text."""
+        """Return whether a column contains a level."""
         return any(value == level for value in self._frame[name].to_list())
 
     def lacks(self, name: str) -> NoReturn:
-        """Raise the error of a name that is no column."""
+        """Raise the error for a missing column."""
         known = [str(column) for column in self._frame.columns]
         raise LabelError(
             build_message(
@@ -75,7 +75,7 @@ class Columns:
 def _count(column: Any) -> int:
     try:
         return int(column.n_unique())
-    except Exception:  # of objects that have no hash
+    except Exception:  # objects that are not hashable
         return len(column)
 
 
@@ -121,12 +121,12 @@ def _frame(table: Any) -> Any:
 
 
 def as_pandas(table: Any, names: Iterable[str]) -> pd.DataFrame:
-    """Columns of a table of any library, for formulae, which reads those of pandas.
+    """Convert columns of a table of any library to a pandas table, for formulae.
 
     Raises
     ------
     InputError
-        If it is no table, lacks a column, or values are missing.
+        If it is not a table, lacks a column, or has missing values.
     """
     import pandas as pd
 
@@ -166,14 +166,14 @@ def _values(column: Any) -> Any:
 
 
 def levels_of(values: pd.Series) -> list[Any]:
-    """Categories in their order, or the values that there are, sorted."""
+    """Return the categories in order, or the sorted distinct values."""
     if hasattr(values, "cat"):
         return list(values.cat.categories)
     return sorted(set(values.tolist()))
 
 
 def groups_of(table: pd.DataFrame, names: list[str]) -> tuple[list[Any], list[Any]]:
-    """The group of each row, and the groups that there are; of several columns as ``"a:b"``."""
+    """Return the group of each row, and all groups; those of several columns are ``"a:b"``."""
     if len(names) == 1:
         return table[names[0]].tolist(), levels_of(table[names[0]])
     rows = [":".join(map(str, row)) for row in zip(*(table[n] for n in names), strict=True)]
@@ -181,12 +181,12 @@ def groups_of(table: pd.DataFrame, names: list[str]) -> tuple[list[Any], list[An
 
 
 def numbers_of(name: str, compute: Callable[[], Any]) -> np.ndarray:
-    """The columns of a term, rows first.
+    """Return the design matrix of a term, rows first.
 
     Raises
     ------
     InputError
-        If they cannot be computed, or are not finite.
+        If it cannot be computed, or is not finite.
     """
     try:
         columns = np.asarray(compute(), dtype=float)
@@ -215,7 +215,7 @@ def check_levels(table: pd.DataFrame, known: dict[str, list[Any]]) -> None:
     Raises
     ------
     LabelError
-        If one has others.
+        If there is a new level.
     """
     for name, levels in known.items():
         more = sorted(set(table[name].tolist()).difference(levels), key=str)

@@ -1,4 +1,4 @@
-"""Terms of a formula: their random variables, data, and the data of new rows."""
+"""Terms of a formula as random variables and data, and the data of new rows."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 
 class _Design(NamedTuple):
-    """Numbers that group-specific effects of a term are multiplied by, and their deviations.
+    """Design of a group-specific term, and the prior of its standard deviations.
 
     Attributes
     ----------
     x : DimTensor or None
-        None for an intercept.
+        The design matrix; None for an intercept.
     along : tuple of Dim
-        The dim of the columns, where there are several.
+        The dim of the columns, if there are several.
     prior : Distribution
-        Of the standard deviations.
+        Prior of the standard deviations.
     labels : list of str
-        One for each column.
+        One label per column.
     """
 
     x: DimTensor | None
@@ -59,7 +59,7 @@ class _Design(NamedTuple):
 
 
 class FormulaTerms:
-    """Terms of a formula: random variables, data, and the data of new rows."""
+    """Terms of a formula as random variables and data."""
 
     def __init__(
         self,
@@ -74,17 +74,19 @@ class FormulaTerms:
         self.splines = bound_splines(design, table)
         self.priors = dict(priors)
         self.made: dict[str, DimTensor] = {}
-        self.common: dict[str, bool] = {}  # whether the design of a term has a dim of its own
+        self.common: dict[
+            str, bool
+        ] = {}  # whether the design matrix of a term has a dim of columns
         self.factors: dict[str, tuple[Dim, list[str]]] = {}
-        self.within: dict[str, tuple[Any, bool]] = {}  # of group-specific terms: the expression
+        self.within: dict[str, tuple[Any, bool]] = {}  # the expressions of group-specific terms
         self.levels: dict[str, list[Any]] = {}
         self.extra: list[str] = []
-        self.rows: str | None = None  # data that no term is of
+        self.rows: str | None = None  # data that only determine the number of rows
 
     # -- random variables ---------------------------------------------------------------------
 
     def variable(self, name: str, prior: Distribution, dims: Iterable[Dim] = ()) -> DimTensor:
-        """A random variable with its prior, or the one that is asked for."""
+        """Create a random variable with the user's prior, or a default one."""
         given = self.priors.pop(name, prior)
         if not isinstance(given, Distribution):
             raise ArgumentError(f"the prior of {name!r} is a distribution, not {given!r}")
@@ -92,7 +94,7 @@ class FormulaTerms:
         return self.made[name]
 
     def predictor(self, scales: Scales, rest: tuple[Dim, ...], intercept: bool) -> DimTensor:
-        """The linear predictor: of the rows, and of `rest`, the levels of the response but one."""
+        """Return the linear predictor over rows and `rest`, the non-reference response levels."""
         common = {} if self.design.common is None else self.design.common.terms
         total: Any = 0.0
         for name, term in common.items():
@@ -102,7 +104,7 @@ class FormulaTerms:
             total = total + self.variable("Intercept", dist.Normal(*scales.intercept()), rest)
         for terms in self._blocks():
             total = total + self._varying(terms, scales, rest)
-        if self.obs not in getattr(total, "dims", ()):  # what else tells how many rows there are?
+        if self.obs not in getattr(total, "dims", ()):  # determines the number of rows
             self.rows = f"{self.obs._short}_data"
             total = total + make_data(np.zeros(len(self.table)), dims=self.obs, name=self.rows)
         return total
@@ -124,7 +126,7 @@ class FormulaTerms:
         return dot(x, self.variable(name, dist.Normal(0.0, scale), [along, *rest]), dim=[along])
 
     def _blocks(self) -> Iterable[dict[str, Any]]:
-        """Group-specific terms by name, those together whose effects are correlated."""
+        """Return group-specific terms by name, in blocks with correlated effects."""
         blocks: dict[Any, dict[str, Any]] = {}
         groups = {} if self.design.group is None else self.design.group.terms
         for name, term in groups.items():
@@ -136,7 +138,7 @@ class FormulaTerms:
     def _varying(
         self, terms: Mapping[str, Any], scales: Scales, rest: tuple[Dim, ...]
     ) -> DimTensor:
-        """Group-specific effects of terms, in the rows: correlated where they are several."""
+        """Return the contribution of a block of group-specific terms to the linear predictor."""
         designs = {name: self._within(name, term, scales) for name, term in terms.items()}
         group = self._group(next(iter(terms.values())).factor)
         where = self.made[f"{group._short}_data"]
@@ -173,10 +175,10 @@ class FormulaTerms:
     def _standard(
         self, designs: Mapping[str, _Design], group: Dim, rest: tuple[Dim, ...]
     ) -> dict[str, DimTensor] | None:
-        """Correlated effects of deviation 1 by term, or None where effects are independent.
+        """Return standardized correlated effects by term, or None if effects are independent.
 
-        They are the products of the Cholesky factor of their correlations, which has an LKJ prior,
-        and of independent standard normal variables.
+        They are the product of a Cholesky factor of the correlation matrix, with an LKJ prior, and
+        independent standard normal variables.
         """
         first = next(iter(designs))
         labels = [label for design in designs.values() for label in design.labels]
@@ -239,7 +241,7 @@ class FormulaTerms:
         parts = {name: (common[name], has_dim) for name, has_dim in self.common.items()}
         parts |= self.within
         used = {name for term, _ in parts.values() for name in term.var_names}
-        used &= set(self.table.columns)  # others are names of the caller
+        used &= set(self.table.columns)  # others are names of the user
         used |= {name for _, names in self.factors.values() for name in names}
         frame = as_pandas(table, used | set(self.extra))
         check_levels(frame, self.levels)
@@ -270,7 +272,7 @@ class FormulaTerms:
 
 
 def _columns(name: str, term: Any) -> tuple[np.ndarray, list[Any] | None]:
-    """The columns of a term, and their labels where they have some or are several."""
+    """Return the design matrix of a term, and labels of its columns unless there is just one."""
     columns = numbers_of(name, lambda: term.data)
     if term.kind != "offset" and term.levels is not None:
         return columns, list(map(str, term.levels))

@@ -1,4 +1,4 @@
-"""Dims of PyMC models."""
+"""Dims of a PyMC model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dimtensor.errors import ArgumentError
 
 
 def dims_of(model: Any) -> dict[str, Dim]:
-    """The dims of a PyMC model, with its coords as labels.
+    """Return the dims of a PyMC model, with its coords as labels.
 
     Parameters
     ----------
@@ -20,13 +20,13 @@ def dims_of(model: Any) -> dict[str, Dim]:
     Returns
     -------
     dict of str to Dim
-        By name, with the labels that the model has now. A dim without coords has the length that it
-        is fixed to; one whose length may change has none.
+        Dims by name, with the current labels of the model. A dim without coords has its length if
+        that is fixed, and none if it may change.
 
     Raises
     ------
     ArgumentError
-        If it is no model.
+        If `model` is not a PyMC model.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Distributions that PyMC has not: their densities, starts and draws are dimtensor's."""
+"""Distributions without a PyMC counterpart, as ``pm.CustomDist``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import Support
 from dimtensor.graph import Node
-from dimtensor.interop.pymc.drawing import ArrayDraw, with_numbers
+from dimtensor.interop.pymc.drawing import ArrayDraw, with_constants
 from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.positional.border import from_shaped
 
 
-class CustomCall:
-    """A distribution as PyMC calls it: of positional parameters.
+class CustomDistribution:
+    """Functions that ``pm.CustomDist`` needs of a distribution, with positional parameters.
 
     Parameters
     ----------
     d : Distribution
     dims : tuple of Dim
-        Those of the axes of the variable, of which the last belong together.
+        Dims of the axes of the variable; event dims are last.
     partial : bool
-        Whether some of the elements are missing. PyMC makes two variables of such a one, of the
-        elements that it has and has not, with other axes than the whole.
+        Whether some elements are missing. PyMC splits such a variable into an observed and an
+        unobserved one, whose axes differ from those of the whole.
     """
 
     def __init__(self, d: Distribution, dims: Dims, partial: bool):
@@ -44,39 +44,39 @@ class CustomCall:
         self._anew: dict[int, Dims] = {}
 
     def signature(self) -> str:
-        """The axes of each parameter that belong together, and those of a draw."""
+        """Return the gufunc signature: core axes of each parameter, and event axes of a draw."""
         letters: dict[Dim, str] = {}
         for dim in (*self.events, *(dim for core in self.cores for dim in core)):
             letters.setdefault(dim, f"d{len(letters)}")
-        # a last parameter only tells the lengths of what belongs together
+        # a last parameter only gives the lengths of event dims
         cores = [*self.cores, *([self.events] if self.events else [])]
         written = [f"({','.join(letters[dim] for dim in core)})" for core in cores]
         return f"{','.join(written)}->({','.join(letters[dim] for dim in self.events)})"
 
     def draw(self) -> ArrayDraw:
-        """What draws it."""
+        """Return the function that draws values."""
         return ArrayDraw(self.spec, self.nodes, self.cores, self.events)
 
     def logp(self, value: Any, *parameters: Any) -> Any:
-        """The log densities of values, positions in the place of labels."""
+        """Return the log densities of values; labels are given as positions."""
         dims = self._dims_of(value)
         batch = dims[: len(dims) - len(self.events)]
         x = from_shaped(inside(value, self.categories), dims, categories=self.categories)
         term = self._with(parameters, batch).logp(x).expand(batch)
-        if self.categories is not None:  # PyMC's steps go elsewhere, too
+        if self.categories is not None:  # PyMC's step methods also try positions out of range
             stayed = equal(x.codes, from_shaped(value, dims))
             term = where(stayed.all(without(dims, batch)), term, -np.inf)
         return term.to_shaped(list(batch))
 
     def support(self, value: Any, parameters: Sequence[Any]) -> tuple[Support, Dims]:
-        """The numbers that a value may be, and the dims of its axes."""
+        """Return the support of a value, and the dims of its axes."""
         dims = self._dims_of(value)
         batch = dims[: len(dims) - len(self.events)]
         support = self._with(parameters, batch).support
         return support.resolve(tensor("value", dims=dims)), dims
 
     def start(self, lengths: Callable[[Dim], int | None]) -> Callable[..., Any]:
-        """Where PyMC's samplers begin: what zeros are mapped to."""
+        """Return the function of the support point: the image of zeros under the transform."""
 
         def start(variable: Any, size: Any, *parameters: Any) -> Any:
             import pytensor.tensor as pt
@@ -101,10 +101,10 @@ class CustomCall:
     def _with(self, parameters: Sequence[Any], batch: Dims) -> Distribution:
         each = zip(parameters, self.nodes, self.cores, strict=False)
         tensors = [self._read(parameter, node, core, batch) for parameter, node, core in each]
-        return self.spec.build(with_numbers(self.nodes, [t.node for t in tensors]))
+        return self.spec.build(with_constants(self.nodes, [t.node for t in tensors]))
 
     def _read(self, parameter: Any, node: Node, core: Dims, batch: Dims) -> TensorHandle:
-        """What `aligned` made as a tensor again, without the axes that it has not."""
+        """Convert a parameter made by `aligned` back to a tensor, dropping axes of missing dims."""
         lead = parameter.ndim - len(core)
         dims = batch[len(batch) - lead :] if lead else ()
         if self._partial:
@@ -116,13 +116,13 @@ class CustomCall:
         return from_shaped(parameter[index], [*own, *core], categories=node.categories)
 
     def parameters(self) -> list[Any]:
-        """Positional variables: axes of `batch`, then those that belong together."""
+        """Return the parameters as positional variables: batch axes, then core axes."""
         each = zip(self.nodes, self.cores, strict=True)
         return [aligned(wrap(node), self.batch, core) for node, core in each]
 
 
 def aligned(x: Any, batch: Dims, core: Dims = ()) -> Any:
-    """A positional variable with an axis of length 1 for each batch dim that a tensor has not."""
+    """Convert a tensor to a positional variable, with axes of length 1 for missing batch dims."""
     own = [dim for dim in batch if dim in x.dims]
     if x.node.categories is not None:
         x = x.codes
@@ -134,7 +134,7 @@ def aligned(x: Any, batch: Dims, core: Dims = ()) -> Any:
 
 
 def inside(positions: Any, categories: Dim | None) -> Any:
-    """Positions of labels; PyMC's steps try some that there are not, whose density is 0."""
+    """Clip positions of labels to their range; `logp` gives those out of range the density 0."""
     if categories is None or categories.length is None:
         return positions
     return positions.clip(0, categories.length - 1)

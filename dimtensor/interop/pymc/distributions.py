@@ -1,4 +1,4 @@
-"""Random variables of PyTensor and PyMC as distributions: which one is which row."""
+"""Conversion of random variables of PyTensor and PyMC to distributions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 import dimtensor.dist as dist
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
-from dimtensor.interop.pymc.expressions import Axes, ExpressionReader, passed
+from dimtensor.interop.pymc.expressions import Axes, ExpressionReader, unwrapped
 from dimtensor.tensor.handle import TensorHandle
 
 
-class UnknownLawError(Exception):
-    """A random variable that no row stands for."""
+class NoCounterpartError(Exception):
+    """Random variable without a counterpart in `dimtensor.dist`."""
 
 
 def _half_normal(loc: Any, sigma: Any) -> Distribution:
@@ -28,8 +28,8 @@ def _half_normal(loc: Any, sigma: Any) -> Distribution:
     return dist.HalfNormal(sigma)
 
 
-def _lower_bounded(of: Callable[..., Distribution]) -> Callable[..., Distribution]:
-    """A distribution of positive numbers, whose first parameter is where it begins."""
+def _at_zero(of: Callable[..., Distribution]) -> Callable[..., Distribution]:
+    """Drop a leading location parameter, which has to be 0."""
 
     def made(loc: Any, *rest: Any) -> Distribution:
         _require(_is_number(loc, 0.0))
@@ -44,7 +44,7 @@ def _is_number(value: Any, number: float) -> bool:
 
 def _require(fits: bool) -> None:
     if not fits:
-        raise UnknownLawError
+        raise NoCounterpartError
 
 
 # by the class of the operation, of its parameters in order
@@ -67,7 +67,7 @@ _OF_NUMBERS: dict[str, Callable[..., Distribution]] = {
     "GumbelRV": dist.Gumbel,
     "HalfCauchyRV": dist.HalfCauchy,
     "HalfFlatRV": dist.HalfFlat,
-    "HalfNormalRV": _lower_bounded(dist.HalfNormal),
+    "HalfNormalRV": _at_zero(dist.HalfNormal),
     "HalfStudentTRV": dist.HalfStudentT,
     "HyperGeometricRV": lambda good, bad, n: dist.HyperGeometric(good + bad, good, n),
     "InvGammaRV": dist.InverseGamma,
@@ -94,8 +94,8 @@ _OF_NUMBERS: dict[str, Callable[..., Distribution]] = {
 }
 
 
-class Laws:
-    """The distributions of random variables of a positional graph.
+class DistributionReader:
+    """Reader of the distributions of random variables in a positional graph.
 
     Parameters
     ----------
@@ -107,14 +107,14 @@ class Laws:
         self._reader = reader
 
     def of(self, variable: Any, axes: Axes, name: str) -> Distribution:
-        """The distribution of a random variable whose axes have some dims.
+        """Return the distribution of a random variable whose axes have given dims.
 
         Raises
         ------
         UnknownLawError
-            If it is none that there is here.
+            If the distribution has no counterpart.
         """
-        variable = passed(variable)
+        variable = unwrapped(variable)
         node = variable.owner
         if node is not None and isinstance(node.op, DimShuffle):
             return self.of(node.inputs[0], _before(node, axes), name)
@@ -126,29 +126,29 @@ class Laws:
                 return dist.Bernoulli(logit_p=self._value(odds, axes))
             return _OF_NUMBERS[kind](*[self._value(p, axes) for p in params])
         if kind not in _METHODS:
-            raise UnknownLawError
+            raise NoCounterpartError
         return _METHODS[kind](self, node, axes, name)
 
     def _value(self, parameter: Any, batch: Axes, core: Dims = ()) -> Any:
-        """A parameter: its last axes are the core ones, those before batch ones of the variable."""
+        """Read a parameter whose last axes are core axes, after batch axes of the variable."""
         alone = parameter.type.broadcastable
         whole = (*batch, *core)
         own = whole[len(whole) - len(alone) :] if alone else ()
         for dim, one in zip(own, alone, strict=True):
             if dim is None and not one:
-                raise UnknownLawError
+                raise NoCounterpartError
         ends = len(alone) - len(core)
         axes = tuple(
             None if one and at < ends else dim
             for at, (dim, one) in enumerate(zip(own, alone, strict=True))
         )
-        # what is the same along a core dim is read without it, and rows look for their core dims
+        # constants along a core dim are read without it, but distributions need their core dims
         tensor = self._reader.read(parameter, axes).expand(core)
         node = tensor.node
         return np.asarray(node.attrs.value).item() if node.kind == "constant" else tensor
 
     def _dim_of(self, parameter: Any, name: str, taken: Sequence[Dim | None]) -> Dim:
-        """The dim of the last axis of a parameter."""
+        """Return the dim of the last axis of a parameter, or a new one."""
         known = self._reader.axes_of(parameter)[-1]
         if (
             known is not None
@@ -162,7 +162,7 @@ class Laws:
 
     def _categorical(self, node: Any, axes: Axes, name: str) -> Distribution:
         (p,) = node.op.dist_params(node)
-        # a dim without labels: PyMC's values are positions
+        # without labels, as PyMC's values are positions
         dim = Dim(f"{name}_category", length=p.type.shape[-1])
         return dist.Categorical(self._value(p, axes, (dim,)), dim=dim)
 
@@ -206,7 +206,7 @@ class Laws:
     def _random_walk(self, node: Any, axes: Axes, name: str) -> Distribution:
         start, step, _ = node.inputs
         at = len(axes) - node.op.ndim_supp
-        # steps and starts are drawn with the axis of time first
+        # PyMC draws innovations and initial values with the time axis first
         inner = (None, *axes[:at], *axes[at + 1 :])
         first, later = self.of(start, inner, name), self.of(step, inner, name)
         return dist.RandomWalk(later, dim=axes[at], start=first)
@@ -215,7 +215,7 @@ class Laws:
         rhos, sigma, start, *_ = node.inputs
         *batch, dim = axes
         if dim is None:
-            raise UnknownLawError
+            raise NoCounterpartError
         n = node.op.ar_order
         lag, constant = Dim(f"{name}_lag", length=n), 0.0
         if node.op.constant_term:
@@ -223,12 +223,12 @@ class Laws:
         if rhos.type.shape[-1] is None:
             rhos = pt.specify_shape(rhos, (*[None] * (rhos.type.ndim - 1), n))
         if rhos.type.shape[-1] != n:
-            raise UnknownLawError
+            raise NoCounterpartError
         return dist.AR(
             self._value(rhos, tuple(batch), (lag,)),
             self._value(sigma, tuple(batch)),
             dim=dim,
-            # Parameters that differ between the first elements are left to PyMC.
+            # parameters that differ between the initial elements are not supported here
             start=self.of(start, (*batch, None), name),
             lag=lag,
             constant=constant,
@@ -241,7 +241,7 @@ class Laws:
         events = node.op.ndim_supp
         batch, event = axes[: len(axes) - events], axes[len(axes) - events :]
         if len(parts) == 2 and _is_zero(parts[0]) and not events:
-            psi = _share(weights)
+            psi = _second_weight(weights)
             if psi is not None:
                 return dist.zero_inflated(self.of(parts[1], axes, name), self._value(psi, batch))
         dim = self._dim_of(weights, f"{name}_component", axes)
@@ -252,10 +252,10 @@ class Laws:
 
     def _hurdle(self, node: Any, axes: Axes, name: str) -> Distribution:
         _, weights, zero, rest = node.inputs
-        psi = _share(weights)
+        psi = _second_weight(weights)
         if psi is None or not _is_zero(zero):
-            raise UnknownLawError
-        rest = passed(rest)
+            raise NoCounterpartError
+        rest = unwrapped(rest)
         if isinstance(rest.owner.op, _class_of("Truncated")):
             rest, lower, upper = _base(rest.owner)
             _require(_number(lower) == 1.0 and _number(upper) == math.inf)
@@ -276,25 +276,25 @@ class Laws:
         ]
 
 
-_METHODS: dict[str, Callable[[Laws, Any, Axes, str], Distribution]] = {
-    "AutoRegressiveRV": Laws._autoregression,
-    "CategoricalRV": Laws._categorical,
-    "CensoredRV": Laws._censored,
-    "DirichletMultinomialRV": Laws._dirichlet_multinomial,
-    "DirichletRV": Laws._dirichlet,
-    "MixtureRV": Laws._mixture,
-    "MultinomialRV": Laws._multinomial,
-    "MvNormalRV": Laws._mv_normal,
-    "MvStudentTRV": Laws._mv_student_t,
-    "RandomWalkRV": Laws._random_walk,
-    "TruncatedRV": Laws._truncated,
-    "ZeroSumNormalRV": Laws._zero_sum_normal,
-    "_HurdleRV": Laws._hurdle,
+_METHODS: dict[str, Callable[[DistributionReader, Any, Axes, str], Distribution]] = {
+    "AutoRegressiveRV": DistributionReader._autoregression,
+    "CategoricalRV": DistributionReader._categorical,
+    "CensoredRV": DistributionReader._censored,
+    "DirichletMultinomialRV": DistributionReader._dirichlet_multinomial,
+    "DirichletRV": DistributionReader._dirichlet,
+    "MixtureRV": DistributionReader._mixture,
+    "MultinomialRV": DistributionReader._multinomial,
+    "MvNormalRV": DistributionReader._mv_normal,
+    "MvStudentTRV": DistributionReader._mv_student_t,
+    "RandomWalkRV": DistributionReader._random_walk,
+    "TruncatedRV": DistributionReader._truncated,
+    "ZeroSumNormalRV": DistributionReader._zero_sum_normal,
+    "_HurdleRV": DistributionReader._hurdle,
 }
 
 
 def _apart(axes: Axes, events: int) -> tuple[Axes, Dims]:
-    """The dims of axes of independent elements, and those of elements that belong together."""
+    """Split axes into those of batch dims and event dims."""
     at = len(axes) - events
     found = tuple(dim for dim in axes[at:] if dim is not None)
     _require(len(found) == events)
@@ -302,7 +302,7 @@ def _apart(axes: Axes, events: int) -> tuple[Axes, Dims]:
 
 
 def _before(node: Any, axes: Axes) -> Axes:
-    """The dims of axes before they were put into another order."""
+    """Return the dims of axes before a dimshuffle."""
     inner: list[Dim | None] = [None] * node.inputs[0].type.ndim
     for dim, at in zip(axes, node.op.new_order, strict=True):
         if at != "x":
@@ -311,21 +311,21 @@ def _before(node: Any, axes: Axes) -> Axes:
 
 
 def _class_of(name: str) -> Any:
-    """The class of operations of a distribution of PyMC."""
+    """Return the op class of a PyMC distribution."""
     import pymc
 
     return getattr(pymc, name).rv_type
 
 
 def _number(variable: Any) -> float | None:
-    """The value of a constant of one number."""
+    """Return the value of a constant with one element, or None."""
     if not isinstance(variable, Constant) or variable.data.size != 1:
         return None
     return float(variable.data.reshape(()))
 
 
 def _is_zero(part: Any) -> bool:
-    part = passed(part)
+    part = unwrapped(part)
     node = part.owner
     if node is None or not isinstance(node.op, _class_of("DiracDelta")):
         return False
@@ -335,8 +335,8 @@ def _is_zero(part: Any) -> bool:
     return _number(c) == 0.0
 
 
-def _share(weights: Any) -> Any:
-    """The second of two weights that are put together; None where they are not."""
+def _second_weight(weights: Any) -> Any:
+    """Return the second of two mixture weights, or None if it cannot be told apart."""
     if weights.owner is not None and isinstance(weights.owner.op, MakeVector):
         return weights.owner.inputs[1]
     if weights.owner is not None and isinstance(weights.owner.op, Join):
@@ -347,13 +347,13 @@ def _share(weights: Any) -> Any:
 
 
 def _base(node: Any) -> tuple[Variable, Variable, Variable]:
-    """The distribution that is truncated, and its bounds."""
+    """Return the base variable and the bounds of a truncated one."""
     *inputs, lower, upper = node.inputs
     return node.op.base_rv_op.make_node(*inputs).default_output(), lower, upper
 
 
 def _log_odds(p: Any) -> Any:
-    """What a probability is the logistic function of."""
+    """Return the log odds of a probability that is computed by a sigmoid, or None."""
     if p.owner is None or not isinstance(p.owner.op, Elemwise):
         return None
     return p.owner.inputs[0] if p.owner.op.scalar_op == pt.sigmoid.scalar_op else None

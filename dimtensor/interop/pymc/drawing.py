@@ -1,4 +1,4 @@
-"""Draws: of random variables by PyMC's own code, and of distributions for PyMC by ours."""
+"""Random draws across the border: of PyMC variables for dimtensor, and the reverse."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from pytensor.tensor.random.type import RandomGeneratorType
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.interop.pymc.expressions import ExpressionReader
-from dimtensor.interop.pymc.stand_ins import as_type_of, lowered
+from dimtensor.interop.pymc.placeholders import lower_named_axes, with_type_of
 from dimtensor.ops.graphs import freeze
 from dimtensor.random.generator import generator
 from dimtensor.tensor.evaluate import function
 from dimtensor.tensor.inputs import scalar, tensor
 
 
-class Drawn(Op):
-    """A draw of a random variable from a seed and what it depends on.
+class PymcDraw(Op):
+    """Op that draws a PyMC random variable, given a seed and its parameters.
 
     Parameters
     ----------
     graph : FrozenFunctionGraph
-        From generators and parameters to the variable.
+        Graph from generators and parameters to the variable.
     """
 
     __props__ = ("graph",)
@@ -61,8 +61,8 @@ class Drawn(Op):
         return {"graph": self.graph, "_function": None}
 
 
-def drawn(reader: ExpressionReader, variable: Any) -> tuple[Drawn, list[Any], tuple[Dims, ...]]:
-    """Draws of a random variable as an operation; the tensors it takes after a seed; their dims."""
+def drawn(reader: ExpressionReader, variable: Any) -> tuple[PymcDraw, list[Any], tuple[Dims, ...]]:
+    """Return an op that draws a random variable, its tensor arguments, and their dims."""
     above = set(ancestors([variable], blockers=list(reader.known)))
     rngs = [v for v in above if isinstance(v.type, RandomGeneratorType) and v.owner is None]
     for v in above:
@@ -76,35 +76,35 @@ def drawn(reader: ExpressionReader, variable: Any) -> tuple[Drawn, list[Any], tu
         tensor, own = reader.known[v]
         stand_in = pt.tensor(dtype=v.type.dtype, shape=[dim.length for dim in own])
         inputs.append(stand_in)
-        replaced[v] = as_type_of(v, stand_in)
+        replaced[v] = with_type_of(v, stand_in)
         tensors.append(tensor)
         cores.append(own)
-    outputs = lowered(clone_replace([variable], replaced, rebuild_strict=False))
-    return Drawn(freeze(inputs, outputs)), tensors, tuple(cores)
+    outputs = lower_named_axes(clone_replace([variable], replaced, rebuild_strict=False))
+    return PymcDraw(freeze(inputs, outputs)), tensors, tuple(cores)
 
 
 def _is_number(node: Node) -> bool:
     return node.kind == "constant"
 
 
-def with_numbers(nodes: Sequence[Node], given: Sequence[Node]) -> list[Node]:
-    """What stands for nodes, and numbers themselves: that one is whole is told by its value."""
+def with_constants(nodes: Sequence[Node], given: Sequence[Node]) -> list[Node]:
+    """Replace nodes by others, but keep constants, whose values distributions may look at."""
     pairs = zip(nodes, given, strict=True)
     return [node if _is_number(node) else one for node, one in pairs]
 
 
 class ArrayDraw:
-    """Draws of a distribution, for PyMC's generators: arrays in, an array out.
+    """Draw function of a distribution for ``pm.CustomDist``: arrays in, an array out.
 
     Parameters
     ----------
     spec : DistributionSpec
     nodes : sequence of Node
-        The parameters with which the distribution was written.
+        Original parameters of the distribution.
     cores : sequence of tuple of Dim
-        The dims of the last axes of each parameter. Those before are positions of a draw.
+        Dims of the core axes of each parameter, which follow its batch axes.
     events : tuple of Dim
-        The dims of the last axes of a draw.
+        Dims of the event axes of a draw.
     """
 
     def __init__(self, spec: Any, nodes: Sequence[Node], cores: Sequence[Dims], events: Dims):
@@ -129,7 +129,7 @@ class ArrayDraw:
             if _is_number(node):
                 continue
             axes = x.shape[at:]
-            names = [_called(dim) for dim in core]
+            names = [_dim_names(dim) for dim in core]
             if each:
                 x = np.broadcast_to(x, whole + axes).reshape(-1, *axes)
                 names = ["element", *names]
@@ -138,11 +138,11 @@ class ArrayDraw:
             given.append((names, x) if names else x)
         seed = int(rng.integers(2**62))
         found = self._functions[varies](math.prod(whole), *given, seed)
-        found = found.transpose("element", *map(_called, self.events))
+        found = found.transpose("element", *map(_dim_names, self.events))
         return np.asarray(found).reshape(whole + found.shape[1:])
 
     def _made(self, varies: tuple[bool, ...]) -> Callable[..., Any]:
-        """The function of the number of draws, of parameters that vary among them, and a seed."""
+        """Compile the draw function; `varies` marks parameters with batch axes."""
         element, seed = Dim("element"), scalar("seed", dtype="int64")
         inputs = [
             tensor(
@@ -155,12 +155,12 @@ class ArrayDraw:
                 zip(self.cores, self.nodes, varies, strict=True)
             )
         ]
-        d = self.spec.build(with_numbers(self.nodes, [x.node for x in inputs]))
+        d = self.spec.build(with_constants(self.nodes, [x.node for x in inputs]))
         value, _ = d.draw(generator(seed), [element, *self.events])
         value = value.codes if value.node.categories is not None else value
         used = [x for x, node in zip(inputs, self.nodes, strict=True) if not _is_number(node)]
         return function([element, *used, seed], value, backend="python")
 
 
-def _called(dim: Dim) -> str:
+def _dim_names(dim: Dim) -> str:
     return str(dim.name or dim._short)

@@ -1,8 +1,8 @@
-"""Positional expressions of a PyMC model as dims-tensors.
+"""Conversion of positional expressions of a PyMC model to tensors with dims.
 
-A variable is read with a dim for each of its axes. Elementwise operations, look-ups, sums and
-products are translated one by one; anything else is lifted as one positional function of the
-variables of the model that it is computed from, whose dims are known.
+A variable is read with a dim for each of its axes. Elementwise ops, indexing, reductions and
+products are translated one by one; any other expression is lifted as one positional function of the
+model variables that it depends on, whose dims are known.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.errors import DimtensorError, GraphError, ModelWarning, build_message, warn
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.interop.pymc.stand_ins import as_type_of, lowered, positional
+from dimtensor.interop.pymc.placeholders import lower_named_axes, positional, with_type_of
 from dimtensor.tensor import elementwise
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.functions import log_softmax, softmax
@@ -47,20 +47,20 @@ from dimtensor.upstream.pytensor import xtensor_class
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
-# a dim per axis; None for one of length 1 along which a variable is repeated
+# a dim per axis; None for a broadcastable one
 Axes = tuple[Dim | None, ...]
 Rule = Callable[["ExpressionReader", Any, Axes], Any]
 
 
 class ExpressionReader:
-    """Variables of a positional graph as dims-tensors, given those of a model.
+    """Reader of positional expressions as tensors, given the tensors of model variables.
 
     Examples
     --------
     >>> import dimtensor as dt
     >>> import pytensor.tensor as pt
     >>> county = dt.Dim("county", length=3)
-    >>> x, reader = pt.vector("x"), Expressions()
+    >>> x, reader = pt.vector("x"), ExpressionReader()
     >>> reader.add(x, dt.tensor("x", dims=county), [county])
     >>> reader.read(2.0 * pt.exp(x), (county,)).eval({"x": [0.0, 0.0, 1.0]}).values.round(
     ...     2
@@ -74,16 +74,16 @@ class ExpressionReader:
         self._warned: set[tuple[str | None, Dim, Dim]] = set()
 
     def add(self, variable: Variable, tensor: DimTensor, axes: Sequence[Dim]) -> None:
-        """Say what a variable is; its axes have these dims, in order."""
+        """Record the tensor of a variable, and the dims of its axes."""
         self.known[variable] = (tensor, tuple(axes))
 
     def read(self, variable: Variable, axes: Axes) -> DimTensor:
-        """A variable whose axes have some dims.
+        """Return the tensor of a variable whose axes have given dims.
 
         Raises
         ------
         GraphError
-            If it is computed from random numbers that the model does not know.
+            If it depends on random numbers that are not variables of the model.
         """
         key = (variable, axes)
         found = self._read.get(key)
@@ -99,24 +99,24 @@ class ExpressionReader:
         if isinstance(variable, SharedVariable):
             self.add_shared(variable)
             return self._known(variable, axes)
-        if variable.owner is not None and _passes(variable.owner.op):
+        if variable.owner is not None and _is_passthrough(variable.owner.op):
             return self.read(variable.owner.inputs[0], axes)
         rule = None if variable.owner is None else _RULES.get(type(variable.owner.op))
         if rule is not None:
             try:
                 found = rule(self, variable, axes)
             except DimtensorError:
-                found = None  # what our operations refuse, PyTensor's does
-            if found is not None and _stands_for(found, variable):
+                found = None  # PyTensor's op may accept it
+            if found is not None and _has_dtype_of(found, variable):
                 return found
         return self._lifted(variable, axes)
 
     def _known(self, variable: Variable, axes: Axes) -> DimTensor:
-        """A variable of the model, with other dims where its axes meet those of others."""
+        """Return a model variable, renamed to the dims that its axes are aligned with."""
         tensor, own = self.known[variable]
         pairs = []
         for old, new in zip(own, axes, strict=True):
-            # of some axes only the model knows that they have length 1, not their variables
+            # the model may know an axis of length 1 whose static shape is unknown
             if new is None or (old.length == 1 and new.length != 1):
                 tensor = tensor.isel({old: 0})
             elif new is not old:
@@ -129,7 +129,7 @@ class ExpressionReader:
         if old.coords is None or new.coords is None or key in self._warned:
             return
         if np.array_equal(old.coords, new.coords):
-            return  # a copy of the dim
+            return  # another dim with the same labels
         self._warned.add(key)
         warn(
             build_message(
@@ -142,22 +142,22 @@ class ExpressionReader:
         )
 
     def add_shared(self, variable: SharedVariable) -> None:
-        """Take the value that a variable has now."""
+        """Record a shared variable with its current value."""
         values = np.asarray(variable.get_value())
         axes = tuple(Dim(length=n) for n in values.shape)
         self.add(variable, data(values, dims=axes), axes)
 
-    # -- dims that are not asked for ---------------------------------------------------------------
+    # -- inference of dims -------------------------------------------------------------------------
 
     def axes_of(self, variable: Any) -> Axes:
-        """The dims that axes have by themselves; None where nothing tells."""
+        """Infer the dims of axes from model variables; None for an unknown one."""
         if variable in self.known:
             return self.known[variable][1]
         node, nothing = variable.owner, (None,) * variable.type.ndim
         if node is None:
             return nothing
         if isinstance(node.op, Elemwise):
-            # what is repeated along an axis does not tell its dim
+            # broadcast operands do not determine a dim
             found = [_against(x, self.axes_of(x)) for x in node.inputs]
             return tuple(next(filter(None, each), None) for each in zip(*found, strict=True))
         if isinstance(node.op, DimShuffle):
@@ -166,15 +166,15 @@ class ExpressionReader:
         if isinstance(node.op, Dot):
             x, y = node.inputs
             return (self.axes_of(x)[0], self.axes_of(y)[1])
-        if _passes(node.op):
+        if _is_passthrough(node.op):
             inner = self.axes_of(node.inputs[0])
             return inner if len(inner) == len(nothing) else nothing
         return nothing
 
     def dims_of(self, variable: Any, taken: Sequence[Dim | None] = ()) -> list[Dim | None]:
-        """A dim for each axis: its own one, or a new one where it has none or that is taken.
+        """Return a dim for each axis, new where it is unknown or already taken.
 
-        None where the length of a new one is not known: draws would not know it, either.
+        None for a new dim of unknown length, which draws could not determine either.
         """
         found: list[Dim | None] = []
         lengths = variable.type.shape
@@ -186,15 +186,15 @@ class ExpressionReader:
             found.append(dim)
         return found
 
-    # -- what has no rule --------------------------------------------------------------------------
+    # -- expressions without a rule ----------------------------------------------------------------
 
     def sources(self, outputs: Sequence[Variable]) -> list[Variable]:
-        """The variables of the model that others are computed from, in order.
+        """Return the model variables that outputs depend on, in order.
 
         Raises
         ------
         GraphError
-            If one is drawn at random and the model does not know it.
+            If an output depends on random numbers that are not variables of the model.
         """
         found: dict[Variable, None] = {}
         seen: set[Variable] = set()
@@ -223,12 +223,12 @@ class ExpressionReader:
     def lifted_inputs(
         self, outputs: Sequence[Variable]
     ) -> tuple[list[Variable], Callable[..., list[Variable]]]:
-        """The variables of the model that outputs need, and a function of stand-ins for them."""
+        """Return the model variables of outputs, and a function from placeholders to outputs."""
         sources = self.sources(outputs)
 
         def function(*stand_ins: Variable) -> list[Variable]:
-            replaced = {v: as_type_of(v, one) for v, one in zip(sources, stand_ins, strict=True)}
-            return lowered(clone_replace(list(outputs), replaced, rebuild_strict=False))
+            replaced = {v: with_type_of(v, one) for v, one in zip(sources, stand_ins, strict=True)}
+            return lower_named_axes(clone_replace(list(outputs), replaced, rebuild_strict=False))
 
         return sources, function
 
@@ -237,7 +237,7 @@ class ExpressionReader:
         whole = positional(variable)
         squeezed = whole if len(kept) == len(axes) else whole.dimshuffle(kept)
         sources, function = self.lifted_inputs([squeezed])
-        function.__name__ = _spoken(variable)
+        function.__name__ = _op_words(variable)
         tensors = [self.known[v][0] for v in sources]
         cores = [self.known[v][1] for v in sources]
         out = [dim for dim in axes if dim is not None]
@@ -249,9 +249,9 @@ class ExpressionReader:
         return found
 
 
-def _spoken(variable: Any) -> str:
-    """A word for what a variable is computed by."""
-    owner = passed(variable).owner
+def _op_words(variable: Any) -> str:
+    """Return the words of the op class of a variable, as a function name."""
+    owner = unwrapped(variable).owner
     op = None if owner is None else owner.op
     words = re.findall(r"[A-Z]+[a-z0-9]*", type(getattr(op, "core_op", op)).__name__)
     return "_".join(words).lower() or "positional"
@@ -267,17 +267,18 @@ def _constant(values: np.ndarray, axes: Axes) -> DimTensor:
 
 
 def _exact(dtype: np.dtype) -> str:
-    """The dtype of a number, which PyTensor keeps in as few bits as it takes.
+    """Widen the dtype of a constant to that of variables.
 
-    It computes log(10) in single precision for that; here all are double, as variables are.
+    PyTensor stores constants in as few bits as possible, and would compute log(10) in single
+    precision.
     """
     if config.floatX != "float64" or dtype.kind not in "fiu":
         return str(dtype.name)
     return "float64" if dtype.kind == "f" else "int64"
 
 
-def _stands_for(found: DimTensor, variable: Any) -> bool:
-    """Whether a result has the dtype of a variable, or that with more bits."""
+def _has_dtype_of(found: DimTensor, variable: Any) -> bool:
+    """Return whether a result has the dtype of a variable, or a wider one of its kind."""
     ours, theirs = np.dtype(found.dtype), np.dtype(variable.type.dtype)
     return ours == theirs or (ours.kind == theirs.kind and ours.itemsize > theirs.itemsize)
 
@@ -286,14 +287,14 @@ def _stands_for(found: DimTensor, variable: Any) -> bool:
 
 
 def is_scaled(op: Op) -> bool:
-    """Whether an operation says how much the density of its input counts."""
+    """Return whether an op rescales the log density of its input for minibatches."""
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
     return isinstance(op, MinibatchRandomVariable)
 
 
 def read_by(outputs: Iterable[Variable]) -> set[Variable]:
-    """Variables whose values others are computed from, and not their shapes alone."""
+    """Return the variables whose values, not just shapes, outputs depend on."""
     found: set[Variable] = set()
     todo = list(outputs)
     while todo:
@@ -306,8 +307,8 @@ def read_by(outputs: Iterable[Variable]) -> set[Variable]:
     return found
 
 
-def _passes(op: Op) -> bool:
-    """Whether an operation gives the elements of its first input."""
+def _is_passthrough(op: Op) -> bool:
+    """Return whether an op returns the elements of its first input unchanged."""
     if is_scaled(op):
         return True
     names = ("TensorFromXTensor", "XTensorFromTensor")
@@ -315,9 +316,9 @@ def _passes(op: Op) -> bool:
     return isinstance(op, (*passing, *(xtensor_class("basic", name) for name in names)))
 
 
-def passed(variable: Any) -> Any:
-    """The variable whose elements another one has, through views and names of axes."""
-    while variable.owner is not None and _passes(variable.owner.op):
+def unwrapped(variable: Any) -> Any:
+    """Strip views and named axes off a variable."""
+    while variable.owner is not None and _is_passthrough(variable.owner.op):
         variable = variable.owner.inputs[0]
     return variable
 
@@ -337,8 +338,8 @@ def _alloc(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
 
 
 def _against(x: Any, axes: Axes) -> Axes:
-    """The dims of the axes of what is broadcast to others, aligned at the last one."""
-    alone = getattr(x.type, "broadcastable", ())  # a plain scalar has no axes at all
+    """Return the dims of an operand that is broadcast, aligned at the last axis."""
+    alone = getattr(x.type, "broadcastable", ())  # a scalar type has no axes
     own = axes[len(axes) - len(alone) :]
     return tuple(None if one else dim for dim, one in zip(own, alone, strict=True))
 
@@ -388,7 +389,8 @@ def _look_up(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
     if any(i.type.dtype == "bool" for i in arrays):
         return None
     ndim = max((getattr(i.type, "ndim", 0) for i in arrays), default=0)
-    # axes of arrays stand in the place of the first, or first of all if slices part them
+    # as in NumPy: axes of index arrays replace the first indexed one, or come first if these are
+    # not adjacent
     together = places == list(range(places[0], places[-1] + 1)) if places else True
     start = places[0] if together and places else 0
     given, others = axes[start : start + ndim], [*axes[:start], *axes[start + ndim :]]
@@ -405,7 +407,7 @@ def _look_up(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
 
 
 def _length(reader: ExpressionReader, x: Any, indices: list[Any]) -> Any:
-    """The length of an axis whose dim is known."""
+    """Return the length of an axis whose dim is known, else None."""
     if len(indices) != 1 or not isinstance(indices[0], Constant):
         return None
     dim = reader.axes_of(x)[int(indices[0].data)]

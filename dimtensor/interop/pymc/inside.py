@@ -1,4 +1,4 @@
-"""Expressions over dims as parts of a model of PyMC that is being written."""
+"""Tensors inside of a PyMC model context: deterministics and potentials."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def deterministic(name: str, x: DimTensor) -> Any:
-    """Record an expression in the PyMC model of the context, with the labels that it has.
+    """Record a tensor as a deterministic of the current PyMC model, with its labels.
 
     Parameters
     ----------
     name : str
     x : DimTensor
-        Of `from_shaped` variables of the model.
+        Expression of `from_shaped` variables of the model.
 
     Returns
     -------
     TensorVariable
-        What ``pm.Deterministic`` gives, with the dims of `x` in canonical order.
+        The result of ``pm.Deterministic``, with the dims of `x` in canonical order.
 
     Raises
     ------
@@ -51,18 +51,18 @@ def deterministic(name: str, x: DimTensor) -> Any:
 
 
 def potential(name: str, x: DimTensor) -> Any:
-    """Add an expression to the log density of the PyMC model of the context.
+    """Add a tensor to the log density of the current PyMC model.
 
     Parameters
     ----------
     name : str
     x : DimTensor
-        Of `from_shaped` variables of the model. Its elements are terms, one each.
+        Expression of `from_shaped` variables of the model; its elements are added up.
 
     Returns
     -------
     TensorVariable
-        What ``pm.Potential`` gives.
+        The result of ``pm.Potential``.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _registered(register: Callable[..., Any], name: str, x: DimTensor) -> Any:
 
 
 def _require_labels(model: Any, dim: Dim, name: str) -> None:
-    """Check that a model has the labels of a dim, or give them to it."""
+    """Check that a model has the labels of a dim, or add them."""
     if name not in model.dim_lengths:
         model.add_coord(name, None if dim.coords is None else dim.coords, length=dim.length)
         return

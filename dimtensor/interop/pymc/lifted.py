@@ -1,4 +1,4 @@
-"""Densities and transforms of PyMC as they are, for random variables that no row stands for."""
+"""PyMC's own log densities and transforms, for random variables without a counterpart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LiftedFunction:
-    """A positional graph of a value and tensors, compared by what it computes."""
+    """Positional function of a value and tensors, compared by its graph."""
 
     def __init__(self, graph: LiftedGraph, dtypes: tuple[str, ...], name: str):
         self.graph, self.dtypes, self.name = graph, dtypes, name
@@ -56,7 +56,7 @@ class LiftedFunction:
 def lifted_function(
     reader: ExpressionReader, value: Any, outputs: Sequence[Any], name: str
 ) -> tuple[LiftedFunction, list[DimTensor], tuple[Dims, ...]]:
-    """Outputs as a function of a value and of variables of the model; these, and their dims."""
+    """Lift outputs to a function of a value and model variables; return these and their dims."""
     sources, function = reader.lifted_inputs(outputs)
     known = [reader.known[v] for v in sources if v is not value]
     sources = [v for v in sources if v is not value]
@@ -69,7 +69,7 @@ def lifted_function(
 
 
 class LiftedDensity(Distribution):
-    """A distribution with PyMC's log density and draws.
+    """Distribution with PyMC's log density and draws.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ class LiftedDensity(Distribution):
     function : LiftedFunction
     parameters : dict of str to DimTensor
     cores : tuple of tuple of Dim
-        The dims of the parameters' axes.
+        Dims of the parameters' axes.
     axes : tuple of Dim
-        Those of a value.
+        Dims of a value's axes.
     out : tuple of Dim
-        Those of the log density.
+        Dims of the log density.
     support : Support
     drawn : tuple
-        What draws, from a seed and tensors; these, and the dims of their axes.
+        The op that draws, its tensor arguments, and the dims of their axes.
     """
 
     def __init__(
@@ -129,12 +129,12 @@ class LiftedDensity(Distribution):
         return self.function(0, value, self.axes, list(self._given.values()), self.cores, self.out)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
-        """The log density, where elements are independent of each other.
+        """Return the log density, which is one-step-ahead if elements are independent.
 
         Raises
         ------
         GraphError
-            If there is one of several elements together.
+            If there are event dims.
         """
         if self.event_dims:
             raise GraphError(
@@ -164,19 +164,19 @@ def _alone(op: Op, *inputs: Any) -> list[Any]:
 
 
 class LiftedSupport(Support):
-    """Where a transform of PyMC leads to, with that transform.
+    """Support given by a PyMC transform.
 
     Parameters
     ----------
     name : str
     forward, backward : LiftedFunction
-        The second one gives a value and the log Jacobian.
+        The transform and its inverse; the latter returns a value and the log Jacobian.
     parameters : tuple of list of DimTensor
-        Those of each.
+        Parameters of each.
     cores : tuple of tuple of tuple of Dim
-        The dims of their axes.
+        Dims of the parameters' axes.
     axes, free : tuple of Dim
-        The dims of a value, and of what leads to it.
+        Dims of a constrained and an unconstrained value.
     """
 
     def __init__(
@@ -224,8 +224,8 @@ class LiftedSupport(Support):
         return self.forward(0, y, self.axes, self.given[0], self.cores[0], self.free)
 
 
-class OtherSupport(Wrapper):
-    """A distribution whose values a transform of PyMC restricts; the density stays as it is."""
+class WithSupport(Wrapper):
+    """Distribution with another support, such as that of a PyMC transform, and the same density."""
 
     def __init__(self, base: Distribution, support: Support):
         super().__init__(base.name, base, {})
@@ -263,9 +263,9 @@ class OtherSupport(Wrapper):
 
 
 class PotentialTerm(Distribution):
-    """A term of a log density that belongs to no variable: what ``pm.Potential`` adds.
+    """Term of a log density that belongs to no variable, as added by ``pm.Potential``.
 
-    It is the density of a number that is always seen to be 0.
+    It is the density of an auxiliary number that is always observed to be 0.
     """
 
     name = "potential"
@@ -288,6 +288,6 @@ class PotentialTerm(Distribution):
         return self.term
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        # made of the term, which tells the lengths of its dims
+        # computed from the term, which determines the lengths of its dims
         nothing = where(isfinite(self.term), 0.0, 0.0)
         return nothing.expand(self._draw_dims(dims)), rng

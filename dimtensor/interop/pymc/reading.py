@@ -1,4 +1,4 @@
-"""Models of PyMC as models of dimtensor."""
+"""Import of PyMC models: `from_pymc`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.interop.pymc.coords import dims_of
-from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
+from dimtensor.interop.pymc.distributions import DistributionReader, NoCounterpartError
 from dimtensor.interop.pymc.drawing import drawn
-from dimtensor.interop.pymc.expressions import ExpressionReader, is_scaled, passed, read_by
+from dimtensor.interop.pymc.expressions import ExpressionReader, is_scaled, read_by, unwrapped
 from dimtensor.interop.pymc.lifted import (
     LiftedDensity,
     LiftedSupport,
-    OtherSupport,
     PotentialTerm,
+    WithSupport,
     lifted_function,
 )
-from dimtensor.interop.pymc.stand_ins import lowered
+from dimtensor.interop.pymc.placeholders import lower_named_axes
 from dimtensor.interop.pymc.values import event_axes, labelled_array, shapes_of, value_of
 from dimtensor.model.checks import ranges_left
 from dimtensor.model.model import Model, model_of
@@ -54,46 +54,45 @@ if TYPE_CHECKING:
 
 
 def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
-    """A model of PyMC as one of dimtensor, with the same names, dims, labels and log density.
+    """Convert a PyMC model to a dimtensor model with the same names, dims, labels and log density.
 
-    Variables get the distributions of :mod:`dimtensor.dist` that theirs are, and parameters are
-    translated into expressions over dims, where what PyMC computes position by position gets dims
-    from the variables that it meets. A variable whose distribution is not there has PyMC's own log
-    density, which is compiled as all else is, and draws of PyMC's own, one after the other.
+    Variables get the corresponding distributions of :mod:`dimtensor.dist`. Parameters become
+    expressions over dims; axes without dims get those of the variables they are aligned with. A
+    variable whose distribution has no counterpart keeps PyMC's log density, which is compiled like
+    everything else, and PyMC's draws, one at a time.
 
     Parameters
     ----------
     model : pymc.Model
-        Its variables may be those of ``pymc`` and of ``pymc.dims``.
+        With variables of ``pymc`` or ``pymc.dims``.
     backend : {"numba", "jax", "python"}
 
     Returns
     -------
     Model
-        Observed as the model is, with ``pm.Data`` as data. Axes without dims get those that PyMC
-        names in its results, ``x_dim_0`` and so on. A potential is a variable that is observed to
-        be 0. Minibatches are read as the whole that they are chosen from.
+        With the observations of the PyMC model, and ``pm.Data`` as data. Axes without dims get
+        dims named as in PyMC's results, ``x_dim_0`` and so on. A potential is a variable that is
+        observed to be 0. Minibatches are replaced by the full data.
 
     Raises
     ------
     ArgumentError
-        If it is no model.
+        If `model` is not a PyMC model.
     OptionError
         If it has no variables.
     GraphError
-        If a variable has no log density, or is computed from random numbers without a name. The
-        message names it and its distribution.
+        If a variable has no log density, or depends on unnamed random numbers. The message names
+        the variable and its distribution.
 
     Warns
     -----
     ModelWarning
-        Of variables with labels that are used along a dim with other labels, position by position,
-        and of parameters whose priors may leave their range: the log density is NaN there.
+        If a variable is aligned by position with a dim that has other labels, or if the prior of a
+        parameter may leave its range: the log density is NaN there.
 
     Notes
     -----
-    What depends on the value of discrete variables has to be summed out before sampling:
-    ``from_pymc(model).marginalize("z")``.
+    Discrete variables have to be summed out before sampling: ``from_pymc(model).marginalize("z")``.
 
     Examples
     --------
@@ -106,33 +105,33 @@ def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
     ['mu']
     """
     require("pymc", "pymc", "from_pymc")
-    return _Reading(model).model(backend)
+    return _ModelReader(model).model(backend)
 
 
-class _Reading:
-    """A model of PyMC while it is read."""
+class _ModelReader:
+    """Reader of a PyMC model."""
 
     def __init__(self, model: Any):
         self.theirs = model
         self.dims = dims_of(model)
         self.reader = ExpressionReader()
-        self.laws = Laws(self.reader)
+        self.laws = DistributionReader(self.reader)
         self.outputs: list[DimTensor] = []
         self.observed: dict[DimTensor, xr.DataArray] = {}
         self.incomplete: dict[str, tuple[DimTensor, xr.DataArray]] = {}
         known = [*model.basic_RVs, *model.deterministics, *model.potentials]
         if not known:
             raise OptionError("from_pymc: the model has no variables")
-        # a copy, whose named axes are lowered, with their variables in order
+        # a copy with named axes lowered
         graph = FunctionGraph(
-            outputs=_of_whole_data(known), clone=True, copy_inputs=False, copy_orphans=False
+            outputs=_without_minibatches(known), clone=True, copy_inputs=False, copy_orphans=False
         )
-        self.variables = dict(zip(known, lowered(graph.outputs), strict=True))
+        self.variables = dict(zip(known, lower_named_axes(graph.outputs), strict=True))
         self.used = set(ancestors(list(self.variables.values())))
         self._lengths = self._lengths_of_axes()
 
     def model(self, backend: BackendName) -> Model:
-        """The model, with its observations."""
+        """Return the model, with its observations."""
         self._add_data()
         for theirs in self._in_order():
             self._add(theirs)
@@ -146,38 +145,40 @@ class _Reading:
                 ModelWarning,
             )
         with warnings.catch_warnings():
-            # values that are missing are variables that nothing observed depends on
+            # nothing observed depends on missing values
             warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)
             found = found.observe(self.observed) if self.observed else found
             for x, values in self.incomplete.values():
-                # discrete ones are summed out: they have no gradient
+                # discrete ones are dropped: they have no gradient
                 whole = not is_float(x.node.dtype)
                 found = found.observe({x: values}, missing="drop" if whole else "infer")
         return found
 
     def _in_order(self) -> list[Any]:
-        """The variables of the model, each after those that it depends on."""
+        """Return the variables of the model in topological order."""
         outputs = list(self.variables.values())
         inputs = list(explicit_graph_inputs(outputs))
         place = {
             v: at
             for at, v in enumerate(v for node in io_toposort(inputs, outputs) for v in node.outputs)
         }
-        return sorted(self.variables, key=lambda v: place.get(_drawn(self.variables[v]), -1))
+        return sorted(
+            self.variables, key=lambda v: place.get(_root_variable(self.variables[v]), -1)
+        )
 
     # -- dims --------------------------------------------------------------------------------------
 
     def _lengths_of_axes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of variables, computed where they do not follow from types.
+        """Return the shapes of variables, evaluated if they are not static.
 
-        No random number is drawn for it.
+        No random number is drawn.
         """
         found, unknown = {}, {}
         named = {v.name: v for v in self.theirs.data_vars}
         for theirs, variable in [*self.variables.items(), *((v, v) for v in named.values())]:
             shape = variable.type.shape
             if None in shape:
-                unknown[theirs.name] = passed(variable)
+                unknown[theirs.name] = unwrapped(variable)
             else:
                 found[theirs.name] = tuple(shape)
         if unknown:
@@ -185,7 +186,7 @@ class _Reading:
         return found
 
     def axes_of(self, name: str) -> Dims:
-        """The dims of a variable's axes, in order."""
+        """Return the dims of a variable's axes, in order."""
         given = self.theirs.named_vars_to_dims.get(name) or ()
         lengths = self._lengths[name]
         names = [*given, *[None] * (len(lengths) - len(given))]
@@ -196,7 +197,7 @@ class _Reading:
         return tuple(found)
 
     def _axes_of_term(self, name: str, variable: Any) -> Dims:
-        """Dims of the axes of a potential: where it has none, those that it is computed along."""
+        """Return the dims of a potential's axes, inferred from its expression if it has none."""
         if self.theirs.named_vars_to_dims.get(name):
             return self.axes_of(name)
         found: list[Dim] = []
@@ -207,7 +208,7 @@ class _Reading:
     # -- variables ---------------------------------------------------------------------------------
 
     def _add_data(self) -> None:
-        """Data of the model; the lengths of dims that no data has whose values count are fixed."""
+        """Read the data of the model, and fix the lengths of dims that no used data has."""
         used = [v for v in self.theirs.data_vars if v in self.used]
         read = read_by(self.variables.values())
         free = {
@@ -228,10 +229,10 @@ class _Reading:
 
     def _add(self, theirs: Any) -> None:
         name, variable = theirs.name, self.variables[theirs]
-        if name in self.incomplete:  # the deterministic that puts both parts together
+        if name in self.incomplete:  # the deterministic that joins both parts
             found = self.incomplete[name][0]
             self.reader.add(variable, found, self.axes_of(name))
-        elif _is_part(variable):
+        elif _is_partially_observed(variable):
             found = self._add_incomplete(theirs)
         elif theirs in self.theirs.deterministics:
             axes = self.axes_of(name)
@@ -239,7 +240,7 @@ class _Reading:
             self.reader.add(variable, found, axes)
         elif theirs in self.theirs.potentials:
             axes = self._axes_of_term(name, variable)
-            # an element of each position, also where all are equal: they are added up
+            # expanded, since its elements are added up
             found = rv(name, PotentialTerm(self._read_new(variable, axes).expand(axes)))
             self.observed[found] = labelled_array(np.zeros([1] * len(found.dims)), found.dims)
         else:
@@ -248,21 +249,21 @@ class _Reading:
             value = found.codes if found.node.categories is not None else found
             self._add_drawn(variable, value, axes)
             if theirs in self.theirs.observed_RVs:
-                (seen,) = _of_whole_data([self.theirs.rvs_to_values[theirs]])
+                (seen,) = _without_minibatches([self.theirs.rvs_to_values[theirs]])
                 values = np.asarray(value_of(seen))
                 self.observed[found] = labelled_array(values, axes)
         if all(found is not x for x in self.outputs):
             self.outputs.append(found)
 
     def _add_incomplete(self, theirs: Any) -> DimTensor:
-        """A variable of which PyMC has the observed part and the missing one as two."""
+        """Read a partially observed variable, which PyMC splits into two."""
         name = re.sub("_(un)?observed$", "", theirs.name)
         if name in self.incomplete:
             return self.incomplete[name][0]
         whole, mask = self.variables[theirs].owner.inputs
         parts = [self.theirs[f"{name}_{part}"] for part in ("observed", "unobserved")]
         transform = self.theirs.rvs_to_transforms.get(parts[1])
-        if transform is not None and not self._is_usual(parts[1], transform):
+        if transform is not None and not self._is_default_transform(parts[1], transform):
             why = "its missing values have a transform of their own"
             raise self._refused(name, _kind_of(whole), why, "leave transform out")
         axes = self.axes_of(name)
@@ -275,7 +276,7 @@ class _Reading:
         return found
 
     def _read_new(self, variable: Any, axes: Dims) -> DimTensor:
-        """A variable of the model by what it is computed from."""
+        """Read the expression of a deterministic or potential."""
         alone = getattr(variable.type, "broadcastable", (False,) * len(axes))
         own = tuple(
             None if one and dim.length != 1 else dim for dim, one in zip(axes, alone, strict=True)
@@ -283,16 +284,16 @@ class _Reading:
         return self.reader.read(variable, own)
 
     def _add_drawn(self, variable: Any, tensor: DimTensor, axes: Dims) -> None:
-        """A random variable, also beneath names and another order of its axes."""
+        """Record a random variable, and the variables that it renames or transposes."""
         self.reader.add(variable, tensor, axes)
-        inner = passed(variable)
+        inner = unwrapped(variable)
         self.reader.add(inner, tensor, axes)
         while inner.owner is not None and isinstance(inner.owner.op, DimShuffle):
             order = inner.owner.op.new_order
             if "x" in order or len(order) != inner.owner.inputs[0].type.ndim:
                 break
             axes = tuple(axes[order.index(at)] for at in range(len(order)))
-            inner = passed(inner.owner.inputs[0])
+            inner = unwrapped(inner.owner.inputs[0])
             self.reader.add(inner, tensor, axes)
 
     # -- distributions -----------------------------------------------------------------------------
@@ -300,7 +301,7 @@ class _Reading:
     def _law(self, theirs: Any, axes: Dims) -> Distribution:
         found = self._unscaled(theirs, axes)
         weight: Any = 1.0
-        for total, dim in zip(_totals(self.variables[theirs]), axes, strict=False):
+        for total, dim in zip(_minibatch_totals(self.variables[theirs]), axes, strict=False):
             if NoneConst.equals(total):
                 continue
             whole: Any = self.reader.read(total, ())
@@ -310,40 +311,40 @@ class _Reading:
         return found if isinstance(weight, float) and weight == 1.0 else weighted(found, weight)
 
     def _unscaled(self, theirs: Any, axes: Dims) -> Distribution:
-        """The distribution of a variable of which none counts more than once."""
+        """Return the distribution of a variable without minibatch scaling."""
         name, variable = theirs.name, self.variables[theirs]
         transform = self.theirs.rvs_to_transforms.get(theirs)
         kind = self.theirs.rvs_to_values[theirs].type
         try:
             found = self.laws.of(variable, axes, name)
-        except UnknownLawError:
+        except NoCounterpartError:
             return self._density(name, variable, axes, transform, kind)
-        if transform is None or self._is_usual(theirs, transform):
+        if transform is None or self._is_default_transform(theirs, transform):
             return found
-        return OtherSupport(found, self._support(name, variable, axes, transform, kind))
+        return WithSupport(found, self._support(name, variable, axes, transform, kind))
 
     def _law_of_whole(self, name: str, variable: Any, axes: Dims) -> Distribution:
-        """The distribution of a variable of which a part is missing."""
+        """Return the distribution of a partially observed variable."""
         from pymc.distributions.transforms import _default_transform
 
         try:
             return self.laws.of(variable, axes, name)
-        except UnknownLawError:
-            inner = passed(variable)
+        except NoCounterpartError:
+            inner = unwrapped(variable)
             usual = _default_transform(inner.owner.op, inner)
             return self._density(name, variable, axes, usual, inner.type)
 
-    def _is_usual(self, theirs: Any, transform: Any) -> bool:
-        """Whether a transform is the one that PyMC takes by itself."""
+    def _is_default_transform(self, theirs: Any, transform: Any) -> bool:
+        """Return whether a transform is PyMC's default for the distribution."""
         from pymc.distributions.transforms import _default_transform
 
         if type(transform).__module__.startswith("pymc.dims"):
-            return True  # whose distributions have no other ones
-        inner = passed(self.variables[theirs])
+            return True  # they have default transforms only
+        inner = unwrapped(self.variables[theirs])
         usual = _default_transform(inner.owner.op, inner)
         if type(usual) is not type(transform):
             return False
-        # intervals have bounds of their own
+        # intervals may have different bounds
         value, inputs = self.theirs.rvs_to_values[theirs].type(), inner.owner.inputs
         made = [each.backward(value, *inputs) for each in (usual, transform)]
         return equal_computations(made[:1], made[1:])
@@ -359,11 +360,11 @@ class _Reading:
         inner = self._alone(variable)
         value = inner.type()
         try:
-            with _precise():
+            with _full_precision():
                 found = _with_infinities(_alone_of(pymc.logp(inner, value, warn_rvs=False), inner))
             apart = event_axes(inner)
             batch = inner.type.ndim - len(apart)
-            # some have an axis of length 1 in place of none
+            # some log densities keep event axes, of length 1
             logp = found if found.type.ndim <= batch else found.sum(range(batch, found.type.ndim))
             lifted = lifted_function(self.reader, value, [logp], f"logp_{name}")
         except (NotImplementedError, RuntimeError, ValueError, GraphError) as error:
@@ -380,8 +381,8 @@ class _Reading:
         return LiftedDensity(kind, function, given, cores, axes, out, support, each)
 
     def _alone(self, variable: Any) -> Any:
-        """A random variable of which PyMC sees no others, whose graphs it would change."""
-        inner = passed(variable)
+        """Replace known ancestors by placeholders, since PyMC changes the graphs of random ones."""
+        inner = unwrapped(variable)
         above = set(ancestors([inner], blockers=list(self.reader.known)))
         stand_ins = {v: v.type() for v in self.reader.known if v in above and v.owner is not None}
         for v, stand_in in stand_ins.items():
@@ -392,11 +393,11 @@ class _Reading:
     def _support(
         self, name: str, variable: Any, axes: Dims, transform: Any, kind: Any
     ) -> LiftedSupport:
-        """Where a transform leads, as PyMC computes it, from values of a type."""
-        variable = passed(variable)
+        """Lift a PyMC transform to a support."""
+        variable = unwrapped(variable)
         inputs = variable.owner.inputs
         x, y = kind(), variable.type()
-        with _precise():
+        with _full_precision():
             backward = [transform.backward(x, *inputs), transform.log_jac_det(x, *inputs).sum()]
             forward = [transform.forward(y, *inputs)]
         back, back_given, back_cores = lifted_function(self.reader, x, backward, f"from_{name}")
@@ -428,8 +429,8 @@ class _Reading:
         )
 
 
-def _of_whole_data(outputs: list[Any]) -> list[Any]:
-    """Graphs with the data that minibatches are chosen from in place of them."""
+def _without_minibatches(outputs: list[Any]) -> list[Any]:
+    """Replace minibatches by the full data."""
     from pymc.data import MinibatchOp
 
     found = {v for v in ancestors(outputs) if v.owner is not None}
@@ -441,14 +442,14 @@ def _of_whole_data(outputs: list[Any]) -> list[Any]:
     return clone_replace(outputs, chosen, rebuild_strict=False) if chosen else outputs
 
 
-def _totals(variable: Any) -> list[Any]:
-    """How many elements there are along each axis, of which a variable has a sample."""
+def _minibatch_totals(variable: Any) -> list[Any]:
+    """Return the total size along each axis of a minibatch variable."""
     node = variable.owner
     return list(node.inputs[1:]) if is_scaled(node.op) else []
 
 
-def _is_part(variable: Any) -> bool:
-    """Whether it is the observed or the missing part of a variable."""
+def _is_partially_observed(variable: Any) -> bool:
+    """Return whether a variable is a part of a partially observed one."""
     from pymc.distributions.distribution import PartialObservedRV
 
     return variable.owner is not None and isinstance(variable.owner.op, PartialObservedRV)
@@ -458,28 +459,28 @@ def _plain_support(variable: Any) -> Support:
     return real if variable.type.dtype.startswith("float") else Integers()
 
 
-def _drawn(variable: Any) -> Any:
-    """A variable without names and another order of its axes."""
+def _root_variable(variable: Any) -> Any:
+    """Strip named axes and transpositions off a variable."""
     if variable.owner is not None and isinstance(variable.owner.op, ViewOp):
-        return variable  # an expression with a name
-    variable = passed(variable)
+        return variable  # a deterministic
+    variable = unwrapped(variable)
     while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
-        variable = passed(variable.owner.inputs[0])
+        variable = unwrapped(variable.owner.inputs[0])
     return variable
 
 
 def _kind_of(variable: Any) -> str:
-    """What the distribution of a variable is called."""
-    return type(_drawn(variable).owner.op).__name__.removesuffix("RV").strip("_")
+    """Return the name of the distribution of a variable."""
+    return type(_root_variable(variable).owner.op).__name__.removesuffix("RV").strip("_")
 
 
-def _precise() -> AbstractContextManager[Any]:
-    """Numbers in as many bits as parameters have: by itself PyTensor takes log(2) in 16 bits."""
+def _full_precision() -> AbstractContextManager[Any]:
+    """Make constants as wide as variables; PyTensor would compute log(2) in 16 bits."""
     return config.change_flags(cast_policy="numpy+floatX")
 
 
 def _alone_of(logp: Any, variable: Any) -> Any:
-    """The log density of a variable, which an operation of several gives in a tuple."""
+    """Unpack the log density of a variable whose op has several outputs."""
     if not isinstance(logp, (tuple, list)):
         return logp
     if getattr(variable.owner.op, "n_dependent_rvs", len(logp)) > 1:
@@ -488,13 +489,13 @@ def _alone_of(logp: Any, variable: Any) -> Any:
 
 
 def _with_infinities(logp: Any) -> Any:
-    """A log density that is -inf, not an error, where parameters are out of their ranges."""
+    """Return -inf instead of raising an error where parameters are out of range."""
     from pymc.logprob.utils import local_check_parameter_to_ninf_switch
     from pytensor.graph.rewriting.basic import in2out
 
     graph = FunctionGraph(outputs=[logp], clone=False)
     in2out(local_check_parameter_to_ninf_switch).rewrite(graph)
-    for node in graph.toposort():  # sums of numbers along an axis, as in that of CAR
+    for node in graph.toposort():  # sums of scalars, as in the density of CAR
         if isinstance(node.op, CAReduce) and not node.inputs[0].type.ndim:
             graph.replace(node.outputs[0], node.inputs[0].astype(node.outputs[0].type.dtype))
     return graph.outputs[0]

@@ -1,4 +1,4 @@
-"""Supports as transforms of PyMC."""
+"""Supports as PyMC transforms."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.tensor.positional.border import from_shaped
 
 if TYPE_CHECKING:
-    from dimtensor.interop.pymc.custom import CustomCall
+    from dimtensor.interop.pymc.custom import CustomDistribution
 
 
-def support_transform(custom: CustomCall) -> Any:
-    """The transform of PyMC that the support of a distribution stands for.
+def support_transform(custom: CustomDistribution) -> Any:
+    """Return the PyMC transform of the support of a distribution.
 
     Parameters
     ----------
-    custom : CustomCall
+    custom : CustomDistribution
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Values of constants and data of a PyMC model, and shapes, of which no element is computed."""
+"""Values and shapes of a PyMC model, evaluated without drawing random numbers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pytensor.tensor.random.op import RNGConsumerOp
 
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
-from dimtensor.interop.pymc.expressions import passed
+from dimtensor.interop.pymc.expressions import unwrapped
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-# Shapes as functions of the parameters' shapes. Folding constants would compile C code.
+# Rewrites shapes to functions of the parameters' shapes. Constant folding would compile C code.
 _QUERY = RewriteDatabaseQuery(
     include=["ShapeOpt", "canonicalize"], exclude=["topo_constant_folding"]
 )
 
 
 def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The shapes of variables by name, without a random number drawn for it.
+    """Return the shapes of variables by name, without drawing a random number.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def event_axes(variable: Any) -> tuple[int, ...]:
-    """Axes of elements of a random variable that have one log density together."""
+    """Return the event axes of a random variable."""
     op, ndim = variable.owner.op, variable.type.ndim
-    # of what pymc-extras has marginalized, whose first output is that variable itself
+    # pymc-extras' marginalized ops: their first output is the marginalized variable
     apart = getattr(op, "support_axes", None) if hasattr(op, "marginalized_name") else None
     if apart is None:
         return tuple(range(ndim - op.ndim_supp, ndim))
@@ -77,16 +77,16 @@ def event_axes(variable: Any) -> tuple[int, ...]:
 
 
 def value_of(variable: Any) -> Any:
-    """The value of a variable that depends on no unknown."""
+    """Return the value of a variable that depends on data only."""
     if isinstance(variable, Constant):
         return variable.data
     if hasattr(variable, "get_value"):
         return variable.get_value()
-    return pytensor.function([], passed(variable), mode=Mode("py", None))()
+    return pytensor.function([], unwrapped(variable), mode=Mode("py", None))()
 
 
 def labelled_array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
-    """Values by the names of their dims."""
+    """Return values as a DataArray with the names of their dims."""
     import xarray as xr
 
     from dimtensor.values.labelled import axis_names

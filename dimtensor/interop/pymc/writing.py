@@ -1,4 +1,4 @@
-"""Models of dimtensor as models of PyMC."""
+"""Export of models to PyMC: `to_pymc`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.errors import ArgumentError, DimError, GraphError, InputError, build_message, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
-from dimtensor.interop.pymc.custom import CustomCall, aligned, inside
+from dimtensor.interop.pymc.custom import CustomDistribution, aligned, inside
 from dimtensor.interop.pymc.lifted import PotentialTerm
-from dimtensor.interop.pymc.summed import Potentials
+from dimtensor.interop.pymc.marginal_potentials import MarginalPotentials
 from dimtensor.interop.pymc.transforms import support_transform
 from dimtensor.model.density import raw_name, standard_of
 from dimtensor.model.missing import filled, missing_name
@@ -51,13 +51,12 @@ _THEIR_NAMES = {"Cauchy": {"mu": "alpha", "sigma": "beta"}}
 
 
 def to_pymc(model: Model) -> pm.Model:
-    """A model of dimtensor as one of PyMC, with the same names, coords and log density.
+    """Convert a model to a PyMC model with the same names, coords and log density.
 
-    Distributions that PyMC has under the same name are PyMC's. All others are custom ones, whose
-    log density and draws are dimtensor's. Expressions are positional PyTensor graphs, as
-    `to_shaped` makes them. Variables that are summed out are absent: what is left of their
-    densities, and of those that read them, are potentials. :meth:`Model.recover` of `model` takes
-    PyMC's draws.
+    Distributions that PyMC has under the same name become PyMC's. All others become custom ones
+    with the log density and draws of dimtensor. Expressions become positional PyTensor graphs, as
+    by `to_shaped`. Marginalized variables are absent; the marginal log densities of variables that
+    depend on them are potentials, and :meth:`Model.recover` of `model` takes PyMC's draws.
 
     Parameters
     ----------
@@ -66,16 +65,15 @@ def to_pymc(model: Model) -> pm.Model:
     Returns
     -------
     pymc.Model
-        With observations, named expressions as deterministics, and data that ``pm.set_data``
-        changes.
+        With observations, deterministics, and data that ``pm.set_data`` can change.
 
     Raises
     ------
     ArgumentError
-        If the model is none, or two dims have one name.
+        If `model` is not a Model, or two dims have the same name.
     GraphError
-        If parts of vectors are left out, a length is not known, or the bounds of a variable depend
-        on what is summed out.
+        If missing values are dropped along event dims, a length is not known, or the bounds of a
+        variable depend on a marginalized one.
 
     Examples
     --------
@@ -91,20 +89,20 @@ def to_pymc(model: Model) -> pm.Model:
     require("pymc", "pymc", "to_pymc")
     if not isinstance(model, Model):
         raise ArgumentError(f"to_pymc: a dt.Model is expected, not {type(model).__name__}")
-    return _Writing(model).model()
+    return _ModelWriter(model).model()
 
 
-class _Writing:
-    """A model while it is written."""
+class _ModelWriter:
+    """Writer of a PyMC model."""
 
     def __init__(self, model: Model):
         self.ours = model
-        self.summed = Potentials(model) if model.spec.marginalized else None
+        self.summed = MarginalPotentials(model) if model.spec.marginalized else None
         self.names = self._names()
         self.lengths = self._lengths()
 
     def model(self) -> Any:
-        """The model of PyMC."""
+        """Return the PyMC model."""
         import pymc as pm
 
         found = self.ours.spec.graph
@@ -119,7 +117,7 @@ class _Writing:
                 if self.summed is None or not self.summed.reads(node):
                     self._record(name, node, node.dims)
             for name, term in self.summed.terms().items() if self.summed else ():
-                dims = self._called(term.dims) if self.names.keys() >= set(term.dims) else None
+                dims = self._dim_names(term.dims) if self.names.keys() >= set(term.dims) else None
                 pm.Potential(name, term.to_shaped(list(term.dims)), dims=dims)
         return made
 
@@ -127,7 +125,7 @@ class _Writing:
         import pymc as pm
 
         value = wrap(node).to_shaped(list(dims))
-        return pm.Deterministic(name, value, dims=self._called(dims))
+        return pm.Deterministic(name, value, dims=self._dim_names(dims))
 
     # -- dims --------------------------------------------------------------------------------------
 
@@ -170,7 +168,7 @@ class _Writing:
             )
         return known
 
-    def _called(self, dims: Dims) -> tuple[str, ...] | None:
+    def _dim_names(self, dims: Dims) -> tuple[str, ...] | None:
         return tuple(self.names[dim] for dim in dims) or None
 
     # -- variables ---------------------------------------------------------------------------------
@@ -184,31 +182,31 @@ class _Writing:
             return self.summed.unknown(name)
         if self.summed is not None and name in self.summed.touched:
             if name in self.ours.observed:
-                return self._seen(self.summed, node, d)
+                return self._marginal_observed(self.summed, node, d)
             if name not in self.ours.spec.noncentered:
                 d, dims = self.summed.spread(name, d), node.dims
         if isinstance(d, PotentialTerm):
             import pymc as pm
 
             term = d.term.expand(dims).to_shaped(list(dims))
-            pm.Potential(name, term, dims=self._called(dims))
+            pm.Potential(name, term, dims=self._dim_names(dims))
             return make_data(np.zeros([self.lengths[x] for x in dims]), dims).node
         if name in self.ours.spec.noncentered and name not in self.ours.observed:
             return self._noncentred(name, d, dims)
-        options: dict[str, Any] = {"dims": self._called(dims)}
+        options: dict[str, Any] = {"dims": self._dim_names(dims)}
         if name in self.ours.observed:
             observed = self.ours.observed[name]
             known = self.ours.observed.plain[name]
             absent = observed.isnull()
             if absent.any() and self.ours.spec.missing[name] == "drop":
-                d = self._left_out(node, d, absent)
+                d = self._without_missing(node, d, absent)
             values = self._values(node, filled(node, known).array, dims)
             if absent.any() and self.ours.spec.missing[name] == "infer":
                 order = [self.names[dim] for dim in dims]
                 values = np.ma.masked_array(values, absent.transpose(*order).values)
             options["observed"] = values
         with warnings.catch_warnings():
-            # what is missing is asked to be inferred
+            # missing values are inferred on purpose
             warnings.filterwarnings("ignore", "Data in .* contains missing values")
             variable = self._variable(name, d, dims, options)
         variable = inside(variable, None if "observed" in options else node.categories)
@@ -223,7 +221,7 @@ class _Writing:
         return whole.node
 
     def _missing_of(self, whole: DimTensor, node: Node, unknown: DimTensor) -> DimTensor:
-        """The missing values of a variable, of the whole of it."""
+        """Select the missing values of a variable."""
         flat = whole if len(node.dims) == 1 else whole.ravel()
         part = flat.isel({flat.dims[0]: np.flatnonzero(self._absent(node))})
         return part if part.dims == unknown.dims else part.relabel(part.dims[0], unknown.dims[0])
@@ -233,8 +231,8 @@ class _Writing:
         found: np.ndarray = observed.isnull().transpose(*[d._short for d in node.dims]).values
         return found
 
-    def _seen(self, summed: Potentials, node: Node, d: Distribution) -> Node:
-        """The values of a variable whose density a potential has; missing ones are unknowns."""
+    def _marginal_observed(self, summed: MarginalPotentials, node: Node, d: Distribution) -> Node:
+        """Return the values of an observed variable with a potential; missing ones are inferred."""
         import pymc as pm
 
         values, unknown = summed.observed(str(node.name))
@@ -242,25 +240,25 @@ class _Writing:
             name, (dim,) = missing_name(str(node.name)), unknown.dims
             self.names[dim], self.lengths[dim] = f"{name}_dim_0", int(self._absent(node).sum())
             pm.modelcontext(None).add_coord(self.names[dim], length=self.lengths[dim])
-            options = {"dims": self._called(unknown.dims)}
+            options = {"dims": self._dim_names(unknown.dims)}
             variable = self._variable(name, summed.spread(name, d), unknown.dims, options)
             summed.write(name, from_shaped(variable, unknown.dims).node)
         return summed.put(values).node
 
     def _noncentred(self, name: str, d: Distribution, dims: Dims) -> Node:
-        """A variable that follows from the standardised one, which PyMC samples."""
+        """Write a noncentered variable: PyMC samples the standardized one."""
         standard, place = standard_of(d, name)
         if self.summed is not None and name in self.summed.touched:
             standard = self.summed.spread(name, standard)
-        variable = self._variable(raw_name(name), standard, dims, {"dims": self._called(dims)})
+        variable = self._variable(raw_name(name), standard, dims, {"dims": self._dim_names(dims)})
         raw = from_shaped(variable, dims)
         if self.summed is not None:
             self.summed.write(name, raw.node)
         made = self._record(name, place(raw).node, dims)
         return from_shaped(made, dims).node
 
-    def _left_out(self, node: Node, d: Distribution, absent: Any) -> Distribution:
-        """A distribution of which missing values do not count."""
+    def _without_missing(self, node: Node, d: Distribution, absent: Any) -> Distribution:
+        """Weight a distribution by 0 at missing values."""
         if d.event_dims:
             raise GraphError(
                 build_message(
@@ -274,7 +272,7 @@ class _Writing:
         return weighted(d, make_data((~absent).astype("float64"), node.dims))
 
     def _values(self, node: Node, value: Any, dims: Dims) -> np.ndarray:
-        """Values as an array with its axes in an order, labels as positions."""
+        """Return values as an array with axes in the order of dims, and labels as positions."""
         categories = node.categories
         made = make_data(
             value, node.dims, categories=categories, dtype=None if categories else node.dtype
@@ -294,7 +292,7 @@ class _Writing:
             values = node.attrs.values.transpose(order)
         else:
             raise InputError(f"to_pymc: the input {name!r} has no value: model.with_data(...)")
-        variable = pm.Data(name, values, dims=self._called(node.dims))
+        variable = pm.Data(name, values, dims=self._dim_names(node.dims))
         written = from_shaped(variable, node.dims, categories=node.categories).node
         if self.summed is not None:
             self.summed.write_data(name, node, written)
@@ -316,17 +314,17 @@ class _Writing:
             return getattr(pm, d.name)(name, **given, **options)
         known = d.parameters
         if isinstance(d, Categorical) and ("p" in known or "observed" not in options):
-            # PyMC draws it from its conditional probabilities
+            # PyMC has Categorical by probabilities only
             p = known["p"] if "p" in known else softmax(known["logits"], d.dim)
             return pm.Categorical(name, p=aligned(p, dims, (d.dim,)), **options)
         return self._custom(name, d, dims, options)
 
     def _custom(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:
-        """A variable whose density and draws are ours."""
+        """Write a variable as a custom distribution."""
         import pymc as pm
 
         partial = isinstance(options.get("observed"), np.ma.MaskedArray)
-        custom = CustomCall(d, dims, partial)
+        custom = CustomDistribution(d, dims, partial)
         unknown = "observed" not in options or (partial and not custom.events)
         if unknown and not d.discrete and not d.support.is_unconstrained:
             options["default_transform"] = support_transform(custom)
@@ -347,5 +345,5 @@ class _Writing:
 
 
 def _ordered(node: Node, d: Distribution) -> Dims:
-    """The dims of a variable with those last along which elements belong together."""
+    """Return the dims of a variable with its event dims last."""
     return (*without(node.dims, d.event_dims), *[x for x in node.dims if x in d.event_dims])

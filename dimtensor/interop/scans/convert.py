@@ -1,4 +1,4 @@
-"""Replacing scans of PyTensor by loops."""
+"""Conversion of PyTensor's scans to loops."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import DtypeError, GraphError
-from dimtensor.interop.scans.lengths import KnownIntegers, Terms, places_of
+from dimtensor.interop.scans.lengths import KnownIntegers, LinearSum, indices_of
 from dimtensor.interop.scans.outputs import (
-    Accumulated,
-    History,
+    AccumulatedOutput,
     NotALoopError,
-    Output,
-    Untraced,
+    RecurrentOutput,
+    ScanOutput,
+    UntracedState,
     only_if,
 )
 from dimtensor.kernels.plan.axis_lengths import constant_int
@@ -32,27 +32,28 @@ from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 def scans_as_loops(
     graph: FunctionGraph, prepare: Callable[[FunctionGraph], Any], checked: bool = True
 ) -> bool:
-    """Replace PyTensor's scans by loops, as far as they can be.
+    """Replace PyTensor's scans by loops where possible.
 
     Parameters
     ----------
     graph : FunctionGraph
         Changed in place.
     prepare : callable
-        Brings the graph of a step into the form that the kernel compiler has rules for, in place.
+        Rewrites the graph of a step, in place, to the canonical form of the kernel compiler.
     checked : bool
-        Whether something else takes over where a length is not the expected one. If not, scans stay
-        of which not all is known.
+        Whether there is a fallback at run time for unexpected lengths. If not, scans whose lengths
+        are not all known are left unchanged.
 
     Returns
     -------
     bool
-        Whether there was one.
+        Whether a scan was replaced.
 
     Notes
     -----
-    Buffers are as long as what is written into them, or hold the last elements alone. Where that is
-    not known it is checked: a kernel that finds other lengths does not fit.
+    A buffer is assumed to be as long as the trace written into it, or to hold the last elements
+    only. Where that is not known statically it is checked at run time, and a mismatch triggers the
+    fallback.
     """
     found, lengths, counts = False, KnownIntegers(), _StepCounts()
     for node in graph.toposort():
@@ -73,12 +74,12 @@ def scans_as_loops(
 
 
 class _StepCounts:
-    """Numbers of steps: loops of as many steps have the same."""
+    """Canonical variables for numbers of steps, shared by loops with as many steps."""
 
     def __init__(self) -> None:
         self._known: dict[frozenset[tuple[Any, int]], Variable] = {}
 
-    def of(self, n_steps: Variable, terms: Terms) -> Variable:
+    def of(self, n_steps: Variable, terms: LinearSum) -> Variable:
         return self._known.setdefault(frozenset(terms.items()), n_steps)
 
 
@@ -88,8 +89,8 @@ def _results(
     lengths: KnownIntegers,
     counts: _StepCounts,
     checked: bool,
-) -> list[Output]:
-    """What the outputs of a scan are, of the loop that takes its place."""
+) -> list[ScanOutput]:
+    """Build the loop of a scan; return the outputs of the scan in terms of it."""
     op: Any = node.op
     info = op.info
     if info.n_mit_mot and info.as_while:
@@ -130,7 +131,7 @@ def _results(
     go_on = next(found) if info.as_while else None
     graph = StepGraph(states, elements, step[0], step[1], go_on, captured=list(outside.values()))
     init = [x for each in outputs for x in each.init]
-    # the scans that gradients are made of go back, and each adds to what is there
+    # scans of gradients run backwards, and accumulate into mit-mot buffers
     back = info.n_mit_mot > 0
     if back:
         sequences = [lengths.flipped(x) for x in sequences]
@@ -147,10 +148,10 @@ def _results(
 
 def _outputs(
     op: Any, node: Apply, inner: FunctionGraph, n_steps: Variable, lengths: KnownIntegers
-) -> list[Output]:
-    """The outputs of a scan, in order."""
+) -> list[ScanOutput]:
+    """Return the outputs of a scan, in order."""
     info = op.info
-    found: list[Output] = []
+    found: list[ScanOutput] = []
     truncated = op.truncate_gradient != -1
     for start, taps, read, places, written in zip(
         op.outer_mitmot(node.inputs),
@@ -167,7 +168,7 @@ def _outputs(
         window = [known[at - back] if at - back in known else kind() for at in range(count)]
         following = dict(zip(places, written, strict=True))
         after = [following.get(at - back, v) for at, v in enumerate(window)]
-        found.append(Accumulated(start, window, after, n_steps, lengths, truncated))
+        found.append(AccumulatedOutput(start, window, after, n_steps, lengths, truncated))
     several = zip(
         op.outer_mitsot(node.inputs) + op.outer_sitsot(node.inputs),
         (*info.mit_sot_in_slices, *info.sit_sot_in_slices),
@@ -180,14 +181,16 @@ def _outputs(
             raise NotALoopError
         known = dict(zip(taps, read, strict=True))
         window = [known[at] if at in known else new.type() for at in range(min(taps), 0)]
-        found.append(History(start, window, new, n_steps, info.as_while, lengths, truncated))
+        found.append(
+            RecurrentOutput(start, window, new, n_steps, info.as_while, lengths, truncated)
+        )
     for length, new in zip(
         op.outer_nitsot(node.inputs), op.inner_nitsot_outs(inner.outputs), strict=True
     ):
         stops = info.as_while
-        found.append(History(None, [], new, n_steps, stops, lengths, truncated, length))
+        found.append(RecurrentOutput(None, [], new, n_steps, stops, lengths, truncated, length))
     found += map(
-        Untraced,
+        UntracedState,
         op.outer_untraced_sit_sot(node.inputs),
         op.inner_untraced_sit_sot(inner.inputs),
         op.inner_untraced_sit_sot_outs(inner.outputs),
@@ -196,9 +199,9 @@ def _outputs(
 
 
 def _replacements(
-    graph: FunctionGraph, node: Apply, results: Sequence[Output]
+    graph: FunctionGraph, node: Apply, results: Sequence[ScanOutput]
 ) -> Iterator[tuple[Variable, Variable]]:
-    """What takes the place of what is read of a scan, and of its outputs where that is not all."""
+    """Yield replacements of reads of a scan's outputs, and of outputs that are used as a whole."""
     for out, result in zip(node.outputs, results, strict=True):
         for client, _ in list(graph.clients[out]):
             found: Any = None
@@ -212,9 +215,9 @@ def _replacements(
             yield out, result.whole()
 
 
-def _read(client: Any, result: Output) -> Variable | None:
-    """What is read of an output, if it is at hand."""
-    at, *rest = places_of(client)
+def _read(client: Any, result: ScanOutput) -> Variable | None:
+    """Return an element or slice of an output from the loop, or None if it needs the buffer."""
+    at, *rest = indices_of(client)
     if not isinstance(at, slice):
         position = constant_int(at)
         found = None if position is None else result.element(position)

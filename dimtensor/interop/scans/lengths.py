@@ -1,4 +1,4 @@
-"""Lengths of first axes as sums of numbers and of lengths of arguments, to compare them."""
+"""Symbolic lengths of first axes: linear sums of constants and input lengths, for comparison."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from pytensor.tensor.type_other import NoneTypeT
 from dimtensor.kernels.plan.axis_lengths import constant_int
 from dimtensor.ops.loop.op import Scan
 
-# how often each term is added; of None, the number
-Terms = dict[Any, int]
+# coefficients by term; the term None is the constant
+LinearSum = dict[Any, int]
 
 
 class KnownIntegers:
-    """What is known of integers in a graph."""
+    """Static analysis of integers and axis lengths in a graph."""
 
     def __init__(self) -> None:
-        self._known: dict[Variable, Terms] = {}
-        self._of: dict[Variable, Terms] = {}
+        self._known: dict[Variable, LinearSum] = {}
+        self._of: dict[Variable, LinearSum] = {}
         self._counts: set[Any] = set()
 
     def count(self, x: Variable) -> bool:
-        """Take an integer for a count, and say whether it may be something else."""
+        """Assume that an integer is not negative; return True if that is not known."""
         terms = self.terms(x)
         if self.is_above(terms, {}):
             return False
@@ -44,47 +44,47 @@ class KnownIntegers:
             self._counts.update(at for at, n in terms.items() if n == 1)
         return True
 
-    def more(self, one: Terms, two: Terms) -> int | None:
-        """How much more the first is than the second, if that is known."""
+    def more(self, one: LinearSum, two: LinearSum) -> int | None:
+        """Return the difference of two sums, or None if it is not known."""
         left = _sum(one, two, -1)
         number = left.pop(None, 0)
         return None if left else number
 
-    def number(self, terms: Terms) -> int | None:
-        """The integer, if it is known."""
+    def number(self, terms: LinearSum) -> int | None:
+        """Return the value of a sum, or None if it is not known."""
         return self.more(terms, {})
 
-    def is_above(self, one: Terms, two: Terms) -> bool:
-        """Whether the first is known not to be less than the second; lengths are not negative."""
+    def is_above(self, one: LinearSum, two: LinearSum) -> bool:
+        """Return whether the first sum is known to be at least the second."""
         left = _sum(one, two, -1)
         number = left.pop(None, 0)
         counts = (n > 0 and (isinstance(at, tuple) or at in self._counts) for at, n in left.items())
         return number >= 0 and all(counts)
 
-    def terms(self, x: Any) -> Terms:
-        """An integer as a sum."""
+    def terms(self, x: Any) -> LinearSum:
+        """Return an integer as a linear sum."""
         if x not in self._known:
             self._known[x] = self._terms(x)
         return self._known[x]
 
-    def of(self, x: Any) -> Terms:
-        """The length of the first axis of an array."""
+    def of(self, x: Any) -> LinearSum:
+        """Return the length of the first axis of an array."""
         if x not in self._of:
             self._of[x] = self._length(x)
         return self._of[x]
 
     def same(self, x: Variable, other: Variable) -> None:
-        """Say that an integer is what another one is."""
+        """Record that two integers are equal."""
         self._known[x] = self.terms(other)
 
     def know(self, x: Variable, done: Variable, more: int) -> Variable:
-        """Say that an array is longer by a number than a loop has made steps."""
+        """Record that the length of an array is the number of loop steps plus a constant."""
         self._of[x] = _sum(self.terms(done), {None: more})
         return x
 
     def is_whole(self, node: Apply) -> bool:
-        """Whether a slice has all elements."""
-        place, *rest = places_of(node)
+        """Return whether a slice contains all elements."""
+        place, *rest = indices_of(node)
         if rest or not isinstance(place, slice) or place.start is not None or place.stop is None:
             return False
         if place.step is not None and constant_int(place.step) != 1:
@@ -94,11 +94,11 @@ class KnownIntegers:
     # -- sequences -----------------------------------------------------------------------------
 
     def first(self, x: Any, count: Variable) -> Variable:
-        """The first elements of a sequence, which may have more."""
+        """Truncate a sequence to a number of elements, unless it is known to have as many."""
         return x if self.more(self.of(x), self.terms(count)) == 0 else x[:count]
 
     def flipped(self, x: Any) -> Variable:
-        """A sequence from its last element to the first."""
+        """Reverse a sequence, removing a reversal that it already has."""
         if not self._runs_back(x):
             return x[::-1]
         node = x.owner
@@ -109,7 +109,7 @@ class KnownIntegers:
         return self.flipped(node.inputs[0]) if self.is_whole(node) else node.inputs[0]
 
     def _runs_back(self, x: Any) -> bool:
-        """Whether a sequence is made of others that are read from the last element to the first."""
+        """Return whether a sequence is computed from reversed sequences."""
         node = x.owner
         if node is None:
             return False
@@ -117,7 +117,7 @@ class KnownIntegers:
             return any(map(self._runs_back, node.inputs))
         if not isinstance(node.op, Subtensor):
             return False
-        place, *rest = places_of(node)
+        place, *rest = indices_of(node)
         if rest or not isinstance(place, slice):
             return False
         if self.is_whole(node):
@@ -127,7 +127,7 @@ class KnownIntegers:
 
     # -- integers and lengths ------------------------------------------------------------------
 
-    def _terms(self, x: Any) -> Terms:
+    def _terms(self, x: Any) -> LinearSum:
         known = constant_int(x)
         if known is not None:
             return {None: known}
@@ -169,7 +169,7 @@ class KnownIntegers:
         return {x: 1}
 
     def _holds(self, condition: Any) -> bool | None:
-        """Whether an integer is less than another one, if that is asked and known."""
+        """Return the value of a comparison of integers, or None if it is not known."""
         node = condition.owner
         scalar = node.op.scalar_op if node is not None and isinstance(node.op, Elemwise) else None
         if not isinstance(scalar, (LT, GT, LE, GE)):
@@ -177,13 +177,13 @@ class KnownIntegers:
         one, two = map(self.terms, node.inputs)
         if isinstance(scalar, (GT, GE)):
             one, two = two, one
-        # less, or not more
+        # one < two, or one <= two
         more = {None: 1} if isinstance(scalar, (LT, GT)) else {}
         if self.is_above(two, _sum(one, more)):
             return True
         return False if self.is_above(_sum(one, more), _sum(two, {None: 1})) else None
 
-    def _length(self, x: Any) -> Terms:
+    def _length(self, x: Any) -> LinearSum:
         known, node = x.type.shape[0], x.owner
         if known is not None:
             return {None: known}
@@ -197,10 +197,10 @@ class KnownIntegers:
         if isinstance(op, AllocEmpty):
             return self.terms(node.inputs[0])
         if isinstance(op, Elemwise):
-            # rewriting may find lengths of inputs of which the type of the output does not know
+            # rewrites may refine the types of inputs without refining that of the output
             long = [v for v in node.inputs if not v.type.broadcastable[0]]
             return self.of(long[0]) if long else {None: 1}
-        found: Terms | None = None
+        found: LinearSum | None = None
         if isinstance(op, Join) and op.axis % x.type.ndim == 0:
             found = {}
             for each in node.inputs:
@@ -212,9 +212,9 @@ class KnownIntegers:
             found = self._length_of_part(node)
         return {("length", x): 1} if found is None else found
 
-    def _length_of_part(self, node: Apply) -> Terms | None:
-        """The length of the first axis of a slice, if it is told by that of the whole."""
-        place, *_ = places_of(node)
+    def _length_of_part(self, node: Apply) -> LinearSum | None:
+        """Return the length of the first axis of a slice if it follows from that of the array."""
+        place, *_ = indices_of(node)
         if not isinstance(place, slice):
             return None
         whole = self.of(node.inputs[0])
@@ -238,8 +238,8 @@ class KnownIntegers:
         return None
 
 
-def places_of(node: Any, first: int = 1) -> list[Any]:
-    """The positions and slices of a look-up or an update, slices without parts that are None."""
+def indices_of(node: Any, first: int = 1) -> list[Any]:
+    """Return the indices of a subtensor op, with None instead of symbolic None in slices."""
     found: list[Any] = []
     for each in indices_from_subtensor(node.inputs[first:], node.op.idx_list):
         if isinstance(each, slice):
@@ -253,7 +253,7 @@ def _is_none(part: Any) -> bool:
     return part is None or isinstance(part.type, NoneTypeT)
 
 
-def _sum(one: Terms, two: Terms, factor: int = 1) -> Terms:
+def _sum(one: LinearSum, two: LinearSum, factor: int = 1) -> LinearSum:
     found = dict(one)
     for at, n in two.items():
         found[at] = found.get(at, 0) + factor * n
@@ -261,10 +261,10 @@ def _sum(one: Terms, two: Terms, factor: int = 1) -> Terms:
 
 
 def _first_of(node: Apply) -> Apply | None:
-    """What makes the vector of which a node gives the first element."""
+    """Return the node of the vector whose first element a node extracts, or None."""
     made = node.inputs[0].owner
     if isinstance(node.op, Subtensor):
-        places = places_of(node)
+        places = indices_of(node)
         first = not isinstance(places[0], slice) and constant_int(places[0]) == 0
     else:
         first = isinstance(node.op, DimShuffle) and node.inputs[0].type.shape == (1,)

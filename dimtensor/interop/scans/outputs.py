@@ -1,7 +1,7 @@
-"""What a scan of PyTensor gives, told by the loop that takes its place.
+"""Outputs of a PyTensor scan in terms of the loop that replaces it.
 
-A scan keeps what its steps give in buffers, of which earlier elements are read by their distance.
-Here those are states: a window of elements, which moves by one in each step.
+A scan writes the results of its steps into buffers, from which later steps read by lag. In the loop
+the lagged elements are carried states: a window that moves by one element per step.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from pytensor.tensor.basic import Alloc, MakeVector
 from pytensor.tensor.subtensor import IncSubtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.interop.scans.lengths import KnownIntegers, places_of
+from dimtensor.interop.scans.lengths import KnownIntegers, indices_of
 from dimtensor.kernels.emit.guards import UNFIT
 from dimtensor.kernels.plan.axis_lengths import constant_int
 
 
 class NotALoopError(Exception):
-    """A scan that has no counterpart."""
+    """Scan that cannot be converted to a loop."""
 
 
-class Output:
-    """An output of a scan: its part of the loop, and what the loop gives for it.
+class ScanOutput:
+    """Output of a scan: the loop states and traces that it needs, and its value in terms of them.
 
     Attributes
     ----------
     states, following, init : list of variable
-        States in the step, what they become, and what they start with.
+        States in the step, their next values, and their initial values.
     elements, sequences : list of variable
-        Elements in the step, and what they are elements of.
+        Elements in the step, and their sequences.
     traced : list of variable
-        What is traced.
+        Values whose trace the loop returns.
     given, traces : list of variable
         The final states, and traces.
     n_done : variable or None
-        How many steps ran, of a loop that stops.
+        The number of steps that ran, for a loop with a stopping condition.
     fits : variable or None
-        What has to hold, if that is not known.
+        Condition on lengths that is checked at run time, if it is not known to hold.
     """
 
     def __init__(self) -> None:
@@ -57,53 +57,53 @@ class Output:
         self.fits: Any = None
 
     def is_known(self) -> bool:
-        """Whether it has the length that it is taken to have."""
+        """Return whether all of its lengths are known statically."""
         return self.fits is None and all(isinstance(v.type, TensorType) for v in self.states)
 
     def whole(self) -> Variable:
-        """The output."""
+        """Return the whole output."""
         return self.given[0]
 
     def shape(self) -> Variable | None:
-        """Its lengths, if they are told without it."""
+        """Return its shape if it is known without the output, else None."""
         return None
 
     def element(self, at: int) -> Variable | None:
-        """An element of it, if that is at hand."""
+        """Return an element if it is a state or initial value of the loop, else None."""
         return None
 
     def run(self, begin: int, end: int) -> Variable | None:
-        """All elements but so many first and so many last ones, if they are at hand."""
+        """Return the output without some first and last elements if that is a trace, else None."""
         return None
 
 
-class Untraced(Output):
-    """A state of which nothing is kept."""
+class UntracedState(ScanOutput):
+    """State without a trace."""
 
     def __init__(self, start: Variable, state: Variable, following: Variable):
         super().__init__()
         self.init, self.states, self.following = [start], [state], [following]
 
 
-class History(Output):
-    """What steps give, after what was there before the first one.
+class RecurrentOutput(ScanOutput):
+    """Recurrent output (sit-sot, mit-sot) or trace (nit-sot): initial elements, then step results.
 
     Parameters
     ----------
     start : variable or None
-        The buffer, of which as many elements are there as there are states.
+        The buffer, with one initial element per state.
     window : list of variable
-        The last elements in the step, from the earliest.
+        The lagged elements in the step, the earliest first.
     new : variable
-        What the step gives.
+        The result of the step.
     n_steps : variable
     stops : bool
-        Whether the loop does.
+        Whether the loop has a stopping condition.
     lengths : KnownIntegers
     truncated : bool
-        Whether steps may end before the buffer does: the elements after them are zeros.
+        Whether the buffer may be longer than the trace; its other elements are zeros.
     length : variable, optional
-        Of the buffer, where there is none yet.
+        Length of the buffer, if there is no `start`.
     """
 
     def __init__(
@@ -123,9 +123,9 @@ class History(Output):
         size = lengths.of(start) if length is None else lengths.terms(length)
         held, steps = lengths.number(size), lengths.number(lengths.terms(n_steps))
         more = lengths.more(size, lengths.terms(n_steps))
-        # whether the last elements alone are held
+        # whether the buffer holds the last elements only
         self._saved = held is not None and more != m and (steps is None or held < steps + m)
-        # how many zeros are after what steps give
+        # number of zeros after the trace
         self._zeros: Any = None
         if truncated and not self._saved and more != m:
             length = start.shape[0] if length is None else length
@@ -135,7 +135,7 @@ class History(Output):
         if self._saved and held == 1 and m == 0 and None not in new.type.shape:
             window, m = [new.type()], 1
             self._first = [pt.zeros(new.type.shape, dtype=new.type.dtype)]
-        # whether they are the states after the last step
+        # whether these are the final states
         self._are_states = self._saved and held == m
         if stops and self._saved and not self._are_states:
             raise NotALoopError
@@ -196,28 +196,28 @@ class History(Output):
         return self._done(self._valid(self.traces[begin]), 0)
 
     def _done(self, x: Any, more: int) -> Variable:
-        """What steps gave that ran, and so many elements more."""
+        """Truncate a trace to the steps that ran, plus a number of elements."""
         if self.n_done is None:
             return x
         found = x[: self.n_done + more if more else self.n_done]
         return self._lengths.know(found, self.n_done, more)
 
 
-class Accumulated(Output):
-    """A buffer to whose elements steps add, as gradients do.
+class AccumulatedOutput(ScanOutput):
+    """Accumulated output (mit-mot): a buffer to whose elements steps add, as in gradients.
 
     Parameters
     ----------
     start : variable
         The buffer.
     window : list of variable
-        Its elements from the earliest one that the step reads or writes.
+        Its elements in the step, from the earliest one that it reads or writes.
     after : list of variable
-        What they are after the step.
+        The same elements after the step.
     n_steps : variable
     lengths : KnownIntegers
     truncated : bool
-        Whether steps may end before the buffer does, which keeps the elements after them.
+        Whether the buffer may be longer than the loop; its other elements are kept.
     """
 
     def __init__(
@@ -265,10 +265,10 @@ class Accumulated(Output):
 
 
 def _elements(start: Any, count: int) -> list[Variable]:
-    """The first elements of a buffer."""
+    """Return the first elements of a buffer."""
     made = start.owner
     if made is not None and isinstance(made.op, IncSubtensor) and made.op.set_instead_of_inc:
-        places = places_of(made, 2)
+        places = indices_of(made, 2)
         values = made.inputs[1]
         if len(places) == 1 and isinstance(places[0], slice):
             stop = None if places[0].stop is None else constant_int(places[0].stop)
@@ -282,7 +282,7 @@ def _elements(start: Any, count: int) -> list[Variable]:
 
 
 def only_if(x: Variable, fits: Any) -> Variable:
-    """What is right if something else holds, which is checked; None if that is known."""
+    """Guard a value by a run-time check of a condition, unless it is None (known to hold)."""
     return x if fits is None else CheckAndRaise(ValueError, UNFIT)(x, fits)
 
 

@@ -628,7 +628,7 @@ LAWS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_rows_stand_for_distributions(name):
-    from dimtensor.interop.pymc.distributions import Laws, UnknownLawError
+    from dimtensor.interop.pymc.distributions import DistributionReader, NoCounterpartError
     from dimtensor.interop.pymc.expressions import ExpressionReader
     from tests.interop.with_pymc.agreement import MODE
 
@@ -644,10 +644,10 @@ def test_rows_stand_for_distributions(name):
     with pytensor.config.change_flags(cast_policy="numpy+floatX"):
         expected = pytensor.function([], pm.logp(theirs, np.array(values)), mode=MODE)()
     if name == "LogitNormal":  # in PyMC it is a function of another variable
-        with pytest.raises(UnknownLawError):
-            Laws(ExpressionReader()).of(theirs, (k,), "x")
+        with pytest.raises(NoCounterpartError):
+            DistributionReader(ExpressionReader()).of(theirs, (k,), "x")
         return
-    ours = Laws(ExpressionReader()).of(theirs, (k,), "x")
+    ours = DistributionReader(ExpressionReader()).of(theirs, (k,), "x")
     assert ours.name == name or name == "ChiSquared"
     found = ours.logp(dt.data(values, dims=k)).eval(backend="python")
     np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -1,4 +1,4 @@
-"""Densities of a model without what is summed out of it, as potentials of PyMC."""
+"""Marginal log densities of a model as PyMC potentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dimtensor.dist.spec import spec_of
 from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.interop.pymc.lifted import OtherSupport
+from dimtensor.interop.pymc.lifted import WithSupport
 from dimtensor.model.density import Placed
 from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.model.missing import missing_name
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Potentials:
-    """What stands in place of variables that are summed out, and of the densities that read them.
+class MarginalPotentials:
+    """Potentials that replace marginalized variables and the densities that depend on them.
 
     Attributes
     ----------
     touched : frozenset of str
-        Variables whose own densities are parts of potentials.
+        Variables whose densities are part of potentials.
     """
 
     def __init__(self, model: Model):
@@ -39,49 +39,48 @@ class Potentials:
         summed = summed_terms(placed)
         free = {*placed.parameters, *model.variables} - set(model.observed)
         self._terms = {
-            # two variables of PyMC have two names
+            # names in a PyMC model are unique
             f"{label}_density" if label in free else label: summed.terms[label]
             for label, members in summed.together.items()
             if self.touched.issuperset(members)
         }
 
     def reads(self, node: Node) -> bool:
-        """Whether something depends on what is summed out."""
+        """Return whether a node depends on a marginalized variable."""
         return not self._hidden.isdisjoint(toposort([node]))
 
     def unknown(self, name: str) -> Node:
-        """What stands for a variable that is summed out, where it is read."""
+        """Return the placeholder of a marginalized variable."""
         return self._placed.summed[name]
 
     def observed(self, name: str) -> tuple[DimTensor, DimTensor | None]:
-        """The values of a variable, and its missing ones if they are unknowns."""
+        """Return the values of an observed variable, and its missing ones if they are inferred."""
         return self._placed.values[name], self._placed.parameters.get(missing_name(name))
 
     def write(self, name: str, node: Node) -> None:
-        """Tell what stands for a free variable, or for the missing values of an observed one."""
+        """Record the PyMC variable of a free variable, or of missing values."""
         self._written[self._placed.parameters[name].node] = node
 
     def write_data(self, name: str, node: Node, written: Node) -> None:
-        """Tell what stands for an input of the model."""
+        """Record the PyMC data of an input of the model."""
         source = self._placed.sources.get(("data", name))
         self._written[node if source is None else source] = written
 
     def put(self, x: DimTensor) -> DimTensor:
-        """An expression of placed values with what was written in their places."""
+        """Substitute the recorded PyMC variables into an expression."""
         return wrap(rebuild([x.node], self._written)[0])
 
     def terms(self) -> Mapping[str, DimTensor]:
-        """Potentials by name."""
+        """Return the potentials by name."""
         return {name: self.put(x) for name, x in self._terms.items()}
 
     def spread(self, name: str, d: Distribution) -> Distribution:
-        """A distribution with the support of another one and the log density 0, which a potential
-        replaces.
+        """Return a flat distribution with the support of another one, whose density is a potential.
 
         Raises
         ------
         GraphError
-            If what is summed out moves the bounds of the support, or the variable is discrete.
+            If the support depends on a marginalized variable, or the variable is discrete.
         """
         if d.discrete:
             raise GraphError(
@@ -93,7 +92,7 @@ class Potentials:
             )
         if d.support.is_unconstrained:
             return Flat()
-        found = OtherSupport(Flat(), d.support)
+        found = WithSupport(Flat(), d.support)
         _, nodes = spec_of(found)
         if any(self.reads(node) for node in nodes):
             raise GraphError(

@@ -1,4 +1,4 @@
-"""Graphs of named axes as positional ones, and stand-ins for their variables."""
+"""Lowering of named axes in PyMC graphs, and placeholders for their variables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dimtensor.interop.pytensor import with_loops
 from dimtensor.upstream.pytensor import xtensor_class
 
 
-def lowered(outputs: Sequence[Any]) -> list[Any]:
-    """Graphs that belong to nobody else, of operations on plain arrays, and loops that are ours."""
+def lower_named_axes(outputs: Sequence[Any]) -> list[Any]:
+    """Lower named axes to positional ones, and scans to loops, in graphs that may be changed."""
     if not any(_has_named_axes(v) for v in ancestors(outputs)):
         return with_loops(outputs)
     from pytensor.compile.mode import optdb
@@ -28,8 +28,8 @@ def _has_named_axes(variable: Any) -> bool:
     return isinstance(variable.type, xtensor_class("type", "XTensorType"))
 
 
-def as_type_of(variable: Any, stand_in: Any) -> Any:
-    """A stand-in with the type of the variable, named axes included."""
+def with_type_of(variable: Any, stand_in: Any) -> Any:
+    """Convert a placeholder to the type of a variable, named axes included."""
     if _has_named_axes(variable):
         from pytensor.xtensor.basic import xtensor_from_tensor
 
@@ -45,5 +45,5 @@ def as_type_of(variable: Any, stand_in: Any) -> Any:
 
 
 def positional(variable: Any) -> Any:
-    """A variable without names of its axes."""
+    """Strip named axes off a variable."""
     return variable.values if _has_named_axes(variable) else variable
