@@ -309,7 +309,9 @@ class Distribution(HasState, Spelled, ABC):
         return [*in_support(self.support, x), *with_known_parameters(self, x)]
 
     def knows(self, what: str) -> bool:
-        """Return whether a method is available: ``"logcdf"``, ``"icdf"``, ``"mean"``, …
+        """Return whether a method has a formula.
+
+        Quantiles without a formula are found by bisection of the cdf.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dims
 from dimtensor.dist.conditions import Condition, at_ends, either
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.parameters import (
     Values,
     as_float,
@@ -126,8 +127,10 @@ class TableDistribution(Distribution):
         return value if above is None else where(above, last, value)
 
     def icdf(self, q: Any) -> DimTensor:
-        formula = self._cell("icdf")
         q, p = self._with(q, "icdf")
+        if not self.knows("icdf") and self.knows("logcdf"):
+            return inverted(self, q)
+        formula = self._cell("icdf")
         possible = (q >= 0.0) & (q <= 1.0)
         return where(possible, formula(where(possible, q, 0.5), p), math.nan)
 
