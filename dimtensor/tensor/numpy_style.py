@@ -16,16 +16,16 @@ from dimtensor.spellings.renamed import FUNCTIONS
 _AXES = ("axis", "axes")
 _DIMS = ("dim", "dims")
 _NO_ORDER = (
-    "dims have no order; x.to_shaped([...]) gives a positional tensor in one, and results of "
+    "dims have no order; x.to_shaped(dims) gives a positional tensor in one, and results of "
     "functions are DataArrays, which transpose"
 )
 _GROWS = "x.expand(dim) repeats the elements along a dim; operands broadcast by name without that"
 _INSTEAD = {
     "shape": "x.sizes tells lengths by name",
     "size": "x.sizes tells lengths by name, x.count() the number of elements",
-    "reshape": "x.ravel([dims]) merges dims, x.unravel(dim) splits them again, and x.relabel(old, "
+    "reshape": "x.ravel(dims) merges dims, x.unravel(dim) splits them again, and x.relabel(old, "
     "new) puts a dim in the place of another",
-    "flatten": "x.ravel([dims]) merges dims",
+    "flatten": "x.ravel(dims) merges dims",
     "T": _NO_ORDER,
     "mT": _NO_ORDER,
     "swapaxes": _NO_ORDER,
@@ -34,7 +34,7 @@ _INSTEAD = {
     "broadcast_to": _GROWS,
     "repeat": _GROWS,
     "unsqueeze": _GROWS,
-    "take": "x.isel(dim=positions) selects by position, x.sel(dim=labels) by label",
+    "take": "x.isel({dim: positions}) selects by position, x.sel({dim: labels}) by label",
     "dot": "dt.dot(x, y, dim=dim), or x @ y",
     "matmul": "dt.dot(x, y, dim=dim), or x @ y",
     "diagonal": "dt.diagonal(x), of a matrix of a dim and its renamed twin",
@@ -51,11 +51,11 @@ _INSTEAD = {
     "indexes": "labels belong to dims: dim.coords",
     "get_index": "labels belong to dims: dim.coords",
     "set_index": "x.relabel(old, dt.Dim(name, coords=labels)), and a dim of several labels is the "
-    "product that x.ravel([dims]) makes",
+    "product that x.ravel(dims) makes",
     "reset_index": "x.unravel(dim) splits a product into its dims",
-    "stack": "x.ravel([dims]) merges dims; dt.stack([x, y], dim) puts tensors beside each other",
+    "stack": "x.ravel(dims) merges dims; dt.stack([x, y], dim) puts tensors beside each other",
     "unstack": "x.unravel(dim) splits a product into its dims",
-    "to_stacked_array": "x.ravel([dims]) merges dims",
+    "to_stacked_array": "x.ravel(dims) merges dims",
     "reindex_like": "x.reindex(dim) puts x on the labels of a dim of the same name",
     "interp_like": "x.interp({dim: other.coords}) of the labels of the other dim",
     "searchsorted": "dt.searchsorted(x, values)",
@@ -89,11 +89,11 @@ _INSTEAD = {
     "apply": "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others",
     "map": "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others",
     "ewm": "x.rolling_exp({dim: span}).mean()",
-    "iloc": "x.isel(dim=positions)",
+    "iloc": "x.isel({dim: positions})",
     "agg": "x.mean(dim), x.sum(dim) and the like, one by one",
     "describe": "x.mean(dim), x.std(dim), x.quantile([0.25, 0.5, 0.75], dim)",
     "query": "x.where(condition), or x[mask] of a tensor of bools",
-    "drop": "x.drop_sel(dim=labels)",
+    "drop": "x.drop_sel({dim: labels})",
     "drop_vars": "labels belong to dims: x.relabel(old, dt.Dim(name)) leaves them behind",
     "nbytes": "dt.explain(x) tells the memory of a computation",
 }

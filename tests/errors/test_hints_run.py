@@ -1,0 +1,197 @@
+"""Code in hints runs: in the namespace of the situations, with values for what it leaves open."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor import dist
+from dimtensor.tensor import numpy_style
+from tests.errors import situations
+from tests.golden.compare import FOLDER
+
+_STARTS = re.compile(r"(?<![\w.\"'`\\])[A-Za-z_(\[{]")
+_CODE = (ast.Call, ast.Subscript, ast.Attribute)
+
+
+def fragments(text: str) -> Iterator[str]:
+    """Expressions of Python in a text, the longest from each place on."""
+    end = 0
+    for found in _STARTS.finditer(text):
+        if found.start() < end:
+            continue
+        for at in range(len(text), found.start(), -1):
+            code = text[found.start() : at]
+            if code != code.strip() or not _is_code(code):
+                continue
+            yield code
+            end = at
+            break
+
+
+def _is_code(text: str) -> bool:
+    """Return whether a text is one expression that calls or selects, and no sentence."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    if isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.Tuple | ast.UnaryOp):
+        return False  # "x is a variable": the words of a sentence
+    return any(isinstance(each, (*_CODE, ast.BinOp)) for each in ast.walk(node))
+
+
+AGE = dt.Dim("age", length=3)
+COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
+DAY = dt.date_range("day", "2020-01-01", periods=3, freq="MS")
+X = dt.data(np.arange(27.0).reshape(3, 3, 1, 3), dims=[COUNTRY, AGE, dt.Dim("old", length=1), DAY])
+Y = dt.data(np.ones(3), dims=AGE, name="y")
+LABELS = dt.data(["USA", "Italy", "USA"], dims=AGE, categories=COUNTRY)
+THETA = dt.rv("theta", dist.Normal(0.0, 1.0))
+SCORE = dt.named("score", THETA * 2.0)
+Z = dt.rv("z", dist.Bernoulli(0.5))
+COUNT = dt.rv("count", dist.Poisson(3.0))
+PRODUCT = X.isel(age=0, old=0).ravel([COUNTRY, DAY])
+SQUARE = dt.eye(COUNTRY)
+IN = dt.tensor("input", dims=AGE)
+COLUMN = dt.data(np.ones(3), dims=AGE, name="x")
+WITH_DATA = dt.Model(dt.rv("out", dist.Normal(THETA * COLUMN, 1.0)), backend="python")
+KIND = dt.tensor("z", categories=dt.Dim("kind", length=2))
+TERMS = {"z": KIND, "y_logp": dist.Normal(KIND.codes * 1.0, 1.0).logp(0.5),
+         "z_logp": dist.Bernoulli(0.3).logp(KIND.codes)}  # fmt: skip
+SERIES = pd.Series([1.0, 2.0], pd.MultiIndex.from_product([["a"], [0, 1]]))
+
+# what stands for the names that hints leave open
+NAMES: dict[str, Any] = {
+    "dt": dt, "dist": dist, "np": np, "pd": pd, "x": X, "y": Y, "z": Z, "theta": THETA,
+    "dim": COUNTRY, "dims": [COUNTRY, DAY], "day": DAY, "age": AGE, "old": COUNTRY, "k": AGE,
+    "new": dt.Dim("land", coords=["a", "b", "c"]), "name": "land", "labels": ["a", "b", "c"],
+    "value": xr.DataArray([1.0], dims="country", coords={"country": ["USA"]}), "values": np.ones(3),
+    "df": pd.DataFrame(np.ones((2, 2))), "dataset": xr.Dataset({"income": 1.0}),
+    "array": np.ones(3), "series": SERIES, "function": np.exp, "condition": dt.scalar("c") > 0.0,
+    "mask": dt.data([True, False, True], dims=AGE), "tensors": [Y, Y, Y], "a": THETA,
+    "model": dt.Model(THETA, backend="python"), "score": SCORE, "count": COUNT,
+    "input": IN, "positions": [0, 1], "selection": [0], "at": [0], "variable": THETA,
+    "tensor": Y, "expression": Y * 2.0, "degree": 1, "span": 2, "dtype": "float32",
+    "initial": 1.0, "other": AGE, "step": lambda state, x: state + x, "init": 0.0,
+    "d": dist.Normal(0.0, 1.0), "fit": dt.Model(THETA, backend="python").observe(theta=1.0),
+    "range": range, "sorted": sorted, "obs": AGE,
+}  # fmt: skip
+
+# of single texts, where the same names stand for something else
+APART: dict[str, dict[str, Any]] = {
+    "reshape": {"x": PRODUCT, "dim": PRODUCT.dims[0], "dims": PRODUCT.dims,
+                "old": PRODUCT.dims[0], "new": dt.Dim("land", length=9)},
+    "marginal_of_a_density_with_dims": TERMS,
+    "reset_index": {"x": PRODUCT, "dim": PRODUCT.dims[0]},
+    "unstack": {"x": PRODUCT, "dim": PRODUCT.dims[0]},
+    "diagonal": {"x": SQUARE},
+    "trace": {"x": SQUARE},
+    "stack": {"dims": [COUNTRY, AGE], "x": X, "y": X * 2.0,
+              "dim": dt.Dim("side", length=2)},
+    "take": {"dim": DAY, "labels": ["2020-01-01"]}, "drop": {"labels": ["USA"]},
+    "searchsorted": {"x": Y, "values": 0.5},
+
+    "reduce": {"x": Y, "dim": AGE}, "curvefit": {"dim": DAY},
+    "drop_duplicates": {"labels": LABELS, "x": Y}, "sample": {"x": THETA}, "random": {"x": THETA},
+    "logp": {"x": 1.0, "name": "theta", "value": 1.0, "fit": NAMES["model"]},
+    "query": {"x": Y}, "interp_like": {"dim": DAY, "other": DAY},
+    "where": {"value": 0.0}, "data_of_a_frame_with_levels": {"value": pd.DataFrame(SERIES).T},
+    "loop_that_adds_a_dim": {"value": 1.0}, "flatten": {"dims": [COUNTRY, DAY]},
+    "parameter_that_is_an_array": {"object": 1.0},
+    "array_of_an_input": {"value": np.ones(3), "x": IN, "tensor": IN},
+    "plain_array_as_operand": {"object": 1.0, "array": np.ones((3, 3, 3, 1))},
+    "rename_to_a_name_that_is_taken": {"x": dt.zeros([dt.Dim(name, length=1) for name in "ab"])},
+    "model_with_a_discrete_variable": {"model": dt.Model(Z, backend="python")},
+    "model_without_data": {"y": dt.rv("y", dist.Normal(IN, 1.0)),
+                           "model": dt.Model(dt.rv("y", dist.Normal(IN, 1.0)))},
+    "predictions_of_unnamed_data": {"model": WITH_DATA, "post": WITH_DATA.draw(2, seed=1)["prior"]
+                                    .to_dataset(), "k": AGE},
+    "exported_function_that_is_not_there": {"f": dt.function([IN], IN * 2.0, backend="python")},
+    "evaluation_without_an_input": {"value": np.ones(3), "x": IN, "tensor": IN},
+    "data_of_a_series_that_lacks_combinations": {"value": SERIES},
+}  # fmt: skip
+for _name in ("T", "mT", "swapaxes", "moveaxis", "permute"):
+    APART[_name] = {"dims": X.dims}
+
+# what is written for "..." in hints
+WRITTEN_OUT = {
+    "x.eval({input: value})": "input.eval({input: values})",
+    "x.eval({input: value}).values": "input.eval({input: values}).values",
+    "x.eval({input: value}).values.tolist()": "input.eval({input: values}).values.tolist()",
+    "value.stack(...)": "value.stack()",
+    "dt.reindex(value, dim, fill_value=...)": "dt.reindex(value, dim, fill_value=0.0)",
+    "dt.Dim('country', length=...)": "dt.Dim('country', length=3)",
+    "dt.data(..., name=...)": "dt.data(1.0, name='rate')",
+    "dt.data(..., name='x')": "dt.data(1.0, name='x')",
+    "dt.Dim(..., coords=[...])": "dt.Dim('country', coords=['USA'])",
+    "dt.align(..., join=...)": "dt.align(value, value, join='inner')",
+    "dt.rv('noise', ..., dims=age)": "dt.rv('noise', dist.Normal(0.0, 1.0), dims=age)",
+    "x.to_shaped([...])": "x.to_shaped(x.dims)",
+    "dt.tensor(..., categories=dim)": "dt.tensor('kind', categories=dim)",
+    "observe(..., missing='drop')": "model.observe(theta=1.0, missing='drop')",
+    "dt.rv('y', dist.Normal(...))": "dt.rv('y', dist.Normal(0.0, 1.0))",
+    "dt.tensor('name', dims=...)": "dt.tensor('name', dims=dim)",
+    'dt.tensor("name", dims=...)': "dt.tensor('name', dims=dim)",
+    "dt.Model(..., data={input: values})": "dt.Model(y, data={input: values})",
+    "model.with_data({...})": "model.with_data({input: values})",
+    "dt.data(array, dims=...)": "dt.data(array, dims=dim)",
+    "x.rename(a=..., b=...)": "x.rename(a='b', b='a')",
+    "x.sel(...).set(value)": "x.sel(country='USA').set(1.0)",
+    "dist.custom(logp=..., logcdf=...)": (
+        "dist.custom(logp=lambda x: -x, logcdf=lambda x: x, support=dt.positive)"
+    ),
+    "predict(post, {'x': values}, dims={k: ...})": (
+        "model.predict(post, {'x': values}, dims={k: 3}, seed=1)"
+    ),
+    "f.export(path)": "f.export",
+}
+
+# code that is not run, and why
+NOT_RUN = {
+    ("axis_by_keyword", "sum('age')"): "a method, named without the tensor that has it",
+    ("rename_to_a_dim_of_other_labels", "relabel(old, new)"): "the same",
+    ("value_of_two_plain_axes", "xarray.DataArray"): "a class, named in full",
+}
+PLACES = [
+    *((path.stem, path.read_text().partition("\nhint: ")[2])
+      for path in sorted(Path(FOLDER, "errors").glob("*.txt"))),
+    *numpy_style._INSTEAD.items(), *numpy_style._OPTIONS.items(),
+]  # fmt: skip
+CODE = [(name, code) for name, text in PLACES for code in fragments(text)]
+
+
+@pytest.mark.parametrize(("name", "code"), CODE)
+def test_code_of_hints_runs(name, code):
+    if (name, code) in NOT_RUN:
+        return
+    names = {"__builtins__": vars(builtins)} | vars(situations) | NAMES | APART.get(name, {})
+    eval(WRITTEN_OUT.get(code, code), names)
+
+
+def test_all_code_of_hints_is_found():
+    assert len(CODE) > 200
+    assert {*NOT_RUN} <= {*CODE}
+    assert {*WRITTEN_OUT} <= {code for _, code in CODE}
+    assert {*APART} <= {name for name, _ in CODE}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("dt.dot(x, y, dim=dim), or x @ y", ["dt.dot(x, y, dim=dim)", "x @ y"]),
+        ("an index is a position, x.sel(a=1) selects labels", ["x.sel(a=1)"]),
+        ("labels belong to dims: dim.coords", ["dim.coords"]),
+    ],
+)
+def test_code_is_told_from_words(text, code):
+    assert [*fragments(text)] == code
