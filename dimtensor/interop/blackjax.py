@@ -10,7 +10,7 @@ from dimtensor.extras import require
 from dimtensor.interop.jax_samplers import JaxSampler, Options, PureDensity, pure_density
 from dimtensor.interop.watching import tell_step
 from dimtensor.model.inference.runs import Draws, statistics_of
-from dimtensor.model.inference.samplers import Settings
+from dimtensor.model.inference.samplers import SamplerSettings
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -61,7 +61,7 @@ class BlackJAXSampler(JaxSampler):
     name = "blackjax"
 
     def program(
-        self, density: PureDensity, settings: Settings, tune: int, options: Options
+        self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options
     ) -> Callable[..., Any]:
         """Make the program of all chains; see :class:`JaxSampler`."""
         import blackjax

@@ -16,7 +16,7 @@ from dimtensor.extras import require
 from dimtensor.interop.watching import watch
 from dimtensor.model.inference.raised import computation_error
 from dimtensor.model.inference.runs import Draws, Run
-from dimtensor.model.inference.samplers import Settings
+from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class JaxSampler(ABC):
 
     @abstractmethod
     def program(
-        self, density: PureDensity, settings: Settings, tune: int, options: Options
+        self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options
     ) -> Callable[..., Any]:
         """Make the program of all chains.
 
@@ -164,7 +164,7 @@ class JaxSampler(ABC):
         return f"dt.sample with sampler={self.name!r}"
 
     def _run(
-        self, options: Options, model: LogDensity, start: np.ndarray, settings: Settings
+        self, options: Options, model: LogDensity, start: np.ndarray, settings: SamplerSettings
     ) -> Run:
         tune = TUNE if settings.tune is None else settings.tune
         chains, seed = settings.chains, settings.seed

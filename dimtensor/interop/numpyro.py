@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.interop.jax_samplers import JaxSampler, Options, PureDensity
 from dimtensor.interop.watching import tell_step
 from dimtensor.model.inference.runs import Draws, statistics_of
-from dimtensor.model.inference.samplers import Settings
+from dimtensor.model.inference.samplers import SamplerSettings
 
 # NumPyro's names of statistics, and ArviZ's
 _STATISTICS = {
@@ -30,7 +30,7 @@ class NumPyroSampler(JaxSampler):
     name = "numpyro"
 
     def program(
-        self, density: PureDensity, settings: Settings, tune: int, options: Options
+        self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options
     ) -> Callable[..., Any]:
         """Make the program of all chains; see :class:`JaxSampler`."""
         import jax

@@ -32,7 +32,7 @@ from dimtensor.interop.nutpie_models import (
 from dimtensor.interop.sampler_threads import Gate, the_end
 from dimtensor.model.inference.raised import computation_error, named_gradient
 from dimtensor.model.inference.runs import PARTIAL, Draws, Run, statistics_of
-from dimtensor.model.inference.samplers import Settings
+from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _check_moved(model: LogDensity, points: Callable[[Any], np.ndarray]) -> None
 
 
 def _run(
-    options: Mapping[str, Any], model: LogDensity, start: np.ndarray, settings: Settings
+    options: Mapping[str, Any], model: LogDensity, start: np.ndarray, settings: SamplerSettings
 ) -> Run:
     """Run nutpie on the flat vectors.
 

@@ -99,7 +99,7 @@ def _parents(dim: Dim) -> str:
     return " or ".join(dict.fromkeys(parent._short for parent in dim.parents))
 
 
-class _Groups(NamedTuple):
+class _GroupReduction(NamedTuple):
     """A reduction of groups that random variables depend on.
 
     Attributes
@@ -147,13 +147,13 @@ def warn_of_empty_groups(
             _warn_of_groups(groups, empty)
 
 
-def _groups_of(outputs: Iterable[Node]) -> list[_Groups]:
+def _groups_of(outputs: Iterable[Node]) -> list[_GroupReduction]:
     nodes = toposort(list(outputs))
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
         for x in node.inputs:
             readers.setdefault(x, []).append(node)
-    found: dict[tuple[Node, ...], _Groups] = {}
+    found: dict[tuple[Node, ...], _GroupReduction] = {}
     for node in nodes:
         words = words_of(node)
         if words is None or words.name in _DEFINED:
@@ -166,7 +166,9 @@ def _groups_of(outputs: Iterable[Node]) -> list[_Groups]:
     return list(found.values())
 
 
-def _of_labels(reduction: str, labels: tuple[Node, ...], dims: tuple[Dim, ...]) -> _Groups | None:
+def _of_labels(
+    reduction: str, labels: tuple[Node, ...], dims: tuple[Dim, ...]
+) -> _GroupReduction | None:
     """A reduction of groups, and a function of their labels; None if these are random."""
     nodes = toposort(list(labels))
     if any(x.kind == "rv" for x in nodes):
@@ -175,7 +177,7 @@ def _of_labels(reduction: str, labels: tuple[Node, ...], dims: tuple[Dim, ...]) 
     late = late_roots(labels)
     inputs = [wrap(x) for x in ends if x.kind == "input"]
     codes = compile_function([*inputs, *late], [wrap(x).codes for x in labels], "python")
-    return _Groups(reduction, dims, tuple(ends), tuple(late), codes)
+    return _GroupReduction(reduction, dims, tuple(ends), tuple(late), codes)
 
 
 def _makes_nan(node: Node, readers: Mapping[Node, list[Node]]) -> bool:
@@ -192,7 +194,7 @@ def _makes_nan(node: Node, readers: Mapping[Node, list[Node]]) -> bool:
 
 
 def _empty(
-    groups: _Groups, data: Mapping[str, Any], lengths: list[Any], late: list[Any]
+    groups: _GroupReduction, data: Mapping[str, Any], lengths: list[Any], late: list[Any]
 ) -> np.ndarray:
     """Positions of the groups without elements, a row for each."""
     other = [x for x in groups.leaves if x.kind == "data" and x.name in data]
@@ -205,7 +207,7 @@ def _empty(
     return np.argwhere(count == 0)
 
 
-def _warn_of_groups(groups: _Groups, empty: np.ndarray) -> None:
+def _warn_of_groups(groups: _GroupReduction, empty: np.ndarray) -> None:
     names = " and ".join(repr(dim._short) for dim in groups.dims)
     rows = [tuple(map(_label, groups.dims, row)) for row in empty.tolist()]
     labels = [row[0] if len(row) == 1 else row for row in rows]

@@ -41,7 +41,7 @@ Advise = Callable[[Any, Any], list[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class _DensityParts:
     """All that a log density consists of."""
 
     expression: DimTensor
@@ -155,10 +155,12 @@ class LogDensity(Rendered):
         _check_names(parameters, recorded)
         assembly = assemble(expression, parameters, jacobian)
         functions = ModelFunctions(assembly, parameters, recorded, backend)
-        self._set(_Parts(expression, terms, parameters, recorded, backend, jacobian, functions))
+        self._set(
+            _DensityParts(expression, terms, parameters, recorded, backend, jacobian, functions)
+        )
         check_sums(expression.node, functions.binding)
 
-    def _set(self, parts: _Parts) -> None:
+    def _set(self, parts: _DensityParts) -> None:
         self._parts = parts
         self.expression = parts.expression
         self.terms = parts.terms

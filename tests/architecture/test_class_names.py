@@ -12,8 +12,6 @@ from tests.architecture.sources import tree
 PACKAGE = Path(dimtensor.__file__).parent
 # Their classes are named within the layer: `ir.Store` is a statement, `graph.kinds.Split` a kind.
 ENGINE = {"backends", "cost", "graph", "kernels", "lower", "ops", "saturation"}
-# of the classes of models, which are about to go
-KNOWN = {"Draws", "Expressions", "Summed", "_Groups"}
 
 
 def repeated(package: Path, engine: set[str]) -> dict[str, list[str]]:
@@ -31,8 +29,7 @@ def repeated(package: Path, engine: set[str]) -> dict[str, list[str]]:
 
 
 def test_class_names_are_unique() -> None:
-    found = repeated(PACKAGE, ENGINE)
-    assert {name: modules for name, modules in found.items() if name not in KNOWN} == {}
+    assert repeated(PACKAGE, ENGINE) == {}
 
 
 def test_a_repeated_class_name_is_found(tmp_path: Path) -> None:

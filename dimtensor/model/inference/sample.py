@@ -24,7 +24,7 @@ from dimtensor.errors import (
 from dimtensor.model.inference.diagnostics import judge
 from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labelled
-from dimtensor.model.inference.samplers import Settings, sampler_of
+from dimtensor.model.inference.samplers import SamplerSettings, sampler_of
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.records import check_leading
@@ -169,7 +169,7 @@ def sample(
     check_draws("sample", model.size, draws, chains, tune or 0, kept)
     check_data(model, start)
     seed = any_seed() if seed is None else int(seed)
-    settings = Settings(draws, tune, chains, cores, seed, progress_bar, save_warmup)
+    settings = SamplerSettings(draws, tune, chains, cores, seed, progress_bar, save_warmup)
     try:
         run = run_it(model, start, settings)
     except BaseException as error:

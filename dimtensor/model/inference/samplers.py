@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SamplerSettings:
     """Settings of a run that all samplers take; those of :func:`dimtensor.sample`."""
 
     draws: int
@@ -42,7 +42,7 @@ class Sampler(Protocol):
 
     def prepare(
         self, options: Mapping[str, Any], known: Sequence[str]
-    ) -> Callable[[LogDensity, np.ndarray, Settings], Run]:
+    ) -> Callable[[LogDensity, np.ndarray, SamplerSettings], Run]:
         """Check the sampler's own options, before anything is compiled.
 
         Parameters

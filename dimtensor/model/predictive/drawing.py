@@ -12,7 +12,7 @@ from dimtensor.dims import Binding, Dim
 from dimtensor.errors import InputError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.missing import completed, missing_name
-from dimtensor.model.predictive.generation import Draws, as_input
+from dimtensor.model.predictive.generation import DrawFunction, as_input
 from dimtensor.model.predictive.new_labels import known_positions, padded
 from dimtensor.model.records import beside
 from dimtensor.random.seeds import seed_for
@@ -99,7 +99,7 @@ def draw_variables(
     compiled = spec.graph.compiled
     function = compiled.get(key)
     if function is None:
-        function = compiled[key] = Draws(targets, given, fixed, grown, prefixes, backend)
+        function = compiled[key] = DrawFunction(targets, given, fixed, grown, prefixes, backend)
     if given:
         nodes = [x for x in function.inputs if x.name in given]
         values |= {

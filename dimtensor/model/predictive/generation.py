@@ -31,7 +31,7 @@ CHAIN, DRAW = Dim("chain"), Dim("draw")
 SEED = tensor("seed of the draws", dtype="int64")
 
 
-class Draws:
+class DrawFunction:
     """A function that draws some variables, given others.
 
     Parameters
