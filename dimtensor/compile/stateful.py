@@ -322,7 +322,7 @@ def stateful(
         _check_update(state, following)
         if state in map(node_of, given):
             raise GraphError(
-                f"{state.name!r} has an update, so it is a state, and stands among the inputs, too"
+                f"{state.name!r} is a state, because it has an update, and is also among the inputs"
             )
     structure, values = Structure.of(outputs)
     compiled = function(

@@ -68,7 +68,7 @@ def in_order(given: Iterable[Any], what: str) -> tuple:
         names = sorted(getattr(one, "_short", None) or str(one) for one in given)
         raise DimError(
             build_message(
-                f"{what} have an order here, and a {type(given).__name__} has none",
+                f"{what} must be in an order, which a {type(given).__name__} has not",
                 [("given", "{" + ", ".join(names) + "}")],
                 f"pass them as a list, one for each axis: [{', '.join(names)}] or another order",
             )

@@ -161,7 +161,7 @@ class Binding:
             if implied_labels is not None and not implied_labels.same_labels(labels):
                 raise LabelError(
                     build_message(
-                        f"{source} carries other labels along {dim!r} than follow from the "
+                        f"{source} has other labels along {dim!r} than follow from the "
                         "other inputs",
                         [
                             (source, listing(labels.values)),

@@ -315,7 +315,8 @@ class Coords:
         positions = np.arange(len(self))[found]
         raise LabelError(
             build_message(
-                f"{plain_repr(label)} stands for {len(positions)} labels of {dim}, one is needed",
+                f"{plain_repr(label)} stands for {len(positions)} labels of {dim}, "
+                "but one is needed",
                 [("labels", listing(self.values[positions]))],
                 f"write the whole label, or take all with slice({label!r}, {label!r})",
             )

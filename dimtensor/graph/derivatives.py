@@ -66,7 +66,7 @@ def gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None = None) -> li
     elif y.dims:
         raise DimError(
             build_message(
-                "the gradient is taken of a scalar",
+                "the gradient needs a scalar expression",
                 [("expression", describe(y))],
                 "sum it over its dims, or use dt.jacobian",
             )

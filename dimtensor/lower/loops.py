@@ -98,7 +98,7 @@ class RegionLowering(Lowering):
 def bound(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     raise GraphError(
         build_message(
-            "a value that belongs to a step of a loop is used outside of it",
+            "a value from inside a loop step is used outside the loop",
             [("value", describe(node))],
             "return it from the step, as its state or as a value of its trace",
         )

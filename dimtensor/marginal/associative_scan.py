@@ -31,8 +31,8 @@ def associative_forward(chain: Chain, merge: StateReduction) -> DimTensor:
             build_message(
                 f"marginalize: no associative scan along {chain.dim._short!r}",
                 [("order", chain.order), ("length", chain.dim.length or "comes with the data")],
-                "it is of chains that look back one position, along a dim whose length is known; "
-                "without associative_scan=True it is a loop",
+                "it supports chains of order one along a dim of known length; without "
+                "associative_scan=True the chain is a loop",
             )
         )
     products = _TransitionProducts(chain, merge)

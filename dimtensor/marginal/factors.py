@@ -335,11 +335,11 @@ def mixing_error(node: Node, slot: FactorSlot, dims: Iterable[Dim]) -> GraphErro
     names = listing([dim._short for dim in dims])
     return GraphError(
         build_message(
-            f"marginalize: an expression mixes elements of {slot.unknown.name!r} along {names}, so "
-            "that they cannot be summed out one by one",
+            f"marginalize: {slot.unknown.name!r} cannot be summed out position by position along "
+            f"{names}: an expression mixes its elements",
             [("expression", formula(node, 80)), ("reads", slot)],
-            "a sum of log densities over the dim separates; of other expressions take one that "
-            "works on each element, or observe the variable",
+            "a sum of log densities over the dim separates; write other expressions elementwise, "
+            "or observe the variable",
         )
     )
 

@@ -61,7 +61,7 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
     if states is None or isinstance(states, (str, int)):
         raise OptionError(
             build_message(
-                f"marginalize: nothing says which values {name!r} may have",
+                f"marginalize: the possible values of {name!r} are unknown",
                 hint=f"states={{{name}: range(10)}}, or a tensor of labels: "
                 "dt.tensor(..., categories=dim)",
             )
@@ -386,15 +386,14 @@ def read_unknowns(unknowns: Sequence[DimTensor], states: Mapping[Any, Any]) -> l
     """
     known = {node_of(key) if not isinstance(key, str) else key: s for key, s in states.items()}
     if not unknowns:
-        raise OptionError(
-            "marginalize: name the unknowns that are summed out: marginalize(logp, z)"
-        )
+        raise OptionError("marginalize: name the variables to sum out: marginalize(logp, z)")
     found = []
     for x in unknowns:
         node = node_of(x)
         if node.kind != "input":
             raise GraphError(
-                f"marginalize: an unknown is a symbolic input, dt.tensor('z', ...), not {node}"
+                f"marginalize: a variable to sum out is a symbolic input, dt.tensor('z', ...), "
+                f"not {node}"
             )
         name = node.name or "an unknown"
         found.append(unknown_of(node, name, known.get(node, known.get(name))))

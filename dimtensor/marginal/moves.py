@@ -186,10 +186,10 @@ def no_elimination_order(factors: Sequence[Factor], left: Sequence[Unknown]) -> 
         )
     return GraphError(
         build_message(
-            f"marginalize: the elements of {names} depend on each other, and not only element by "
-            "element or from one position of a dim to the next ones",
+            f"marginalize: the dependence between elements of {names} is neither position by "
+            "position nor between neighbors along one dim",
             details,
             "observe one of the variables, sum it out together with those it depends on, or write "
-            "the dependence between neighbours along one dim",
+            "the dependence between neighbors along one dim",
         )
     )

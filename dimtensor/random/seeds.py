@@ -58,7 +58,7 @@ def required_seed(seed: Any, what: str) -> int:
     """
     found = checked_seed(seed, what)
     if found is None:
-        raise ArgumentError("draws need a seed, so that they can be repeated: seed=1")
+        raise ArgumentError("draws need a seed, so that they are reproducible: seed=1")
     return found
 
 

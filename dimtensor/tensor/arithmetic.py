@@ -178,7 +178,7 @@ class ArithmeticMixin(TensorHandle):
             raise DtypeError(
                 build_message(
                     f"np.{func.__name__} is not defined for dims-tensors",
-                    hint="see dt for the functions there are; dt.apply lifts a positional one",
+                    hint="dir(dt) lists the functions; dt.apply lifts a positional one",
                 )
             )
         return handler(*args, **kwargs)

@@ -322,7 +322,7 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
         return array
     raise DtypeError(
         build_message(
-            f"{what} has {what_is_in(array)}, a tensor holds numbers or labels of a dim",
+            f"{what} has {what_is_in(array)}, but tensors hold numbers or labels of a dim",
             [("values", listing(array.ravel(), 4))],
             "for labels pass categories=dim, the dim that has them",
         )

@@ -161,7 +161,9 @@ def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
         headline = f"{function} takes no {option!r}"
         raise ArgumentError(build_message(headline, details, _OPTIONS[option]))
     if option == "keepdims":
-        headline = f"{function} keeps no axes of length 1: tensors broadcast by the names of dims"
+        headline = (
+            f"{function} does not support keepdims=True: tensors broadcast by the names of dims"
+        )
         hint = f"leave keepdims out; x - x.mean({first}) is right as it is"
     elif option in _AXES:
         headline = f"{function} takes no {option!r}: dims have names and no order"

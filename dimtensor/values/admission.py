@@ -338,7 +338,7 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
     if kind not in "biufc":
         raise DtypeError(
             build_message(
-                f"{source} has {what_is_in(array)}, the tensor takes {dtype}",
+                f"{source} has {what_is_in(array)}, the tensor has dtype {dtype}",
                 [("values", listing(array.ravel(), 4))],
             )
         )
@@ -354,7 +354,7 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
     if not fits:
         raise DtypeError(
             build_message(
-                f"{source} has values of {array.dtype}, the tensor takes {dtype}",
+                f"{source} has values of {array.dtype}, the tensor has dtype {dtype}",
                 hint=_conversion(array, target),
             )
         )

@@ -91,7 +91,7 @@ def refuse_dataset(value: Any, source: str, name: str | None) -> None:
     chosen = name if name in known else known[0] if known else "name"
     raise InputError(
         build_message(
-            f"{source} takes one array and is given a {kind}",
+            f"{source} takes one array, not a {kind}",
             [(f"variables of the {kind}", listing(known))],
             f"pass one of them: {kind.lower()}[{chosen!r}]",
         )
@@ -377,7 +377,7 @@ def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
         what = str(value) if symbolic else describe(value.node)
         raise InputError(
             build_message(
-                f"{source} takes a value and is given a symbolic tensor: {what}",
+                f"{source} takes a value, not a symbolic tensor: {what}",
                 hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
                 "into another",
             )

@@ -108,10 +108,10 @@ def test_positions_and_labels(kind: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (np.array([1.5, 2.0, 3.0]), "values of float64, the tensor takes int64"),
+        (np.array([1.5, 2.0, 3.0]), "values of float64, the tensor has dtype int64"),
         (np.array([2**63, 1, 2], "u8"), "do not fit into int64: 9223372036854775808"),
-        (np.array(["1", "2", "3"]), "strings, the tensor takes int64"),
-        (np.array([1j, 2, 3]), "values of complex128, the tensor takes int64"),
+        (np.array(["1", "2", "3"]), "strings, the tensor has dtype int64"),
+        (np.array([1j, 2, 3]), "values of complex128, the tensor has dtype int64"),
     ],
     ids=["floats", "too large", "strings", "complex"],
 )
@@ -125,7 +125,9 @@ def test_values_that_are_no_integers(doubled: dict[str, Any], value: Any, messag
 def test_datasets_are_told_from_arrays(doubled: dict[str, Any]) -> None:
     values = xr.Dataset({"x": ("k", [1, 2, 3]), "y": ("k", [4, 5, 6])})
     for given in (values, xr.DataTree(values)):
-        with pytest.raises(dt.InputError, match=r"given a Data(set|Tree)\n.*'x', 'y'\n.*'x'\]"):
+        with pytest.raises(
+            dt.InputError, match=r"one array, not a Data(set|Tree)\n.*'x', 'y'\n.*'x'\]"
+        ):
             doubled["int64"](x=given)
 
 

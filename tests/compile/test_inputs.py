@@ -128,9 +128,9 @@ def test_values_take_the_dtype_of_the_input(dtype, value, result):
 @pytest.mark.parametrize(
     ("dtype", "value", "message"),
     [
-        ("int64", [1.0, 2.0, 3.0], "has values of float64, the tensor takes int64"),
-        ("float64", [1j, 2.0, 3.0], "has values of complex128, the tensor takes float64"),
-        ("bool", [1, 0, 1], "has values of int64, the tensor takes bool"),
+        ("int64", [1.0, 2.0, 3.0], "has values of float64, the tensor has dtype int64"),
+        ("float64", [1j, 2.0, 3.0], "has values of complex128, the tensor has dtype float64"),
+        ("bool", [1, 0, 1], "has values of int64, the tensor has dtype bool"),
         ("int32", [1, 2, 2**40], "has values that do not fit into int32: 1099511627776"),
         ("uint8", [1, 2, -1], "has values that do not fit into uint8: -1"),
         (
@@ -138,9 +138,9 @@ def test_values_take_the_dtype_of_the_input(dtype, value, result):
             np.array([1, 2, 2**63], dtype="uint64"),
             "has values that do not fit into int64: 9223",
         ),
-        ("float64", ["u", "v", "w"], "has strings, the tensor takes float64"),
-        ("float64", np.array(["2020"] * 3, "M8[Y]"), "has datetimes, the tensor takes float64"),
-        ("float64", [None, 1.0, 2.0], "has objects, the tensor takes float64"),
+        ("float64", ["u", "v", "w"], "has strings, the tensor has dtype float64"),
+        ("float64", np.array(["2020"] * 3, "M8[Y]"), "has datetimes, the tensor has dtype float64"),
+        ("float64", [None, 1.0, 2.0], "has objects, the tensor has dtype float64"),
     ],
 )
 def test_values_that_would_be_lost_are_refused(dtype, value, message):

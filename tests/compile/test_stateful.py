@@ -252,7 +252,7 @@ def test_what_may_be_a_state():
         dt.function([], [], updates={unnamed: unnamed + 1})
     with pytest.raises(dt.GraphError, match=r"a state is a named input, multiply with dims"):
         dt.function([S], [], updates={S * 2: S})
-    with pytest.raises(dt.GraphError, match=r"'s' has an update, so it is a state"):
+    with pytest.raises(dt.GraphError, match=r"'s' is a state, because it has an update"):
         dt.function([X, S], [], updates={S: S + X})
     with pytest.raises(dt.GraphError, match=r"not given\n  missing: x with dims {country}"):
         dt.function([], [], updates={S: S + X})

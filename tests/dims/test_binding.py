@@ -50,7 +50,7 @@ def test_input_on_a_derived_dim_agrees_with_the_input_on_its_parent() -> None:
     xr.testing.assert_equal(found, (LETTERS * LETTERS)[1:])
     with pytest.raises(dt.DimError, match=r"input 'w' has length 2 along .*, 3 follows"):
         (X[1:] * w).eval({X: LETTERS, w: np.ones(2)})
-    with pytest.raises(dt.LabelError, match="input 'w' carries other labels along"):
+    with pytest.raises(dt.LabelError, match="input 'w' has other labels along"):
         (X[1:] * w).eval({X: LETTERS, w: weights.assign_coords(obs=list("xyz"))})
 
 

@@ -237,7 +237,7 @@ def test_two_changes_one_after_the_other():
     shift = dt.rv("shift", dist.DiscreteUniform(0, 2), dims=known)
     last = dt.rv("last", dist.DiscreteUniform(0, shift.isel(k=0) + shift.isel(k=1)))
     x = dt.rv("x", dist.Poisson(last + 1.0))
-    with pytest.raises(dt.OptionError, match="nothing says which values 'last' may have"):
+    with pytest.raises(dt.OptionError, match="the possible values of 'last' are unknown"):
         dt.Model(x, backend="python").observe({x: 2}).marginalize(shift, last)
 
 

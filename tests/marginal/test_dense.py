@@ -321,7 +321,7 @@ def test_squares_that_are_weighted_after_they_are_summed_are_refused():
     x, w = dt.tensor("x", dims=k), dt.data(np.arange(1.0, 16.0), dims=k)
     total = dt.dot(w, x, dim=k)
     prior = -0.5 * ((x * x).sum(k) * w).sum(k)
-    with pytest.raises(dt.GraphError, match="mixes elements of 'x' along 'k'"):
+    with pytest.raises(dt.GraphError, match="'x' cannot be summed out position by position"):
         dt.marginalize({"x": prior, "y": -0.5 * total**2}, x)
 
 
@@ -368,7 +368,7 @@ def test_what_is_no_normal_density_of_a_vector():
     with pytest.raises(dt.GraphError, match="'f' is continuous"):
         dt.marginalize({"f": dist.MvStudentT(3.0, 0.0, dt.eye(t)).logp(f)}, f)
     many = dt.tensor("many", dims=dt.Dim("o", length=30))
-    with pytest.raises(dt.GraphError, match="mixes elements of 'many' along 'o'"):
+    with pytest.raises(dt.GraphError, match="'many' cannot be summed out position by"):
         dt.marginalize({"y": dist.Normal(many.sum(), 1.0).logp(0.5)}, many)
 
 
@@ -468,5 +468,5 @@ def test_products_along_a_dim_are_not_affine():
     a, e = dt.rv("a", dist.Normal(0.0, 1.0)), dt.rv("e", dist.Normal(0.0, 1.0), dims=t)
     y = dt.rv("y", dist.Normal(a + e.cumprod(t), 0.5))
     fit = dt.Model(y, backend="python").observe(y=[0.0, 1.0, 2.0]).marginalize(e, a)
-    with pytest.raises(dt.GraphError, match=r"mean is affine in it(.|\n)*cumprod"):
+    with pytest.raises(dt.GraphError, match=r"mean affine in it(.|\n)*cumprod"):
         fit.log_density()

@@ -315,7 +315,7 @@ def test_a_count_with_a_stated_bound():
     np.testing.assert_allclose(found, logsumexp(each, axis=0), rtol=1e-11)
     _, gradient = fit.log_density().logp_and_grad(np.array([0.1]))
     assert np.isfinite(gradient).all()
-    with pytest.raises(dt.OptionError, match="nothing says which values 'n' may have"):
+    with pytest.raises(dt.OptionError, match="the possible values of 'n' are unknown"):
         model.marginalize(n)
 
 
@@ -691,9 +691,11 @@ def test_missing_labels_have_to_be_said():
 def test_an_expression_that_mixes_elements_is_named():
     z = dt.tensor("z", dims=dt.Dim("t", length=15), categories=KIND)
     x = dt.data([1.0, 2.0], dims=KIND).sel(kind=z)
-    with pytest.raises(dt.GraphError, match=r"mixes elements of 'z' along 't'(.|\n)*exp"):
+    with pytest.raises(dt.GraphError, match=r"'z' cannot be summed out (.*) along 't'(.|\n)*exp"):
         dt.marginalize({"x": dt.exp(x.mean())}, z)
-    with pytest.raises(dt.GraphError, match=r"mixes elements of 'z' along 't'(.|\n)*cumsum"):
+    with pytest.raises(
+        dt.GraphError, match=r"'z' cannot be summed out (.*) along 't'(.|\n)*cumsum"
+    ):
         dt.marginalize({"x": x.cumsum("t")}, z)
 
 
@@ -701,7 +703,9 @@ def test_crossed_unknowns_are_named():
     t, i = dt.Dim("t", length=5), dt.Dim("i", length=4)
     a, b = (dt.tensor(name, dims=dim, categories=KIND) for name, dim in (("a", t), ("b", i)))
     x = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, KIND.rename("other")])
-    with pytest.raises(dt.GraphError, match=r"'a', 'b' depend on each other(.|\n)*a\[t\], b\[i\]"):
+    with pytest.raises(
+        dt.GraphError, match=r"elements of 'a', 'b' is neither(.|\n)*a\[t\], b\[i\]"
+    ):
         dt.marginalize({"x": x.sel(kind=a, other=b)}, a, b)
 
 
@@ -711,7 +715,7 @@ def test_a_circle_is_no_tree():
     child, parent = (dt.data(at, dims=e, categories=v) for at in ([0, 1, 2], [1, 2, 0]))
     x = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, KIND.rename("other")])
     terms = {"x": x.sel(kind=z.sel(v=child), other=z.sel(v=parent))}
-    with pytest.raises(dt.GraphError, match="elements of 'z' depend on each other"):
+    with pytest.raises(dt.GraphError, match="between elements of 'z' is neither"):
         dt.marginalize(terms, z)
 
 
@@ -725,20 +729,20 @@ def test_what_a_tree_leaves_over_is_named():
     child, parent = (dt.data(at, dims=e, categories=v) for at in ([1, 2], [0, 0]))
     x = dt.data([[1.0, 2.0], [3.0, 5.0]], dims=[KIND, KIND.rename("other")])
     tree = x.sel(kind=z.sel(v=child), other=z.sel(v=parent))
-    with pytest.raises(dt.GraphError, match="elements of 'a', 'b' depend on each other"):
+    with pytest.raises(dt.GraphError, match="between elements of 'a', 'b' is neither"):
         dt.marginalize({"x": tree, "y": x.sel(kind=a, other=b)}, z, a, b)
 
 
 def test_wrong_arguments():
     z = dt.tensor("z", dims=OBS, dtype="int64")
     x = dt.data([1.0, 2.0], dims=KIND).isel(kind=z)
-    with pytest.raises(dt.OptionError, match="nothing says which values 'z' may have"):
+    with pytest.raises(dt.OptionError, match="the possible values of 'z' are unknown"):
         dt.marginalize({"x": x}, z)
     with pytest.raises(dt.DimError, match="a log density has no dims"):
         dt.marginalize(x, z)
-    with pytest.raises(dt.GraphError, match="an unknown is a symbolic input"):
+    with pytest.raises(dt.GraphError, match="a variable to sum out is a symbolic input"):
         dt.marginalize({"x": x}, z + 1)
-    with pytest.raises(dt.OptionError, match="name the unknowns"):
+    with pytest.raises(dt.OptionError, match="name the variables to sum out"):
         dt.marginalize({"x": x})
     with pytest.raises(dt.OptionError, match="different whole numbers"):
         dt.marginalize({"x": x}, z, states={z: [1, 1]})

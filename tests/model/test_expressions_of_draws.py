@@ -47,5 +47,5 @@ def test_what_has_no_value_is_named():
         dt.evaluate(Y.mean(), POST)
     with pytest.raises(dt.InputError, match=r"no values of 'sigma'(.|\n)*'sigma': value"):
         dt.evaluate(MU / SIGMA, {MU: [1.0, 2.0]})
-    with pytest.raises(dt.GraphError, match="is a random variable, it has no value"):
+    with pytest.raises(dt.GraphError, match="is a random variable, which has no value"):
         (MU / SIGMA).eval()

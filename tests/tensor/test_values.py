@@ -134,7 +134,7 @@ def test_tensors_of_data_are_arguments():
     batched = f(invest)  # a year is one dim more
     assert batched.sizes == {"firm": 3, "year": 2}
     np.testing.assert_allclose(batched.transpose("firm", "year"), 2 * FRAME)
-    with pytest.raises(dt.InputError, match="takes a value and is given a symbolic tensor"):
+    with pytest.raises(dt.InputError, match="takes a value, not a symbolic tensor"):
         f(mu)
 
 

@@ -16,7 +16,7 @@ def no_value(node: Node) -> GraphError:
     name = node.name if str(node.name).isidentifier() else "x"
     return GraphError(
         build_message(
-            f"{node.name!r} is a random variable, it has no value",
+            f"{node.name!r} is a random variable, which has no value",
             [("distribution", str(node.attrs.spec))],
             f"dt.Model({name}).draw(100, seed=1) draws values; "
             "dt.substitute(x, {variable: tensor}) puts something in its place",

@@ -361,13 +361,13 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
 
 
 def not_normal_error(node: Node, slot: FactorSlot) -> GraphError:
-    """Return the error for a term that is no normal log density."""
+    """Return the error for a term that is not a normal log density."""
     return GraphError(
         build_message(
-            f"marginalize: {slot.unknown.name!r} is continuous, and a term is no normal density "
-            "whose mean is affine in it",
+            f"marginalize: {slot.unknown.name!r} is continuous, but a term is not a normal density "
+            "with a mean affine in it",
             [("expression", formula(node, 80)), ("reads", slot)],
-            "sample the variable, or write what depends on it with dist.Normal",
+            "sample the variable, or write its terms with dist.Normal",
         )
     )
 

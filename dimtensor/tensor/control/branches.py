@@ -74,7 +74,7 @@ def if_else(  # type: ignore[misc]
     DtypeError
         If the condition is not boolean.
     ArgumentError
-        If the functions give trees of different structures.
+        If the functions return trees of different structures.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def _results(shape: Structure, value: Any) -> list[Any]:
     except ArgumentError:
         raise ArgumentError(
             build_message(
-                "dt.if_else: the functions give trees of different structures",
+                "dt.if_else: the functions return trees of different structures",
                 [("then", shape), ("else", flatten(value)[1])],
             )
         ) from None

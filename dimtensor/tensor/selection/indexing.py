@@ -123,8 +123,8 @@ class IndexingMixin(TensorHandle):
                 found.select(dim, normalize_selection(dim, selection))
             else:
                 text = (
-                    f"isel: {plain_repr(selection)} is no position along {dim._title}; labels go "
-                    "to sel"
+                    f"isel: {plain_repr(selection)} is not a position along {dim._title}; "
+                    "labels go to sel"
                 )
                 at = whole(selection)
                 hint = None if at is None else f"a position is an integer: isel({dim._short}={at})"
@@ -235,7 +235,7 @@ class IndexingMixin(TensorHandle):
         if lost or not mask.dims:
             raise DimError(
                 build_message(
-                    "a mask has dims of the tensor",
+                    "the dims of a mask must be dims of the tensor",
                     [
                         ("tensor", dim_set(self.dims)),
                         ("mask", dim_set(mask.dims)),

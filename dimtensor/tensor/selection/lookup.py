@@ -214,7 +214,7 @@ def remaining(x: Node, dim: Dim, gone: Any) -> Any:
     refuse_labels(x, dim, gone, "drop_isel")
     if not isinstance(gone, (slice, range, list, tuple)) and not ndim_of(gone):
         if not is_position(python_label(gone)):
-            raise DtypeError(f"drop_isel: {plain_repr(gone)} is no position along {dim._title}")
+            raise DtypeError(f"drop_isel: {plain_repr(gone)} is not a position along {dim._title}")
         gone = [int(gone)]
     everything = np.arange(len(dim))
     taken = normalize_selection(dim, gone)
@@ -291,7 +291,7 @@ def refuse_labels(x: Node, dim: Dim, key: Any, by_position: str = "isel") -> Non
         raise DtypeError(
             build_message(
                 f"{by_position}: {listing(items) if several else repr(items)} "
-                f"{'are' if several else 'is'} no position along {dim._title}",
+                f"{'are not positions' if several else 'is not a position'} along {dim._title}",
                 hint=f"select by label: {called(x)}.{by_label}({dim._short}={_as_written(items)})",
             )
         )
@@ -325,7 +325,7 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
     if integers:
         raise LabelError(
             build_message(
-                f"sel: integers are no labels of {dim._title}",
+                f"sel: integers are not labels of {dim._title}",
                 [("labels", listing(labels.values))],
                 f"select by position: {called(x)}.isel({dim._short}={given})",
             )

@@ -164,7 +164,7 @@ def target_dim(x: Node, old: Dim, new: Any) -> Dim:
     new = as_plain(new)
     if is_mask(new) and labels_along(x, old).family not in ("bool", "object"):
         raise LabelError(
-            f"reindex: booleans are no labels of {old._title}; x.isel({old._short}=mask) selects"
+            f"reindex: booleans are not labels of {old._title}; x.isel({old._short}=mask) selects"
         )
     return Dim(old.name, coords=new)
 

@@ -105,7 +105,7 @@ def test_days_that_a_calendar_has_not(series):
         x.sel(t="2001-02-31")
     with pytest.raises(LabelError, match="has no label '2001-02-31'"):
         x.sel(t=["2001-02-31"])
-    with pytest.raises(LabelError, match="integers are no labels"):
+    with pytest.raises(LabelError, match="integers are not labels"):
         x.sel(t=[0, 1])
 
 

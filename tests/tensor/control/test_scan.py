@@ -550,7 +550,7 @@ def test_a_state_that_escapes_its_step_is_found():
         return s + x, None
 
     dt.scan(step, 0.0, dt.tensor("x", dims=time), dim=time)
-    with pytest.raises(dt.GraphError, match="belongs to a step of a loop is used outside"):
+    with pytest.raises(dt.GraphError, match="from inside a loop step is used outside"):
         (kept[-1] + 1).eval()
 
 

@@ -33,11 +33,11 @@ ELEMENTS = [10.0, 30.0, 10.0]
     [
         (lambda: a[school_of], dt.errors.DtypeError, "school_of holds labels of dim 'school'"),
         (lambda: a.isel(school=school_of), dt.errors.DtypeError, "school_of holds labels"),
-        (lambda: a[["a", "c", "a"]], dt.errors.DtypeError, "no position along dim 'school'"),
-        (lambda: a[TABLE["school"]], dt.errors.DtypeError, "no position along dim 'school'"),
-        (lambda: a.sel(school=ints), dt.errors.LabelError, "integers are no labels"),
-        (lambda: a.sel(school=TABLE["at"]), dt.errors.LabelError, "integers are no labels"),
-        (lambda: a.sel(school=[0, 2, 0]), dt.errors.LabelError, "integers are no labels"),
+        (lambda: a[["a", "c", "a"]], dt.errors.DtypeError, "not positions along dim 'school'"),
+        (lambda: a[TABLE["school"]], dt.errors.DtypeError, "not positions along dim 'school'"),
+        (lambda: a.sel(school=ints), dt.errors.LabelError, "integers are not labels"),
+        (lambda: a.sel(school=TABLE["at"]), dt.errors.LabelError, "integers are not labels"),
+        (lambda: a.sel(school=[0, 2, 0]), dt.errors.LabelError, "integers are not labels"),
     ],
 )
 def test_labels_and_positions_that_are_exchanged(ask, error, match):

@@ -50,16 +50,16 @@ def test_a_computed_mask_leaves_positions_out():
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "objects"])
 def test_booleans_are_no_labels_of_numbers(form):
     mask = FORMS[form](MASK)
-    with pytest.raises(dt.errors.LabelError, match="booleans are no labels of dim 'k'"):
+    with pytest.raises(dt.errors.LabelError, match="booleans are not labels of dim 'k'"):
         X.reindex(k=mask)
-    with pytest.raises(dt.errors.DtypeError, match="booleans are no labels of dim 'k'"):
+    with pytest.raises(dt.errors.DtypeError, match="booleans are not labels of dim 'k'"):
         X.interp(k=mask)
 
 
 @pytest.mark.parametrize("one", [True, np.True_, np.array(True)])
 def test_one_boolean_is_no_position(one):
     for select in (X.isel, X.drop_isel):
-        with pytest.raises(dt.errors.DtypeError, match="is no position along dim 'k'"):
+        with pytest.raises(dt.errors.DtypeError, match="is not a position along dim 'k'"):
             select(k=one)
     for select in (X.sel, X.drop_sel):
         with pytest.raises(dt.errors.LabelError, match="dim 'k' has no label True"):
@@ -90,5 +90,5 @@ def test_positions_that_drop_isel_leaves_out():
     assert X.drop_isel(k=dt.data([0, -1], dt.Dim("j"))).values.tolist() == [2.0, 3.0]
     with pytest.raises(dt.errors.DtypeError, match="how many positions along dim 'k'"):
         X.drop_isel(k=dt.int64("at", dt.Dim("j")))
-    with pytest.raises(dt.errors.DtypeError, match="no position along dim 'k'"):
+    with pytest.raises(dt.errors.DtypeError, match="not a position along dim 'k'"):
         X.drop_isel(k=1.5)

@@ -45,7 +45,7 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
         new = new.copy(data=numbers.reshape(new.shape))
         return _value(x, along, places, _Computed(wrap(as_node(new, [x.node], "interp"))), method)
     if is_mask(new) or (has(new, "dtype") and str(new.dtype) == "bool"):
-        raise DtypeError(f"interp: booleans are no labels of {along._title}; isel takes a mask")
+        raise DtypeError(f"interp: booleans are not labels of {along._title}; isel takes a mask")
     if isinstance(new, TensorHandle) or is_dataarray(new):
         if labels.family in _DATES:
             raise LabelError(
