@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dimtensor.dims.dates import (
 from dimtensor.dims.dim import Dim, calendar_parts, extend_dim
 from dimtensor.errors import LabelError, build_message, printable
 from dimtensor.hooks import Hook
+
+if TYPE_CHECKING:
+    from dimtensor.typing import DateLike, Frequency, TimeZone
 
 tensor_of_labels = Hook("a tensor of labels")
 tensor_of_values = Hook("a tensor")
@@ -393,11 +396,11 @@ def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
 
 def date_range(
     name: str,
-    start: Any = None,
-    end: Any = None,
+    start: DateLike | None = None,
+    end: DateLike | None = None,
     periods: int | None = None,
-    freq: Any = None,
-    tz: Any = None,
+    freq: Frequency | None = None,
+    tz: TimeZone | None = None,
 ) -> Dim:
     """Make a dim of dates, as `pandas.date_range` makes an index.
 

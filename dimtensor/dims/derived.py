@@ -27,6 +27,7 @@ from dimtensor.errors import DimError, build_message, printable
 
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
+    from dimtensor.typing import Indexer
 
 
 class SelDim(DerivedDim):
@@ -69,7 +70,9 @@ class SelDim(DerivedDim):
     parent: Dim
     selection: Selection
 
-    def __new__(cls, parent: Dim, labels: Any = None, *, positions: Any = None) -> Any:
+    def __new__(
+        cls, parent: Dim, labels: Indexer | None = None, *, positions: Indexer | None = None
+    ) -> Any:
         if (labels is None) == (positions is None):
             raise DimError("a SelDim takes either labels or positions")
         if labels is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
     from dimtensor.dims.calendar import CalendarParts
     from dimtensor.dims.derivation import DerivedDim
+    from dimtensor.typing import ArrayLike, Frequency, Label
 
 _interned: Interned[Dim] = Interned()
 DERIVED: dict[str, type[DerivedDim]] = {}  # classes of derived dims by recipe
@@ -36,8 +37,8 @@ MOST_POSITIONS = 2**62  # they are 64-bit integers
 class Dim:
     """A named dimension, or an anonymous one.
 
-    Two named dims are the same dim where name and labels (or name and length) are equal, wherever
-    they are built. ``Dim()`` is anonymous and equal only to itself.
+    Two named dims are the same dim if their names and labels (or lengths) are equal.
+    ``Dim()`` is anonymous and equal only to itself.
 
     Parameters
     ----------
@@ -46,8 +47,7 @@ class Dim:
     coords : sequence, optional
         One label per position. Without labels, labels may arrive with the data.
     length : int, optional
-        The number of positions where there are no labels yet. Without both, the length arrives
-        with the data.
+        Number of positions of a dim without labels. Without both, it arrives with the data.
 
     Raises
     ------
@@ -75,7 +75,9 @@ class Dim:
     _cached_coords: Coords | None
 
     @spelled("Dim")
-    def __new__(cls, name: str | None = None, coords: Any = None, length: int | None = None) -> Any:
+    def __new__(
+        cls, name: str | None = None, coords: ArrayLike | None = None, length: int | None = None
+    ) -> Any:
         if cls is not Dim:
             raise TypeError(f"{cls.__name__} defines its own constructor")
         if name is not None and not (isinstance(name, str) and name):
@@ -143,7 +145,7 @@ class Dim:
         """
         return calendar_parts(self)
 
-    def extend(self, periods: int, freq: Any = None) -> Dim:
+    def extend(self, periods: int, freq: Frequency | None = None) -> Dim:
         """Return the dim with more dates after the last one.
 
         Parameters
@@ -210,14 +212,6 @@ class Dim:
 
     def _is_longer_than(self, other: Dim) -> bool:
         """Return True if the dim is longer than another one for every length of the latter.
-
-        Parameters
-        ----------
-        other : Dim
-
-        Returns
-        -------
-        bool
 
         Examples
         --------
@@ -330,7 +324,7 @@ class Dim:
         found = self._known_labels(selection).locate(selection, self._title)
         return found if isinstance(found, int) else select(self, positions=found)
 
-    def position(self, label: Any) -> int:
+    def position(self, label: Label) -> int:
         """Return the position of one label.
 
         Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -27,12 +27,15 @@ from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.selection.reindex import named_indexers, reindex_node
 from dimtensor.values.labelled import is_dataarray, is_pandas
 
+if TYPE_CHECKING:
+    from dimtensor.typing import ArrayLike, TensorLike
+
 Join = Literal["exact", "inner", "outer", "left", "right"]
 JOINS: tuple[str, ...] = get_args(Join)
 
 
 def align[*Arrays](
-    *arrays: *Arrays, join: Join = "exact", fill_value: Any = np.nan
+    *arrays: *Arrays, join: Join = "exact", fill_value: TensorLike = np.nan
 ) -> tuple[*Arrays]:
     """Bring arrays and tensors to common labels along the dims whose names they share.
 
@@ -79,7 +82,12 @@ def align[*Arrays](
     return cast("tuple[*Arrays]", tuple(side.on(joined, sides, fill_value) for side in sides))
 
 
-def reindex[X](x: X, indexers: Any = None, fill_value: Any = np.nan, **by_name: Any) -> X:
+def reindex[X](
+    x: X,
+    indexers: Mapping[Any, Any] | Dim | None = None,
+    fill_value: TensorLike = np.nan,
+    **by_name: Dim | ArrayLike,
+) -> X:
     """Bring an array or a tensor to other labels along dims.
 
     Parameters

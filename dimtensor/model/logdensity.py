@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dimtensor.backends import BackendName
     from dimtensor.dist.supports import Support
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import ArrayLike
 
 _FLOAT = np.dtype("float64")
 
@@ -231,7 +232,7 @@ class LogDensity(Rendered):
 
     # -- values and gradients --------------------------------------------------------------------
 
-    def logp_and_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def logp_and_grad(self, x: ArrayLike) -> tuple[float, np.ndarray]:
         """Log density and its gradient.
 
         Parameters
@@ -265,7 +266,7 @@ class LogDensity(Rendered):
         value, gradient = self._value_and_gradient(x)
         return float(value), gradient
 
-    def logp(self, x: np.ndarray) -> float:
+    def logp(self, x: ArrayLike) -> float:
         """Log density; see :meth:`logp_and_grad`.
 
         Parameters
@@ -312,7 +313,7 @@ class LogDensity(Rendered):
 
     # -- labelled values ---------------------------------------------------------------------------
 
-    def flat_vector(self, x: Any) -> xr.DataArray:
+    def flat_vector(self, x: ArrayLike) -> xr.DataArray:
         """Flat vectors with a name for each axis; see :meth:`constrain`.
 
         Parameters
@@ -334,7 +335,7 @@ class LogDensity(Rendered):
         """
         return as_vectors(x, self.size, FLAT)
 
-    def constrain(self, x: Any) -> xr.Dataset:
+    def constrain(self, x: ArrayLike) -> xr.Dataset:
         """Labelled values of parameters and deterministics.
 
         Parameters
@@ -368,7 +369,7 @@ class LogDensity(Rendered):
         kind = "constrain" if self.deterministics else "parameters"
         return as_dataset(self.functions.labelled(kind, vectors), leading)
 
-    def log_terms(self, x: Any, names: Iterable[str] | None = None) -> xr.Dataset:
+    def log_terms(self, x: ArrayLike, names: Iterable[str] | None = None) -> xr.Dataset:
         """Terms of the log density, element by element: what ArviZ calls a log likelihood.
 
         Parameters
@@ -462,7 +463,7 @@ class LogDensity(Rendered):
 
     # -- other models ----------------------------------------------------------------------------
 
-    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> LogDensity:
+    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: ArrayLike) -> LogDensity:
         """The same model on other data, without compiling again.
 
         Parameters

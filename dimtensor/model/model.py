@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dimtensor.model.observations import Observations
     from dimtensor.model.variables import Variable
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import ArrayLike, Data, Path, Posterior, TensorLike, Variables
 
 
 @named_after
@@ -161,7 +162,7 @@ class Model(Rendered):
 
     # -- other models ------------------------------------------------------------------------------
 
-    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: Any) -> Self:
+    def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: ArrayLike) -> Self:
         """Replace data of the model.
 
         Parameters
@@ -191,7 +192,11 @@ class Model(Rendered):
         return self._with(with_data(self.spec, {**as_mapping(data, "data"), **by_name}))
 
     def observe(
-        self, values: Mapping[Any, Any] | None = None, *, missing: str | None = None, **by_name: Any
+        self,
+        values: Mapping[Any, Any] | None = None,
+        *,
+        missing: str | None = None,
+        **by_name: ArrayLike,
     ) -> Self:
         """Condition on values of random variables.
 
@@ -235,7 +240,7 @@ class Model(Rendered):
         given = {**as_mapping(values, "observations"), **by_name}
         return self._with(observe(self.spec, given, missing))
 
-    def do(self, values: Mapping[Any, Any] | None = None, **by_name: Any) -> Self:
+    def do(self, values: Mapping[Any, Any] | None = None, **by_name: TensorLike) -> Self:
         """Intervene: set variables to values, whatever they depended on.
 
         Parameters
@@ -270,7 +275,7 @@ class Model(Rendered):
         given = {**as_mapping(values, "interventions"), **by_name}
         return self._with(intervene(self.spec, given))
 
-    def noncentered(self, *variables: Any) -> Self:
+    def noncentered(self, *variables: Variables) -> Self:
         """The same model with another parametrisation of variables.
 
         A variable with a location and a scale is sampled as the standardized one: its location and
@@ -306,7 +311,7 @@ class Model(Rendered):
         """
         return self._with(noncenter(self.spec, variables))
 
-    def centered(self, *variables: Any) -> Self:
+    def centered(self, *variables: Variables) -> Self:
         """The opposite of :meth:`noncentered`; of all variables where none are named.
 
         Parameters
@@ -330,7 +335,7 @@ class Model(Rendered):
 
     def marginalize(
         self,
-        *variables: Any,
+        *variables: Variables,
         states: Mapping[Any, Sequence[int]] | None = None,
         associative_scan: bool = False,
     ) -> Self:
@@ -405,7 +410,7 @@ class Model(Rendered):
         """
         return self.spec.log_density
 
-    def logp(self, point: Any) -> xr.Dataset:
+    def logp(self, point: Data) -> xr.Dataset:
         """Log densities by variable, element by element.
 
         Parameters
@@ -436,7 +441,7 @@ class Model(Rendered):
         return pointwise.logp(self.spec, point, list(self.variables))
 
     def log_likelihood(
-        self, post: Any, *, one_step_ahead: bool = False, grouped: bool = False
+        self, post: Posterior, *, one_step_ahead: bool = False, grouped: bool = False
     ) -> xr.DataTree:
         """Log densities of what is observed for each draw, element by element.
 
@@ -486,7 +491,7 @@ class Model(Rendered):
         """
         return pointwise.log_likelihood(self.spec, post, one_step_ahead, grouped)
 
-    def log_prior(self, post: Any) -> xr.DataTree:
+    def log_prior(self, post: Posterior) -> xr.DataTree:
         """Log densities of the free variables for each draw; as :meth:`log_likelihood`.
 
         Parameters
@@ -573,7 +578,7 @@ class Model(Rendered):
             **options,
         )
 
-    def mode(self, *, initial: Any = None) -> xr.Dataset:
+    def mode(self, *, initial: Data | None = None) -> xr.Dataset:
         """The most probable values of the free variables: the maximum a posteriori.
 
         It is the maximum of the density of the variables themselves, and not of transformed ones;
@@ -617,7 +622,7 @@ class Model(Rendered):
         draws: int = 1000,
         *,
         seed: int | None = None,
-        initial: Any = None,
+        initial: Data | None = None,
         prior: bool = False,
     ) -> xr.DataTree:
         """Draws from the normal distribution that fits the posterior at its mode.
@@ -678,7 +683,7 @@ class Model(Rendered):
         seed: int | None = None,
         paths: int = 4,
         maxiter: int = 100,
-        initial: Any = None,
+        initial: Data | None = None,
         prior: bool = False,
     ) -> xr.DataTree:
         """Draws by Pathfinder: normal approximations along the way to the mode, the best of each.
@@ -794,7 +799,7 @@ class Model(Rendered):
         return elimination(self.spec)
 
     def recover(
-        self, post: Any, *variables: Any, how: str = "draws", seed: int | None = None
+        self, post: Posterior, *variables: Variables, how: str = "draws", seed: int | None = None
     ) -> xr.DataTree:
         """Variables that were summed out, for each draw of the others.
 
@@ -881,7 +886,7 @@ class Model(Rendered):
 
     def predict(
         self,
-        post: Any,
+        post: Posterior,
         data: Mapping[Any, Any] | None = None,
         *,
         seed: int | None = None,
@@ -952,7 +957,7 @@ class Model(Rendered):
 
     # -- looking -----------------------------------------------------------------------------------
 
-    def to_graph(self, path: Any = None) -> Picture:
+    def to_graph(self, path: Path | None = None) -> Picture:
         """Draw what depends on what: variables, named expressions and data, a plate for each dim.
 
         Parameters

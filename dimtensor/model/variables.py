@@ -34,6 +34,7 @@ from dimtensor.values.exchange import are_same_data
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 Choose = Callable[[Node, tuple[Node, ...]], Node | None]
 
@@ -115,7 +116,7 @@ def _no_distribution(name: str, given: Any) -> ArgumentError:
     )
 
 
-def named(name: str, x: Any) -> DimTensor:
+def named(name: str, x: TensorLike) -> DimTensor:
     """An expression under a name, with which models record it.
 
     A model is found from its outputs: what none of them needs is recorded where it is an output

@@ -12,6 +12,7 @@ from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 def _many(wrt: Any) -> tuple[list[Node], bool]:
@@ -31,9 +32,11 @@ def _gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None) -> list[Dim
 def grad(y: DimTensor, wrt: DimTensor) -> DimTensor: ...
 @overload
 def grad(y: DimTensor, wrt: Sequence[DimTensor]) -> list[DimTensor]: ...
+@overload
+def grad(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> DimTensor | list[DimTensor]: ...
 
 
-def grad(y: DimTensor, wrt: Any) -> Any:
+def grad(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> Any:
     """Compute the gradient of a scalar.
 
     Parameters
@@ -76,7 +79,7 @@ def value_and_grad(y: DimTensor, wrt: DimTensor) -> tuple[DimTensor, DimTensor]:
 def value_and_grad(y: DimTensor, wrt: Sequence[DimTensor]) -> tuple[DimTensor, list[DimTensor]]: ...
 
 
-def value_and_grad(y: DimTensor, wrt: Any) -> tuple[DimTensor, Any]:
+def value_and_grad(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> tuple[DimTensor, Any]:
     """Return a scalar and its gradient; see :func:`grad`.
 
     Parameters
@@ -107,7 +110,7 @@ def vjp(y: DimTensor, wrt: DimTensor, cotangent: Any) -> DimTensor: ...
 def vjp(y: DimTensor, wrt: Sequence[DimTensor], cotangent: Any) -> list[DimTensor]: ...
 
 
-def vjp(y: DimTensor, wrt: Any, cotangent: Any) -> Any:
+def vjp(y: DimTensor, wrt: DimTensor | Sequence[DimTensor], cotangent: TensorLike) -> Any:
     """Compute the vector-Jacobian product: the gradient of the sum of ``y * cotangent``.
 
     Parameters
@@ -143,7 +146,9 @@ def vjp(y: DimTensor, wrt: Any, cotangent: Any) -> Any:
     return products[0] if single else products
 
 
-def jvp(y: DimTensor, wrt: Any, tangents: Any) -> DimTensor:
+def jvp(
+    y: DimTensor, wrt: DimTensor | Sequence[DimTensor], tangents: TensorLike | Sequence[TensorLike]
+) -> DimTensor:
     """Compute the Jacobian-vector product: the directional derivative of y along tangents.
 
     Parameters
@@ -192,7 +197,7 @@ def jacobian(y: DimTensor, wrt: DimTensor) -> DimTensor: ...
 def jacobian(y: DimTensor, wrt: Sequence[DimTensor]) -> list[DimTensor]: ...
 
 
-def jacobian(y: DimTensor, wrt: Any) -> Any:
+def jacobian(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> Any:
     """Compute the Jacobian: the derivative of each element of y by each element of `wrt`.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
-def check(condition: Any, message: str, value: Any = None) -> DimTensor:
+def check(condition: TensorLike, message: str, value: TensorLike | None = None) -> DimTensor:
     """Attach a condition to a tensor, which must be true wherever the tensor is used.
 
     A check is an effect, not a part of the value: a function whose outputs depend on the checked

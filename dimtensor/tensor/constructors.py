@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.dims import (
     Dim,
@@ -17,10 +17,10 @@ from dimtensor.typing import DimsLike
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-    from dimtensor.typing import DtypeLike
+    from dimtensor.typing import DtypeLike, TensorLike
 
 
-def full(dims: DimsLike, value: Any, dtype: DtypeLike | None = None) -> DimTensor:
+def full(dims: DimsLike, value: TensorLike, dtype: DtypeLike | None = None) -> DimTensor:
     """Make a tensor of one value along dims.
 
     Parameters
@@ -50,7 +50,7 @@ def full(dims: DimsLike, value: Any, dtype: DtypeLike | None = None) -> DimTenso
     """
     first = next(iter(value), None) if isinstance(value, (list, tuple)) else value
     if isinstance(first, Dim):
-        shown = [dim._short for dim in canonical_dims(value, "the dims of full")]
+        shown = [dim._short for dim in canonical_dims(value, "the dims of full")]  # type: ignore[arg-type]
         number = dims if isinstance(dims, (int, float)) else "value"
         hint = f"dt.full([{', '.join(shown)}], {number})"
         raise ArgumentError(
@@ -110,7 +110,7 @@ def ones(dims: DimsLike = None, dtype: DtypeLike = "float64") -> DimTensor:
     return full(dims, 1, dtype)
 
 
-def full_like(x: DimTensor, value: Any, dtype: DtypeLike | None = None) -> DimTensor:
+def full_like(x: DimTensor, value: TensorLike, dtype: DtypeLike | None = None) -> DimTensor:
     """Make a tensor of one value with the dims of another, by default in its dtype.
 
     Parameters
@@ -244,7 +244,7 @@ def length(dim: Dim) -> DimTensor:
     return wrap(make("length", (), dim))
 
 
-def linspace(start: Any, stop: Any, dim: Dim) -> DimTensor:
+def linspace(start: TensorLike, stop: TensorLike, dim: Dim) -> DimTensor:
     """Make evenly spaced numbers along a dim.
 
     Parameters

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Expressions
 
 # functions of the expressions evaluated last, so that a cell that runs again compiles nothing
 _explored: Recent[tuple, CompiledFunction] = Recent(count=64, nbytes=1 << 25)
@@ -100,8 +101,8 @@ def function(
 
 
 def function(
-    inputs: Any,
-    outputs: Any,
+    inputs: Expressions,
+    outputs: Expressions,
     backend: BackendName = "numba",
     *,
     updates: Mapping[DimTensor, Any] | None = None,
@@ -201,7 +202,7 @@ def evaluate[K](
 
 
 def evaluate(
-    x: Any, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
+    x: Expressions, values: Mapping[Any, Any] | None = None, backend: BackendName = "python"
 ) -> Any:
     """Compute the value of an expression, or of several in a list or dict.
 
@@ -435,7 +436,7 @@ class Tensors(list):
         return [id(tensor) for tensor in self].count(id(x))
 
 
-def inputs_of(outputs: Any) -> Tensors:
+def inputs_of(outputs: Expressions) -> Tensors:
     """Return the symbolic inputs of expressions, in the order in which they were made.
 
     Parameters
@@ -458,7 +459,7 @@ def inputs_of(outputs: Any) -> Tensors:
     return Tensors(wrap(node) for node in free_inputs([as_node(o) for o in many]))
 
 
-def walk(outputs: Any) -> list[Node]:
+def walk(outputs: Expressions) -> list[Node]:
     """Return the nodes of expressions in topological order, each after its inputs.
 
     Parameters

@@ -53,7 +53,7 @@ from dimtensor.values.labelled import (
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-    from dimtensor.typing import DtypeLike
+    from dimtensor.typing import ArrayLike, DtypeLike
 
 _UNNAMED = "label"  # name of the dim of the labels of data without a name
 
@@ -169,7 +169,7 @@ def _numbers(given: Any) -> Any:
 
 
 def data(
-    value: Any,
+    value: ArrayLike,
     dims: Dim | Sequence[Dim] | None = None,
     name: str | None = None,
     categories: Dim | None = None,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime, timedelta, tzinfo
     from os import PathLike
     from types import EllipsisType
 
     import pandas as pd
     import xarray as xr
+    from narwhals.typing import IntoDataFrame
     from pytensor.graph.basic import Variable
 
     from dimtensor.dims import Dim
@@ -48,14 +49,21 @@ type ArrayLike = Number | str | Sequence[Any] | np.ndarray | xr.DataArray | pd.S
 # Values of tensors and of dims for one call, by the tensors or their names.
 type Data = Mapping[Any, Any]
 # Expressions: one, or several in a list, tuple or dict.
-type Tensors = DimTensor | Sequence[Any] | Mapping[Any, Any]
+type Expressions = DimTensor | Sequence[Any] | Mapping[Any, Any]
 # A tensor, or a variable of a model by its name.
 type Variables = DimTensor | str
 
 type DtypeLike = str | type | np.dtype
 # A date: an ISO text, a datetime of Python, NumPy, pandas or cftime.
 type DateLike = str | datetime | np.datetime64 | pd.Timestamp
+type Duration = float | str | timedelta | np.timedelta64
+# The distance of dates, as pandas names it: "D", "MS", "3h".
+type Frequency = str | timedelta | pd.offsets.BaseOffset
+type TimeZone = str | tzinfo
 type Path = str | PathLike[str]
+# A table with named columns: of pandas, polars or another library that narwhals reads, or a dict.
+type Table = IntoDataFrame | Mapping[str, Any]
 # Draws of a posterior, as samplers give and ArviZ takes them.
 type Posterior = xr.DataTree | xr.Dataset | Mapping[str, Any]
-type Function = Callable[..., Any]
+# The label of a block of positions: of the mean, minimum or maximum, or by a function.
+type CoordFunction = str | Callable[..., Any] | Mapping[DimLike, str | Callable[..., Any]]

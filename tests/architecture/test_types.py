@@ -9,6 +9,7 @@ import tomllib
 import typing
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dimtensor
 from dimtensor.compile.function import CompiledFunction
@@ -20,6 +21,7 @@ from dimtensor.tensor.control import loops
 from dimtensor.tensor.control.types import LoopKeywords
 from dimtensor.tensor.reductions.weighted import Weighted
 from dimtensor.tensor.selection.groupby import GroupBy
+from tests.architecture.test_interface import NAMESPACES, names_of
 from tools import generate_loops
 
 ROOT = Path(__file__).parents[2]
@@ -135,3 +137,32 @@ def test_what_is_public_says_what_it_gives() -> None:
     found = untyped()
     assert {name: found[name] for name in found.keys() - UNTYPED} == {}
     assert UNTYPED - found.keys() == set()
+
+
+def called_functions() -> Iterator[tuple[str, Any]]:
+    """Functions and methods that users call, once each."""
+    seen: set[Any] = set()
+    for prefix, namespace in NAMESPACES.items():
+        for name in names_of(namespace):
+            value = getattr(namespace, name)
+            members = {"": value}
+            if inspect.isclass(value):
+                names = [x for x in dir(value) if x[0] != "_" or x in ("__init__", "__new__")]
+                members = {f".{x}": inspect.getattr_static(value, x) for x in names}
+            for suffix, member in members.items():
+                function = inspect.unwrap(getattr(member, "__func__", member))
+                ours = (getattr(function, "__module__", "") or "").startswith("dimtensor")
+                if inspect.isfunction(function) and ours and function not in seen:
+                    seen.add(function)
+                    yield f"{prefix}.{name}{suffix}", function
+
+
+def test_parameters_of_public_functions_have_types() -> None:
+    untyped_parameters = {
+        f"{name}({parameter.name})"
+        for name, function in called_functions()
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name not in ("self", "cls", "_cls")
+        and parameter.annotation in ("Any", typing.Any, inspect.Parameter.empty)
+    }
+    assert len(untyped_parameters) < 60, sorted(untyped_parameters)

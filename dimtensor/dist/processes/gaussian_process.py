@@ -25,7 +25,7 @@ def GP(
     *,
     at: TensorLike | None = None,
     mean: TensorLike = 0.0,
-    jitter: Any = 1e-6,
+    jitter: float = 1e-6,
 ) -> MvNormal:
     """Make a Gaussian process: an unknown function at the points along a dim.
 

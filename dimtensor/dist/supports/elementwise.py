@@ -20,6 +20,7 @@ from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 class Real(Support):
@@ -276,7 +277,7 @@ def _short(bound: Any) -> str:
     return "None" if bound is None else f"{bound:g}"
 
 
-def bounded(low: Any = None, high: Any = None) -> Bounded:
+def bounded(low: TensorLike | None = None, high: TensorLike | None = None) -> Bounded:
     """Make the support of numbers between two bounds, or on one side of a bound.
 
     Parameters

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dimtensor.backends import BackendName
     from dimtensor.model.spec import ModelSpec
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Table
 
 
 class Regression(Model):
@@ -108,7 +109,7 @@ class Regression(Model):
 
 def from_formula(
     formula: str,
-    data: Any,
+    data: Table,
     family: str = "gaussian",
     *,
     link: str | None = None,

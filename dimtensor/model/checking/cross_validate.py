@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from dimtensor.model.model import Model
     from dimtensor.model.spec import ModelSpec
+    from dimtensor.typing import DimLike
 
 _OWN = ("report", "progress_bar", "cores", "extra", "save_warmup", "log_likelihood")
 
@@ -182,7 +183,7 @@ class _Fold(NamedTuple):
 @spelled("function")
 def cross_validate(
     fit: Model,
-    dim: Any,
+    dim: DimLike,
     *,
     folds: int = 10,
     ahead: int | None = None,

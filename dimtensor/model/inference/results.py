@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.model.spec import ModelSpec
+    from dimtensor.typing import Path
 
 LEADING = ("chain", "draw")
 
@@ -41,7 +42,7 @@ def posterior_of(post: Any) -> xr.Dataset:
     return found if "chain" in found.dims else found.expand_dims("chain")
 
 
-def load_posterior(path: Any, **options: Any) -> xr.DataTree:
+def load_posterior(path: Path, **options: Any) -> xr.DataTree:
     """Read draws that were written with ``post.to_netcdf(path)`` or ``post.to_zarr(path)``.
 
     Parameters

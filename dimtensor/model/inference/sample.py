@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Data
 
 
 @spelled("function")
@@ -51,7 +52,7 @@ def sample(
     seed: int | None = None,
     progress_bar: bool = True,
     extra: Mapping[str, DimTensor] | None = None,
-    initial: Any = None,
+    initial: Data | None = None,
     save_warmup: bool = False,
     unconstrained: bool = False,
     log_likelihood: bool | str | Iterable[str] = False,

@@ -22,6 +22,7 @@ from dimtensor.values.labelled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import ArrayLike, Indexer
 
 
 class LabelMixin(TensorHandle):
@@ -36,9 +37,9 @@ class LabelMixin(TensorHandle):
         assume_sorted: bool = False,
         kwargs: Mapping[str, Any] | None = None,
         *,
-        fill_value: Any = None,
+        fill_value: float | str | None = None,
         order: int | None = None,
-        **by_name: Any,
+        **by_name: Indexer,
     ) -> DimTensor:
         """Interpolate between labels that are numbers or dates.
 
@@ -174,7 +175,7 @@ class LabelMixin(TensorHandle):
         return ranks, along
 
     def drop_sel(
-        self, labels: Mapping[Any, Any] | None = None, *, errors: str = "raise", **by_name: Any
+        self, labels: Mapping[Any, Any] | None = None, *, errors: str = "raise", **by_name: Indexer
     ) -> DimTensor:
         """Drop labels along dims.
 
@@ -227,7 +228,9 @@ class LabelMixin(TensorHandle):
             result = result.isel({along: np.delete(np.arange(len(known)), gone)})
         return result
 
-    def drop_isel(self, positions: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
+    def drop_isel(
+        self, positions: Mapping[Any, Any] | None = None, **by_name: Indexer
+    ) -> DimTensor:
         """Drop positions along dims.
 
         Parameters
@@ -261,7 +264,7 @@ class LabelMixin(TensorHandle):
             result = result.isel({along: remaining(result.node, along, given)})
         return result
 
-    def isin(self, test_elements: Any) -> DimTensor:
+    def isin(self, test_elements: ArrayLike) -> DimTensor:
         """Test whether each element is one of some values.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dimtensor.tensor.along.bins import binned
 from dimtensor.tensor.along.coarsen import Coarsen
@@ -14,6 +14,9 @@ from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.reductions.basic import DimKey
 from dimtensor.tensor.selection.groupby import GroupBy
 from dimtensor.tensor.selection.indexing import gathered
+
+if TYPE_CHECKING:
+    from dimtensor.typing import ArrayLike, CoordFunction, DateLike, Duration, TensorLike
 
 
 class WindowMixin(TensorHandle):
@@ -26,7 +29,7 @@ class WindowMixin(TensorHandle):
         dim: Mapping[Any, Any] | None = None,
         min_periods: int | None = None,
         center: bool | Mapping[Any, bool] = False,
-        **by_name: Any,
+        **by_name: int,
     ) -> Rolling:
         """Make moving windows along dims, with reductions, as in xarray.
 
@@ -143,7 +146,7 @@ class WindowMixin(TensorHandle):
         dim: Mapping[Any, int] | None = None,
         boundary: str | Mapping[Any, str] = "exact",
         side: str | Mapping[Any, str] = "left",
-        coord_func: Any = "mean",
+        coord_func: CoordFunction = "mean",
         **by_name: int,
     ) -> Coarsen:
         """Make blocks of adjacent positions, with reductions, as in xarray.
@@ -194,9 +197,9 @@ class WindowMixin(TensorHandle):
         *,
         closed: str | None = None,
         label: str | None = None,
-        offset: Any = None,
-        origin: Any = "start_day",
-        **by_name: Any,
+        offset: Duration | None = None,
+        origin: DateLike = "start_day",
+        **by_name: str,
     ) -> Resample:
         """Group dates by a frequency, for reductions or for filling.
 
@@ -240,8 +243,8 @@ class WindowMixin(TensorHandle):
 
     def groupby_bins(
         self,
-        group: Any,
-        bins: Any,
+        group: TensorLike,
+        bins: int | ArrayLike,
         right: bool = True,
         labels: Sequence[Any] | None = None,
         precision: int = 3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_flo
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Duration, TensorLike
 
 
 class MissingMixin(TensorHandle):
@@ -94,9 +95,9 @@ class MissingMixin(TensorHandle):
         method: str = "linear",
         limit: int | None = None,
         use_coordinate: bool = True,
-        max_gap: Any = None,
+        max_gap: Duration | None = None,
         *,
-        fill_value: Any = None,
+        fill_value: float | str | None = None,
         order: int | None = None,
     ) -> DimTensor:
         """Interpolate missing elements.
@@ -199,7 +200,7 @@ class MissingMixin(TensorHandle):
             kept = present.all(others) if how == "any" else present.any(others)
         return wrap(self.node).isel({along: kept})
 
-    def combine_first(self, other: Any) -> DimTensor:
+    def combine_first(self, other: TensorLike) -> DimTensor:
         """Fill missing elements by those of another tensor.
 
         Parameters

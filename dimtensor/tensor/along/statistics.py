@@ -24,9 +24,12 @@ from dimtensor.tensor.reductions.order_statistics import with_an_element
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
-def searchsorted(x: Any, v: Any, dim: Dim | str | None = None, side: str = "left") -> DimTensor:
+def searchsorted(
+    x: TensorLike, v: TensorLike, dim: Dim | str | None = None, side: str = "left"
+) -> DimTensor:
     """Find the positions at which values would be inserted to keep elements sorted.
 
     Parameters
@@ -102,7 +105,7 @@ def _place(x: DimTensor, along: Dim, v: DimTensor, side: str) -> DimTensor:
     return fori_loop(0, steps, halve, (start, start + n))[0]
 
 
-def cross(x: Any, y: Any, dim: Dim | str) -> DimTensor:
+def cross(x: TensorLike, y: TensorLike, dim: Dim | str) -> DimTensor:
     """Compute the cross product of vectors of three elements along a dim.
 
     Parameters

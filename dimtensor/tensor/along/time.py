@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dimtensor.tensor.core import DimTensor
-    from dimtensor.typing import DtypeLike
+    from dimtensor.typing import DtypeLike, Duration
 
 
 _DAY = np.timedelta64(1, "D")
@@ -341,7 +341,7 @@ def pd_index(found: Any, like: pd.DatetimeIndex) -> pd.DatetimeIndex:
     return found if cftimes.is_cftime_index(like) else found.as_unit(like.unit)
 
 
-def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> DimTensor:
+def fourier(dim: Dim, period: Duration, order: int = 1, name: str = "fourier") -> DimTensor:
     """Make a Fourier basis along a dim: sines and cosines of a period.
 
     Parameters
@@ -380,7 +380,7 @@ def fourier(dim: Dim, period: Any, order: int = 1, name: str = "fourier") -> Dim
     labels = dim_labels(dim)
     if labels is not None and labels.family == "number":
         where = labels.values.astype(float)
-        span = float(period)
+        span = float(period)  # type: ignore[arg-type]
     else:
         dates = calendar_index(dim, "fourier")
         unit = pd.Timedelta(1, "s")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dimtensor.dims import (
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pytensor.xtensor.type import XTensorVariable
 
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import DimKey, DimLike
 
 
 class ShapeMixin(TensorHandle):
@@ -64,7 +65,7 @@ class ShapeMixin(TensorHandle):
         dim = find_dim(self.dims, old, "rename_dim")
         return renamed(self, {dim: _renamed_to(dim, new)})
 
-    def rename(self, names: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
+    def rename(self, names: Mapping[Any, Any] | None = None, **by_name: str) -> DimTensor:
         """Rename several dims at once; swapping names is possible.
 
         Parameters
@@ -190,7 +191,7 @@ class ShapeMixin(TensorHandle):
         """
         return self.expand(other.dims)
 
-    def squeeze(self, dim: Any = None) -> DimTensor:
+    def squeeze(self, dim: DimKey | None = None) -> DimTensor:
         """Remove dims of length 1.
 
         Parameters
@@ -221,7 +222,7 @@ class ShapeMixin(TensorHandle):
                 raise DimError(f"squeeze: {d._title} has length {d.length}, not 1")
         return self.isel(dict.fromkeys(dims, 0)) if dims else wrap(self.node)  # type: ignore[attr-defined]
 
-    def transpose(self, *dims: Any) -> NoReturn:
+    def transpose(self, *dims: DimLike) -> NoReturn:
         """Raise an error: dims have no order.
 
         Parameters
@@ -252,7 +253,7 @@ class ShapeMixin(TensorHandle):
             )
         )
 
-    def ravel(self, dims: Any = None, name: str | None = None) -> DimTensor:
+    def ravel(self, dims: DimKey | None = None, name: str | None = None) -> DimTensor:
         """Merge dims into their product.
 
         Parameters
@@ -324,7 +325,7 @@ class ShapeMixin(TensorHandle):
 
     # -- the border --------------------------------------------------------------------------------
 
-    def to_shaped(self, order: Any = None) -> TensorVariable:
+    def to_shaped(self, order: Sequence[DimLike] | None = None) -> TensorVariable:
         """Return a positional PyTensor variable, with axes in the given order.
 
         Parameters

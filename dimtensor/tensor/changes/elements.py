@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +77,12 @@ class ElementMixin(TensorHandle):
         """
         return elemwise("imag", self)
 
-    def where(self, cond: Any, other: Any = np.nan, drop: bool = False) -> DimTensor:
+    def where(
+        self,
+        cond: TensorLike | Callable[[DimTensor], Any],
+        other: TensorLike = np.nan,
+        drop: bool = False,
+    ) -> DimTensor:
         """Keep elements where a condition holds, and replace the others.
 
         Parameters
@@ -141,7 +147,7 @@ class ElementMixin(TensorHandle):
         ]
         return elemwise("where", *operands)
 
-    def clip(self, min: Any = None, max: Any = None) -> DimTensor:
+    def clip(self, min: TensorLike | None = None, max: TensorLike | None = None) -> DimTensor:
         """Limit elements to an interval.
 
         Parameters
@@ -167,7 +173,7 @@ class ElementMixin(TensorHandle):
             result = elemwise("minimum", result, max)
         return result
 
-    def fillna(self, value: Any) -> DimTensor:
+    def fillna(self, value: TensorLike) -> DimTensor:
         """Replace NaN by a value.
 
         Parameters

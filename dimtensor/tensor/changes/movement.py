@@ -20,6 +20,7 @@ from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
 @with_named_dims
@@ -29,7 +30,10 @@ class MovementMixin(TensorHandle):
     __slots__ = ()
 
     def shift(
-        self, shifts: Mapping[Any, Any] | None = None, fill_value: Any = np.nan, **by_name: Any
+        self,
+        shifts: Mapping[Any, Any] | None = None,
+        fill_value: TensorLike = np.nan,
+        **by_name: int,
     ) -> DimTensor:
         """Shift elements along dims, whose labels stay, and fill the positions left free.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, dim_set, find_dim
@@ -11,6 +11,7 @@ from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import DimLike
 
 
 class NewDimsMixin(TensorHandle):
@@ -18,7 +19,9 @@ class NewDimsMixin(TensorHandle):
 
     __slots__ = ()
 
-    def expand_dims(self, dim: Any = None, **by_name: Any) -> DimTensor:
+    def expand_dims(
+        self, dim: DimLike | Iterable[DimLike] | Mapping[Any, Any] | None = None, **by_name: Any
+    ) -> DimTensor:
         """Broadcast along new dims, as in xarray.
 
         Parameters
@@ -58,7 +61,9 @@ class NewDimsMixin(TensorHandle):
                     )
         return wrap(self.node).expand(added)
 
-    def swap_dims(self, dims_dict: Mapping[Any, Any] | None = None, **by_name: Any) -> DimTensor:
+    def swap_dims(
+        self, dims_dict: Mapping[Any, Any] | None = None, **by_name: DimLike
+    ) -> DimTensor:
         """Replace dims by others of the same lengths, position by position, as in xarray.
 
         Parameters

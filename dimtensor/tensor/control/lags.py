@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dim, find_dim
 from dimtensor.graph.printing.words import say
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 
-def push(past: DimTensor, value: Any, lag: Dim | str) -> DimTensor:
+def push(past: DimTensor, value: TensorLike, lag: Dim | str) -> DimTensor:
     """Add a value to a state of lags: the newest value comes first, the oldest one is dropped.
 
     Parameters

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Expressions
 
 Rewrite = Callable[["DimTensor"], "DimTensor | None"]
 
@@ -31,7 +32,7 @@ def rewrite[T](outputs: list[T], f: Rewrite) -> list[T]: ...
 def rewrite[K, T](outputs: Mapping[K, T], f: Rewrite) -> dict[K, T]: ...
 
 
-def rewrite(outputs: Any, f: Rewrite) -> Any:
+def rewrite(outputs: Expressions, f: Rewrite) -> Any:
     """Replace parts of expressions by the results of a function, bottom up.
 
     Parameters

@@ -23,6 +23,7 @@ from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Expressions
 
 
 @overload
@@ -49,7 +50,7 @@ def substitute[K, T](
 
 
 def substitute(
-    outputs: Any,
+    outputs: Expressions,
     replacements: Mapping[Any, Any] | None = None,
     *,
     dims: Mapping[Dim | str, Dim] | None = None,
@@ -168,7 +169,7 @@ def vectorize[K, T](
 ) -> dict[K, T]: ...
 
 
-def vectorize(outputs: Any, replacements: Mapping[DimTensor, Any]) -> Any:
+def vectorize(outputs: Expressions, replacements: Mapping[DimTensor, Any]) -> Any:
     """Batch an expression over dims that replacements add to its inputs.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dimtensor.dims import find_dims, union
 from dimtensor.errors import OptionError
@@ -15,10 +15,11 @@ from dimtensor.tensor.numpy_style import named_dims
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.tensor.reductions.basic import DimKey
+    from dimtensor.typing import TensorLike
 
 
 @named_dims
-def dot(*tensors: Any, dim: DimKey = None) -> DimTensor:
+def dot(*tensors: TensorLike, dim: DimKey = None) -> DimTensor:
     """Multiply tensors and sum the product over dims.
 
     Parameters

@@ -251,7 +251,7 @@ def slogdet(x: TensorLike, dims: DimPair | None = None) -> SlogdetResult:
     return SlogdetResult(*call("slogdet", function, [node], [(row, col)], out))
 
 
-def diagonal(x: Any, dims: DimPair | None = None) -> DimTensor:
+def diagonal(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     """Extract the diagonal of a square matrix whose rows and columns have the same labels.
 
     Parameters
@@ -283,7 +283,7 @@ def diagonal(x: Any, dims: DimPair | None = None) -> DimTensor:
     return call("diagonal", function, [node], [(row, col)], [((row,), node.dtype)])[0]
 
 
-def trace(x: Any, dims: DimPair | None = None) -> DimTensor:
+def trace(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     """Sum the diagonal of a square matrix; see :func:`diagonal`.
 
     Parameters

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-def kron(*matrices: Any, dims: Sequence[DimPair] | None = None) -> DimTensor:
+def kron(*matrices: TensorLike, dims: Sequence[DimPair] | None = None) -> DimTensor:
     """Kronecker product, whose rows are all combinations of the rows of its factors.
 
     Parameters

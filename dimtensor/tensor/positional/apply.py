@@ -24,6 +24,7 @@ from dimtensor.tensor.linalg.matrices import require_numbers
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
 
 DimKeys = Dim | str | Sequence[Dim | str] | None
 
@@ -31,7 +32,7 @@ DimKeys = Dim | str | Sequence[Dim | str] | None
 @spelled("function")
 def apply(
     function: Callable[..., Any],
-    *tensors: Any,
+    *tensors: TensorLike,
     input_core_dims: Sequence[DimKeys] | None = None,
     output_core_dims: Any = (),
 ) -> DimTensor | tuple[DimTensor, ...]:

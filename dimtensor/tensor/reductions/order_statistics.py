@@ -22,6 +22,7 @@ from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Label
 
 
 @with_named_dims
@@ -120,7 +121,7 @@ class OrderMixin(ReductionMixin):
         return dict(reversed(positions.items()))
 
     def idxmax(
-        self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Any = None
+        self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Label | None = None
     ) -> DimTensor:
         """Return the label of the largest element along a dim, as a tensor of labels.
 
@@ -157,7 +158,7 @@ class OrderMixin(ReductionMixin):
         return self._idx("idxmax", "argmax", dim, skipna, fill_value)
 
     def idxmin(
-        self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Any = None
+        self, dim: Dim | str | None = None, *, skipna: bool = False, fill_value: Label | None = None
     ) -> DimTensor:
         """Return the label of the smallest element along a dim; see :meth:`idxmax`.
 

@@ -111,7 +111,7 @@ class PolynomialMixin(TensorHandle):
         deg: int,
         skipna: bool = False,
         rcond: float | None = None,
-        w: Any = None,
+        w: TensorLike | None = None,
         *,
         full: bool = False,
         cov: bool | Literal["unscaled"] = False,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.tensor.selection.date_parts import DateParts
     from dimtensor.tensor.selection.groupby import GroupBy
+    from dimtensor.typing import Duration, Indexer, TensorLike
 
 Indexers = Mapping[Any, Any] | None
 
@@ -74,7 +75,7 @@ class IndexingMixin(TensorHandle):
 
     __slots__ = ()
 
-    def isel(self, indexers: Indexers = None, **by_name: Any) -> DimTensor:
+    def isel(self, indexers: Indexers = None, **by_name: Indexer) -> DimTensor:
         """Select by position.
 
         Parameters
@@ -135,8 +136,8 @@ class IndexingMixin(TensorHandle):
         self,
         indexers: Indexers = None,
         method: str | None = None,
-        tolerance: Any = None,
-        **by_name: Any,
+        tolerance: Duration | None = None,
+        **by_name: Indexer,
     ) -> DimTensor:
         """Select by label.
 
@@ -248,7 +249,7 @@ class IndexingMixin(TensorHandle):
         flat = wrap(make("merge", (self.node,), product))
         return flat.isel({product: wrap(make("merge", (mask,), product))})
 
-    def set(self, value: Any) -> DimTensor:
+    def set(self, value: TensorLike) -> DimTensor:
         """Return the tensor selected from, with the selection set to a value.
 
         Parameters
@@ -277,7 +278,7 @@ class IndexingMixin(TensorHandle):
         """
         return self._update("set", value)
 
-    def inc(self, value: Any) -> DimTensor:
+    def inc(self, value: TensorLike) -> DimTensor:
         """Return the tensor selected from, with a value added to the selection; repeats accumulate.
 
         Parameters
@@ -384,7 +385,9 @@ class IndexingMixin(TensorHandle):
         given = gathered(indexers, by_name, self.dims, "thin")
         return self.isel({key: slice(None, None, n) for key, n in given.items()})
 
-    def groupby(self, labels: Any, categories: Dim | Sequence[Dim | None] | None = None) -> GroupBy:
+    def groupby(
+        self, labels: TensorLike, categories: Dim | Sequence[Dim | None] | None = None
+    ) -> GroupBy:
         """Group the elements along a dim by labels; the adjoint of a pointwise selection.
 
         Parameters

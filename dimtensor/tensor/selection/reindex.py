@@ -26,6 +26,7 @@ from dimtensor.tensor.selection.lookup import as_plain, is_mask
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import ArrayLike, DimLike, Duration, TensorLike
 
 
 # each method with that of the opposite direction
@@ -45,12 +46,12 @@ class ReindexMixin(TensorHandle):
 
     def reindex(
         self,
-        indexers: Any = None,
+        indexers: Mapping[DimLike, Dim | ArrayLike] | Dim | None = None,
         *,
         method: str | None = None,
-        tolerance: Any = None,
-        fill_value: Any = np.nan,
-        **by_name: Any,
+        tolerance: Duration | None = None,
+        fill_value: TensorLike = np.nan,
+        **by_name: Dim | ArrayLike,
     ) -> DimTensor:
         """Conform dims to other labels, matched by value.
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
     from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import Table
 
 
 class Frame(Mapping[str, Any]):
@@ -116,7 +117,7 @@ def _or_error(read: Callable[[], DimTensor]) -> DimTensor | DimtensorError:
 
 
 def frame(
-    table: Any,
+    table: Table,
     dims: Dim | Any = None,
     categories: Mapping[str, Dim] | None = None,
 ) -> Frame:
