@@ -15,83 +15,13 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 import dimtensor.dist as dist
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
+from dimtensor.interop.pymc.counterparts import OF_OPS, NoCounterpartError
 from dimtensor.interop.pymc.expressions import Axes, ExpressionReader, unwrapped
-from dimtensor.tensor.handle import TensorHandle
-
-
-class NoCounterpartError(Exception):
-    """Random variable without a counterpart in `dimtensor.dist`."""
-
-
-def _half_normal(loc: Any, sigma: Any) -> Distribution:
-    _require(_is_number(loc, 0.0))
-    return dist.HalfNormal(sigma)
-
-
-def _at_zero(of: Callable[..., Distribution]) -> Callable[..., Distribution]:
-    """Drop a leading location parameter, which has to be 0."""
-
-    def made(loc: Any, *rest: Any) -> Distribution:
-        _require(_is_number(loc, 0.0))
-        return of(*rest)
-
-    return made
-
-
-def _is_number(value: Any, number: float) -> bool:
-    return not isinstance(value, TensorHandle) and float(value) == number
 
 
 def _require(fits: bool) -> None:
     if not fits:
         raise NoCounterpartError
-
-
-# by the class of the operation, of its parameters in order
-_OF_NUMBERS: dict[str, Callable[..., Distribution]] = {
-    "AsymmetricLaplaceRV": lambda b, kappa, mu: dist.AsymmetricLaplace(kappa, mu, b),
-    "BernoulliRV": dist.Bernoulli,
-    "BetaBinomialRV": lambda n, alpha, beta: dist.BetaBinomial(alpha=alpha, beta=beta, n=n),
-    "BetaClippedRV": dist.Beta,
-    "BetaRV": dist.Beta,
-    "BinomialRV": dist.Binomial,
-    "CauchyRV": dist.Cauchy,
-    "DiracDeltaRV": dist.DiracDelta,
-    "DiscreteUniformRV": dist.DiscreteUniform,
-    "DiscreteWeibullRV": dist.DiscreteWeibull,
-    "ExGaussianRV": dist.ExGaussian,
-    "ExponentialRV": lambda scale: dist.Exponential(scale=scale),
-    "FlatRV": dist.Flat,
-    "GammaRV": lambda alpha, scale: dist.Gamma(alpha, scale=scale),
-    "GeometricRV": dist.Geometric,
-    "GumbelRV": dist.Gumbel,
-    "HalfCauchyRV": dist.HalfCauchy,
-    "HalfFlatRV": dist.HalfFlat,
-    "HalfNormalRV": _at_zero(dist.HalfNormal),
-    "HalfStudentTRV": dist.HalfStudentT,
-    "HyperGeometricRV": lambda good, bad, n: dist.HyperGeometric(good + bad, good, n),
-    "InvGammaRV": dist.InverseGamma,
-    "KumaraswamyRV": dist.Kumaraswamy,
-    "LaplaceRV": dist.Laplace,
-    "LogNormalRV": dist.LogNormal,
-    "LogisticRV": dist.Logistic,
-    "MoyalRV": dist.Moyal,
-    "NegBinomialRV": lambda n, p: dist.NegativeBinomial(n=n, p=p),
-    "NormalRV": dist.Normal,
-    "ParetoRV": dist.Pareto,
-    "PoissonRV": dist.Poisson,
-    "PolyaGammaRV": dist.PolyaGamma,
-    "RiceRV": lambda b, sigma: dist.Rice(b=b, sigma=sigma),
-    "SkewNormalRV": lambda mu, sigma, alpha: dist.SkewNormal(alpha=alpha, mu=mu, sigma=sigma),
-    "SkewStudentTRV": dist.SkewStudentT,
-    "StudentTRV": dist.StudentT,
-    "TriangularRV": lambda lower, c, upper: dist.Triangular(lower, upper, c),
-    "TruncatedNormalRV": dist.TruncatedNormal,
-    "UniformRV": dist.Uniform,
-    "VonMisesRV": dist.VonMises,
-    "WaldRV": lambda mu, lam, alpha: dist.Wald(mu, lam, alpha=alpha),
-    "WeibullBetaRV": dist.Weibull,
-}
 
 
 class DistributionReader:
@@ -111,7 +41,7 @@ class DistributionReader:
 
         Raises
         ------
-        UnknownLawError
+        NoCounterpartError
             If the distribution has no counterpart.
         """
         variable = unwrapped(variable)
@@ -120,11 +50,11 @@ class DistributionReader:
             return self.of(node.inputs[0], _before(node, axes), name)
         op = None if node is None else node.op
         kind = type(op).__name__
-        if kind in _OF_NUMBERS:
+        if kind in OF_OPS:
             params = op.dist_params(node)  # type: ignore[union-attr]
             if kind == "BernoulliRV" and (odds := _log_odds(params[0])) is not None:
                 return dist.Bernoulli(logit_p=self._value(odds, axes))
-            return _OF_NUMBERS[kind](*[self._value(p, axes) for p in params])
+            return OF_OPS[kind].distribution(*[self._value(p, axes) for p in params])
         if kind not in _METHODS:
             raise NoCounterpartError
         return _METHODS[kind](self, node, axes, name)

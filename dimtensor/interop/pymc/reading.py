@@ -27,7 +27,8 @@ from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.interop.pymc.coords import dims_of
-from dimtensor.interop.pymc.distributions import DistributionReader, NoCounterpartError
+from dimtensor.interop.pymc.counterparts import NoCounterpartError
+from dimtensor.interop.pymc.distributions import DistributionReader
 from dimtensor.interop.pymc.drawing import drawn
 from dimtensor.interop.pymc.expressions import ExpressionReader, is_scaled, read_by, unwrapped
 from dimtensor.interop.pymc.lifted import (

@@ -16,6 +16,7 @@ from dimtensor.dist.tabulated import TableDistribution
 from dimtensor.errors import ArgumentError, DimError, GraphError, InputError, build_message, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
+from dimtensor.interop.pymc.counterparts import COUNTERPARTS
 from dimtensor.interop.pymc.custom import CustomDistribution, aligned, inside
 from dimtensor.interop.pymc.lifted import PotentialTerm
 from dimtensor.interop.pymc.marginal_potentials import MarginalPotentials
@@ -33,21 +34,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
     from dimtensor.tensor.core import DimTensor
-
-# rows whose parameters PyMC calls by the same names
-_SAME = frozenset(
-    (
-        *("AsymmetricLaplace", "Bernoulli", "Beta", "BetaBinomial", "Binomial", "Cauchy"),
-        *("DiscreteUniform", "DiscreteWeibull", "ExGaussian", "Exponential", "Flat", "Gamma"),
-        *("Geometric", "Gumbel", "HalfCauchy", "HalfFlat", "HalfNormal", "HalfStudentT"),
-        *("HyperGeometric", "InverseGamma", "Kumaraswamy", "Laplace", "LogNormal", "Logistic"),
-        *("Moyal", "NegativeBinomial", "Normal", "Pareto", "Poisson", "Rice", "SkewNormal"),
-        *("SkewStudentT", "StudentT", "Triangular", "TruncatedNormal", "Uniform", "VonMises"),
-        *("Wald", "Weibull"),
-    )
-)
-_COUNTED = ("BetaBinomial", "Binomial", "DiscreteUniform", "HyperGeometric")
-_THEIR_NAMES = {"Cauchy": {"mu": "alpha", "sigma": "beta"}}
 
 
 def to_pymc(model: Model) -> pm.Model:
@@ -303,14 +289,13 @@ class _ModelWriter:
     def _variable(self, name: str, d: Distribution, dims: Dims, options: dict[str, Any]) -> Any:
         import pymc as pm
 
-        if isinstance(d, TableDistribution) and d.name in _SAME:
+        theirs = COUNTERPARTS.get(d.name) if isinstance(d, TableDistribution) else None
+        if theirs is not None and theirs.written:
             values = d._values(float_dtype(d._nodes))
-            theirs = _THEIR_NAMES.get(d.name, {})
-            given = {
-                theirs.get(key, key): aligned(getattr(values, key), dims) for key in d.row.names
-            }
-            whole = {"n", "N", "k", "lower", "upper"} & set(given) if d.discrete else ()
-            given |= {key: given[key].astype("int64") for key in whole if d.name in _COUNTED}
+            given = {key: aligned(getattr(values, key), dims) for key in d.row.names}
+            given |= {key: given[key].astype("int64") for key in theirs.integers}
+            called = dict(theirs.renamed)
+            given = {called.get(key, key): x for key, x in given.items()}
             return getattr(pm, d.name)(name, **given, **options)
         known = d.parameters
         if isinstance(d, Categorical) and ("p" in known or "observed" not in options):

@@ -152,13 +152,14 @@ def test_a_density_without_draws_says_so():
 
 
 def test_the_table_has_classes_of_pymc():
-    from dimtensor.interop.pymc.distributions import _METHODS, _OF_NUMBERS
+    from dimtensor.interop.pymc.counterparts import OF_OPS
+    from dimtensor.interop.pymc.distributions import _METHODS
 
     known = set()
     for name, module in list(sys.modules.items()):
         if name.startswith(("pymc.distributions", "pytensor.tensor.random")):
             known.update(vars(module))
-    assert known.issuperset([*_OF_NUMBERS, *_METHODS])
+    assert known.issuperset([*OF_OPS, *_METHODS])
 
 
 def test_draws_of_a_potential_have_its_lengths():
@@ -628,7 +629,8 @@ LAWS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_rows_stand_for_distributions(name):
-    from dimtensor.interop.pymc.distributions import DistributionReader, NoCounterpartError
+    from dimtensor.interop.pymc.counterparts import NoCounterpartError
+    from dimtensor.interop.pymc.distributions import DistributionReader
     from dimtensor.interop.pymc.expressions import ExpressionReader
     from tests.interop.with_pymc.agreement import MODE
 
