@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dims, union
-from dimtensor.dist.table import Param, Parametrisation, Range, Row
+from dimtensor.dist.table import RANGES, Param, Parametrisation, Range, Row
 from dimtensor.errors import DtypeError, OptionError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_complex, is_float
@@ -120,6 +120,11 @@ def as_number(value: Any, beside: Sequence[Node], what: str) -> Node:
     if node.dtype == "bool" or is_complex(node.dtype):
         raise DtypeError(f"{what} is a real number, not of {node.dtype}: {describe(node)}")
     return node
+
+
+def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
+    """Convert a parameter to a tensor, and check its known values."""
+    return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
 
 
 def check_range(node: Node, allowed: Range, what: str) -> Node:

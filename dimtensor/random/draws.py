@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,10 +20,11 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD, DrawAttrs
 from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.graph.infer import describe
+from dimtensor.ops.random.conditions import evaluate
 from dimtensor.ops.random.rows import FINITE, ROWS
+from dimtensor.tensor import elementwise
 from dimtensor.tensor.check import check
 from dimtensor.tensor.control.streams import SingleUse
-from dimtensor.tensor.elementwise import sqrt
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.linalg.matrices import require_numbers
 
@@ -94,12 +94,12 @@ def _checks(row: Any, nodes: Sequence[Node]) -> list[tuple[DimTensor, str]]:
         text = condition.format_map(plain)
         if all(given[name].kind == "constant" for name in used):
             values = {name: _constant(given[name]).item() for name in used}
-            if not eval(text, {"np": np, "abs": abs}, values):
+            if not evaluate(condition, values, np):
                 told = list(values.items())
                 raise OptionError(build_message(f"{row.name}: {_said(text)}", told))
             continue
         tensors = {name: wrap(given[name]) for name in used}
-        found = eval(text, {"np": SimpleNamespace(sqrt=sqrt), "abs": abs}, tensors)
+        found = evaluate(condition, tensors, elementwise)
         late.append((found, f"{row.name}: {_said(text)}"))
     return late
 

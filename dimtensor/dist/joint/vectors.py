@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, without
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.shares import Shares, Together
-from dimtensor.dist.parameters import as_float, as_number, check_range, float_dtype
+from dimtensor.dist.parameters import as_float, as_number, as_parameter, float_dtype
 from dimtensor.dist.supports import Integers, Support
-from dimtensor.dist.table import RANGES
 from dimtensor.errors import DimError, DtypeError, LabelError, build_message
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_integer
@@ -132,11 +131,6 @@ def check_shared(what: str, parameter: DimTensor, event: Dims) -> None:
                 [("dims", ", ".join(dim._short for dim in parameter.dims))],
             )
         )
-
-
-def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
-    """Convert a parameter to a tensor, and check its known values."""
-    return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
 
 
 def the_dim_of(value: Any, dim: Dim | str, name: str) -> Dim:

@@ -14,11 +14,11 @@ from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.sums import with_probabilities
 from dimtensor.dist.modifiers.wrappers import (
     Wrapper,
-    as_parameter,
     as_value,
     in_dtype_of,
     of_numbers,
 )
+from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.probabilities import difference
 from dimtensor.dist.supports import Bounded, Integers, Support, plain_bound
 from dimtensor.errors import OptionError

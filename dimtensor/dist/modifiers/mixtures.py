@@ -12,7 +12,8 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.shares import Shares
 from dimtensor.dist.joint.vectors import check_shared
 from dimtensor.dist.modifiers.inversion import inverted
-from dimtensor.dist.modifiers.wrappers import as_distribution, as_parameter, as_value
+from dimtensor.dist.modifiers.wrappers import as_distribution, as_value
+from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.supports import Bounded, Integers, Support, real
 from dimtensor.errors import ArgumentError, DimError, OptionError, build_message, printable
 from dimtensor.spellings import spelled

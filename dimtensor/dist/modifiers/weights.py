@@ -8,7 +8,8 @@ from dimtensor.dims import Dim
 from dimtensor.dist.conditions import Condition
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.vectors import check_shared
-from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_parameter
+from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution
+from dimtensor.dist.parameters import as_parameter
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

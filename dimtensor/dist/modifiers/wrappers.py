@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, sort_dims, union
 from dimtensor.dist.distribution import Distribution
-from dimtensor.dist.parameters import as_number, check_range
+from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support
-from dimtensor.dist.table import RANGES
 from dimtensor.errors import ArgumentError, OptionError, printable
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.handle import wrap
@@ -42,11 +41,6 @@ def of_numbers(d: Any, what: str) -> Distribution:
     if as_distribution(d, what).event_dims:
         raise OptionError(f"{what} takes a distribution of single numbers, not {d.name}")
     return d
-
-
-def as_parameter(value: Any, allowed: str, what: str) -> DimTensor:
-    """Convert a parameter to a tensor, and check its known values."""
-    return wrap(check_range(as_number(value, (), what), RANGES[allowed], what))
 
 
 def as_value(x: Any, d: Distribution) -> DimTensor:

@@ -12,11 +12,11 @@ from dimtensor.dist.modifiers.bounds import drawn_until, further, truncated
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import (
     Wrapper,
-    as_parameter,
     as_value,
     in_dtype_of,
     of_numbers,
 )
+from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.probabilities import log_part
 from dimtensor.dist.supports import Bounded, Integers, Support
 from dimtensor.errors import OptionError, build_message

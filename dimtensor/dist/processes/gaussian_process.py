@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim
 from dimtensor.dist.joint.gaussian import MvNormal
-from dimtensor.dist.joint.vectors import as_parameter
+from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.processes.series import series_dim
 from dimtensor.errors import ArgumentError, DimError, OptionError
 from dimtensor.tensor.constructors import arange

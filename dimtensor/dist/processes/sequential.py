@@ -9,8 +9,9 @@ from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import KnownElements, known_or, known_start
-from dimtensor.dist.joint.vectors import as_parameter, count_of, first_of
+from dimtensor.dist.joint.vectors import count_of, first_of
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
+from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import ordered as ordered_along
 from dimtensor.dist.supports.along import positive_ordered
