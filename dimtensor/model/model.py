@@ -1028,7 +1028,7 @@ class Model(Rendered):
         raise ArgumentError(
             build_message(
                 "a model is no context: variables are written before it, and not inside",
-                hint=f"methods of the model are called: model.sample(), model[{first!r}]",
+                hint=f"methods of the model are called: model.draw(100, seed=1), model[{first!r}]",
             )
         )
 

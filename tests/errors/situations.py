@@ -1562,3 +1562,180 @@ def number_of_draws_below_zero():
 @building
 def array_of_an_input():
     np.asarray(X)
+
+
+# -- hints ------------------------------------------------------------------------------------
+
+THREE = dt.Dim("three", length=3)
+
+
+@building
+def masked_elements():
+    dt.Dim("t", coords=np.ma.masked_equal([1.0, 2.0, 3.0], 2.0))
+
+
+@building
+def labels_of_long_floats():
+    dt.Dim("t", coords=np.array([1.0, 1.0 + 1e-18], np.longdouble) * np.longdouble("1.1"))
+
+
+@building
+def mask_of_a_dim_of_unknown_length():
+    LATE.isel(obs=[True, False])
+
+
+@building
+def slice_with_a_computed_end():
+    X.isel(country=slice(None, dt.scalar("n", dtype="int64")))
+
+
+@building
+def slice_against_the_order_of_labels():
+    dt.tensor("x", dims=dt.Dim("year", coords=[2003, 2002, 2001])).sel(year=slice(2001, 2003))
+
+
+@building
+def dates_of_labels_that_are_none():
+    dt.tensor("x", dims=COUNTRY).resample(country="W")
+
+
+@building
+def extension_without_a_frequency():
+    dt.Dim("day", coords=np.array(["2020-01-01", "2020-01-05", "2020-01-06"], "M8[D]")).extend(2)
+
+
+@building
+def probabilities_that_do_not_add_up():
+    dist.Categorical(dt.data([0.5, 0.4], dims=dt.Dim("kind", length=2)), dim="kind")
+
+
+@building
+def flat_over_a_number():
+    dist.Flat(3.0)
+
+
+@building
+def zeros_of_a_continuous_distribution():
+    dist.zero_inflated(dist.Normal(0.0, 1.0), 0.5)
+
+
+@building
+def step_of_a_series_that_returns_no_pair():
+    dist.Series(lambda state: dist.Normal(state, 1.0), 0.0, dim=THREE)
+
+
+@building
+def bound_that_is_an_array():
+    dt.supports.bounded(np.zeros(3), None)
+
+
+@building
+def levels_of_checkpoints():
+    dt.checkpoint_levels(100)
+
+
+@building
+def node_that_is_changed():
+    X.node.name = "z"
+
+
+@building
+def array_to_align():
+    dt.align(np.ones(3), labelled([1.0], ["a"]))
+
+
+@building
+def model_as_a_context():
+    with dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0))):
+        pass
+
+
+@building
+def file_of_draws_that_is_not_there():
+    dt.load_posterior("/nowhere/draws.nc")
+
+
+@building
+def parameter_that_is_computed():
+    dt.LogDensity(X.sum(), {X.sum(): dt.real})
+
+
+@building
+def support_that_is_a_number():
+    dt.LogDensity(X.sum(), {X: 3.0})
+
+
+@building
+def log_density_with_dims():
+    dt.LogDensity(X, {X: dt.real})
+
+
+@building
+def weights_of_a_convolution_along_no_dim():
+    dt.convolve(X, dt.scalar("w"), "country")
+
+
+@building
+def frequencies_of_labels_that_are_uneven():
+    dt.fft.fft(dt.tensor("x", dims=dt.Dim("t", coords=[0.0, 1.0, 3.0])), "t")
+
+
+@building
+def labels_in_loc_of_several_dims():
+    EFFECT.loc["Italy"]
+
+
+@building
+def other_tensor_with_more_dims():
+    X.combine_first(EFFECT)
+
+
+@building
+def windows_of_no_dim():
+    X.rolling()
+
+
+@building
+def condition_with_more_dims():
+    X.where(EFFECT > 0.0, drop=True)
+
+
+@building
+def norm_of_a_matrix():
+    dt.linalg.norm(EFFECT, ord="nuc")
+
+
+@building
+def arrays_of_labels_in_from_shaped():
+    dt.from_shaped(labelled([1.0], ["a"]), [OBS])
+
+
+@building
+def reindex_without_a_dim():
+    X.reindex(["Italy"])
+
+
+@building
+def generator_used_twice():
+    names = {"rng": dt.random.generator(1)}
+    exec(compile("rng.normal(); rng.normal()", "draws.py", "exec"), names)
+
+
+@building
+def array_of_values_with_labels():
+    np.asarray(dt.data([1.0, 2.0, 3.0], dims=COUNTRY, name="rate"))
+
+
+@building
+def seed_that_is_no_integer():
+    dt.random.generator(1.5)
+
+
+@building
+def unknown_rewrite():
+    dt.function([X], X, backend="python", allow=["fast"])
+
+
+@building
+def numbers_as_units_of_states():
+    dt.scan(lambda s, x: (s, s), 0.0, X, dim="country", checkpoint=3)
