@@ -335,7 +335,9 @@ class Distribution(HasState, Spelled, ABC):
 
     @printable
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(f'{x}={_text(node)}' for x, node in self._shown())})"
+        return (
+            f"{self.name}({', '.join(f'{x}={parameter_text(node)}' for x, node in self._shown())})"
+        )
 
     def _repr_html_(self) -> str:
         return html(self)
@@ -344,7 +346,8 @@ class Distribution(HasState, Spelled, ABC):
         return [(name, tensor.node) for name, tensor in self.parameters.items()]
 
 
-def _text(node: Node) -> str:
+def parameter_text(node: Node) -> str:
+    """Return the text of a parameter in a repr."""
     if node.kind == "constant":
         return f"{node.attrs.value.item():g}"
     dims = ", ".join(dim._short for dim in node.dims)

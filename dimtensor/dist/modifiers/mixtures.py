@@ -239,7 +239,7 @@ def mixture(
     return Mixture(w, each[0] if one else each, dim)
 
 
-class CustomDistribution(Distribution):
+class Custom(Distribution):
     """User-defined distribution."""
 
     def __init__(
@@ -320,7 +320,7 @@ def custom(
     event_dims: DimsLike = None,
     name: str = "custom",
     **parameters: TensorLike,
-) -> CustomDistribution:
+) -> Custom:
     """Make a distribution from a log density and, optionally, other functions.
 
     Random variables and data that the functions capture are part of a model, as
@@ -389,4 +389,4 @@ def custom(
         key: as_parameter(value, "bound", f"{key} of {name}") for key, value in parameters.items()
     }
     dims = canonical_dims(event_dims, f"the event dims of {name}")
-    return CustomDistribution(name, known, functions, support, dims)
+    return Custom(name, known, functions, support, dims)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, sort_dims, union
-from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.distribution import Distribution, parameter_text
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support
 from dimtensor.errors import ArgumentError, OptionError, printable
@@ -83,12 +83,5 @@ class Wrapper(Distribution):
 
     @printable
     def __repr__(self) -> str:
-        own = "".join(f", {name}={wrapper_text(p)}" for name, p in self._own.items())
+        own = "".join(f", {name}={parameter_text(p.node)}" for name, p in self._own.items())
         return f"{self.name}({self.base!r}{own})"
-
-
-def wrapper_text(p: DimTensor) -> str:
-    """Return the text of a parameter in a repr."""
-    from dimtensor.dist.distribution import _text
-
-    return _text(p.node)
