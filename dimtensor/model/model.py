@@ -578,11 +578,11 @@ class Model(Rendered):
             **options,
         )
 
-    def mode(self, *, initial: Data | None = None) -> xr.Dataset:
-        """The most probable values of the free variables: the maximum a posteriori.
+    def mode(self, *, initial: Data | None = None) -> xr.DataTree:
+        """Find the posterior mode: the maximum a posteriori values of the free variables.
 
-        It is the maximum of the density of the variables themselves, and not of transformed ones;
-        that of a variable that is not centered, of the standardised one.
+        The density is that of the variables themselves, not of transformed ones; for a
+        noncentered variable it is that of the standardized one.
 
         Parameters
         ----------
@@ -591,9 +591,10 @@ class Model(Rendered):
 
         Returns
         -------
-        Dataset
-            Values of variables and named expressions. Attributes say the log density there, and
-            whether the search ended at a maximum.
+        DataTree
+            The groups of a posterior with one chain of one draw, the mode, as other methods take
+            it. ``sample_stats`` has its log density ``lp``; attributes of the group ``posterior``
+            tell whether the search converged.
 
         Raises
         ------
@@ -612,7 +613,7 @@ class Model(Rendered):
         >>> rate = dt.rv("rate", dist.Gamma(3.0, 2.0))
         >>> y = dt.rv("y", dist.Poisson(rate))
         >>> mode = dt.Model(y, backend="python").observe({y: 4}).mode()
-        >>> float(mode["rate"].round(4))  # (3 + 4 - 1) / (2 + 1)
+        >>> mode["posterior"]["rate"].round(4).item()  # (3 + 4 - 1) / (2 + 1)
         2.0
         """
         return posterior.mode(self.spec, initial)

@@ -39,19 +39,24 @@ def vectors_of(tree):
 def test_the_mode_of_a_normal_posterior_is_its_mean():
     fit = normal_model()
     mean, _, _ = normal_posterior()
-    mode = fit.mode()
+    tree = fit.mode()
+    assert {"posterior", "sample_stats", "observed_data"} <= set(tree.children)
+    assert tree["posterior"]["theta"].dims == ("chain", "draw", "k")
+    mode = tree["posterior"].to_dataset().squeeze(["chain", "draw"])
     np.testing.assert_allclose(mode["mu"], mean[0], atol=1e-6)
     np.testing.assert_allclose(mode["theta"], mean[1:], atol=1e-6)
     np.testing.assert_allclose(mode["same"], mode["theta"])
     assert list(mode["theta"]["k"].values) == ["a", "b", "c"]
-    assert mode.attrs["converged"]
+    assert tree["posterior"].attrs["converged"]
     terms = fit.logp({"mu": mode["mu"], "theta": mode["theta"]})
     total = sum(float(x.sum()) for x in terms.values())
-    np.testing.assert_allclose(mode.attrs["log_density"], total)
+    np.testing.assert_allclose(tree["sample_stats"]["lp"].item(), total)
+    drawn = fit.predict(tree, seed=1)["posterior_predictive"]
+    assert drawn.sizes == {"chain": 1, "draw": 1, "k": 3}
     # in another parametrisation it is another mode, here the same: everything is normal
-    raw = fit.noncentered("theta").mode()
+    raw = fit.noncentered("theta").mode()["posterior"]
     assert set(raw.data_vars) == {"mu", "theta", "same"}
-    np.testing.assert_allclose(raw["theta"], mean[1:], atol=1e-5)
+    np.testing.assert_allclose(raw["theta"][0, 0], mean[1:], atol=1e-5)
 
 
 def test_the_mode_is_that_of_the_variables_themselves():
@@ -59,8 +64,10 @@ def test_the_mode_is_that_of_the_variables_themselves():
     rate = dt.rv("rate", dist.Gamma(3.0, 2.0))
     y = dt.rv("y", dist.Poisson(rate))
     fit = dt.Model(y, backend="python").observe({y: 4})
-    np.testing.assert_allclose(fit.mode()["rate"], 6.0 / 3.0, rtol=1e-6)
-    np.testing.assert_allclose(fit.mode(initial={"rate": 40.0})["rate"], 2.0, rtol=1e-6)
+    np.testing.assert_allclose(fit.mode()["posterior"]["rate"], 6.0 / 3.0, rtol=1e-6)
+    np.testing.assert_allclose(
+        fit.mode(initial={"rate": 40.0})["posterior"]["rate"], 2.0, rtol=1e-6
+    )
 
 
 def test_a_density_without_a_mode_is_said_to_have_none():
@@ -70,7 +77,7 @@ def test_a_density_without_a_mode_is_said_to_have_none():
     fit = dt.Model(y, backend="python").observe({y: Y})
     with pytest.warns(dt.ModelWarning, match=r"did not end at a maximum(.|\n)*with a slope: '"):
         mode = fit.mode()
-    assert not mode.attrs["converged"]
+    assert not mode["posterior"].attrs["converged"]
     with (
         pytest.warns(dt.ModelWarning, match="laplace: the search for the mode did not end at a"),
         pytest.raises(dt.CheckError, match=r"laplace: the search ended at no maximum(.|\n)*noncen"),
@@ -85,7 +92,7 @@ def test_a_start_must_be_finite():
     with pytest.raises(dt.CheckError, match="mode: the log density is not finite where the"):
         fit.mode()
     # steps over the edge are taken back; x + log(x - 5) / (x - 5) = 0 at the mode
-    x = float(fit.mode(initial={"x": 8.0})["x"])
+    x = fit.mode(initial={"x": 8.0})["posterior"]["x"].item()
     np.testing.assert_allclose(x + np.log(x - 5) / (x - 5), 0.0, atol=1e-4)
 
 

@@ -43,7 +43,7 @@ def test_masked_observations_are_not_counted():
         model.observe(y=HIDDEN)
     fit = model.observe(y=HIDDEN, missing="drop")
     # the mean of 1 and 3, drawn towards 0 by the prior: 4 / (2 + 1 / 100)
-    assert fit.mode()["mu"].item() == pytest.approx(4.0 / 2.01, rel=1e-5)
+    assert fit.mode()["posterior"]["mu"].item() == pytest.approx(4.0 / 2.01, rel=1e-5)
     places = dt.Dim("place", coords=["here", "there"])
     where = np.ma.array(["here", "there", "here"], mask=[False, True, False])
     with pytest.raises(LabelError, match="has no label nan"):
@@ -93,7 +93,7 @@ def test_what_methods_raise_is_the_cause_of_an_error(value: Any) -> None:
 
 def test_texts_and_dates_are_no_numbers_of_a_dtype():
     for value in (["1", "2"], np.array(["1", "2"]), np.array(["2020", "NaT"], "M8[D]")):
-        with pytest.raises(DtypeError, match="a tensor holds numbers"):
+        with pytest.raises(DtypeError, match="but tensors hold numbers"):
             dt.data(value, dims=K, dtype="float64")
 
 

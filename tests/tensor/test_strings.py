@@ -72,8 +72,8 @@ def test_strings_along_several_dims():
     [
         (["a", None, "b"], dt.LabelError, r"data 'k' lacks 1 label\n  rows: 1"),
         (["a", float("nan"), None], dt.LabelError, "data 'k' lacks 2 labels"),
-        (["a", 1, "b"], dt.DtypeError, "data 'k' has objects, a tensor holds numbers or labels"),
-        ([b"a", b"b", b"c"], dt.DtypeError, "a tensor holds numbers or labels"),
+        (["a", 1, "b"], dt.DtypeError, "data 'k' has objects, but tensors hold numbers or labels"),
+        ([b"a", b"b", b"c"], dt.DtypeError, "but tensors hold numbers or labels"),
         (["a", "b"], dt.DimError, "length 3"),
     ],
 )
@@ -87,7 +87,7 @@ def test_strings_are_no_numbers():
     for ask in (lambda: where + 1, lambda: where.sum(), lambda: dt.exp(where)):
         with pytest.raises(dt.DimtensorError, match="label"):
             ask()
-    with pytest.raises(dt.DtypeError, match="a tensor holds numbers"):
+    with pytest.raises(dt.DtypeError, match="but tensors hold numbers"):
         dt.data("USA")
     with pytest.raises(dt.LabelError, match="'Chad'"):
         where.isel(obs=0).__eq__("Chad")

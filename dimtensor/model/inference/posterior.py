@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.errors import OptionError
 from dimtensor.model.checks import check_observed
-from dimtensor.model.density import log_density, raw_name
+from dimtensor.model.density import log_density
 from dimtensor.model.inference import pointwise
 from dimtensor.model.inference.advice import advice
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
@@ -49,20 +49,18 @@ def sample(
         return pointwise.log_prior(spec, tree) if log_prior else tree
 
 
-def mode(spec: ModelSpec, initial: Any = None) -> xr.Dataset:
+def mode(spec: ModelSpec, initial: Any = None) -> xr.DataTree:
     """Maximize the posterior density; see :meth:`dimtensor.Model.mode`."""
     density = log_density(spec, jacobian=False)
     found = find_mode(density, start_of(density, initial))
-    raw = [raw_name(name) for name in spec.noncentered]
-    values = density.constrain(found.vector).drop_vars(raw)
-    values.attrs.update(_provenance("scipy", _scipy_version(), found.seconds))
-    values.attrs.update(
-        log_density=found.value,
-        converged=int(found.converged),  # files have no bool among attributes
-        evaluations=found.evaluations,
-        message=found.message,
-    )
-    return values
+    attributes = _provenance("scipy", _scipy_version(), found.seconds)
+    attributes |= {
+        "inference_method": "mode",
+        "converged": int(found.converged),  # files have no bool among attributes
+        "evaluations": found.evaluations,
+        "message": found.message,
+    }
+    return _as_chain(spec, found.vector[None], {"lp": np.array([found.value])}, attributes)
 
 
 def laplace(
@@ -77,7 +75,7 @@ def laplace(
     log_p = np.array([density.logp(x) for x in vectors])
     attributes = _provenance("scipy", _scipy_version(), found.seconds)
     attributes |= {"inference_method": "laplace", "seed": seed}
-    tree = _approximation(spec, vectors, log_p, log_q, attributes)
+    tree = _as_chain(spec, vectors, {"lp": log_p, "log_q": log_q}, attributes)
     tree["posterior"].attrs["log_evidence"] = normal.log_evidence
     return tree
 
@@ -149,21 +147,22 @@ def _density(
 def _from_blackjax(spec: ModelSpec, found: Any, method: str, seed: int) -> xr.DataTree:
     attributes = _provenance(found.library, found.version, found.seconds)
     attributes |= {"inference_method": method, "seed": seed}
-    return _approximation(spec, found.vectors, found.log_p, found.log_q, attributes)
+    statistics = {"lp": found.log_p, "log_q": found.log_q}
+    return _as_chain(spec, found.vectors, statistics, attributes)
 
 
-def _approximation(
+def _as_chain(
     spec: ModelSpec,
     vectors: np.ndarray,
-    log_p: np.ndarray,
-    log_q: np.ndarray,
+    statistics_of: Mapping[str, np.ndarray],
     attributes: Mapping[str, Any],
 ) -> xr.DataTree:
-    """Label the draws of an approximation, as those of one chain."""
+    """Label unconstrained vectors as the draws of one chain."""
     import xarray as xr
 
-    dims = ("chain", "draw")
-    statistics = xr.Dataset({"lp": (dims, log_p[None]), "log_q": (dims, log_q[None])})
+    statistics = xr.Dataset(
+        {name: (("chain", "draw"), each[None]) for name, each in statistics_of.items()}
+    )
     run = Run(Draws(vectors[None], statistics), None, 0.0, dict(attributes))
     tree = labelled(spec.log_density, run, True, ())
     with keeping(tree):
