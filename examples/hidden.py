@@ -153,7 +153,7 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
 
     def sampled(title: str, fit: dt.Model, names: list[str], hidden: str) -> xr.DataTree:
-        print(f"\n{title}\nsummed out: {fit.elimination}")
+        print(f"\n{title}\nsummed out: {fit.elimination_order}")
         post = fit.sample(options.draws, tune=options.tune, chains=2, seed=options.seed,
                           progress_bar=False, report=False)  # fmt: skip
         print(table_of(post, names))

@@ -56,7 +56,7 @@ class Distribution(HasState, Spelled, ABC):
     -1.7371
     >>> d.support
     real
-    >>> d.cdf(0.0).item(), d.icdf(0.5).item(), d.knows("icdf")
+    >>> d.cdf(0.0).item(), d.icdf(0.5).item(), d.implements("icdf")
     (0.5, 0.0, True)
     >>> d.logcdf(0.0) is d.logsf(0.0)
     False
@@ -308,7 +308,7 @@ class Distribution(HasState, Spelled, ABC):
         """Return the conditions on possible values, as far as parameters are known."""
         return [*in_support(self.support, x), *with_known_parameters(self, x)]
 
-    def knows(self, what: str) -> bool:
+    def implements(self, what: str) -> bool:
         """Return whether a method has a formula.
 
         Quantiles without a formula are found by bisection of the cdf.

@@ -128,7 +128,7 @@ class TableDistribution(Distribution):
 
     def icdf(self, q: Any) -> DimTensor:
         q, p = self._with(q, "icdf")
-        if not self.knows("icdf") and self.knows("logcdf"):
+        if not self.implements("icdf") and self.implements("logcdf"):
             return inverted(self, q)
         formula = self._cell("icdf")
         possible = (q >= 0.0) & (q <= 1.0)
@@ -160,7 +160,7 @@ class TableDistribution(Distribution):
     def _conditions(self, x: DimTensor) -> list[Condition]:
         return [*super()._conditions(x), *at_ends(self, x)]
 
-    def knows(self, what: str) -> bool:
+    def implements(self, what: str) -> bool:
         return callable(getattr(self.row, what))
 
     def _cell(self, what: str) -> Callable[..., Any]:

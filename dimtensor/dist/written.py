@@ -106,8 +106,8 @@ class WithCapturedTensors(Distribution):
     def dtype(self) -> str:
         return self._base.dtype
 
-    def knows(self, what: str) -> bool:
-        return self._base.knows(what)
+    def implements(self, what: str) -> bool:
+        return self._base.implements(what)
 
     @property
     def _mapping(self) -> dict[Dim, Dim]:

@@ -789,7 +789,7 @@ class Model(Rendered):
         )
 
     @property
-    def elimination(self) -> str:
+    def elimination_order(self) -> str:
         """How variables are summed out: the steps in order, and how many numbers each computes.
 
         Raises

@@ -95,7 +95,7 @@ class Parameter:
         keys: list[list[str]] = []
         for dim in self.free_dims:
             labels = dim._bound_labels(binding)
-            if labels is None or dim in self.support.numbered(self.tensor.dims):
+            if labels is None or dim in self.support.unlabeled_dims(self.tensor.dims):
                 keys.append([str(at) for at in range(dim._bound_length(binding) or 0)])
             else:
                 keys.append([label_text(label) for label in labels.values])

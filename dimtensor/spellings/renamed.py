@@ -50,7 +50,9 @@ DATES = {
 PARTS = ("imag", "real")
 
 # Methods and properties, by the names that no other class has.
-METHODS = {"centred": "centered", "noncentred": "noncentered"}
+METHODS = {
+    "centred": "centered", "knows": "implements", "noncentred": "noncentered",
+}  # fmt: skip
 
 # Methods of what functions of the package return, by these functions.
 METHODS_OF_RESULTS = {"explain": {"draw": "plot"}, "simplify": {"draw": "to_graph"}}

@@ -145,6 +145,10 @@ TABLE = (
         "`model.predict(post, {floor: values})`",
     ),
     Spelling("dt", "find_MAP", "pm.find_MAP()", "`fit.mode()`"),
+    Spelling("model", "elimination", "", "`fit.elimination_order`"),
+    Spelling("model", "noncentred", "", "`fit.noncentered('mu')`"),
+    Spelling("model", "centred", "", "`fit.centered('mu')`"),
+    Spelling("distribution", "knows", "", "`d.implements('icdf')`"),
     Spelling("model", "find_MAP optimize map", "", "`fit.mode()`"),
     Spelling("dt", "fit ADVI", "pm.fit()", "`fit.advi()`, `fit.pathfinder()` and `fit.laplace()`"),
     Spelling(

@@ -225,7 +225,7 @@ def test_an_infinite_density_has_a_picture():
 
 
 def test_a_distribution_without_quantiles_is_drawn_from_its_draws():
-    assert not dist.SkewNormal(mu=0.0, sigma=1.0, alpha=4.0).knows("icdf")
+    assert not dist.SkewNormal(mu=0.0, sigma=1.0, alpha=4.0).implements("icdf")
     found = curve(dist.SkewNormal(mu=0.0, sigma=1.0, alpha=4.0))
     expected = st.skewnorm(4.0).pdf(found.x)
     np.testing.assert_allclose(found.y, expected, rtol=1e-8, atol=1e-12)

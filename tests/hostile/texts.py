@@ -107,7 +107,7 @@ def texts(end: str) -> Iterator[tuple[str, str]]:
             yield f"str of {name}", str(x)
         yield "graph", str(dt.dprint(objects["expression"], "str"))
         yield "layout", str(dt.dprint(objects["expression"], "str", layout=True))
-        yield "elimination", fit.marginalize(objects["rv"]).elimination
+        yield "elimination", fit.marginalize(objects["rv"]).elimination_order
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             fit.sample(20, tune=20, chains=2, seed=1, progress_bar=False)

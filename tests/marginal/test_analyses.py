@@ -126,7 +126,7 @@ def test_sites_that_are_colonised_and_left():
         {y: (("site", "year", "visit"), values)}, missing="drop"
     )
     fit = fit.marginalize(z)
-    assert fit.elimination == "z: a loop along year, site × year (4) × 2 × 2"
+    assert fit.elimination_order == "z: a loop along year, site × year (4) × 2 × 2"
 
     def logp(i):
         def of(path):

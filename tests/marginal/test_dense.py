@@ -267,7 +267,7 @@ def test_a_process_of_a_model():
     y = dt.rv("y", dist.Normal(f, noise))
     seen = np.sin(np.arange(n))
     fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(f)
-    assert fit.elimination == "f: a Cholesky factor, t (6) × t (6)"
+    assert fit.elimination_order == "f: a Cholesky factor, t (6) × t (6)"
     assert fit.log_density().names == ["length", "noise"]
     prior = np.exp(-0.5 * distances(0.5 * np.arange(n)) / 0.49) + 1e-6 * np.eye(n)
     whole = prior + 0.04 * np.eye(n)
@@ -392,7 +392,7 @@ def test_vectors_that_means_mix_are_one_vector(how):
     y, seen = dt.rv("y", dist.Normal(mean, 0.7)), rng.normal(size=[d.length for d in order])
     fit = dt.Model(y, backend="python").observe({y: ([d._short for d in order], seen)})
     fit = fit.marginalize(f)
-    assert fit.elimination == "f: a Cholesky factor, g (2) × part (3) × g (2) × part (3)"
+    assert fit.elimination_order == "f: a Cholesky factor, g (2) × part (3) × g (2) × part (3)"
     design = np.kron(across, np.eye(3))
     center, prior = np.tile([0.3, 0.0, -1.0], 2), np.kron(np.eye(2), cov)
     whole = design @ prior @ design.T + 0.49 * np.eye(seen.size)

@@ -281,7 +281,7 @@ def test_a_level_is_integrated_out_of_a_model():
     y = dt.rv("y", dist.Normal(level, noise))
     seen = np.cumsum(np.random.default_rng(1).normal(size=n))
     fit = dt.Model(y, backend="python").observe({y: seen}).marginalize(level)
-    assert "level: a loop along day" in fit.elimination
+    assert "level: a loop along day" in fit.elimination_order
     assert fit.log_density().size == 2
     at = np.arange(n)
     covariance = 25.0 + 0.49 * np.minimum(at[:, None], at) + 0.09 * np.eye(n)
@@ -318,7 +318,7 @@ def local_linear_trend(backend):
 def test_a_walk_around_a_walk_is_a_local_linear_trend(backend):
     fit, level, slope, rows = local_linear_trend(backend)
     fit = fit.marginalize(level, slope)
-    assert "slope, level: a loop along day" in fit.elimination
+    assert "slope, level: a loop along day" in fit.elimination_order
     density = fit.log_density()
     assert density.names == ["spread"]
     assert float(fit.logp({"spread": 0.8})["y"]) == pytest.approx(rows.logp(0.8), rel=1e-10)

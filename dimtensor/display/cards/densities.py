@@ -109,7 +109,7 @@ def _drawn(d: Distribution) -> Curve | None:
 def _bulk(d: Distribution) -> tuple[float, float]:
     """Return quantiles that bound the bulk of a distribution, computed or from draws."""
     along = Dim("place")
-    if d.knows("icdf"):
+    if d.implements("icdf"):
         q = tensor("q", dims=along)
         low, high = function([q], d.icdf(q), "python")(np.array([_TAIL, 1 - _TAIL])).values
         if np.isfinite(low) and np.isfinite(high) and low < high:

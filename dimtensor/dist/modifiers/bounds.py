@@ -113,8 +113,8 @@ class Truncated(_WithBounds):
     def _high(self) -> Any:
         return _rounded(super()._high, math.floor, floor) if self.discrete else super()._high
 
-    def knows(self, what: str) -> bool:
-        return super().knows("logcdf" if what == "icdf" else what)
+    def implements(self, what: str) -> bool:
+        return super().implements("logcdf" if what == "icdf" else what)
 
     def _tails(self, start: Any, up_to: Any, from_start: bool = True) -> DimTensor:
         """Return the log probability of values from (or above) one number up to another.
@@ -168,7 +168,7 @@ class Truncated(_WithBounds):
 
     def icdf(self, q: Any) -> DimTensor:
         q = as_value(q, self)
-        if not self.base.knows("icdf"):
+        if not self.base.implements("icdf"):
             return inverted(self, q)
         q = where((q >= 0.0) & (q <= 1.0), q, math.nan)
         start = 0.0 if self.lower is None else exp(self.base._logcdf_below(self._low))
@@ -184,7 +184,7 @@ class Truncated(_WithBounds):
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
-        if not self.base.knows("logcdf"):
+        if not self.base.implements("logcdf"):
             return drawn_until(lambda x: logical_not(self._outside(x)), self.base, rng, whole)
         u, rng = rng.uniform(0.0, 1.0, dims=whole)
         found = self.icdf(u)

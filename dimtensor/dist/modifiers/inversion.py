@@ -79,7 +79,7 @@ def upper_quantile(d: Distribution, q: DimTensor) -> DimTensor:
     q : DimTensor
     """
     found = d.icdf(1.0 - q)
-    if not d.knows("logcdf"):
+    if not d.implements("logcdf"):
         return found
     small = (q > 0.0) & (q < _FEW)
 

@@ -128,10 +128,10 @@ class Mixture(Distribution):
     def _logsf_from(self, x: Any) -> DimTensor:
         return self._mixed("_logsf_from", x)
 
-    def knows(self, what: str) -> bool:
+    def implements(self, what: str) -> bool:
         if self.event_dims and what in ("logcdf", "icdf"):
             return False
-        return all(part.knows("logcdf" if what == "icdf" else what) for part in self._each)
+        return all(part.implements("logcdf" if what == "icdf" else what) for part in self._each)
 
     def icdf(self, q: Any) -> DimTensor:
         """Invert the cumulative distribution function by bisection."""
@@ -264,7 +264,7 @@ class Custom(Distribution):
     def support(self) -> Support:
         return self._support
 
-    def knows(self, what: str) -> bool:
+    def implements(self, what: str) -> bool:
         return self._functions[what] is not None
 
     def _call(self, what: str, *operands: Any) -> Any:

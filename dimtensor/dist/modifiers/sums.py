@@ -46,8 +46,8 @@ class WithSummedCdf(Distribution):
     def support(self) -> Support:
         return self.base.support
 
-    def knows(self, what: str) -> bool:
-        return self.is_whole if what == "logcdf" else self.base.knows(what)
+    def implements(self, what: str) -> bool:
+        return self.is_whole if what == "logcdf" else self.base.implements(what)
 
     @printable
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ def with_probabilities(
     GraphError
         If there is neither a formula nor a sum of them.
     """
-    if d.knows("logcdf"):
+    if d.implements("logcdf"):
         return d
     if d.discrete:
         low, high = map(_number, d.support.bounds())

@@ -78,8 +78,8 @@ class Wrapper(Distribution):
     def support(self) -> Support:
         return self.base.support
 
-    def knows(self, what: str) -> bool:
-        return super().knows(what) and self.base.knows(what)
+    def implements(self, what: str) -> bool:
+        return super().implements(what) and self.base.implements(what)
 
     @printable
     def __repr__(self) -> str:

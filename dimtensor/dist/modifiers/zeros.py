@@ -124,8 +124,8 @@ class Hurdle(Wrapper):
     def _conditions(self, x: DimTensor) -> list[Condition]:
         return beside(equal(x, 0), self.base._conditions(x))
 
-    def knows(self, what: str) -> bool:
-        return super().knows("logcdf" if what == "icdf" else what)
+    def implements(self, what: str) -> bool:
+        return super().implements("logcdf" if what == "icdf" else what)
 
     def logcdf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -168,7 +168,7 @@ class Hurdle(Wrapper):
         rest = where(q <= negative, q, q - zero) / where(self.psi > 0.0, self.psi, 1.0)
         rest = where(possible & logical_not(is_zero), clip(rest, 0.0, 1.0), 0.5)
         d = self.base
-        found = d.icdf(rest) if d.knows("icdf") else inverted(d, rest)
+        found = d.icdf(rest) if d.implements("icdf") else inverted(d, rest)
         return where(possible, where(is_zero, 0.0, found), math.nan)
 
     def mean(self) -> DimTensor:
@@ -190,7 +190,7 @@ class Hurdle(Wrapper):
         if not self.discrete:
             return self.base.draw(rng, whole)
         low, _ = self.base.support.bounds()
-        if self.base.knows("logcdf") and isinstance(low, float) and low >= 0.0:
+        if self.base.implements("logcdf") and isinstance(low, float) and low >= 0.0:
             return truncated(self.base, lower=1).draw(rng, whole)
         return drawn_until(lambda x: not_equal(x, 0), self.base, rng, whole)
 

@@ -135,7 +135,7 @@ class Simplex(AlongDim):
     def free_dims(self, dims: Dims) -> Dims:
         return sort_dims(self._free if dim is self.dim else dim for dim in dims)
 
-    def numbered(self, dims: Dims) -> Dims:
+    def unlabeled_dims(self, dims: Dims) -> Dims:
         return (self._free,)
 
     @property
@@ -238,7 +238,7 @@ class ZeroSums(Support):
             dims = one.free_dims(dims)
         return dims
 
-    def numbered(self, dims: Dims) -> Dims:
+    def unlabeled_dims(self, dims: Dims) -> Dims:
         return tuple(one._free for one in self._each)
 
     def contains(self, y: DimTensor) -> DimTensor:

@@ -37,7 +37,7 @@ class Support(HasState, ABC):
     >>> import dimtensor as dt
     >>> x = dt.tensor("x", dims=dt.Dim("k", length=2))
     >>> simplex = dt.supports.simplex.resolve(x)
-    >>> simplex.free_dims(x.dims), simplex.numbered(x.dims)
+    >>> simplex.free_dims(x.dims), simplex.unlabeled_dims(x.dims)
     ((SelDim(k, 0:1),), (SelDim(k, 0:1),))
     >>> dt.positive.contains(dt.data(-1.0)).item()
     False
@@ -133,7 +133,7 @@ class Support(HasState, ABC):
         """
         return dims
 
-    def numbered(self, dims: Dims) -> Dims:
+    def unlabeled_dims(self, dims: Dims) -> Dims:
         """Return the unconstrained dims without one-to-one labels.
 
         Parameters

@@ -117,7 +117,7 @@ class LiftedDensity(Distribution):
     def dtype(self) -> str:
         return self.function.dtypes[0]
 
-    def knows(self, what: str) -> bool:
+    def implements(self, what: str) -> bool:
         return False
 
     @printable
@@ -209,7 +209,7 @@ class LiftedSupport(Support):
         more = without(dims, self.axes)
         return sort_dims((*more, *self.free))
 
-    def numbered(self, dims: Dims) -> Dims:
+    def unlabeled_dims(self, dims: Dims) -> Dims:
         return without(self.free, self.axes)
 
     def contains(self, y: DimTensor) -> DimTensor:
@@ -281,7 +281,7 @@ class PotentialTerm(Distribution):
     def support(self) -> Support:
         return real
 
-    def knows(self, what: str) -> bool:
+    def implements(self, what: str) -> bool:
         return False
 
     def logp(self, x: Any) -> DimTensor:

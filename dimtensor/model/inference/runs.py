@@ -192,7 +192,7 @@ def unconstrained_values(model: LogDensity, vectors: np.ndarray) -> xr.Dataset:
     start = 0
     for p in model.parameters:
         stop = start + p.size(binding)
-        numbered = p.support.numbered(p.tensor.dims)
+        numbered = p.support.unlabeled_dims(p.tensor.dims)
         names = [f"{dim._short}_free" if dim in numbered else dim._short for dim in p.free_dims]
         shape = [dim._bound_length(binding) or 0 for dim in p.free_dims]
         values = vectors[..., start:stop].reshape(*vectors.shape[:2], *shape)

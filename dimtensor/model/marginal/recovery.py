@@ -36,7 +36,7 @@ HOW = ("draws", "probabilities", "most probable")
 
 
 def elimination(spec: ModelSpec) -> str:
-    """Describe how variables are summed out; see :attr:`dimtensor.Model.elimination`."""
+    """Describe how variables are summed out; see :attr:`dimtensor.Model.elimination_order`."""
     return escaped(summed_terms(Placed(spec, noncentered=False)).steps)
 
 

@@ -83,7 +83,7 @@ def check(rows: list[Row], backend: str) -> None:
         f"{what} of {row.name}": (d, x)
         for row in rows
         for what, d, x in wrapped(row)
-        if d.knows("logcdf")
+        if d.implements("logcdf")
     }
     outputs, given = {}, {}
     for name, (d, x) in cases.items():
@@ -96,7 +96,7 @@ def check(rows: list[Row], backend: str) -> None:
         _check_probabilities(name, *(found[f"{w}, {name}"] for w in ("logcdf", "logsf", "cdf")))
     outputs, given = {}, {}
     for name, (d, _) in cases.items():
-        if d.knows("icdf"):
+        if d.implements("icdf"):
             q = dt.tensor(f"q of {name}", dims=dt.Dim(f"values of {name}"))
             given[q] = np.append(found[f"cdf, {name}"], [0.0, 1.0, -0.01, 1.01])
             outputs[name] = d.icdf(q)

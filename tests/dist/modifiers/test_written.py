@@ -233,7 +233,7 @@ def test_dims_of_a_density_are_those_of_its_variable():
 def test_parameters_may_have_the_names_of_arguments():
     m = dt.rv("m", dist.Normal(0.0, 1.0))
     d = dist.custom(lambda x, mean: dist.Normal(mean, 1.0).logp(x), dt.real, mean=m)
-    assert not d.knows("mean")
+    assert not d.implements("mean")
     fit = dt.Model(dt.rv("y", d), backend="python").observe(y=0.5)
     np.testing.assert_allclose(fit.logp({m: 0.25})["y"], st.norm(0.25, 1.0).logpdf(0.5))
     d = dist.custom(
