@@ -301,6 +301,25 @@ def _span(item: object) -> str:
     return text
 
 
+def check_choice(function: str, option: str, value: object, known: Sequence[Any]) -> None:
+    """Check that an option has one of the known values.
+
+    Raises
+    ------
+    OptionError
+
+    Examples
+    --------
+    >>> check_choice("pad", "mode", "mirror", ["wrap", "edge"])
+    Traceback (most recent call last):
+    dimtensor.errors.OptionError: pad: there is no mode 'mirror'
+      choices: 'wrap', 'edge'
+    """
+    if value not in known:
+        text = f"{function}: there is no {option} {value!r}{did_you_mean(value, known)}"
+        raise OptionError(build_message(text, [("choices", listing(known, len(known)))]))
+
+
 def did_you_mean(word: object, known: Sequence[str]) -> str:
     """Return `` (did you mean 'x'?)`` for a similar known name, else an empty text.
 

@@ -11,9 +11,8 @@ from dimtensor.dims import BlockDim, Dim, Dims, NamedDim, RenamedDim, dim_labels
 from dimtensor.errors import (
     DimError,
     LabelError,
-    OptionError,
     build_message,
-    did_you_mean,
+    check_choice,
     listing,
     printable,
 )
@@ -263,13 +262,8 @@ def _by_dim(
     else:
         told = dict.fromkeys(dims, given)
     for value in told.values():
-        if value not in known and not (what == "coord_func" and callable(value)):
-            raise OptionError(
-                build_message(
-                    f"coarsen: there is no {what} {value!r}{did_you_mean(str(value), known)}",
-                    [(what, listing(known))],
-                )
-            )
+        if not (what == "coord_func" and callable(value)):
+            check_choice("coarsen", what, value, known)
     return {dim: told.get(dim, usual) for dim in dims}
 
 

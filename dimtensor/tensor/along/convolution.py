@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim, find_dim, only_dim
-from dimtensor.errors import DimError, DtypeError, OptionError, build_message, did_you_mean
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    build_message,
+    check_choice,
+)
 from dimtensor.graph.dtypes import is_complex, promote
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import require_float, wrap
@@ -69,8 +74,7 @@ def convolve(
     """
     from dimtensor.ops.series import Convolve
 
-    if mode not in _MODES:
-        raise OptionError(f"convolve: there is no mode {mode!r}{did_you_mean(str(mode), _MODES)}")
+    check_choice("convolve", "mode", mode, _MODES)
     named: list[Any] = [dim] if dim is None or isinstance(dim, (Dim, str)) else list(dim)
     if len(named) not in (1, 2):
         raise DimError(

@@ -17,9 +17,8 @@ from dimtensor.errors import (
     DimError,
     DtypeError,
     LabelError,
-    OptionError,
     build_message,
-    did_you_mean,
+    check_choice,
 )
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
@@ -258,8 +257,7 @@ def _transformed(
     """Transform and normalize the parts; a third part is along the dim of the result."""
     import pytensor.tensor as pt
 
-    if norm not in _NORMS:
-        raise OptionError(f"{what}: there is no norm {norm!r}{did_you_mean(str(norm), _NORMS)}")
+    check_choice(what, "norm", norm, [*_NORMS])
 
     def function(*vectors: Any) -> Any:
         made = transform(*vectors)

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, find_dim, find_dims, without
-from dimtensor.errors import DimError, OptionError, build_message, did_you_mean, listing, printable
+from dimtensor.errors import (
+    DimError,
+    OptionError,
+    check_choice,
+    printable,
+)
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer
 from dimtensor.tensor.along.windows import OPERATIONS, Windows
@@ -244,14 +249,7 @@ def _alpha(window: Any, window_type: str) -> float:
     OptionError
         If the type of window is unknown, or the number is out of its range.
     """
-    if window_type not in _WINDOW_TYPES:
-        raise OptionError(
-            build_message(
-                f"rolling_exp: there is no window_type {window_type!r}"
-                f"{did_you_mean(window_type, _WINDOW_TYPES)}",
-                [("window types", listing(_WINDOW_TYPES))],
-            )
-        )
+    check_choice("rolling_exp", "window_type", window_type, _WINDOW_TYPES)
     if window_type == "span" and window >= 1:
         return 2 / (window + 1)
     if window_type == "com" and window >= 0:

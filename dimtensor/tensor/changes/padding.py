@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim
-from dimtensor.errors import DimError, DtypeError, OptionError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    DimError,
+    DtypeError,
+    OptionError,
+    check_choice,
+)
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import arange, full, length
@@ -84,8 +89,8 @@ class PaddingMixin(TensorHandle):
         >>> x.pad(k=2, mode="reflect").values.tolist()
         [4.0, 2.0, 1.0, 2.0, 4.0, 2.0, 1.0]
         """
-        _require("mode", mode, _MODES)
-        _require("reflect_type", reflect_type, ("even", "odd"))
+        check_choice("pad", "mode", mode, _MODES)
+        check_choice("pad", "reflect_type", reflect_type, ("even", "odd"))
         result: Any = wrap(self.node)
         widths = gathered(pad_width, by_name, self.dims, "pad", "numbers")
         pairs = {find_dim(self.dims, key, "pad"): _pair(width) for key, width in widths.items()}
@@ -109,16 +114,6 @@ class PaddingMixin(TensorHandle):
                 padded = _padded(result, dim, new, mode, lengths(dim), ends(dim), reflect_type)
             result = say(padded, "pad", result, **shown)
         return result
-
-
-def _require(what: str, value: Any, known: Sequence[str]) -> None:
-    if value not in known:
-        raise OptionError(
-            build_message(
-                f"pad: there is no {what} {value!r}{did_you_mean(str(value), known)}",
-                [(what, listing(known, len(known)))],
-            )
-        )
 
 
 def _pair(value: Any) -> tuple[Any, Any]:

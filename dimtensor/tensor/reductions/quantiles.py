@@ -12,9 +12,7 @@ from dimtensor.errors import (
     DimtensorError,
     DtypeError,
     OptionError,
-    build_message,
-    did_you_mean,
-    listing,
+    check_choice,
     plain_repr,
 )
 from dimtensor.graph import make
@@ -193,13 +191,7 @@ def check_method(method: str) -> None:
     ------
     OptionError
     """
-    if method not in METHODS:
-        raise OptionError(
-            build_message(
-                f"quantile: there is no method {method!r}{did_you_mean(str(method), METHODS)}",
-                [("methods", listing(METHODS, len(METHODS)))],
-            )
-        )
+    check_choice("quantile", "method", method, METHODS)
 
 
 def _along(x: DimTensor, q: float | DimTensor, along: Dim, method: str, skipna: bool) -> DimTensor:

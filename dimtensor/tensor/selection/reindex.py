@@ -12,9 +12,8 @@ from dimtensor.errors import (
     DimError,
     DtypeError,
     LabelError,
-    OptionError,
     build_message,
-    did_you_mean,
+    check_choice,
     listing,
 )
 from dimtensor.graph import Node, make
@@ -96,14 +95,8 @@ class ReindexMixin(TensorHandle):
         >>> dt.data([3.0, 4.0], dims=t).reindex(t=[0.2, 0.9], method="nearest").values.tolist()
         [3.0, 4.0]
         """
-        if method not in (None, *_METHODS):
-            known = [*_METHODS]
-            raise OptionError(
-                build_message(
-                    f"reindex: there is no method {method!r}{did_you_mean(str(method), known)}",
-                    [("methods", listing(known))],
-                )
-            )
+        if method is not None:
+            check_choice("reindex", "method", method, [*_METHODS])
         result = self.node
         for key, new in named_indexers(indexers, by_name, self.dims).items():
             old = find_dim(result.dims, key, "reindex")

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.errors import LabelError, OptionError, build_message, did_you_mean, listing
+from dimtensor.errors import (
+    LabelError,
+    build_message,
+    check_choice,
+    listing,
+)
 
 _UNITS = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
@@ -38,8 +43,7 @@ def coordinate(
         )
     if labels.family == "number":
         return np.asarray(labels.values, dtype=float)
-    if unit not in _UNITS:
-        raise OptionError(f"{what}: there is no unit {unit!r}{did_you_mean(unit, _UNITS)}")
+    check_choice(what, "unit", unit, _UNITS)
     return numbers_of(labels, like or labels, unit)
 
 
