@@ -242,7 +242,7 @@ def _over(
     found: Explanation, what: str, each: Schedule, needed: Any, limit: int
 ) -> MemoryLimitError:
     details: list[tuple[str, object]] = []
-    largest = found.largest_of(each)
+    largest = found._largest_of(each)
     if largest is not None:
         size = largest.size.at(found.lengths)
         details.append(("largest array", f"{bytes_text(size)} = {largest.size} bytes"))

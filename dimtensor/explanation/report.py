@@ -76,7 +76,7 @@ class Explanation:
     flops        11·i·j = 2.2 k
     read         8·i + 8·j = 240 B
     written      8·i·j = 1.6 kB
-    >>> found.number(found.value.results), found.largest_of(found.value).size
+    >>> found.number(found.value.results), found.largest.size
     (1600, <polynomial 8·i·j>)
     """
 
@@ -141,9 +141,9 @@ class Explanation:
     @property
     def largest(self) -> AllocatedArray | None:
         """The largest array that is allocated, for the gradient if there is one."""
-        return self.largest_of(self.value if self.gradient is None else self.gradient)
+        return self._largest_of(self.value if self.gradient is None else self.gradient)
 
-    def largest_of(self, each: Schedule) -> AllocatedArray | None:
+    def _largest_of(self, each: Schedule) -> AllocatedArray | None:
         """Find the largest array of a schedule.
 
         Parameters
@@ -214,7 +214,7 @@ class Explanation:
             yield f"{'value and gradient' if name == 'gradient' else 'value'}:"
             yield from self._steps(each)
             yield from (f"  {title:<12} {text}" for title, text in self._memory(each))
-            largest = self.largest_of(each)
+            largest = self._largest_of(each)
             if largest is not None:
                 yield f"  {'largest':<12} {self._text(largest.size, bytes_text)}"
                 yield from (f"    {title}: {text}" for title, text in made_at(largest))
@@ -282,7 +282,7 @@ class Explanation:
             header = ["", "computes", "flops", "read", "written", "temporaries", "line"]
             sections.append(Section(title, table(rows, header), number=len(rows)))
             memory = [[key, text] for key, text in self._memory(each)]
-            largest = self.largest_of(each)
+            largest = self._largest_of(each)
             if largest is not None:
                 memory.append(["largest array", self._text(largest.size, bytes_text)])
                 memory += [list(pair) for pair in made_at(largest)]

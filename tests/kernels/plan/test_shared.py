@@ -24,7 +24,7 @@ A, B = dt.scalar("a"), dt.scalar("b")
         dt.where((X > A) & (X != B), dt.exp(A * X + B), X),
     ],
 )
-def test_what_a_value_and_its_gradient_need_is_computed_once(formula: dt.Tensor):
+def test_what_a_value_and_its_gradient_need_is_computed_once(formula: dt.DimTensor):
     value = formula.sum()
     f = dt.function([X, M, A, B], [value, *dt.grad(value, [A, B])], backend="numba")
     assert f.source.count("math.exp(") == 1

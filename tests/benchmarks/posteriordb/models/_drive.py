@@ -9,7 +9,9 @@ import dimtensor as dt
 from dimtensor import dist
 
 
-def hidden(data: Mapping[str, Any], support: Any) -> tuple[dt.Tensor, dt.Tensor, dt.Tensor]:
+def hidden(
+    data: Mapping[str, Any], support: Any
+) -> tuple[dt.DimTensor, dt.DimTensor, dt.DimTensor]:
     """A chain of states, and two parameters of each state, in the order of the states."""
     time, state = dt.Dim("time"), dt.Dim("state", coords=["none", "drive"])
     following = state.rename("following")

@@ -11,7 +11,7 @@ import dimtensor as dt
 from dimtensor import dist
 
 
-def answers(data: Mapping[str, Any]) -> tuple[dt.Dim, dt.Tensor, dt.Tensor]:
+def answers(data: Mapping[str, Any]) -> tuple[dt.Dim, dt.DimTensor, dt.DimTensor]:
     """The items, and of each answer its item and the ability of its person."""
     answer = dt.Dim("answer")
     item = dt.Dim("item", coords=range(1, data["I"] + 1))
@@ -27,11 +27,11 @@ def answers(data: Mapping[str, Any]) -> tuple[dt.Dim, dt.Tensor, dt.Tensor]:
     return item, item_of, theta.sel(person=person_of)
 
 
-def around_zero(name: str, dim: dt.Dim) -> dt.Tensor:
+def around_zero(name: str, dim: dt.Dim) -> dt.DimTensor:
     """Wide normal effects that sum to zero; all but the last are free, with the name ``_free``."""
     wide, last = dist.Normal(0, 3), dim[dim.coords[-1] :]
 
-    def effects(free: dt.Tensor) -> dt.Tensor:
+    def effects(free: dt.DimTensor) -> dt.DimTensor:
         return dt.concat([free, -free.sum().expand(last)], dim.name)
 
     prior = dist.custom(

@@ -9,12 +9,12 @@ import dimtensor as dt
 from dimtensor import dist
 
 
-def columns(data: Mapping[str, Any], names: Sequence[str], dim: dt.Dim) -> list[dt.Tensor]:
+def columns(data: Mapping[str, Any], names: Sequence[str], dim: dt.Dim) -> list[dt.DimTensor]:
     """Columns of the data along a dim."""
     return [dt.data(data[name], dims=dim, name=name) for name in names]
 
 
-def linear(terms: Mapping[str, Any]) -> dt.Tensor:
+def linear(terms: Mapping[str, Any]) -> dt.DimTensor:
     """The sum of terms times their coefficients ``beta``, each of them flat."""
     term = dt.Dim("term", coords=list(terms))
     beta = dt.rv("beta", dist.Flat(), dims=term)

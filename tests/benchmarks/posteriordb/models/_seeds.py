@@ -9,7 +9,7 @@ import dimtensor as dt
 from dimtensor import dist
 
 
-def log_odds(data: Mapping[str, Any], plate: dt.Dim, scale: float) -> dt.Tensor:
+def log_odds(data: Mapping[str, Any], plate: dt.Dim, scale: float) -> dt.DimTensor:
     """Log odds that seeds of each plate germinate, by four normal coefficients of a scale."""
     kind, extract = (dt.data(data[name], dims=plate, name=name) for name in ("x1", "x2"))
     alpha0, alpha1, alpha12, alpha2 = (
