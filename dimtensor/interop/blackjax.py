@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
-    """The log density as a pure function of a JAX vector.
+    """Return the log density as a pure function of a JAX vector.
 
     It computes in 64 bits whatever JAX's flag says, and returns a value of the dtype of the vector,
     so that it fits into the loops of samplers in 32 bits, too. Where a check fails it is -inf.

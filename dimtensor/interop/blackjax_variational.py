@@ -42,7 +42,7 @@ class Approximation(NamedTuple):
 def pathfinder(
     model: LogDensity, start: np.ndarray, draws: int, paths: int, seed: int, maxiter: int
 ) -> Approximation:
-    """Pathfinder from several starts; draws are resampled by their importance."""
+    """Run Pathfinder from several starts, and resample its draws by their importance."""
     jax = require("jax", "jax", "pathfinder")
     blackjax = require("blackjax", "blackjax", "pathfinder")
     from blackjax.vi import multipathfinder
@@ -86,7 +86,7 @@ def advi(
     learning_rate: float,
     full_rank: bool,
 ) -> Approximation:
-    """A normal approximation that is fitted by steps of Adam, along a rate that decays."""
+    """Fit a normal approximation by Adam with a decaying learning rate."""
     jax = require("jax", "jax", "advi")
     blackjax = require("blackjax", "blackjax", "advi")
     optax = require("optax", "blackjax", "advi")

@@ -161,7 +161,7 @@ def expand_callback() -> Callback:
 def table_of(
     size: int, gradient: CFunction, expanded: CFunction | None, size_out: int
 ) -> np.ndarray:
-    """The table of both callbacks; the functions must outlive it."""
+    """Return the table of both callbacks; the functions must outlive it."""
     expand = (0, 0) if expanded is None else (expanded.address, expanded.closure)
     words = [size, gradient.address, gradient.closure, *expand, size_out]
     return np.array(words, dtype=np.uint64)

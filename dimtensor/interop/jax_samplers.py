@@ -22,7 +22,7 @@ from dimtensor.model.inference.starts import are_finite, check_moved, no_start, 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# draws for tuning where nothing is said
+# Default number of tuning draws.
 TUNE = 1000
 
 
@@ -36,7 +36,7 @@ class PureDensity(NamedTuple):
     fixed : tuple of array
         Data and lengths.
     identity : object
-        What the function computes with: equal for models that differ in data alone.
+        Compiled code of the function: equal for models that differ in data only.
     """
 
     function: Callable[..., Any]
@@ -45,7 +45,7 @@ class PureDensity(NamedTuple):
 
 
 def pure_density(model: LogDensity) -> PureDensity:
-    """The log density for JAX; where a check fails it is -inf, as a pure function cannot raise."""
+    """Return the log density for JAX: -inf where a check fails, as a pure function cannot raise."""
     import jax
 
     positional = model.functions.get("logp_on_jax").positional
@@ -63,7 +63,7 @@ def pure_density(model: LogDensity) -> PureDensity:
 
 @contextmanager
 def errors_named(model: LogDensity, point: np.ndarray | None = None) -> Iterator[None]:
-    """A context in which errors of callbacks to Python name the expression that they come from.
+    """Let errors of callbacks to Python name the expression that raises them, in a context.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class Options(NamedTuple):
 
 
 def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -> Options:
-    """Options for a sampler on JAX.
+    """Read the options of a sampler on JAX.
 
     Raises
     ------
@@ -206,7 +206,7 @@ class JaxSampler(ABC):
 def starts_of(
     model: LogDensity, density: PureDensity, start: np.ndarray, chains: int, seed: int
 ) -> np.ndarray:
-    """Where chains start: around a point, where density and gradient are finite.
+    """Find starts of chains around a point, with finite density and gradient.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def starts_of(
 
 
 def kept_program(model: LogDensity, density: PureDensity, key: Any, make: Callable[[], Any]) -> Any:
-    """A compiled program of a sampler, shared by models that differ in data alone."""
+    """Return a sampler's compiled program, shared by models that differ in data only."""
     shared = model.functions.shared
     name = f"program of a sampler {key}"
     kept = shared.get(name)

@@ -1,4 +1,4 @@
-"""nutpie: models that it takes, and its draws with the labels of the model."""
+"""nutpie's sampler: its options, and its draws with the labels of a model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STATISTICS = {
     "maxdepth_reached": "reached_max_treedepth",
     "mean_tree_accept": "acceptance_rate",
 }
-# how names of statistics begin that have an element for each parameter, and what asks for them
+# Prefixes of the names of vector statistics, and the options that ask for them.
 _LONGER = {
     "gradient": "store_gradient",
     "unconstrained_draw": "store_unconstrained",
@@ -52,7 +52,7 @@ _LONGER = {
     "divergence": "store_divergences",
     "transform": "store_transformed",
 }
-# what would change the kind of what comes back, and what to do in its place
+# Options that change the type of the result, and the alternative to each.
 _INSTEAD = {
     "blocking": "it waits for the draws; nutpie.sample(model.to_nutpie(), blocking=False) does not",
     "return_raw_trace": "draws get their labels; see nutpie.sample(model.to_nutpie())",
@@ -61,14 +61,14 @@ _INSTEAD = {
     "store_unconstrained": "flat vectors are kept with `unconstrained=True`",
 }
 _ADAPTATIONS = {"diag": "Diag", "draw_diag": "Diag", "low_rank": "LowRank", "flow": "Flow"}
-# seconds between two looks at whether sampling is to end
+# Seconds between two checks whether sampling should end.
 _PERIOD = 0.1
-# points at which a density that depends on an element may be flat in it
+# Number of points where the gradient is looked at: an element may have no slope at some of them.
 _LOOKED_AT = 10
 
 
 def to_nutpie(model: LogDensity) -> Any:
-    """A model for ``nutpie.sample``, whose draws are named and labelled."""
+    """Make a model for ``nutpie.sample``, whose draws are named and labelled."""
     require("nutpie", "sampling", "to_nutpie")
     from dimtensor.upstream.nutpie import with_samplers_seen
 
@@ -114,7 +114,7 @@ def _run(
     asked = {name for name, x in options.items() if x}
     known = {"inference_library": "nutpie", "inference_library_version": nutpie.__version__}
     with Progress("sampling", wanted=settings.progress_bar) as progress, threads:
-        tell = _told_to(progress, options.pop("progress_callback", None))
+        callback = _progress_callback(progress, options.pop("progress_callback", None))
         running = _started(
             nutpie,
             compiled,
@@ -124,7 +124,7 @@ def _run(
             cores=settings.cores,
             seed=settings.seed,
             progress_bar=False,
-            progress_callback=tell,
+            progress_callback=callback,
             save_warmup=settings.save_warmup,
             blocking=False,
             return_raw_trace=True,
@@ -135,7 +135,7 @@ def _run(
         except BaseException as error:
             with suppress(Exception):
                 seconds = time.perf_counter() - started
-                error.__dict__[PARTIAL] = _so_far(running, model.names, asked, seconds, known)
+                error.__dict__[PARTIAL] = _partial_run(running, model.names, asked, seconds, known)
             raise
     seconds = time.perf_counter() - started
     text = settings_text(running)
@@ -147,7 +147,7 @@ def _run(
 
 
 def _started(nutpie: Any, compiled: Any, **options: Any) -> Any:
-    """A sampler that runs, started where no signal handler runs: nutpie loses what one raises."""
+    """Start a sampler in a thread without signal handlers: nutpie loses what they raise."""
     if threading.current_thread() is not threading.main_thread():
         return nutpie.sample(compiled, **options)
     found: list[Any] = []
@@ -170,10 +170,12 @@ def _started(nutpie: Any, compiled: Any, **options: Any) -> Any:
     return found[0]
 
 
-def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable[[Any], None]:
-    """What nutpie calls with the state of all chains, from a thread of its own."""
+def _progress_callback(
+    progress: Progress, other: Callable[[Any], Any] | None
+) -> Callable[[Any], None]:
+    """Make the callback that nutpie calls with the state of all chains, from its own thread."""
 
-    def tell(chains: Sequence[Any]) -> None:
+    def report(chains: Sequence[Any]) -> None:
         progress.total = sum(chain.total_draws for chain in chains)
         diverged = sum(chain.divergences for chain in chains)
         note = f"{diverged:,} divergences" if diverged else ""
@@ -181,11 +183,11 @@ def _told_to(progress: Progress, other: Callable[[Any], Any] | None) -> Callable
         if other is not None:
             other(chains)
 
-    return tell
+    return report
 
 
 def _finished(running: Any, gate: Gate, model: LogDensity, start: np.ndarray) -> Any:
-    """The trace of a sampler that runs; it is stopped if the waiting for it is."""
+    """Wait for the trace of a running sampler; stop it if the waiting is interrupted."""
     from dimtensor.upstream.nutpie import is_not_yet
 
     try:
@@ -220,7 +222,7 @@ def _finished(running: Any, gate: Gate, model: LogDensity, start: np.ndarray) ->
     raise computation_error(model, failure, given) from failure
 
 
-def _so_far(
+def _partial_run(
     running: Any, names: Sequence[str], asked: Collection[str], seconds: float, known: dict
 ) -> Run | None:
     """Draws of a sampler that runs or has stopped, after tuning; None if there are none.
@@ -248,7 +250,7 @@ def _draws(
     names: Sequence[str],
     asked: Collection[str],
 ) -> Draws:
-    """Draws, or those of tuning, from rows of a table for each chain.
+    """Make draws (or tuning draws) from rows of a table for each chain.
 
     nutpie makes a DataTree of them, which takes longer than to draw from a small model.
     """
@@ -270,7 +272,7 @@ def _draws(
 
 
 def _column(table: Any, name: str, rows: slice = slice(None)) -> np.ndarray:
-    """A column of a table of nutpie, with its vectors as rows; NaN, 0 or None where it has none."""
+    """Return a column of nutpie's table, vectors as rows; NaN, 0 or None for nulls."""
     import pyarrow
 
     own = table.column(name)
@@ -301,7 +303,7 @@ class NutpieSampler:
 
 
 def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
-    """Check what is passed on to nutpie before anything is compiled.
+    """Check the options for nutpie, before anything is compiled.
 
     Parameters
     ----------
@@ -344,7 +346,7 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
 
 
 def _settings(kind: str) -> tuple[Any, list[str]]:
-    """Nutpie's settings, which know what they take, and names of them."""
+    """Return nutpie's settings, which check the values of options, and their names."""
     from dimtensor.upstream.nutpie import settings_of
 
     settings = settings_of(kind)

@@ -1,4 +1,4 @@
-"""Models for nutpie: what it calls, the layout of its draws, and the threads of its samplers."""
+"""Models for nutpie: callbacks, layout of draws, and the threads of its samplers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 # nutpie's own name of the dim of unconstrained elements in the statistics
 STATISTICS_DIM = "unconstrained_parameter"
-# a variable has not the name of its dim
+# Name of the variable of flat vectors, which differs from the name of its dim.
 VECTOR = "vector"
-# labels that nutpie takes; others are given to it as text
+# Kinds of labels that nutpie takes; others become text.
 _LABEL_KINDS = ("string", "integer", "floating", "boolean")
-# seconds between two looks at whether threads have ended, while they are stopped and after it
+# Seconds between two checks whether threads have ended, while they are stopped and after it.
 _PERIOD, _SHORT = 0.1, 0.002
-# seconds to wait for a draw before it is left to the exit of the interpreter
+# Seconds to wait for threads in the middle of a draw.
 _PATIENCE = 60.0
 
 
@@ -205,12 +205,12 @@ def _python_code(model: LogDensity, starting_points: Callable, record: Record, g
 
 
 def _normal(x: np.ndarray) -> tuple[float, np.ndarray]:
-    """Placeholder density for a chain that has been told to stop."""
+    """Compute a placeholder density, for chains that were stopped."""
     return -0.5 * float(x @ x), -x
 
 
 def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Return the density as a function; it rejects points where a check fails, and goes on."""
+    """Return the density as a function; points where a check fails are rejected proposals."""
 
     def logp(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
@@ -224,7 +224,7 @@ def _refusing(model: LogDensity) -> Callable[[np.ndarray], tuple[float, np.ndarr
 
 
 def _machine_code(model: LogDensity, starting_points: Callable, record: Record, gate: Gate) -> Any:
-    """A model of callbacks, as nutpie makes one of a PyMC model."""
+    """Make a model of machine-code callbacks, as nutpie does for PyMC models."""
     from nutpie.compile_pymc import CompiledPyMCModel
 
     functions = model.functions

@@ -91,7 +91,7 @@ class Gate:
         afterwards: Callable[P, T] | None = None,
         passed: tuple[type[BaseException], ...] = (),
     ) -> Callable[P, T]:
-        """A function that is called through the gate.
+        """Wrap a function so that calls go through the gate.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ _ending = False
 
 
 def the_end() -> DimtensorError:
-    """The error of whoever samples while the interpreter ends."""
+    """Return the error for sampling while the interpreter ends."""
     return DimtensorError("sample: the interpreter ends, and the sampler with it")
 
 

@@ -1,4 +1,4 @@
-"""Long programs of JAX that tell how far they are, and end when somebody interrupts them."""
+"""Progress and interruption of long JAX programs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from dimtensor.backends.progress import Progress
 from dimtensor.interop.sampler_threads import delist, enlist, the_end
 
-# seconds between two looks at a program; steps between two calls back, each of which takes longer
-# than a step of a small model
+# Seconds between two checks of a program; steps between two callbacks, which take longer than a
+# step of a small model.
 _PATIENCE, _EVERY = 0.1, 10
 _numbers = itertools.count(1)
 _watched: dict[int, _Watch] = {}
 
 
 class _Watch:
-    """How many steps a program has taken, and whether it shall go on."""
+    """State of a running program: its number of steps, and whether it should end."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -36,13 +36,13 @@ class _Watch:
 
 
 class _GivenUp(Exception):
-    """What ends a program."""
+    """Exception that ends a program from a callback."""
 
 
 def tell_step(number: Any, at: Any) -> None:
-    """Tell of a step, inside of a traced program, by the number that it is called with.
+    """Report a step of a traced program, by the number that the program is called with.
 
-    Of every tenth, by a count that is the same for all chains: mapped over them it tells once.
+    Every tenth step is reported, by a count that all chains share: under vmap it is one report.
     """
     _teller()(number, at)
 
@@ -81,7 +81,7 @@ def watch(
     label: str,
     wanted: bool,
 ) -> Any:
-    """Call a program with a line that says how many steps it has taken.
+    """Run a program with a progress line.
 
     It runs in a thread, so that this one hears of interruptions.
 
@@ -142,7 +142,7 @@ def watch(
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without what JAX writes about a program that is given up."""
+    """Silence JAX's messages about a program that was interrupted."""
     logger = logging.getLogger("jax")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)

@@ -64,7 +64,7 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
     constrained: dict[DimTensor, DimTensor] = {}
     log_jacobians: list[DimTensor] = []
     for parameter, piece in zip(parameters, pieces, strict=True):
-        support = _with_known_bounds(parameter, constrained)
+        support = _support_with_values(parameter, constrained)
         values, log_jacobian = support.constrain(piece)
         constrained[parameter.tensor] = values.astype(parameter.tensor.dtype)
         if log_jacobian is not None:
@@ -77,8 +77,8 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
     return Assembly(flat, constrained, value, gradient, logp, jacobian)
 
 
-def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:
-    """The support with parameters in its bounds replaced by their values."""
+def _support_with_values(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:
+    """Replace parameters in the bounds of a support by their values."""
     support = parameter.support
     if not support.tensors:
         return support
@@ -95,7 +95,7 @@ def _with_known_bounds(parameter: Parameter, before: dict[DimTensor, DimTensor])
 
 
 def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:
-    """The piece of a flat vector that belongs to each parameter, with its free dims."""
+    """Cut a flat vector into the pieces of the parameters, with their free dims."""
     (along,) = flat.dims
     pieces = []
     start: Any = 0
@@ -119,7 +119,7 @@ def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:
 
 
 def _gathered(flat: DimTensor, parameter: Parameter, start: Any) -> DimTensor:
-    """A piece whose place or length comes with the data."""
+    """Gather a piece whose place or length comes with the data."""
     places: Any = None
     for dim in parameter.free_dims:
         places = arange(dim) if places is None else places * length(dim) + arange(dim)
@@ -135,7 +135,7 @@ def _length(parameter: Parameter) -> DimTensor:
 
 
 def join(pieces: Sequence[DimTensor]) -> DimTensor:
-    """Pieces raveled in canonical order, one after the other."""
+    """Ravel pieces in canonical order and concatenate them."""
     raveled = []
     for piece in pieces:
         if not piece.dims:
@@ -145,5 +145,5 @@ def join(pieces: Sequence[DimTensor]) -> DimTensor:
 
 
 def inverse(parameters: Sequence[Parameter]) -> DimTensor:
-    """The flat vector in terms of the parameters."""
+    """Express the flat vector in terms of the parameters."""
     return join([p.support.unconstrain(p.tensor).astype("float64") for p in parameters])

@@ -1,4 +1,4 @@
-"""What is checked of a generative model when it is built."""
+"""Checks of generative models: ranges of parameters, observations, names."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _dims(node: Node) -> str:
 
 
 def _tables(d: Distribution) -> Iterator[TableDistribution]:
-    """A distribution, or those that it is made of, as far as they are rows of the table."""
+    """Yield the distributions of the table among a distribution and its parts."""
     if isinstance(d, TableDistribution):
         yield d
         return
@@ -95,7 +95,7 @@ def _tables(d: Distribution) -> Iterator[TableDistribution]:
 
 
 class _Interval(NamedTuple):
-    """Where the values of an expression lie that is computed from one variable."""
+    """Interval of the values of an expression of one variable."""
 
     source: Variable
     itself: bool
@@ -104,12 +104,12 @@ class _Interval(NamedTuple):
     discrete: bool
 
 
-# what moves numbers to other places, or leaves some of them out
+# Operations that rearrange or select elements.
 _MOVES = ("named", "expand", "relabel", "merge", "split", "index", "sort", "cast")
 
 
 def _interval(node: Node, variables: Mapping[str, Variable]) -> _Interval | None:
-    """The interval of an expression; None where it is not known."""
+    """Infer the interval of an expression; None if it is not known."""
     steps = []
     while node.kind != "rv":
         below = _operand(node)
@@ -129,24 +129,24 @@ def _interval(node: Node, variables: Mapping[str, Variable]) -> _Interval | None
 
 
 def _operand(node: Node) -> tuple[Node, Callable[[_Interval], _Interval | None]] | None:
-    """What an expression is computed from, if from nothing else, and how intervals follow."""
+    """Return the only operand of an expression and its map of intervals, None if there are more."""
     if node.kind in _MOVES:
         return node.inputs[0], lambda x: x
     if node.kind != "elemwise":
         return None
     if len(node.inputs) == 1:
-        return node.inputs[0], partial(_mapped, node.attrs)
+        return node.inputs[0], partial(_elementwise_interval, node.attrs)
     if len(node.inputs) == 2:
         for at in range(2):
             number = node.inputs[1 - at]
             if number.kind == "constant" and not number.dims:
                 value = float(number.attrs.value)
-                return node.inputs[at], partial(_shifted, node.attrs, value, at == 0)
+                return node.inputs[at], partial(_shifted_interval, node.attrs, value, at == 0)
     return None
 
 
-def _mapped(name: str, x: _Interval) -> _Interval | None:
-    """What a function makes of an interval."""
+def _elementwise_interval(name: str, x: _Interval) -> _Interval | None:
+    """Map an interval by an elementwise function."""
     if name == "negative":
         return x._replace(itself=False, low=-x.high, high=-x.low)
     if name == "exp":
@@ -165,8 +165,8 @@ def _log(x: float) -> float:
     return math.log(x) if x < math.inf else math.inf
 
 
-def _shifted(name: str, value: float, first: bool, x: _Interval) -> _Interval | None:
-    """What a sum or a product with a number makes of an interval."""
+def _shifted_interval(name: str, value: float, first: bool, x: _Interval) -> _Interval | None:
+    """Map an interval by an operation with a number."""
     if not math.isfinite(value):
         return None
     discrete = x.discrete and value == math.floor(value) and name != "divide"
@@ -192,7 +192,7 @@ def _ends(support: Support | None) -> tuple[float, float] | None:
 
 
 def _fits(found: _Interval, allowed: Range) -> bool:
-    """Whether all values of an interval are in a range, as far as can be told."""
+    """Return True if an interval is within a range, or if the range is not known."""
     if allowed.whole and not found.discrete:
         return False
     # an end of the support that is the end of an open range is met with probability 0

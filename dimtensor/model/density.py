@@ -1,4 +1,4 @@
-"""The log density of a generative model: terms by variable, supports, observations in place."""
+"""Log densities of generative models: terms by variable, supports, bound observations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def standard_of(d: Distribution, name: str) -> Standardized:
-    """Standardized distribution, and the variable as a function of its draws.
+    """Return the standardized distribution, and the variable as a function of its draws.
 
     Raises
     ------
@@ -57,12 +57,12 @@ def standard_of(d: Distribution, name: str) -> Standardized:
     return found
 
 
-# what a value is of: data, observations, or the positions of observations that are not left out
+# Kind and name of bound values: "data", "observed", or "kept", the mask of included observations.
 Source = tuple[str, str]
 
 
 def sources_of(spec: ModelSpec) -> dict[Source, Any]:
-    """Values that models of one structure differ in, as ``dt.data`` takes them."""
+    """Return the data, observations and masks of a model, as ``dt.data`` takes them."""
     found: dict[Source, Any] = {
         ("data", name): with_row_numbers(x, spec.numbered.get(name, ()))
         for name, x in spec.data.items()
@@ -85,7 +85,7 @@ def sources_of(spec: ModelSpec) -> dict[Source, Any]:
 
 
 def _structure_of(spec: ModelSpec) -> tuple:
-    """What the log densities of models of the same outputs differ in beside values of data."""
+    """Return a cache key: log densities with equal keys differ in values of data only."""
     own = [
         (name, x.dims, x.shape, x.values.ravel().tolist(), _labels_of(x), known.numbered)
         for name, known in spec.observed.plain.items()
@@ -101,25 +101,25 @@ def _labels_of(x: xr.DataArray) -> dict[Any, list]:
 
 
 def _is_structure(spec: ModelSpec, name: str) -> bool:
-    """Whether the graph depends on the observations: on which are missing."""
+    """Return True if the graph depends on which observations are missing."""
     return spec.missing.get(name) == "infer" or name in spec.marginalized
 
 
-class Placed:
-    """The graph of a model with tensors in place of free variables, and values of all others.
+class BoundGraph:
+    """Model graph with free variables replaced by inputs, and observations and data bound.
 
     Attributes
     ----------
     parameters : dict of str to DimTensor
         Inputs by name of the variable.
     distributions : dict of str to Distribution
-        With parameters in terms of those.
+        With parameters in terms of these inputs.
     values : dict of str to DimTensor
         Of all variables.
     summed : dict of str to Node
-        What stands for variables that are summed out.
+        Inputs in place of marginalized variables.
     sources : dict of Source to Node
-        Data that another model of the same structure has other values of.
+        Data nodes, by their source.
     """
 
     def __init__(self, spec: ModelSpec, noncentered: bool):
@@ -182,7 +182,7 @@ class Placed:
         return value.node
 
     def _refuse_hidden(self, name: str, value: DimTensor) -> None:
-        """Refuse a value that is computed from what is summed out: no draw of it follows."""
+        """Refuse a noncentered variable that depends on a marginalized one: it cannot be drawn."""
         read = [n for n, x in self.summed.items() if x in toposort([value.node])]
         if read:
             raise GraphError(
@@ -207,7 +207,7 @@ class Placed:
         return found
 
     def support_of(self, parameter: str) -> Support:
-        """Where a parameter lies."""
+        """Return the support of a parameter."""
         found = self._of_missing.get(parameter)
         return self.distributions[parameter].support if found is None else found
 
@@ -235,12 +235,12 @@ class Placed:
         return where(check(every | logical_not(kept.any(whole)), message, every), term, 0.0)
 
     def ahead(self, name: str) -> DimTensor | None:
-        """Log density of each element of a series given earlier ones; None for other variables.
+        """Return the one-step-ahead log density of a series; None for other variables.
 
         Raises
         ------
         GraphError
-            If only that of the whole series is known.
+            If the distribution has a joint log density only.
         """
         d = self.distributions[name]
         if name in self.summed:
@@ -284,14 +284,14 @@ class Placed:
 
 
 def raw_name(name: str) -> str:
-    """The name of the standardised variable."""
+    """Return the name of the standardized variable."""
     return f"{name}_raw"
 
 
 def log_density(spec: ModelSpec, jacobian: bool = True) -> LogDensity:
-    """The log density of a model; see :meth:`dimtensor.Model.log_density`.
+    """Make the log density of a model; see :meth:`dimtensor.Model.log_density`.
 
-    Models that differ in values alone share one, and what it has compiled.
+    Models that differ in values of data share its compiled functions.
     """
     key = ("log density", jacobian, _structure_of(spec))
     check_inside(spec, spec.unchecked)
@@ -317,7 +317,7 @@ def _new_density(spec: ModelSpec, jacobian: bool) -> tuple[LogDensity, dict[Sour
                 "observe them, or sum them out: model.marginalize(z)",
             )
         )
-    placed = Placed(spec, noncentered=True)
+    placed = BoundGraph(spec, noncentered=True)
     supports = {x: placed.support_of(name) for name, x in placed.parameters.items()}
     recorded = {name: placed.values[name] for name in sorted(placed.noncentered)}
     terms = summed_terms(placed).terms if placed.summed else placed.terms()

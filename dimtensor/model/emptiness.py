@@ -1,4 +1,4 @@
-"""Warnings of what has no elements: selections, whose terms vanish, and groups, which are NaN."""
+"""Warnings of empty selections, whose terms vanish, and of empty groups, which are NaN."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dimtensor.tensor.handle import wrap
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# which are numbers for a group without elements
+# Reductions that are defined for empty groups.
 _DEFINED = frozenset({"sum", "prod", "count", "any", "all"})
-# the results of which may be numbers where an operand is NaN
+# Operations that may turn NaN into numbers.
 _STOPS = frozenset({"index", "where", "isnan", "isfinite"})
 
 
@@ -69,7 +69,7 @@ def _mask_of(dim: Dim) -> Mask | None:
 
 
 def _any_of_masks(late: set[Dim]) -> tuple[dict[Dim, Node], Any]:
-    """The masks of data by the dims that they make, and a function of whether each is true once."""
+    """Return the data-only masks of dims, and a function that reduces each with `any`."""
     masks: dict[Dim, Node] = {}
     for dim in late:
         mask = _mask_of(dim)
@@ -95,7 +95,7 @@ def _warn_of(empty: set[Dim]) -> None:
 
 
 def _parents(dim: Dim) -> str:
-    """The names of the dims that a dim is made of."""
+    """Name the parents of a dim."""
     return " or ".join(dict.fromkeys(parent._short for parent in dim.parents))
 
 
@@ -169,7 +169,7 @@ def _groups_of(outputs: Iterable[Node]) -> list[_GroupReduction]:
 def _of_labels(
     reduction: str, labels: tuple[Node, ...], dims: tuple[Dim, ...]
 ) -> _GroupReduction | None:
-    """A reduction of groups, and a function of their labels; None if these are random."""
+    """Describe a grouped reduction; None if its labels are random."""
     nodes = toposort(list(labels))
     if any(x.kind == "rv" for x in nodes):
         return None
@@ -196,7 +196,7 @@ def _makes_nan(node: Node, readers: Mapping[Node, list[Node]]) -> bool:
 def _empty(
     groups: _GroupReduction, data: Mapping[str, Any], lengths: list[Any], late: list[Any]
 ) -> np.ndarray:
-    """Positions of the groups without elements, a row for each."""
+    """Find the positions of empty groups, a row for each."""
     other = [x for x in groups.leaves if x.kind == "data" and x.name in data]
     own = {wrap(x): data[str(x.name)] for x in other}
     codes = groups.labels.with_data(own) if own else groups.labels

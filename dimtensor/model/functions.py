@@ -14,8 +14,8 @@ from dimtensor.dims import Dim
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
-from dimtensor.model.rows.chosen import Known, OverRows, RowValues, over_distinct_rows
-from dimtensor.model.rows.lookups import computed_before
+from dimtensor.model.rows.chosen import DeduplicatedDensity, ModelData, RowValues, deduplicated
+from dimtensor.model.rows.lookups import hoist_lookups
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import bind_data
@@ -75,7 +75,7 @@ class ModelFunctions:
         self.binding, self._arrays = bind_data(nodes, [x.dims for x in nodes], self.replaced)
 
     def on_data(self, replaced: Mapping[Node, Any]) -> ModelFunctions:
-        """The same functions on other data."""
+        """Replace data; compiled functions are shared."""
         other = ModelFunctions(
             self.assembly,
             self.parameters,
@@ -89,7 +89,7 @@ class ModelFunctions:
         return other
 
     def recording(self, deterministics: Mapping[str, DimTensor]) -> ModelFunctions:
-        """The same functions with other deterministics."""
+        """Replace deterministics; compiled functions are shared."""
         return ModelFunctions(
             self.assembly,
             self.parameters,
@@ -122,17 +122,17 @@ class ModelFunctions:
         return found.values(self._known, backend_of(backend).specialises)
 
     @cached_property
-    def _known(self) -> Known:
+    def _known(self) -> ModelData:
         arrays = dict(zip(self.data_nodes, self._arrays, strict=True))
-        return Known(arrays, self.binding, self.replaced)
+        return ModelData(arrays, self.binding, self.replaced)
 
     @property
-    def _over_rows(self) -> tuple[OverRows | None, Assembly]:
+    def _over_rows(self) -> tuple[DeduplicatedDensity | None, Assembly]:
         """Decided with the first data, so that others need no other code."""
         if "rows" not in self.shared:
             parts, known = self.assembly, self._known
-            logp = computed_before(parts.logp.node, known.size)
-            found = over_distinct_rows(logp, known)
+            logp = hoist_lookups(parts.logp.node, known.size)
+            found = deduplicated(logp, known)
             logp = logp if found is None else found.expression
             if logp is not parts.logp.node:
                 parts = assemble(wrap(logp), self.parameters, parts.jacobian)
@@ -142,7 +142,7 @@ class ModelFunctions:
     # -- functions -------------------------------------------------------------------------------
 
     def get(self, kind: str) -> CompiledFunction:
-        """One of the functions, on the model's data."""
+        """Return a function on the model's data, compiled at the first call."""
         ready = self._on_data.get(kind)
         if ready is None:
             functions = self.shared if kind in DENSITIES else self._own
@@ -160,7 +160,7 @@ class ModelFunctions:
         return ready
 
     def positional(self, kind: str) -> Callable[[np.ndarray], Any]:
-        """A numeric function of one plain vector."""
+        """Return a numeric function of a plain vector."""
         positional = self.get(kind).positional
         lengths = self.late_lengths(kind)
         if not lengths:
@@ -168,12 +168,12 @@ class ModelFunctions:
         return lambda x: positional(x, *lengths)
 
     def c_function(self, kind: str) -> CFunction:
-        """A numeric function for machine code: of a vector, into given buffers."""
+        """Return a C function of a vector that writes into given buffers."""
         size = sum(parameter.size(self.binding) for parameter in self.parameters)
         return self.get(kind).c_function((size,), held=self.late_lengths(kind))
 
     def labelled(self, kind: str, *values: Any) -> Any:
-        """Result of a function that carries labels."""
+        """Call a function that carries labels."""
         return self.get(kind)(*values, *self._late_values(kind))
 
     def _build(self, kind: str) -> CompiledFunction:

@@ -43,7 +43,7 @@ Advise = Callable[[Any, Any], list[str]]
 
 @dataclass(frozen=True, eq=False)
 class _DensityParts:
-    """All that a log density consists of."""
+    """Fields of a log density, from which changed ones are made by `replace`."""
 
     expression: DimTensor
     terms: dict[str, DimTensor]
@@ -70,13 +70,13 @@ class LogDensity(Rendered):
     supports : dict of DimTensor (or its name) to Support
         All symbolic inputs that `logp` depends on, and where their values lie.
     backend : {"numba", "jax", "python"}
-        What `logp` and `logp_and_grad` are compiled with, each when it is first called. What deals
-        with labels (`constrain`, `unconstrain`) is interpreted, and compiles nothing.
+        Of `logp` and `logp_and_grad`, which are compiled at their first call. Functions of labelled
+        values (`constrain`, `unconstrain`) are interpreted.
     jacobian : bool
         Whether the log Jacobians of the transforms are added. Without them the maximum is that of
         the density of the parameters themselves.
     deterministics : dict of str to DimTensor, optional
-        What else is recorded under a name with every draw: expressions of parameters and data.
+        Expressions of parameters and data that are recorded with every draw.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class LogDensity(Rendered):
     expression : DimTensor
         The log density of the parameters, without Jacobians.
     terms : dict of str to DimTensor
-        As they were given; empty for one expression.
+        Terms by name; empty for one expression.
     backend : str
     jacobian : bool
     deterministics : dict of str to DimTensor
@@ -200,7 +200,7 @@ class LogDensity(Rendered):
 
     @property
     def initial_point(self) -> np.ndarray:
-        """A vector to start from: zeros."""
+        """Default start of searches and chains: zeros."""
         return np.zeros(self.size)
 
     # -- expressions -------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ class LogDensity(Rendered):
         return float(self._value(self._vector(x))[0])
 
     def _vector(self, x: Any) -> np.ndarray:
-        """A vector as machine code takes it: float64, contiguous, aligned."""
+        """Convert to a vector for machine code: float64, contiguous, aligned."""
         vector = as_numbers(x, ["C", "A"])
         if vector.shape != self._shape:
             raise InputError(
@@ -408,7 +408,7 @@ class LogDensity(Rendered):
         return as_dataset(found, [dim for dim in vectors.dims if dim != FLAT])
 
     def unconstrain(self, values: Mapping[Any, Any]) -> np.ndarray:
-        """The flat vector of values of the parameters.
+        """Compute the flat vector of values of the parameters.
 
         Parameters
         ----------
@@ -464,7 +464,7 @@ class LogDensity(Rendered):
     # -- other models ----------------------------------------------------------------------------
 
     def with_data(self, data: Mapping[Any, Any] | None = None, **by_name: ArrayLike) -> LogDensity:
-        """The same model on other data, without compiling again.
+        """Replace data, without compiling again.
 
         Parameters
         ----------
@@ -494,7 +494,7 @@ class LogDensity(Rendered):
         return self._replaced(functions=self.functions.on_data(replaced))
 
     def with_deterministics(self, deterministics: Mapping[str, DimTensor]) -> LogDensity:
-        """The same model with more expressions recorded; compiled functions are shared.
+        """Record more expressions; compiled functions are shared.
 
         Parameters
         ----------
@@ -528,7 +528,7 @@ class LogDensity(Rendered):
     # -- other libraries ---------------------------------------------------------------------------
 
     def to_nutpie(self) -> Any:
-        """A model that ``nutpie.sample`` takes.
+        """Make a model for ``nutpie.sample``.
 
         With the numba backend the sampler calls machine code, and its chains run in parallel; with
         other backends it calls Python.
@@ -536,7 +536,7 @@ class LogDensity(Rendered):
         Returns
         -------
         object
-            What ``nutpie.sample`` takes as its first argument.
+            First argument of ``nutpie.sample``.
 
         Raises
         ------
@@ -556,7 +556,7 @@ class LogDensity(Rendered):
         return to_nutpie(self)
 
     def to_blackjax(self) -> Callable[[Any], Any]:
-        """The log density as a pure JAX function of the flat vector.
+        """Return the log density as a pure JAX function of the flat vector.
 
         It may be jitted, differentiated and vmapped. It computes in 64 bits whatever the process's
         flag says, and returns a value of the dtype of the vector: for gradients in 64 bits call it

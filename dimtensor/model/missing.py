@@ -33,7 +33,7 @@ HOW = ("drop", "infer")
 
 
 def read_observation(node: Node, value: Any, missing: str | None) -> Observation:
-    """The values of a variable, checked.
+    """Read and check the observations of a variable.
 
     Raises
     ------
@@ -111,14 +111,14 @@ def _numbers(node: Node, value: Any) -> Observation:
 
 
 def _read(node: Node, value: Any) -> Observation:
-    """A value, labelled at once if it brings labels."""
+    """Read a value; its labels are checked at once if it has any."""
     plain = is_dataarray(value) or is_pandas(value) or hasattr(value, "node")
     found = held(node, value)
     return Observation(found if not plain or found.numbered else found.labelled(found.values))
 
 
 def _labels(node: Node, value: Any) -> Observation:
-    """Labels, or positions of what has none; NaN where one is missing."""
+    """Read labels, or positions if there are none; NaN for missing ones."""
     plain, absent = _apart(value, first_of(node))
     if plain is None:
         return _read(node, value)
@@ -137,7 +137,7 @@ def _labels(node: Node, value: Any) -> Observation:
 
 
 def first_of(node: Node) -> Any:
-    """A value that a labelled variable may have."""
+    """Return the first value that a variable of labels can have."""
     dim = node.categories
     assert dim is not None
     return 0 if dim.coords is None else dim.coords[0]
@@ -215,7 +215,7 @@ def evidence(x: DimTensor, observed: Observation) -> DimTensor:
 
 
 def missing_name(name: str) -> str:
-    """The name of the parameter that the missing values of a variable are."""
+    """Return the name of the parameter of missing values."""
     return f"{name}_missing"
 
 
@@ -243,13 +243,13 @@ def _absent(node: Node, value: xr.DataArray) -> np.ndarray:
 
 
 def _at(absent: np.ndarray, x: DimTensor) -> DimTensor:
-    """The elements of a tensor that are missing, along one dim."""
+    """Select missing elements of a tensor, along one dim."""
     flat = x if absent.ndim == 1 else x.ravel()
     return flat.isel({flat.dims[0]: np.flatnonzero(absent.ravel())})
 
 
 def _with_labels(node: Node, value: xr.DataArray) -> list[tuple[Dim, Dim]]:
-    """The dims of a variable that lack labels, and each with those of its observations."""
+    """Pair the dims of a variable without labels with labelled ones, as of its observations."""
     found = []
     for dim in (dim for dim in node.dims if dim_labels(dim) is None):
         index = value.indexes.get(dim._short)
@@ -259,7 +259,7 @@ def _with_labels(node: Node, value: xr.DataArray) -> list[tuple[Dim, Dim]]:
 
 
 def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Support:
-    """The support of the missing values of a variable: that of the variable, at their positions.
+    """Return the support of missing values: that of the variable at their positions.
 
     Raises
     ------

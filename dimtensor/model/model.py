@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 class Model(Rendered):
     """Random variables, and everything that they depend on.
 
-    A model is a value: `observe`, `do`, `with_data` and the like give others. What it consists of
-    is found from the graph of its outputs; variables are in the order in which they were written.
+    A model is immutable: `observe`, `do`, `with_data` and the like return new ones. Its variables
+    are found from the graph of its outputs, and keep the order in which they were written.
 
     Parameters
     ----------
     *outputs : DimTensor
         Random variables (:func:`dimtensor.rv`) and named expressions (:func:`dimtensor.named`).
     data : dict of DimTensor (or its name) to value, optional
-        Values of inputs, and others than those that data were made with.
+        Values of inputs, and replacements of values of data.
     backend : {"numba", "jax", "python"}
-        What log densities are compiled with.
+        Backend of compiled functions.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Model(Rendered):
 
     @property
     def backend(self) -> str:
-        """What log densities are compiled with."""
+        """Name of the backend of compiled functions."""
         return self.spec.backend
 
     @property
@@ -253,7 +253,7 @@ class Model(Rendered):
         Returns
         -------
         Model
-            In which the names stand for the values.
+            The variables are named expressions of it, with the values.
 
         Raises
         ------
@@ -276,13 +276,12 @@ class Model(Rendered):
         return self._with(intervene(self.spec, given))
 
     def noncentered(self, *variables: Variables) -> Self:
-        """The same model with another parametrisation of variables.
+        """Sample variables in their noncentered parametrization.
 
-        A variable with a location and a scale is sampled as the standardized one: its location and
-        scale times this one is what it is. A normal vector or Gaussian process is its mean and the
-        Cholesky factor of its covariance times independent elements; random walks and
-        autoregressions follow from those of their steps. The posterior is the same, and so are the
-        names.
+        For a variable with a location and a scale the standardized variable is sampled: the
+        variable is location + scale · standardized. A normal vector or Gaussian process is its mean
+        plus the Cholesky factor of its covariance times independent elements; random walks and
+        autoregressions follow from standardized steps. Posterior and names are the same.
 
         Parameters
         ----------
@@ -312,7 +311,7 @@ class Model(Rendered):
         return self._with(noncenter(self.spec, variables))
 
     def centered(self, *variables: Variables) -> Self:
-        """The opposite of :meth:`noncentered`; of all variables where none are named.
+        """Undo :meth:`noncentered` for variables, by default for all.
 
         Parameters
         ----------
@@ -339,9 +338,9 @@ class Model(Rendered):
         states: Mapping[Any, Sequence[int]] | None = None,
         associative_scan: bool = False,
     ) -> Self:
-        """The same model with discrete variables summed out of its log density.
+        """Sum discrete variables out of the log density.
 
-        Which terms read which elements follows from dims: see :func:`dimtensor.marginalize`.
+        Dims tell which terms depend on which elements: see :func:`dimtensor.marginalize`.
 
         Parameters
         ----------
@@ -355,7 +354,7 @@ class Model(Rendered):
         Returns
         -------
         Model
-            Whose draws lack the variables; :meth:`recover` adds them.
+            Its draws lack the variables; :meth:`recover` adds them.
 
         Raises
         ------
@@ -382,7 +381,7 @@ class Model(Rendered):
     # -- log densities -----------------------------------------------------------------------------
 
     def log_density(self) -> LogDensity:
-        """The log density of the free variables as a function of one flat vector.
+        """Return the log density of the free variables as a function of one flat vector.
 
         Its terms have the names of the variables.
 
@@ -411,7 +410,7 @@ class Model(Rendered):
         return self.spec.log_density
 
     def logp(self, point: Data) -> xr.Dataset:
-        """Log densities by variable, element by element.
+        """Compute log densities by variable, element by element.
 
         Parameters
         ----------
@@ -443,7 +442,7 @@ class Model(Rendered):
     def log_likelihood(
         self, post: Posterior, *, one_step_ahead: bool = False, grouped: bool = False
     ) -> xr.DataTree:
-        """Log densities of what is observed for each draw, element by element.
+        """Add the log likelihood: densities of observations for each draw, element by element.
 
         Parameters
         ----------
@@ -492,7 +491,7 @@ class Model(Rendered):
         return pointwise.log_likelihood(self.spec, post, one_step_ahead, grouped)
 
     def log_prior(self, post: Posterior) -> xr.DataTree:
-        """Log densities of the free variables for each draw; as :meth:`log_likelihood`.
+        """Add log densities of the free variables for each draw; as :meth:`log_likelihood`.
 
         Parameters
         ----------
@@ -536,7 +535,7 @@ class Model(Rendered):
             Of each chain.
         seed : int, optional
         unconstrained : bool
-            Whether what the sampler moves is kept in the group ``unconstrained_posterior``.
+            Whether unconstrained draws are kept, in the group ``unconstrained_posterior``.
         log_likelihood, log_prior : bool
             Whether the groups that :meth:`log_likelihood` and :meth:`log_prior` make are added.
         prior : bool
@@ -626,10 +625,10 @@ class Model(Rendered):
         initial: Data | None = None,
         prior: bool = False,
     ) -> xr.DataTree:
-        """Draws from the normal distribution that fits the posterior at its mode.
+        """Draw from the normal approximation of the posterior at its mode (Laplace).
 
-        In the unconstrained elements that a sampler moves; draws have the supports of their
-        variables.
+        The approximation is normal on the unconstrained space; draws are transformed to the
+        supports of their variables.
 
         Parameters
         ----------
@@ -687,18 +686,18 @@ class Model(Rendered):
         initial: Data | None = None,
         prior: bool = False,
     ) -> xr.DataTree:
-        """Draws by Pathfinder: normal approximations along the way to the mode, the best of each.
+        """Draw by Pathfinder: the best normal approximation along each path to the mode.
 
         Parameters
         ----------
         draws : int
         seed : int, optional
         paths : int
-            Ways from different starts, whose draws are resampled by their importance.
+            Number of paths from different starts; draws are resampled by their importance.
         maxiter : int
-            Most steps of a way.
+            Maximal number of steps of a path.
         initial : dict or Dataset, optional
-            Around where the ways start.
+            Point around which the paths start.
         prior : bool
             Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
@@ -741,16 +740,16 @@ class Model(Rendered):
         full_rank: bool = False,
         prior: bool = False,
     ) -> xr.DataTree:
-        """Draws from the normal approximation with the smallest Kullback-Leibler divergence.
+        """Draw from the normal approximation with the smallest Kullback-Leibler divergence.
 
         Parameters
         ----------
         draws : int
         seed : int, optional
         steps : int
-            Of the optimiser, Adam, whose rate decays to a hundredth.
+            Steps of the optimizer, Adam, whose learning rate decays to a hundredth.
         samples : int
-            Draws of a step.
+            Draws for each step.
         learning_rate : float
         full_rank : bool
             Whether elements are correlated; without it each has a variance of its own.
@@ -790,7 +789,7 @@ class Model(Rendered):
 
     @property
     def elimination_order(self) -> str:
-        """How variables are summed out: the steps in order, and how many numbers each computes.
+        """Elimination order of marginalized variables, with the number of elements of each step.
 
         Raises
         ------
@@ -802,7 +801,7 @@ class Model(Rendered):
     def recover(
         self, post: Posterior, *variables: Variables, how: str = "draws", seed: int | None = None
     ) -> xr.DataTree:
-        """Variables that were summed out, for each draw of the others.
+        """Recover marginalized variables, for each draw of the others.
 
         Parameters
         ----------
@@ -851,7 +850,7 @@ class Model(Rendered):
         dims: Mapping[Dim, Any] | None = None,
         backend: str | None = None,
     ) -> xr.DataTree:
-        """Draws from the prior.
+        """Draw all variables from the prior.
 
         Parameters
         ----------
@@ -895,7 +894,7 @@ class Model(Rendered):
         dims: Mapping[Dim, Any] | None = None,
         backend: str | None = None,
     ) -> xr.DataTree:
-        """Draws of the outputs given draws of other variables.
+        """Draw outputs given draws of other variables: posterior predictive draws.
 
         Parameters
         ----------
@@ -959,7 +958,7 @@ class Model(Rendered):
     # -- looking -----------------------------------------------------------------------------------
 
     def to_graph(self, path: Path | None = None) -> Picture:
-        """Draw what depends on what: variables, named expressions and data, a plate for each dim.
+        """Draw the graph of variables, named expressions and data, with a plate for each dim.
 
         Parameters
         ----------
@@ -969,7 +968,7 @@ class Model(Rendered):
         Returns
         -------
         Picture
-            Shown by notebooks. What is observed is grey.
+            Shown by notebooks, with observed variables in grey.
 
         Raises
         ------
@@ -999,7 +998,7 @@ class Model(Rendered):
         return plots(self)
 
     def __getitem__(self, name: str) -> DimTensor:
-        """A random variable, named expression, input or data by name.
+        """Return a random variable, named expression, input or data by name.
 
         Raises
         ------
@@ -1034,7 +1033,7 @@ class Model(Rendered):
         )
 
     def __exit__(self, *_: object) -> None:
-        """The end of the context that a model is not."""
+        """Do nothing: `__enter__` has raised."""
 
 
 def model_of(spec: ModelSpec) -> Model:

@@ -1,4 +1,4 @@
-"""Observations as a model keeps them: arrays, which are labelled where somebody asks for labels."""
+"""Observations of a model: arrays that get their labels when these are asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Observation:
     ----------
     value : Held or DataArray
     values : ndarray, optional
-        What stands in place of the values of `value`.
+        Replacement of the values of `value`.
     numbered : tuple of str
         Axes of `value` whose rows a default index numbers; those of a Held are known.
     """
@@ -55,7 +55,7 @@ class Observation:
 
     @cached_property
     def absent(self) -> np.ndarray:
-        """Which values are missing."""
+        """Mask of missing values."""
         if self._held is None:
             return self.array.isnull().values
         if self.values.dtype == object:  # labels, and NaN
@@ -73,24 +73,24 @@ class Observation:
 
     @property
     def given(self) -> Any:
-        """What ``dt.data`` takes."""
+        """Values in a form that ``dt.data`` takes."""
         if self._held is None or self.numbered:
             return with_row_numbers(self.array, self.numbered)
         return self._held.names, self.values
 
     @property
     def there(self) -> Any:
-        """Which values are not missing, as ``dt.data`` takes it."""
+        """Mask of known values, in a form that ``dt.data`` takes."""
         return self.array.notnull() if self._held is None else (self._held.names, ~self.absent)
 
     def filled(self, other: Any) -> Observation:
-        """The values with another one where they are missing."""
+        """Replace missing values."""
         if self._held is None:
             return Observation(self.array.fillna(other), numbered=self.numbered)
         return Observation(self._held, np.where(self.absent, other, self.values))
 
     def astype(self, dtype: str) -> Observation:
-        """The same values of another dtype."""
+        """Convert to another dtype."""
         if self.values.dtype == np.dtype(dtype):
             return self
         if self._held is None:
@@ -102,7 +102,7 @@ class Observation:
 
 
 class Observations(Mapping[str, "xr.DataArray"]):
-    """Labelled observations by name; each is labelled when it is asked for first."""
+    """Labelled observations by name, which are labelled lazily."""
 
     def __init__(self, values: Mapping[str, Observation | xr.DataArray] | None = None):
         self.plain = {

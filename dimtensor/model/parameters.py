@@ -66,7 +66,7 @@ class Parameter:
         return _product([dim.length for dim in self.free_dims])
 
     def size(self, binding: Binding) -> int:
-        """Number of free elements with what data tell of the dims.
+        """Return the number of free elements, with lengths of dims from data.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Parameter:
         return size
 
     def element_names(self, binding: Binding) -> Iterator[str]:
-        """Names of the free elements: labels in brackets, positions where there are none."""
+        """Yield names of the free elements: labels in brackets, positions for lack of labels."""
         if not self.free_dims:
             yield self.name
             return
@@ -115,7 +115,7 @@ def _product(lengths: Sequence[int | None]) -> int | None:
 def read_parameters(
     logp: Node, deterministics: Sequence[Node], supports: Mapping[Any, Any]
 ) -> tuple[Parameter, ...]:
-    """The parameters of a model, checked against its log density.
+    """Read the parameters of a log density, and check them against it.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
 def check_complete(
     logp: Node, deterministics: Sequence[Node], found: Mapping[Node, Support]
 ) -> None:
-    """Check that a model's inputs are those that have a support.
+    """Check that every input has a support, and every support an input.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def _resolved(node: Node, support: Support) -> Parameter:
 
 
 def late_dims(dims: Sequence[Dim], carried: set[Dim]) -> list[Dim]:
-    """The dims that get length or labels with data, at the roots of others.
+    """Return the root dims that get lengths or labels with data.
 
     Parameters
     ----------

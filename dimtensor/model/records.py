@@ -30,7 +30,7 @@ LEADING = ((), ("draw",), ("chain", "draw"))
 
 
 def as_numbers(x: Any, requirements: Any = None) -> np.ndarray:
-    """An array of float64 of something array-like.
+    """Convert to an array of float64.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _same_texts(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
 def beside(
     dataset: xr.Dataset, arrays: Mapping[str, xr.DataArray], leading: Sequence[Any]
 ) -> xr.Dataset:
-    """A Dataset with more variables, or others of the same names, as :func:`as_dataset` names dims.
+    """Add or replace variables of a Dataset; :func:`as_dataset` names the dims.
 
     Nothing is aligned: where an array has another dim of a name, it keeps its own elements. Dims of
     the Dataset that have no labels get those of an array with as many elements.
@@ -176,7 +176,7 @@ def beside(
 
 
 def without_multiindex(dataset: xr.Dataset) -> xr.Dataset:
-    """A Dataset with texts in the place of every MultiIndex, which ArviZ and files do not take."""
+    """Replace each MultiIndex by texts: ArviZ and files do not support it."""
     for dim, index in dataset.indexes.items():
         if dim in dataset.dims and index.nlevels > 1:
             texts = [label_text(label) for label in index]
@@ -185,7 +185,7 @@ def without_multiindex(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
-    """A Dataset whose every variable has the leading dims."""
+    """Broadcast all variables of a Dataset to the leading dims."""
     import xarray as xr
 
     variables = {}

@@ -1,4 +1,4 @@
-"""Model specifications: all that a model consists of, as one immutable value.
+"""Model specifications: models as immutable data.
 
 Everything else is a function of a specification: :mod:`dimtensor.model.inference`,
 :mod:`~dimtensor.model.predictive`, :mod:`~dimtensor.model.marginal`,
@@ -21,7 +21,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model import checks
-from dimtensor.model.density import Placed, log_density, standard_of
+from dimtensor.model.density import BoundGraph, log_density, standard_of
 from dimtensor.model.marginal.terms import unknowns_of
 from dimtensor.model.missing import read_observation, refuse_readers
 from dimtensor.model.observations import Observations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ModelSpec:
-    """Outputs of a model, and what is known and decided about the variables beneath them.
+    """Outputs of a model, with data, observations, and decisions about its variables.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class ModelSpec:
     interventions : dict of str to DimTensor
         Values that :meth:`dimtensor.Model.do` has set; `graph` has them already.
     included : dict of str to DataArray of bool
-        Observations that the density is of; cross-validation leaves out the others.
+        Masks of the observations in the density, by variable; cross-validation holds out others.
     unchecked : frozenset of str
-        Data that were replaced: whether observations are in their supports is not known.
+        Data that were replaced since observations were checked against their supports.
     ranges : bool
-        Whether a parameter that may leave its range is an error.
+        Whether parameters that may leave their range are an error.
     """
 
     graph: ModelGraph
@@ -154,7 +154,7 @@ def new_spec(
 def _checked_graph(
     outputs: Sequence[DimTensor], order: Sequence[str] = (), ranges: bool = True
 ) -> ModelGraph:
-    """Find the graph of outputs and check what it consists of."""
+    """Find and check the graph of outputs."""
     if not outputs:
         text = "a model is made of variables that are there, and none is given"
         hint = "write the variables first: dt.Model(y) is y, and all that it depends on"
@@ -199,7 +199,7 @@ def _output_of(x: Any) -> Node:
 
 
 def with_outputs(spec: ModelSpec, outputs: Sequence[DimTensor], **changes: Any) -> ModelSpec:
-    """Replace the outputs; whatever is known of variables that are gone is dropped."""
+    """Replace the outputs; data and observations of other variables are dropped."""
     graph = _checked_graph(outputs, spec.graph.order, spec.ranges)
     changes.setdefault("data", {n: x for n, x in spec.data.items() if n in graph.inputs})
     observed = {n: x for n, x in spec.observed.plain.items() if n in graph.variables}
@@ -308,5 +308,5 @@ def marginalize(
         marginalized=marginalized,
         associative_scan=spec.associative_scan or associative_scan,
     )
-    unknowns_of(Placed(found, noncentered=False))
+    unknowns_of(BoundGraph(found, noncentered=False))
     return found

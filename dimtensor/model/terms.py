@@ -1,4 +1,4 @@
-"""Log densities in terms by name, and sums that count terms many times over."""
+"""Named terms of log densities, and warnings of terms that are counted repeatedly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def read_logp(logp: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
-    """The log density as one expression, and its terms by name where they are given.
+    """Return the log density as one expression, and its named terms.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _of_floats(node: Node, what: str) -> Node:
 
 
 def check_sums(logp: Node, binding: Binding) -> None:
-    """Warn of sums that add terms none of which has all dims of the sum.
+    """Warn of terms that are broadcast before they are summed.
 
     In ``(-(y - mu)**2 - z**2).sum()``, with y over observations and z over counties, each of the
     two squares is broadcast along the dims of the other before it is summed. A term that lacks dims
@@ -139,7 +139,7 @@ def _factor(dims: list[Dim], binding: Binding) -> str:
 
 
 def _sums(logp: Node) -> Iterator[tuple[frozenset[Dim], list[Node]]]:
-    """Sums that a log density is a sum of: the dims they remove and the terms beneath each."""
+    """Yield the sums in a log density: their dims and terms."""
     for part in _terms(logp):
         dims: frozenset[Dim] = frozenset()
         terms = [part]
@@ -152,12 +152,12 @@ def _sums(logp: Node) -> Iterator[tuple[frozenset[Dim], list[Node]]]:
 
 
 def _terms(node: Node) -> Iterator[Node]:
-    """What a node is a sum of, through signs, casts, checks and multiples."""
+    """Yield the terms of a sum, through signs, casts, checks and multiples."""
     return (x for x in reached([node], lambda x: _summed(x) or ()) if _summed(x) is None)
 
 
 def _summed(node: Node) -> tuple[Node, ...] | None:
-    """The operands that a node is a linear combination of, with numbers; None for a term."""
+    """Return the operands of a linear combination; None for a term."""
     if node.kind in ("cast", "check"):
         return node.inputs[:1]
     if node.kind != "elemwise":

@@ -1,4 +1,4 @@
-"""Random variables and named expressions: how models are written, and how they are found."""
+"""Random variables and named expressions, and the graphs of models that are found from them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Choose = Callable[[Node, tuple[Node, ...]], Node | None]
 
 @spelled("rv")
 def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTensor:
-    """A random variable: a dims-tensor that knows its distribution.
+    """Make a random variable: a dims-tensor that knows its distribution.
 
     Parameters
     ----------
@@ -117,10 +117,10 @@ def _no_distribution(name: str, given: Any) -> ArgumentError:
 
 
 def named(name: str, x: TensorLike) -> DimTensor:
-    """An expression under a name, with which models record it.
+    """Name an expression, so that models record it: a deterministic.
 
-    A model is found from its outputs: what none of them needs is recorded where it is an output
-    itself, ``dt.Model(y, x)``. The card of a model says what it left out.
+    A model records the named expressions that its outputs depend on. Others are recorded if they
+    are outputs themselves, ``dt.Model(y, x)``; the card of a model lists those that are left out.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def named(name: str, x: TensorLike) -> DimTensor:
     return wrap(found)
 
 
-# which expressions somebody named
+# Expressions that users named.
 _named: Beside[bool] = Beside(clear=False)
 
 
@@ -221,7 +221,7 @@ class Variable:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the variable."""
         return self.node.attrs.name
 
     @property
@@ -231,13 +231,13 @@ class Variable:
 
     @property
     def asked(self) -> Dims:
-        """Dims of the variable that its distribution has not."""
+        """Dims of the variable that its distribution lacks."""
         return without(self.node.dims, self.distribution.dims)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelGraph:
-    """Outputs of a model and what they depend on, by name.
+    """Graph of a model: its outputs and the named nodes beneath them.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ def graph_of(outputs: Sequence[DimTensor], order: Sequence[str] = ()) -> ModelGr
             raise GraphError(
                 build_message(
                     f"the name {node.name!r} is used twice in a model",
-                    [("one", _what(other)), ("other", _what(node))],
+                    [("one", _describe_use(other)), ("other", _describe_use(node))],
                     hint,
                 )
             )
@@ -340,7 +340,7 @@ def _as_written(nodes: list[Node], written: Sequence[str]) -> list[Node]:
 _SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", "input": "an input"}
 
 
-def _what(node: Node) -> str:
+def _describe_use(node: Node) -> str:
     dims = ", ".join(dim._short for dim in node.dims)
     spec = f" with the distribution {node.attrs.spec}" if node.kind == "rv" else ""
     labels = "" if node.categories is None else f", labels of {node.categories._title}"
@@ -348,7 +348,7 @@ def _what(node: Node) -> str:
 
 
 def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:
-    """Rebuild graphs without names, with other nodes in place of variables, inputs and data.
+    """Rebuild graphs without names, with replacements of variables, inputs and data.
 
     Parameters
     ----------

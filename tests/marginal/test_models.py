@@ -20,7 +20,7 @@ from scipy.special import softmax as special_softmax
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.graph import toposort
-from dimtensor.model.density import Placed
+from dimtensor.model.density import BoundGraph
 from dimtensor.model.marginal.terms import summed_terms
 
 OBS = dt.Dim("obs")
@@ -372,7 +372,7 @@ def test_chains_of_a_model_in_pairs():
     y = dt.rv("y", dist.Normal(dt.data([0.0, 3.0], dims=KIND).sel(kind=z), 1.0))
     model = dt.Model(y, backend="python").observe({y: SERIES[0]})
     fit = model.marginalize(z, associative_scan=True)
-    placed = [Placed(one.spec, noncentered=False) for one in (fit, model.marginalize(z))]
+    placed = [BoundGraph(one.spec, noncentered=False) for one in (fit, model.marginalize(z))]
     kinds = [{x.kind for x in toposort([summed_terms(p).terms["y"].node])} for p in placed]
     assert ["loop" in found for found in kinds] == [False, True]
     found = float(fit.logp({})["y"])

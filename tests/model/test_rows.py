@@ -13,7 +13,7 @@ from scipy import special, stats
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.model.rows.distinct import Column, Distinct, distinct_rows, in_steps, rows_of
+from dimtensor.model.rows.distinct import Column, Distinct, distinct_rows, rounded_up, rows_of
 from tests.effort import a_third
 
 OBS, GROUP, TERM = dt.Dim("obs"), dt.Dim("group", length=4), dt.Dim("term", length=2)
@@ -73,7 +73,7 @@ def test_a_sample_tells_that_rows_differ(rng):
 def test_few_lengths(counts):
     counts = np.array(counts)
     given = Distinct(counts.sum(), np.arange(len(counts)) * 3, counts)
-    found = in_steps(given)
+    found = rounded_up(given)
     assert found.counts.min() >= 1
     np.testing.assert_array_equal(np.unique(found.first), given.first)
     totals = [found.counts[found.first == at].sum() for at in given.first]

@@ -51,7 +51,7 @@ def calibration_html(found: Calibration) -> str:
     rows: list[list[str | Html]] = []
     bins = found._bins()
     for name, p in found.p_values.data_vars.items():
-        counts = found._counted(name, bins)
+        counts = found._histogram(name, bins)
         bars = sparkline(Curve(np.arange(bins), counts, True), 120, 24)
         least = min(1.0, float(p.min()) * p.size)
         rows.append([styled(str(name), "name"), str(p.size), bars, f"{least:.3g}"])

@@ -12,7 +12,7 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.interop.pymc.lifted import WithSupport
-from dimtensor.model.density import Placed
+from dimtensor.model.density import BoundGraph
 from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.model.missing import missing_name
 from dimtensor.tensor.handle import wrap
@@ -32,7 +32,7 @@ class MarginalPotentials:
     """
 
     def __init__(self, model: Model):
-        self._placed = placed = Placed(model.spec, noncentered=True)
+        self._placed = placed = BoundGraph(model.spec, noncentered=True)
         self._hidden = set(placed.summed.values())
         self._written: dict[Node, Node] = {}
         self.touched = frozenset(n for n, x in placed.terms().items() if self.reads(x.node))

@@ -1,1 +1,1 @@
-"""Whether models fit: simulation-based calibration and cross-validation, in processes."""
+"""Model checking in parallel processes: simulation-based calibration and cross-validation."""

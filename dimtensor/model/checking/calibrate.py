@@ -51,15 +51,15 @@ class Calibration:
     Attributes
     ----------
     ranks : Dataset
-        For each variable, with the dim ``simulation``: how many draws are below the true value.
+        Number of draws below the true value, by variable, with the dim ``simulation``.
     highest : int
-        Ranks are between 0 and this, the number of draws of a posterior.
+        Highest possible rank: the number of draws of a posterior.
     truth : Dataset
-        The values that data were made with.
+        Parameters that the data were simulated with.
     divergences : DataArray
-        How many draws diverged, by simulation.
+        Number of divergent draws of each simulation.
     compilations : int
-        How often log densities were compiled, in all processes.
+        Number of compilations of log densities, in all processes.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Calibration:
 
     @property
     def simulations(self) -> int:
-        """How many posteriors there are."""
+        """Number of simulated posteriors."""
         return self.ranks.sizes["simulation"]
 
     @property
     def p_values(self) -> xr.Dataset:
-        """Of a chi-squared test of uniform ranks, for each element of each variable."""
+        """P-values of a chi-squared test for uniform ranks, for each element of each variable."""
         from scipy import stats
 
         bins = self._bins()
@@ -103,8 +103,8 @@ class Calibration:
         edges = _edges(bins, self.highest)
         return self.simulations * np.diff(edges) / (self.highest + 1)
 
-    def _counted(self, name: Any, bins: int) -> np.ndarray:
-        """How many ranks of all elements are in each bin."""
+    def _histogram(self, name: Any, bins: int) -> np.ndarray:
+        """Count the ranks of all elements in each bin."""
         counts = _counts(self.ranks[name], bins, self.highest)
         return counts.transpose("bin", ...).values.reshape(bins, -1).sum(axis=1)
 
@@ -266,7 +266,7 @@ def calibrate(
 
 
 def _outcomes(model: Model) -> list[str]:
-    """What is drawn in place of data."""
+    """Return the names of the variables that are drawn in place of data."""
     found = [str(x.node.name) for x in model.outputs if x.node.kind == "rv"]
     found += [name for name in model.observed if name not in found]
     if not found:
@@ -290,7 +290,7 @@ def _ranked(model: Model, outcomes: list[str], asked: Iterable[Any] | None) -> l
 
 
 def _one(shared: Any, argument: Any) -> tuple[xr.Dataset, int]:
-    """Ranks of one simulation, and how many draws diverged."""
+    """Compute the ranks of one simulation and its number of divergences."""
     model, names, ranks, thin, options = shared
     data, truth, seed = argument
     with warnings.catch_warnings():
@@ -310,6 +310,6 @@ def _one(shared: Any, argument: Any) -> tuple[xr.Dataset, int]:
 
 
 def _by_name(model: Model, group: Any, names: Iterable[str]) -> dict[str, xr.DataArray]:
-    """Variables of a group with the names that their dims have in the model."""
+    """Return variables of a group, with dims named as in the model."""
     found = values_from(group, [model[name].node for name in names])
     return {str(node.name): x for node, x in found.items()}

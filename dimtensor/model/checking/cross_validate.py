@@ -1,4 +1,4 @@
-"""Cross-validation by fitting again: how well a model predicts what it has not seen.
+"""Cross-validation by refitting: how well a model predicts held-out observations.
 
 Vehtari, Gelman and Gabry 2017, "Practical Bayesian model evaluation using leave-one-out
 cross-validation and WAIC", Statistics and Computing 27, section 2.3 for folds; Bürkner, Gabry and
@@ -31,7 +31,7 @@ from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.model.checking.given_others import given_others
 from dimtensor.model.checking.processes import check_numbers, options_without, run_all
-from dimtensor.model.density import Placed
+from dimtensor.model.density import BoundGraph
 from dimtensor.model.inference.pointwise import Which, logp
 from dimtensor.model.inference.posterior import sample
 from dimtensor.model.marginal.terms import summed_terms
@@ -60,13 +60,13 @@ class CrossValidation:
         For each observed variable the logarithm of the mean density of its values; NaN where
         nothing was predicted.
     folds : DataArray
-        Along what was left out, the fold that a position was predicted in; -1 for none.
+        Fold in which each position was predicted; -1 for none.
     n_samples : int
         Draws of each fold.
     divergences : DataArray
-        How many draws diverged, by fold.
+        Number of divergent draws of each fold.
     compilations : int
-        How often log densities were compiled, in all processes.
+        Number of compilations of log densities, in all processes.
     """
 
     def __init__(
@@ -90,17 +90,17 @@ class CrossValidation:
 
     @property
     def elpd(self) -> float:
-        """The expected log predictive density: the sum of all that are predicted."""
+        """Expected log predictive density: the sum over all predictions."""
         return float(self._values.sum())
 
     @property
     def se(self) -> float:
-        """Its standard error, as of a sum of independent terms."""
+        """Standard error of `elpd`, as of a sum of independent terms."""
         values = self._values
         return math.sqrt(len(values) * float(values.var()))
 
     def to_arviz(self, name: str | None = None) -> Any:
-        """An ``ELPDData`` of one variable, which ArviZ's ``compare`` takes.
+        """Convert to an ``ELPDData`` of one variable, for ArviZ's ``compare``.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class CrossValidation:
         )
 
     def _values_of(self, fold: int) -> np.ndarray:
-        """Log predictive densities of what a fold left out."""
+        """Return log predictive densities of the predicted positions of a fold."""
         along = str(self.folds.dims[0])
         there = self.pointwise.isel({along: np.flatnonzero(self.folds.values == fold)})
         values = np.concatenate([x.values.ravel() for x in there.data_vars.values()])
@@ -156,15 +156,15 @@ class CrossValidation:
         )
 
 
-class _Which(NamedTuple):
-    """What has a log density of its own: elements, or groups of them along a dim."""
+class _Units(NamedTuple):
+    """Units with a log density of their own: elements, or groups of them along a dim."""
 
     terms: Which | Literal["given"]  # "given": each position given those that are known
     dim: str
-    places: np.ndarray | None  # the label of the group of each position that is left out
+    places: np.ndarray | None  # label of the group of each position
 
     def positions(self, predicted: np.ndarray, example: xr.DataArray) -> np.ndarray:
-        """Positions of what is predicted along the dim."""
+        """Return the positions of predicted units along the dim."""
         if self.places is None:
             return predicted
         places, labels = self.places[predicted], example.coords.get(self.dim)
@@ -174,7 +174,7 @@ class _Which(NamedTuple):
 
 
 class _Fold(NamedTuple):
-    """Positions along a dim: what is known, and what is predicted."""
+    """Training and predicted positions along a dim."""
 
     known: np.ndarray
     predicted: np.ndarray
@@ -261,7 +261,7 @@ def cross_validate(
     length = {fit.observed[name].sizes[along] for name in names}.pop()
     units = np.arange(length) if groups is None else groups
     parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
-    which = _which(spec, along, dim, groups, names)
+    which = _units_of(spec, along, dim, groups, names)
     shared = (spec, along, names, which, draws, sampling)
     arguments = [(part, later_seed(seed, at)) for at, part in enumerate(parts)]
     results, compiled = run_all(
@@ -291,7 +291,7 @@ def _name_of(dim: Any) -> str:
 
 
 def _left_out(fit: ModelSpec, dim: Any) -> tuple[str, np.ndarray | None, list[str]]:
-    """The dim along which is left out, groups of its positions, and the variables that have it."""
+    """Return the name of the cross-validated dim, groups of its positions, and its variables."""
     groups = None
     dims = {each._short: each for name in fit.observed for each in fit.variables[name].node.dims}
     if isinstance(dim, Dim):
@@ -336,28 +336,28 @@ def _check(fit: ModelSpec, names: list[str]) -> None:
                 )
 
 
-def _which(
+def _units_of(
     fit: ModelSpec, along: str, dim: Any, groups: np.ndarray | None, names: list[str]
-) -> _Which:
-    """What is predicted: elements, or where they share what is summed out, all that do."""
-    placed = Placed(fit, noncentered=False)
+) -> _Units:
+    """Decide on the units of prediction: elements, or all that share a marginalized variable."""
+    placed = BoundGraph(fit, noncentered=False)
     if not placed.summed:
-        return _Which("elements", along, None)
+        return _Units("elements", along, None)
     summed = summed_terms(placed)
     if not summed.refused.keys() & set(names):
-        return _Which("elements", along, None)
+        return _Units("elements", along, None)
     shared = [set(members) for members in summed.together.values() if {*members} & {*names}]
     terms = [summed.terms[x] for x, members in summed.together.items() if {*members} & {*names}]
     dims = [{each._short for each in term.dims} for term in terms]
     if groups is None:
         apart = all(members <= set(names) for members in shared)
         whole = apart and all(along in one for one in dims)
-        return _Which("groups" if whole else "given", along, None)
+        return _Units("groups" if whole else "given", along, None)
     name = name_of(dim, fit.graph.inputs, "data")
     of = fit.graph.inputs[name].categories
     if of is not None and all(of._short in one for one in dims):
         summed.groups(names)
-        return _Which("groups", of._short, fit.defaults[name].values)
+        return _Units("groups", of._short, fit.defaults[name].values)
     raise GraphError(
         build_message(
             f"cross_validate: groups of {name!r} share what is summed out, and have no log density "
@@ -370,7 +370,7 @@ def _which(
 
 
 def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
-    """Units in random parts of nearly equal size."""
+    """Divide units at random into parts of nearly equal size."""
     check_numbers("cross_validate", folds=folds)
     count = int(units.max()) + 1
     folds = min(folds, count)
@@ -387,7 +387,7 @@ def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
 
 
 def _future(length: int, ahead: int, first: int | None, groups: Any) -> list[_Fold]:
-    """Ever more of the past, and what comes after it."""
+    """Make folds of a growing past and the positions after it."""
     first = max(length // 2, 1) if first is None else first
     check_numbers("cross_validate", ahead=ahead, first=first)
     if groups is not None:
@@ -403,7 +403,7 @@ def _future(length: int, ahead: int, first: int | None, groups: Any) -> list[_Fo
 
 
 def _one(shared: Any, argument: Any) -> tuple[Mapping[str, xr.DataArray], int, int]:
-    """Log predictive densities of one fold, divergences, and the number of draws."""
+    """Compute log predictive densities, divergences and number of draws of one fold."""
     import xarray as xr
     from scipy.special import logsumexp
 

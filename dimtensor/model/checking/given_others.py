@@ -1,4 +1,4 @@
-"""Log predictive densities of observations that share what is summed out, given known ones."""
+"""Conditional log predictive densities of observations that share marginalized variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.model.density import Placed
+from dimtensor.model.density import BoundGraph
 from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.tensor.evaluate import evaluate
 from dimtensor.tensor.graphs.substitution import substitute
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dimtensor.model.spec import ModelSpec
     from dimtensor.tensor.core import DimTensor
 
-# numbers of log densities that are computed at once
+# Number of elements of log densities that are computed at once.
 _AT_ONCE = 5_000_000
 _HELD = "held out"
 
@@ -35,18 +35,18 @@ def given_others(
     known: np.ndarray,
     predicted: np.ndarray,
 ) -> dict[str, xr.DataArray]:
-    """Log predictive density of the observations at each position, given the others.
+    """Compute the log predictive density of the observations at each position, given known ones.
 
-    For a draw of the parameters the density at a position is that of it and what is known together,
-    divided by that of what is known: what is summed out is summed out of both.
+    For each draw it is the joint density of the position and the known observations divided by that
+    of the known ones; variables are marginalized in both.
 
     Parameters
     ----------
     fit : ModelSpec
     draws : Dataset
-        Of the parameters given what is known.
+        Draws of the parameters given the known observations.
     names : list of str
-        Of observed variables with the dim.
+        Observed variables with the dim.
     along : str
     known, predicted : ndarray of int
         Positions along the dim.
@@ -94,11 +94,11 @@ def given_others(
 def _densities(
     fit: ModelSpec, draws: xr.Dataset, names: list[str], along: str, masks: np.ndarray
 ) -> dict[tuple[str, ...], xr.DataArray]:
-    """Joint log densities of what each row of a table of positions leaves."""
+    """Compute joint log densities of the observations in each row of masks."""
     import xarray as xr
 
     included = {name: xr.DataArray(masks[0], dims=along) for name in names}
-    placed = Placed(replace(fit, included=included), noncentered=False)
+    placed = BoundGraph(replace(fit, included=included), noncentered=False)
     summed = summed_terms(placed)
     held = Dim(_HELD, length=len(masks))
     replaced: dict[DimTensor, DimTensor] = {}

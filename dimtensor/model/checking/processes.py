@@ -1,4 +1,4 @@
-"""One function of many tasks, in processes of their own.
+"""Parallel map over worker processes.
 
 Workers are new interpreters, and not copies of this one: samplers and JAX have threads, which a
 copy would lack. They do not run the caller's script, so that it needs no guard.
@@ -67,7 +67,7 @@ def run_all(
     what: str,
     doing: str | None = None,
 ) -> tuple[list[Any], int]:
-    """Results of a task for each of its arguments, in their order, and how often was compiled.
+    """Run a task for each argument; return results in order and the number of compilations.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _in_processes(
 
 
 def _compiled() -> int:
-    """How often this process compiled; what is interpreted does not count."""
+    """Count the compilations of this process; interpreted code does not count."""
     return sum(count for backend, count in compilations.items() if backend_of(backend).compiles)
 
 
@@ -213,7 +213,7 @@ class _Pool:
                 raise
 
     def _ended(self, worker: subprocess.Popen[bytes]) -> DimtensorError:
-        """The error of a worker that answers no more."""
+        """Return the error for a worker that ended."""
         assert worker.stdin is not None
         with contextlib.suppress(OSError):  # there may be something left that was not read
             worker.stdin.close()
@@ -272,7 +272,7 @@ def _path() -> list[str]:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """The environment of a worker: one thread for linear algebra, a cache."""
+    """Return the environment of a worker: one thread for linear algebra, a shared cache."""
     found = inherited()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         found.setdefault(name, "1")
@@ -330,7 +330,7 @@ def _answer(answer: tuple[bool, Any, int]) -> bytes:
 
 
 def options_without(options: Mapping[str, Any], own: Sequence[str], what: str) -> dict[str, Any]:
-    """Options for the sampler, checked for those that are not theirs to take.
+    """Return the options for the sampler, after checking that none is reserved.
 
     Raises
     ------

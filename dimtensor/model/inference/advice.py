@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from dimtensor.model.inference.diagnostics import Verdict
     from dimtensor.model.spec import ModelSpec
 
-# so many draws tell how wide a posterior is, if they are not too many numbers
+# Draws that the variance of a posterior is estimated from, and a limit of their elements.
 _DRAWS, _MOST_NUMBERS = 400, 10_000_000
-# of the prior's variance: where the data leave more, effects are better standardized
+# Ratio of posterior to prior variance above which noncentered effects sample better.
 _LITTLE = 0.5
-# parameters that are correlated more than this are told apart by next to nothing
+# Correlation above which parameters are not identified.
 _TOGETHER = 0.95
-# to sum out more elements than this takes matrices that are too large
+# Number of elements above which matrices of marginalization are too large.
 _MOST_ELEMENTS = 500
 
 
 def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str]:
-    """Changes of a model that help, as code, each with the reason.
+    """Suggest changes of a model, as code, each with the reason.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str
     posterior : Dataset
         Draws with the dims chain and draw.
     verdict : Verdict
-        Which variables are drawn worst.
+        The worst diagnostics and their variables.
     """
     found: list[str] = []
     kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrisations, _aliases, _summed_out)
@@ -52,7 +52,7 @@ def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str
 
 
 def _parametrisations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
-    """Centered where the data determine the elements, standardized where the prior does."""
+    """Suggest centered effects if data dominate, noncentered ones if the prior does."""
     for name, share in _shares(spec, posterior).items():
         percent = f"{100 * share:.0f}%"
         if share > _LITTLE and name not in spec.noncentered:
@@ -68,7 +68,7 @@ def _parametrisations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Ite
 
 
 def _shares(spec: ModelSpec, posterior: xr.Dataset) -> dict[str, float]:
-    """Ratio of posterior to prior variance, for variables with an inferred prior."""
+    """Compute ratios of posterior to prior variance, for variables with an inferred prior."""
     expressions: dict[str, Any] = {}
     for name, variable in spec.free.items():
         above = {x.name for x in toposort([variable.node]) if x.kind == "rv"} - {name}
@@ -90,7 +90,7 @@ def _shares(spec: ModelSpec, posterior: xr.Dataset) -> dict[str, float]:
 
 
 def _aliases(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
-    """Parameters, or means of their elements, that only their sum is known of."""
+    """Find parameters whose sum alone is identified."""
     means = {}
     for name, variable in spec.free.items():
         if name in posterior and not variable.distribution.discrete:
@@ -110,7 +110,7 @@ def _aliases(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str
 
 
 def _summed_out(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> Iterator[str]:
-    """Variables drawn worst that can be integrated out."""
+    """Suggest to marginalize the worst variables."""
     worst = [x[1].partition("[")[0] for x in (verdict.r_hat, verdict.ess) if x is not None]
     for name in dict.fromkeys(worst):
         name = name if name in spec.free else name.removesuffix("_raw")

@@ -12,17 +12,17 @@ from dimtensor.errors import CheckError, ModelWarning, build_message, listing, w
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# a maximum is where a step to it gains less than this
+# A point is a maximum if a Newton step from it gains less than this.
 _GAIN = 1e-5
 _STEPS = 10_000
-# how much worse a point is where nothing is finite
+# Penalty of a point that is not finite.
 _WALL = 10.0
-# a curvature below this, of the greatest one, is what differences of gradients make of none
+# Curvature relative to the largest below which it is rounding of finite differences.
 _CURVED = 1e-9
 
 
 class Mode(NamedTuple):
-    """Where a log density is highest.
+    """Maximum of a log density.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Mode(NamedTuple):
     value : float
         The log density there.
     evaluations : int
-        Of value and gradient.
+        Of value and gradient together.
     converged : bool
     message : str
         SciPy's.
@@ -46,9 +46,10 @@ class Mode(NamedTuple):
 
 
 class _Climb:
-    """What is minimised: minus the log density, and its gradient.
+    """Objective of the optimizer: minus the log density, and its gradient.
 
-    Where it is not finite, a bowl around the last point where it is: a line search comes back.
+    Outside of the finite region it is a bowl around the last finite point, so that a line search
+    comes back.
     """
 
     def __init__(self, density: LogDensity):
@@ -56,8 +57,8 @@ class _Climb:
         self.point: np.ndarray
         self.value: float
 
-    def reached(self, x: np.ndarray) -> np.ndarray | None:
-        """The gradient at a point where all is finite."""
+    def visit(self, x: np.ndarray) -> np.ndarray | None:
+        """Compute the gradient and store the point; None if something is not finite."""
         try:
             value, gradient = self.density.logp_and_grad(x)
         except CheckError:
@@ -68,7 +69,7 @@ class _Climb:
         return -gradient
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        gradient = self.reached(x)
+        gradient = self.visit(x)
         if gradient is not None:
             return self.value, gradient
         rise, away = _WALL * max(1.0, abs(self.value)), x - self.point
@@ -76,7 +77,7 @@ class _Climb:
 
 
 def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mode:
-    """Climb from a point by L-BFGS, for something that messages name.
+    """Maximize a log density by L-BFGS, from a start.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
     from scipy.optimize import minimize
 
     climb = _Climb(density)
-    if climb.reached(start) is None:
+    if climb.visit(start) is None:
         raise CheckError(
             build_message(
                 f"{what}: the log density is not finite where the search for the mode starts",
@@ -134,7 +135,7 @@ class Normal(NamedTuple):
     factor : ndarray
         Lower triangle: the product with its transpose is the precision.
     log_evidence : float
-        What the integral of the density is by this approximation, in logarithms.
+        Logarithm of the integral of the density, by this approximation.
     """
 
     mean: np.ndarray
@@ -142,7 +143,7 @@ class Normal(NamedTuple):
     log_evidence: float
 
     def draw(self, draws: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors, and their log densities under the approximation."""
+        """Draw vectors, and compute their log densities under the approximation."""
         from scipy.linalg import solve_triangular
 
         z = np.random.default_rng(seed).normal(size=(draws, len(self.mean)))
@@ -153,9 +154,9 @@ class Normal(NamedTuple):
 
 
 def normal_at(density: LogDensity, mode: Mode) -> Normal:
-    """Laplace's approximation: the precision is minus the Hessian at the mode.
+    """Compute Laplace's approximation: the precision is minus the Hessian at the mode.
 
-    The Hessian is made of differences of gradients on both sides, which are exact themselves.
+    The Hessian is a central difference of exact gradients.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def normal_at(density: LogDensity, mode: Mode) -> Normal:
 def _no_normal(
     density: LogDensity, flat: bool, curvature: float, direction: np.ndarray
 ) -> CheckError:
-    """Why no normal distribution fits, by the direction in which the log density curves least."""
+    """Return the error that names the direction in which the log density is flat or rises."""
     elements = [density.names[at] for at in np.argsort(-abs(direction))[:3]]
     if flat:
         return CheckError(

@@ -19,28 +19,28 @@ from dimtensor.values.datasets import label_text
 if TYPE_CHECKING:
     import xarray as xr
 
-# Section 4: what they recommend before draws are used
+# Section 4: recommended limits.
 R_HAT_LIMIT = 1.01
 ESS_PER_CHAIN = 100
-# with fewer draws of a chain than this the two numbers say little, and nothing is warned of
+# Draws of a chain below which the two statistics are too noisy for warnings.
 ENOUGH = 100
-# halves of chains need a few draws to have a variance
+# Draws of a chain below which halves have no variance.
 _FEWEST = 8
-# so many elements are all judged, and of more those that look worst in one way or another
+# Number of elements that are all diagnosed; of more, those with the worst quick statistics.
 _ALL, _LOOKED_AT = 200, 32
-# how many at once: a bound on memory
+# Elements at once: a bound on memory.
 _AT_ONCE, _COLUMNS = 64, 1_024
-# batches of a chain for a first look at how slowly it moves
+# Batches of a chain for the quick estimate of autocorrelation.
 _BATCHES = 20
 
 _AXES = {"chain_axis": 0, "draw_axis": 1}
 
-# a variable, and a position in its elements
+# Variable, and position among its elements.
 _Element = tuple[Hashable, int]
 
 
 class Verdict(NamedTuple):
-    """What a run of a sampler is judged by.
+    """Diagnostics of a run: divergences, worst R-hat, worst effective sample size.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
 
     @property
     def complaint(self) -> str | None:
-        """What is wrong with the draws; None where nothing is known to be."""
+        """Description of problems with the draws, None without any."""
         return self.complaint_with(())
 
     def complaint_with(self, advice: Sequence[str]) -> str | None:
@@ -141,9 +141,9 @@ def _worse(
 
 
 def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, list[_Element]]]:
-    """Arrays of shape (chain, draw, elements), and which elements they are.
+    """Yield arrays of shape (chain, draw, elements) with their elements.
 
-    All elements that vary; of many those which look worst by statistics that need no sorting.
+    All elements that vary; of many the worst ones by statistics that need no sorting.
     """
     flat = {name: x.values.reshape(*x.shape[:2], -1) for name, x in draws.items()}
     varying = {name: np.flatnonzero((x != x[:1, :1]).any(axis=(0, 1))) for name, x in flat.items()}
@@ -158,7 +158,7 @@ def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, list[_Element]]]:
 def _worst_looking(
     flat: Mapping[Hashable, np.ndarray], varying: Mapping[Hashable, np.ndarray]
 ) -> dict[Hashable, np.ndarray]:
-    """Elements with the highest plain R-hat and the lowest effective size by batch means."""
+    """Choose elements with the highest plain R-hat or the largest variance of batch means."""
     scores = {name: _rough(flat[name], at) for name, at in varying.items()}
     chosen: dict[Hashable, np.ndarray] = {}
     for kind in range(2):
@@ -171,7 +171,7 @@ def _worst_looking(
 
 
 def _rough(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Plain R-hat and the variance of batch means, for some elements; higher is worse."""
+    """Compute plain R-hat and the variance of batch means of elements; higher is worse."""
     spread, slow = np.empty(len(at)), np.empty(len(at))
     length = max(x.shape[1] // _BATCHES, 1)
     for start in range(0, len(at), _COLUMNS):
@@ -219,7 +219,7 @@ def _arviz() -> Any:
 
 
 def _split(x: np.ndarray) -> np.ndarray:
-    """Cut each chain into halves; of an odd number of draws the one in the middle is left out."""
+    """Cut each chain into halves, without the middle draw of an odd number."""
     half = x.shape[1] // 2
     return np.concatenate([x[:, :half], x[:, -half:]])
 

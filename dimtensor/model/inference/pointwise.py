@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dimtensor.compile.function import free_inputs
 from dimtensor.errors import GraphError, InputError, OptionError
-from dimtensor.model.density import Placed
+from dimtensor.model.density import BoundGraph
 from dimtensor.model.inference.constant import warn_of_constant
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.marginal.terms import summed_terms
@@ -43,7 +43,7 @@ def logp(spec: ModelSpec, point: Any, names: list[str], which: Which = "elements
     GraphError
         If a variable has no such log density.
     """
-    placed = Placed(spec, noncentered=False)
+    placed = BoundGraph(spec, noncentered=False)
     if placed.summed:
         summed = summed_terms(placed)
         if which == "groups":

@@ -23,14 +23,14 @@ from dimtensor.graph.printing.formula import formula
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# what samplers pass over: the point is refused
+# Errors by which a proposal is rejected.
 REFUSED = (CheckError, np.linalg.LinAlgError)
-# a search through more nodes than this would take longer than looking oneself
+# Number of nodes above which the search takes too long.
 _MOST_NODES = 2_000
 
 
 def named_gradient(model: LogDensity) -> Callable[[np.ndarray], Any]:
-    """Log density and gradient of a vector; errors name the expression that raises them."""
+    """Return value and gradient as a function whose errors name the failing expression."""
     model.functions.positional("logp_and_grad")  # what fails when it is compiled is no operation
 
     def call(x: np.ndarray) -> Any:
@@ -47,7 +47,7 @@ def named_gradient(model: LogDensity) -> Callable[[np.ndarray], Any]:
 def computation_error(
     model: LogDensity, error: BaseException, point: np.ndarray | None
 ) -> ComputationError:
-    """The error to raise from one that an operation of a log density raised.
+    """Make the error that names the failing operation of a log density.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _place(node: Node) -> list[tuple[str, object]]:
 
 
 def _suspects(model: LogDensity) -> list[tuple[str, object]]:
-    """Expressions that call what others wrote, where the error does not come again."""
+    """List calls of user functions, for errors that do not occur again."""
     nodes = [node for node in toposort([model.expression.node]) if node.kind == "apply"]
     if not nodes:
         return []
@@ -94,7 +94,7 @@ def _suspects(model: LogDensity) -> list[tuple[str, object]]:
 
 
 def _raising(model: LogDensity, point: np.ndarray) -> Node | None:
-    """The first operation that raises an error at a point; None if none does, this time."""
+    """Find the first operation that raises an error at a point; None if none does this time."""
     nodes = [x for x in toposort([model.expression.node]) if x.kind not in ("constant", "data")]
     if len(nodes) > _MOST_NODES or not _raises(model, point, nodes):
         return None

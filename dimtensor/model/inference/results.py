@@ -21,7 +21,7 @@ LEADING = ("chain", "draw")
 
 
 def posterior_of(post: Any) -> xr.Dataset:
-    """The draws in a DataTree or Dataset.
+    """Return the posterior draws of a DataTree or Dataset.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def known_groups(spec: ModelSpec) -> dict[str, xr.Dataset]:
 
 
 def with_leading(dataset: xr.Dataset, post: Any) -> xr.Dataset:
-    """A Dataset whose variables all have the dims of draws."""
+    """Broadcast all variables of a Dataset to the dims of draws."""
     sizes = posterior_of(post).sizes
     return without_multiindex(spread_over(dataset, {dim: sizes[dim] for dim in LEADING}))
 
@@ -106,7 +106,7 @@ def as_tree(
     drawn: Mapping[str, tuple[Mapping[str, xr.DataArray], Mapping[Any, int]]],
     known: Mapping[str, xr.Dataset],
 ) -> xr.DataTree:
-    """Groups of draws, which get the dims of draws, and groups without."""
+    """Make a DataTree of groups of draws, and of groups without the dims of draws."""
     from dimtensor.model.inference.storage import Results
 
     groups: dict[str, Any] = {}
@@ -119,7 +119,7 @@ def as_tree(
 
 
 def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
-    """A DataTree with more groups."""
+    """Add groups to a DataTree."""
     import xarray as xr
 
     from dimtensor.model.inference.storage import Results, as_results

@@ -1,4 +1,4 @@
-"""What samplers give, under the names of the model and of ArviZ."""
+"""Runs of samplers, and their DataTrees with the names of the model and of ArviZ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEADING = ("chain", "draw")
 # attribute of an error that a sampler raises: a Run of the draws before it
 PARTIAL = "partial_run"
-# what every sampler tells of every draw, under ArviZ's names
+# Statistics of every sampler, under ArviZ's names.
 STATISTICS = (
     "lp", "tree_depth", "reached_max_treedepth", "acceptance_rate", "n_steps", "diverging",
     "energy", "step_size",
@@ -30,7 +30,7 @@ STATISTICS = (
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of a sampler: flat vectors, and what it tells of each.
+    """Draws of a sampler: flat vectors and statistics.
 
     Attributes
     ----------
@@ -46,17 +46,17 @@ class Draws:
 
 @dataclass(frozen=True)
 class Run:
-    """What a sampler gives.
+    """Result of a sampler.
 
     Attributes
     ----------
     draws : Draws
     warmup : Draws or None
-        Those of tuning, where they are kept.
+        Tuning draws, if they are kept.
     seconds : float
-        Without compiling, where that can be told apart.
+        Sampling time without compilation.
     attributes : dict
-        Of every group: the library, its version, the seed, and more that it says of itself.
+        Attributes of every group: the library, its version, the seed and settings.
     """
 
     draws: Draws
@@ -66,7 +66,7 @@ class Run:
 
 
 def statistics_of(arrays: Mapping[str, Any]) -> xr.Dataset:
-    """Statistics as a Dataset, in the one order and the same dtypes for all samplers."""
+    """Make a Dataset of statistics, with order and dtypes the same for all samplers."""
     import xarray as xr
 
     whole = ("tree_depth", "n_steps")
@@ -80,12 +80,12 @@ def statistics_of(arrays: Mapping[str, Any]) -> xr.Dataset:
 def labelled(
     model: LogDensity, run: Run, unconstrained: bool, log_likelihood: Iterable[str]
 ) -> xr.DataTree:
-    """The groups of a run.
+    """Label the draws of a run: make its groups.
 
     Raises
     ------
     Exception
-        What was raised first, if a group cannot be made. Its attribute ``draws`` has the others.
+        The first error, if a group cannot be made. Its attribute ``draws`` has the other groups.
     """
     parts = [("", run.draws)] + ([] if run.warmup is None else [("warmup_", run.warmup)])
     makers: dict[str, Callable[[], xr.Dataset]] = {}
@@ -121,7 +121,7 @@ def labelled(
 
 
 def tree_of(groups: Mapping[str, xr.Dataset], failed: list[BaseException]) -> xr.DataTree:
-    """Build a DataTree of the groups, without those that fail."""
+    """Build a DataTree of the groups; groups that fail are left out."""
     import xarray as xr
 
     from dimtensor.model.inference.storage import Results
@@ -139,7 +139,7 @@ def tree_of(groups: Mapping[str, xr.Dataset], failed: list[BaseException]) -> xr
 
 
 def holding(error: BaseException, tree: xr.DataTree) -> BaseException:
-    """An error that has the draws, which would be lost with it."""
+    """Attach draws to an error, with which they would be lost."""
     if getattr(error, "draws", None) is None:
         error.draws = tree  # type: ignore[attr-defined]
         error.add_note(
@@ -151,7 +151,7 @@ def holding(error: BaseException, tree: xr.DataTree) -> BaseException:
 
 @contextmanager
 def keeping(tree: xr.DataTree) -> Iterator[None]:
-    """Let whatever is raised in the context have the draws."""
+    """Attach draws to any error that is raised in the context."""
     try:
         yield
     except BaseException as error:
@@ -168,7 +168,7 @@ def _made(make: Callable[[], xr.Dataset], vectors: xr.DataArray) -> xr.Dataset:
 
 
 def _recoverable(model: LogDensity, vectors: xr.DataArray) -> xr.Dataset:
-    """Parameters, and those of the deterministics that can be computed."""
+    """Compute parameters, and the deterministics that do not fail."""
     found = model._recording({}).constrain(vectors)
     for name, x in model.deterministics.items():
         with suppress(Exception):
@@ -181,7 +181,7 @@ def _shown(values: xr.Dataset, vectors: xr.DataArray) -> xr.Dataset:
 
 
 def unconstrained_values(model: LogDensity, vectors: np.ndarray) -> xr.Dataset:
-    """The pieces of flat vectors that belong to each parameter, under its name.
+    """Split flat vectors into the parameters' pieces, by name.
 
     Free elements that belong to no label, those of a simplex, are numbered.
     """

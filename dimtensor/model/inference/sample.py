@@ -1,4 +1,4 @@
-"""Draws from the posterior of a model."""
+"""Sampling from log densities."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _check_dims(model: LogDensity, kept: list[str]) -> None:
 
 
 def any_seed() -> int:
-    """A seed where none is given."""
+    """Draw a seed."""
     return int(np.random.SeedSequence().generate_state(1)[0] // 2)
 
 
@@ -285,7 +285,7 @@ def check_unknowns(model: LogDensity) -> None:
 
 
 def start_of(model: LogDensity, initial: Any) -> np.ndarray:
-    """The flat vector that a search or a chain starts at."""
+    """Return the flat vector at which a search or chains start."""
     check_unknowns(model)
     if initial is None:
         return model.initial_point

@@ -1,4 +1,4 @@
-"""Points where chains may not start: what in the data or in the log density is not finite there."""
+"""Starting points of chains, and errors that say why none is finite."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from dimtensor.values.data import bind_data
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
 
-# how far from the start chains may begin, and how many points are tried before the next; as Stan's
+# Radii around the start within which chains begin, and tries for each; as Stan's.
 _REACHES = (1.0, 2.0)
 _TRIED = 100
-# a search through more nodes than this would take longer than looking oneself
+# Number of nodes above which the search takes too long.
 _MOST_NODES = 2_000
 
 
@@ -45,7 +45,7 @@ def check_data(model: LogDensity, start: np.ndarray) -> None:
 
 
 def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
-    """The error for a sampler that found no finite point around a start."""
+    """Make the error for a sampler that found no finite point around a start."""
     around = "around the point where the chains start"
     near = starting_points(start, lambda point: (0.0, point))  # whatever the density is there
     points = [start, *map(near, range(_TRIED))]
@@ -96,7 +96,7 @@ def check_moved(names: list[str], gradients: Sequence[np.ndarray]) -> None:
 def starting_points(
     start: np.ndarray, value_and_gradient: Callable[[np.ndarray], tuple[Any, Any]]
 ) -> Callable[[Any], np.ndarray]:
-    """Points around a start, by a seed or generator, where a log density is finite.
+    """Return a function of a seed or generator: a point near the start with a finite density.
 
     At most 1 away from it in every element, and 2 where all of a hundred are refused: value or
     gradient is not finite, or a check fails. If none of those is taken either, that is not tried
@@ -125,7 +125,7 @@ def starting_points(
 
 
 def are_finite(value: Any, gradient: Any) -> bool:
-    """Whether a chain may start where a log density and its gradient are these."""
+    """Return True if value and gradient are finite, so that a chain may start there."""
     return bool(np.isfinite(value) and np.isfinite(gradient).all())
 
 
@@ -159,7 +159,7 @@ def _message(
 
 
 def _broken_data(model: LogDensity) -> list[tuple[str, object]]:
-    """Data of the log density that hold NaN or infinities: how many, and where the first is."""
+    """Describe data of the log density with NaN or infinities: their number and first place."""
     functions = model.functions
     nodes = [node for node in functions.data_nodes if is_inexact(node.dtype)]
     used = set(toposort([model.expression.node]))
@@ -200,9 +200,9 @@ def _set(dims: Dims) -> str:
 
 
 def _source(model: LogDensity, point: np.ndarray) -> str | None:
-    """The operation that the first NaN or infinity of a log density comes from.
+    """Find the operation that makes a log density NaN or infinite, as text.
 
-    From the result downwards, as long as an operand is not finite either.
+    It is searched from the result downwards along operands that are not finite.
     """
     root = model.expression.node
     nodes = [node for node in toposort([root]) if is_inexact(node.dtype)]
@@ -226,7 +226,7 @@ def _source(model: LogDensity, point: np.ndarray) -> str | None:
 def _values_at(
     model: LogDensity, point: np.ndarray, nodes: Sequence[Node]
 ) -> dict[Node, np.ndarray] | None:
-    """Interpreted values of parts of the log density; None where they cannot be had."""
+    """Interpret parts of the log density at a point; None if that fails."""
     functions = model.functions
     tensors = {p.name: p.tensor.node for p in model.parameters}
     used = set(toposort(nodes))

@@ -1,4 +1,4 @@
-"""Results in files: labels and attributes as NetCDF and Zarr can store them, and back."""
+"""Results in files: encoding of labels and attributes for NetCDF and Zarr."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _groups_with(tree: xr.DataTree, name: str) -> list[str]:
 
 
 def _lacks(tree: xr.DataTree, key: str) -> str:
-    """The text of the error for a name or path that a tree does not have."""
+    """Write the text of the error for a name or path that is not in a tree."""
     if groups := _groups_with(tree, key):
         has = "groups" if len(groups) > 1 else "group"
         return build_message(
@@ -142,7 +142,7 @@ def load(path: Any, **options: Any) -> Results:
 
 
 def _local(path: Any) -> Path:
-    """The path of a file or a folder of files.
+    """Check the path of a file or Zarr store.
 
     Raises
     ------
@@ -208,12 +208,12 @@ def _unread(path: Any, reason: str) -> InputError:
 
 
 def as_results(tree: xr.DataTree) -> Results:
-    """A tree that can be written to files."""
+    """Convert to a tree that can be written to files."""
     return tree if isinstance(tree, Results) else Results.from_dict(_groups(tree), name=tree.name)
 
 
 def storable(tree: xr.DataTree) -> xr.DataTree:
-    """A tree with texts in the place of what files cannot have."""
+    """Encode labels and attributes that files do not support as text."""
     groups = {path: _stored(dataset) for path, dataset in _groups(tree).items()}
     return xr.DataTree.from_dict(groups, name=tree.name)
 
@@ -249,7 +249,7 @@ def _stored(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def restored(dataset: xr.Dataset) -> xr.Dataset:
-    """A Dataset of a file with its labels."""
+    """Decode the labels of a Dataset that was read from a file."""
     found = dataset.drop_encoding()
     for name, variable in dataset.variables.items():
         kind = variable.attrs.get(_MARK)
@@ -274,7 +274,7 @@ def restored(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _labels_of(variable: xr.Variable, kind: Any) -> Any:
-    """The labels that a variable was, in one axis.
+    """Decode the labels of a variable, along one axis.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def _labels_of(variable: xr.Variable, kind: Any) -> Any:
 
 
 def _with(dataset: xr.Dataset, name: Any, variable: xr.Variable) -> xr.Dataset:
-    """A Dataset with another variable in the place of one."""
+    """Replace a variable of a Dataset."""
     put = dataset.assign_coords if name in dataset.coords else dataset.assign
     return put({name: variable})
 
@@ -299,7 +299,7 @@ def _with(dataset: xr.Dataset, name: Any, variable: xr.Variable) -> xr.Dataset:
 
 
 def _texts(index: pd.Index) -> tuple[str, np.ndarray] | None:
-    """The kind of labels and a text for each; None if files have such labels."""
+    """Return the kind of labels and their texts; None for labels that files support."""
     dtype = index.dtype
     if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype, pd.DatetimeTZDtype)):
         return str(dtype), object_array([text_of(label) for label in index])

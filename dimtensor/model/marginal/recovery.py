@@ -13,7 +13,7 @@ from dimtensor.graph import toposort
 from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
 from dimtensor.marginal.recovery import positions, probabilities
 from dimtensor.marginal.unknowns import Unknown
-from dimtensor.model.density import Placed
+from dimtensor.model.density import BoundGraph
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.marginal.terms import summed_terms, unknowns_of
 from dimtensor.model.predictive.drawing import draw_variables, with_missing
@@ -37,7 +37,7 @@ HOW = ("draws", "probabilities", "most probable")
 
 def elimination(spec: ModelSpec) -> str:
     """Describe how variables are summed out; see :attr:`dimtensor.Model.elimination_order`."""
-    return escaped(summed_terms(Placed(spec, noncentered=False)).steps)
+    return escaped(summed_terms(BoundGraph(spec, noncentered=False)).steps)
 
 
 def recover(
@@ -49,7 +49,7 @@ def recover(
         raise OptionError(f"recover: how is {listing(HOW)}, not {how!r}")
     seed = required_seed(seed, "recover") if how == "draws" else checked_seed(seed, "recover")
     draws = posterior_of(post)
-    placed = Placed(spec, noncentered=False)
+    placed = BoundGraph(spec, noncentered=False)
     found = _values(placed, names or list(spec.marginalized), how, seed, draws)
     new = {name: x.rename(name) for name, x in found.items()}
     whole = beside(draws, new, LEADING)
@@ -85,7 +85,7 @@ def with_recovered(
                ]  # fmt: skip
     if not lacking or not spec.observed:
         return draws
-    shared = summed_terms(Placed(spec, noncentered=False)).refused
+    shared = summed_terms(BoundGraph(spec, noncentered=False)).refused
     readers = toposort([spec.variables[name].node for name in shared if name in spec.observed])
     known = toposort([spec.variables[name].node for name in spec.observed])
     informed = [name for name in lacking
@@ -93,7 +93,7 @@ def with_recovered(
     return posterior_of(recover(spec, draws, informed, "draws", seed)) if informed else draws
 
 
-def _named_expressions(placed: Placed, draws: xr.Dataset) -> dict[str, xr.DataArray]:
+def _named_expressions(placed: BoundGraph, draws: xr.Dataset) -> dict[str, xr.DataArray]:
     """Compute the named expressions of marginalized variables that the draws determine."""
     spec = placed.spec
     hidden = {node: name for name, node in placed.summed.items()}
@@ -113,7 +113,7 @@ def _named_expressions(placed: Placed, draws: xr.Dataset) -> dict[str, xr.DataAr
 
 
 def _values(
-    placed: Placed, names: Sequence[str], how: str, seed: int | None, draws: Any
+    placed: BoundGraph, names: Sequence[str], how: str, seed: int | None, draws: Any
 ) -> dict[str, Any]:
     """Compute values or probabilities of marginalized variables, for draws of all others."""
     terms = {name: x.node for name, x in placed.terms().items()}

@@ -1,4 +1,4 @@
-"""Discrete variables of a model that are summed out of its log density, and their recovery."""
+"""Terms of a log density out of which variables are summed."""
 
 from __future__ import annotations
 
@@ -19,31 +19,30 @@ from dimtensor.marginal.unknowns import Unknown
 from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
-    from dimtensor.model.density import Placed
+    from dimtensor.model.density import BoundGraph
     from dimtensor.tensor.core import DimTensor
 
-# a bound is computed for so many states together of what it depends on
+# Number of joint states above which bounds of dependent states are not computed.
 MOST_BOUNDS = 10_000
-# what reads the elements beside it alone
+# Operations that are elementwise.
 _BESIDE = ("input", "data", "constant", "elemwise", "cast", "named", "check")
 
 
 @dataclass(frozen=True)
-class Summed:
-    """Terms of a log density without the variables that are summed out.
+class MarginalTerms:
+    """Terms of a log density after marginalization.
 
     Attributes
     ----------
     terms : dict of str to DimTensor
-        By name of the variable that a term is the log density of; those that belong to several
-        variables are called by all of their names.
+        By variable; joint terms of several variables have all of their names.
     refused : dict of str to str
-        Why there is no log density of a variable, element by element.
+        Reasons why variables have no log density element by element.
     ahead : dict of str to DimTensor
-        Log densities of elements of variables along a chain, given those before.
+        One-step-ahead log densities of variables along a chain.
     steps : str
     together : dict of str to tuple of str
-        Which variables a term is the log density of.
+        Variables of each term.
     """
 
     terms: dict[str, DimTensor]
@@ -54,7 +53,7 @@ class Summed:
     together: dict[str, tuple[str, ...]]
 
     def of(self, names: Sequence[str], ahead: bool = False) -> dict[str, DimTensor]:
-        """Terms of variables by themselves, or of elements given those before.
+        """Return terms of single variables, or of elements given earlier ones.
 
         Raises
         ------
@@ -82,7 +81,7 @@ class Summed:
         return {name: found[name] for name in names if name in found}
 
     def groups(self, names: Sequence[str]) -> dict[str, DimTensor]:
-        """Terms of variables, in which those that share what is summed out are together.
+        """Return terms of variables, jointly for those that share a marginalized variable.
 
         Raises
         ------
@@ -102,13 +101,13 @@ class Summed:
         return found
 
 
-def unknowns_of(placed: Placed) -> list[Unknown]:
-    """The variables of a model that are summed out, and their states.
+def unknowns_of(placed: BoundGraph) -> list[Unknown]:
+    """Return the marginalized variables of a model and their states.
 
     Raises
     ------
     OptionError
-        If nothing says which values one may have.
+        If the states of one are not known.
     """
     found: list[Unknown] = []
     for name, node in placed.summed.items():
@@ -121,7 +120,7 @@ def unknowns_of(placed: Placed) -> list[Unknown]:
 
 
 def known_states(support: Any, known: Sequence[Unknown] = ()) -> range | None:
-    """All values in a support with two bounds; None where it has not.
+    """Return all values of a support with two bounds; None for other supports.
 
     Bounds may depend on unknowns whose states are known.
     """
@@ -133,7 +132,7 @@ def known_states(support: Any, known: Sequence[Unknown] = ()) -> range | None:
 
 
 def _number(bound: Any, largest: bool, known: Sequence[Unknown]) -> int | None:
-    """The widest bound of all elements."""
+    """Evaluate the widest bound of all elements."""
     if not isinstance(bound, TensorHandle):
         return None if bound is None else int(bound)
     inputs = free_inputs([bound.node])
@@ -152,8 +151,8 @@ def _number(bound: Any, largest: bool, known: Sequence[Unknown]) -> int | None:
     return int(values.max() if largest else values.min()) if values.size else 0
 
 
-def summed_terms(placed: Placed) -> Summed:
-    """The terms of a model's log density without what is summed out of it."""
+def summed_terms(placed: BoundGraph) -> MarginalTerms:
+    """Sum marginalized variables out of the terms of a log density."""
     terms = placed.terms()
     unknowns = unknowns_of(placed)
     nodes = {name: x.node for name, x in terms.items()}
@@ -163,7 +162,7 @@ def summed_terms(placed: Placed) -> Summed:
     ahead: dict[str, DimTensor] = {}
     not_ahead: dict[str, str] = {}
     together: dict[str, tuple[str, ...]] = {}
-    # of what is observed in part the known values have a density
+    # partially observed variables have a density of their known values
     hidden = {unknown.name for unknown in unknowns} - set(placed.spec.observed)
     for origins, parts in _together(marginal.parts):
         names = sorted(origins - hidden)
@@ -185,13 +184,13 @@ def summed_terms(placed: Placed) -> Summed:
                 ahead[name] = given
         label = names[0] if len(names) == 1 else " and ".join(names or sorted(origins))
         found[label], together[label] = _sum(parts), tuple(names)
-    return Summed(found, refused, marginal.text, ahead, not_ahead, together)
+    return MarginalTerms(found, refused, marginal.text, ahead, not_ahead, together)
 
 
 def _why_not(
-    placed: Placed, names: Sequence[str], observed: Sequence[str], parts: Sequence[Factor]
+    placed: BoundGraph, names: Sequence[str], observed: Sequence[str], parts: Sequence[Factor]
 ) -> str:
-    """Why a sum is no log density of one observed variable; empty if it is."""
+    """Say why a sum is no log density of one observed variable; empty if it is one."""
     if len(names) != 1 or not observed:
         return f"what is summed out depends on {listing(names)} together"
     dims = set(placed.values[names[0]].dims)
@@ -214,7 +213,7 @@ def _sum(parts: Sequence[Factor]) -> DimTensor:
 
 
 def _together(parts: Sequence[Factor]) -> list[tuple[set[str], list[Factor]]]:
-    """Parts that have terms in common."""
+    """Group parts that have terms in common."""
     groups: list[tuple[set[str], list[Factor]]] = []
     for part in parts:
         origins, members = set(part.origins), [part]

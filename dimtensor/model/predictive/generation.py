@@ -32,20 +32,20 @@ SEED = tensor("seed of the draws", dtype="int64")
 
 
 class DrawFunction:
-    """A function that draws some variables, given others.
+    """Compiled function that draws variables given others.
 
     Parameters
     ----------
     targets : dict of str to Node
-        What is drawn or computed.
+        Variables to draw, and expressions to compute.
     given : collection of str
-        Variables whose values come with a call, with the dims chain and draw.
+        Variables whose draws are arguments of a call, with the dims chain and draw.
     fixed : dict of str to Node
-        What takes the place of other variables.
+        Replacements of other variables.
     grown : dict of str to dict of Dim to tuple of int
-        Dims of variables along which only elements at some positions are given; others are drawn.
+        Positions of given elements along dims of variables; the others are drawn.
     observed : collection of str
-        Variables of which observations are such elements.
+        Variables whose given elements are observations.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class DrawFunction:
 
 
 def as_input(node: Node) -> Node:
-    """An input in place of data."""
+    """Make an input of the name and dims of data."""
     return tensor(node.name, node.dims, node.dtype, node.categories).node
 
 
 def late_roots(nodes: Sequence[Node]) -> list[Dim]:
-    """Dims whose length nothing tells that a function of the nodes is called with."""
+    """Return dims whose lengths are no property of inputs, so that a call has to pass them."""
     order = toposort(nodes)
     carried = {dim for node in order if node.kind in LEAF_KINDS for dim in node.dims}
     found: dict[Dim, None] = {}
@@ -145,13 +145,13 @@ def late_roots(nodes: Sequence[Node]) -> list[Dim]:
 
 
 def admitted(node: Node, value: Any) -> xr.DataArray:
-    """A value for an input, checked and labelled."""
+    """Check and label a value for an input."""
     found = held(node, value)
     return found.labelled(found.values)
 
 
 def held(node: Node, value: Any) -> Held:
-    """A value for an input, checked; it is labelled later or never."""
+    """Check a value for an input, which can be labelled later."""
     x = tensor(node.name, node.dims, node.dtype, node.categories)
     named = isinstance(value, tuple) and len(value) == 2 and ndim_of(value[1])  # dims and values
     if isinstance(value, (list, tuple)) and len(node.dims) == 1 and not named:

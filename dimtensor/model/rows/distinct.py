@@ -1,4 +1,4 @@
-"""Distinct rows of columns: their first positions, and how often there is each."""
+"""Distinct rows of columns: their first positions and their counts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 
 from dimtensor.dims import Dims
 
-# so many elements of a column are hashed at once
+# Number of elements that are hashed at once.
 _BLOCK = 1 << 18
 # Two rows of a sample of s rows are equal s**2 / 2d times if there are d distinct ones that are
 # equally frequent, and more often if they are not: of d < n at least 32 times.
 _SAMPLE = 8
-# below that many rows all are looked at
+# Number of rows below which no sample is taken.
 _FEW = 4096
-# lengths of compiled code go up by an eighth
+# Steps per octave of rounded lengths.
 _STEPS = 8
 
 
 class Column(NamedTuple):
-    """An array that rows have a part in, and the dims of its axes."""
+    """Array of row values, and the dims of its axes."""
 
     array: np.ndarray
     dims: Dims
 
 
 class Distinct(NamedTuple):
-    """The distinct rows in the order in which they come first.
+    """Distinct rows in order of first occurrence.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Distinct(NamedTuple):
 
 
 def distinct_rows(columns: Sequence[Column], dims: Dims, lengths: Sequence[int]) -> Distinct | None:
-    """The distinct rows of columns along some dims; None where in a sample no two are equal.
+    """Find the distinct rows of columns along dims; None if a sample has no equal rows.
 
     Rows are equal if all their bits are: NaN is equal to itself, 0.0 is not -0.0.
 
@@ -90,15 +90,15 @@ def distinct_rows(columns: Sequence[Column], dims: Dims, lengths: Sequence[int])
     return Distinct(number, first[order], counts[order])
 
 
-def in_steps(found: Distinct) -> Distinct:
-    """The same rows, some of them in two places, so that there are as many as in one of few steps.
+def rounded_up(found: Distinct) -> Distinct:
+    """Repeat rows, so that their number is rounded up to one of few lengths.
 
-    Code that is compiled for each length is then compiled for few. Counts are divided, never zero:
-    zero times something that is not finite would not be nothing.
+    Code that is compiled for each length is then compiled for few. Counts are divided among
+    repeated rows, and never zero, as zero times infinity is NaN.
 
     Examples
     --------
-    >>> found = in_steps(Distinct(40, np.arange(17), np.array([24, *[1] * 16])))
+    >>> found = rounded_up(Distinct(40, np.arange(17), np.array([24, *[1] * 16])))
     >>> found.first.tolist()[-2:], found.counts.tolist()[:3], found.counts.sum().item()
     ([16, 0], [23, 1, 1], 40)
     """
@@ -116,7 +116,7 @@ def in_steps(found: Distinct) -> Distinct:
 
 
 def rows_of(column: Column, dims: Dims, lengths: Sequence[int]) -> np.ndarray:
-    """A column with one axis for some dims together, which comes first, and those of others."""
+    """Merge axes of a column into a first axis of rows."""
     array, own = column
     kept = [dim for dim in dims if dim in own]
     rest = [dim for dim in own if dim not in dims]
@@ -128,7 +128,7 @@ def rows_of(column: Column, dims: Dims, lengths: Sequence[int]) -> np.ndarray:
 
 
 def _bits(rows: np.ndarray) -> np.ndarray:
-    """Rows as a matrix of integers without a sign."""
+    """View rows as a matrix of unsigned integers."""
     size = rows.dtype.itemsize
     table = np.ascontiguousarray(rows).reshape(len(rows), math.prod(rows.shape[1:]))
     return table.view(f"u{size}" if size <= 8 else "u8")
@@ -141,7 +141,7 @@ def _blocks(table: np.ndarray) -> Iterator[slice]:
 
 
 def _hashes(tables: Sequence[np.ndarray], number: int) -> np.ndarray:
-    """A number for each row, which tells it from nearly all others (the mixing of SplitMix64)."""
+    """Hash each row (by the mixing function of SplitMix64)."""
     found = np.zeros(number, "u8")
     rng = np.random.default_rng(1)
     for table in tables:

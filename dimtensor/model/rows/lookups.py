@@ -1,4 +1,4 @@
-"""Functions of what is looked up, computed before: once for each position, not for each look-up."""
+"""Hoist elementwise functions out of gathers: one evaluation per position, not per look-up."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dimtensor.graph.attrs import IndexAttrs, IndexItem
 from dimtensor.graph.node import keep_place, next_serial
 from dimtensor.graph.rebuilding.substitute import rebuild
 
-# positions are worth it where there are at most so many per look-up
+# Positions per look-up above which hoisting does not pay.
 _FEWER = 0.5
 
 
 class _Lookup(NamedTuple):
-    """What is looked up, and by dim the positions where."""
+    """Gather: its base, and positions by dim."""
 
     base: Node
     by: dict[Dim, Node]
 
 
-def computed_before(expression: Node, size: Callable[[Dims], int]) -> Node:
-    """An expression in which functions of look-ups are look-ups of functions.
+def hoist_lookups(expression: Node, size: Callable[[Dims], int]) -> Node:
+    """Replace functions of gathered values by gathers of function values.
 
     The logarithm of ``theta[document]``, with a document for each of many words, is that of
     ``theta``, looked up: the same numbers, a logarithm for each document in place of one for each
@@ -44,7 +44,7 @@ def computed_before(expression: Node, size: Callable[[Dims], int]) -> Node:
     >>> theta = dt.tensor("theta", dims=document)
     >>> of = dt.tensor("of", dims=word, dtype="int64")
     >>> logs = dt.log(theta[{document: of}])
-    >>> found = computed_before(logs.node, lambda dims: math.prod(dim.length for dim in dims))
+    >>> found = hoist_lookups(logs.node, lambda dims: math.prod(dim.length for dim in dims))
     >>> found.kind, found.inputs[0].kind
     ('index', 'elemwise')
     """
@@ -52,7 +52,7 @@ def computed_before(expression: Node, size: Callable[[Dims], int]) -> Node:
     def instead(node: Node, inputs: tuple[Node, ...]) -> Node | None:
         if node.kind != "elemwise" or weight(node.attrs) < CALL:
             return None
-        found = _before(make("elemwise", inputs, node.attrs))
+        found = _as_lookup(make("elemwise", inputs, node.attrs))
         if found is None or not found.by:
             return None
         along = tuple({dim: None for where in found.by.values() for dim in where.dims})
@@ -66,8 +66,8 @@ def computed_before(expression: Node, size: Callable[[Dims], int]) -> Node:
     return rebuild([expression], {}, instead, nested=False)[0]
 
 
-def _before(node: Node) -> _Lookup | None:
-    """A node as a look-up of something; None if it is none."""
+def _as_lookup(node: Node) -> _Lookup | None:
+    """Write a node as a gather; None if it is none."""
     if node.kind == "index":
         items = node.attrs.items
         base, *places = node.inputs
@@ -77,7 +77,7 @@ def _before(node: Node) -> _Lookup | None:
         return _Lookup(base, by) if len(by) == len(items) and apart else None
     if node.kind != "elemwise":
         return None
-    found = [_before(x) for x in node.inputs]
+    found = [_as_lookup(x) for x in node.inputs]
     lookups = [x for x in found if x is not None]
     if not lookups:
         return None

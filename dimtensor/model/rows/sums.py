@@ -63,7 +63,7 @@ class RowSums(NamedTuple):
     columns : tuple of Node
     inner : tuple of Node
     kept : set of Node
-        Those of the inner ones that something else needs, too.
+        Inner nodes that are used elsewhere, too.
     """
 
     sums: list[RowSum]
@@ -73,8 +73,8 @@ class RowSums(NamedTuple):
     kept: frozenset[Node]
 
 
-class Stand(NamedTuple):
-    """What stands for the rows where they are distinct: a dim, and data along it.
+class RowNodes(NamedTuple):
+    """Nodes of the distinct rows: a dim, and data along it.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Stand(NamedTuple):
     columns : mapping of Node to Node
     counts : Node
     number : Node
-        How many rows there were.
+        Number of all rows.
     """
 
     row: Dim
@@ -92,7 +92,7 @@ class Stand(NamedTuple):
 
 
 def find_row_sums(expression: Node) -> list[RowSums]:
-    """The sums over rows of data in an expression of parameters and data; of nested ones the outer.
+    """Find the outermost sums over rows of data in an expression of parameters and data.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def _row_sum(node: Node, fixed: Collection[Node]) -> RowSum | None:
 
 
 def _summed(node: Node) -> tuple[tuple[Node, ...], Dims]:
-    """What a node sums and over which dims; nothing if it is no sum."""
+    """Return the operands and dims of a sum; no dims for other nodes."""
     if node.kind == "dot":
         return node.inputs, node.attrs
     dims: list[Dim] = []
@@ -147,7 +147,7 @@ def _summed(node: Node) -> tuple[tuple[Node, ...], Dims]:
 def _below(
     operands: Sequence[Node], dims: Sequence[Dim], fixed: Collection[Node]
 ) -> tuple[set[Dim], list[Node], list[Node]]:
-    """Dims that are not those of rows; columns; what is computed of them."""
+    """Return the dims that are not row-wise, the columns, and the nodes computed from them."""
     mixed: set[Dim] = set()
     columns: dict[Node, None] = {}
     inner: dict[Node, None] = {}
@@ -171,7 +171,7 @@ def _below(
 
 
 def _put_together(node: Node, dims: Sequence[Dim]) -> set[Dim]:
-    """The dims along which positions of a node do not depend on those of its inputs alone."""
+    """Return the dims along which a node mixes positions of its inputs."""
     if node.kind not in _PLAIN or not node.inputs:
         return set(dims)
     if node.kind == "expand":
@@ -184,7 +184,7 @@ def _put_together(node: Node, dims: Sequence[Dim]) -> set[Dim]:
 
 
 def _groups(found: Sequence[RowSum], fixed: Collection[Node]) -> list[list[RowSum]]:
-    """Sums over the same dims that compute something in common, together."""
+    """Group sums over the same dims that share computations."""
     groups: list[tuple[set[Node], list[RowSum]]] = []
     for one in found:
         nodes, members = {x for x in one.inner if x not in fixed}, [one]
@@ -207,8 +207,8 @@ def _together(expression: Node, sums: list[RowSum], fixed: Collection[Node]) -> 
 # -- the same sums over distinct rows --------------------------------------------------------------
 
 
-def over_rows(expression: Node, stands: Sequence[tuple[RowSums, Stand]]) -> Node:
-    """An expression with sums over rows as sums over distinct rows, times their counts."""
+def over_rows(expression: Node, stands: Sequence[tuple[RowSums, RowNodes]]) -> Node:
+    """Rewrite sums over rows as weighted sums over distinct rows."""
     new: dict[Node, Node] = {}
     for sums, stand in stands:
         for one in sums.sums:
@@ -218,7 +218,7 @@ def over_rows(expression: Node, stands: Sequence[tuple[RowSums, Stand]]) -> Node
     return rebuild([expression], new)[0]
 
 
-def _over_rows(one: RowSum, stand: Stand) -> Node:
+def _over_rows(one: RowSum, stand: RowNodes) -> Node:
     done = dict(stand.columns)
     inner = set(one.inner)
     for node in toposort(one.operands, stop=done):
@@ -233,7 +233,7 @@ def _over_rows(one: RowSum, stand: Stand) -> Node:
     (x,) = operands
     if not is_float(x.dtype) or x.dtype != one.node.dtype:
         return _sum(_times(_as(x, one.node.dtype), counts), (stand.row, *one.rest))
-    return _Weighted(stand.row, one.rest, counts, _as(stand.number, x.dtype)).sum(x)
+    return _WeightedSum(stand.row, one.rest, counts, _as(stand.number, x.dtype)).sum(x)
 
 
 def _rebuilt(node: Node, inputs: tuple[Node, ...], dims: Collection[Dim]) -> Node:
@@ -244,13 +244,12 @@ def _rebuilt(node: Node, inputs: tuple[Node, ...], dims: Collection[Dim]) -> Nod
     return make(node.kind, inputs, node.attrs)
 
 
-class _Weighted:
-    """Sums over rows, each as often as it occurs.
+class _WeightedSum:
+    """Weighted sum over distinct rows, with their counts as weights.
 
-    What does not depend on the row is multiplied by the number of rows, and terms with such factors
-    get sums of their own, which the kernel takes the factors out of. As in sums without counts,
-    nothing is taken out of a sum that has data themselves among its terms: the sum of ``y - m``
-    would lose the digits that cancel.
+    Terms that do not depend on the row are multiplied by the number of rows. Terms with such
+    factors get sums of their own, so that the kernel factors them out. Sums with data among their
+    terms are not split: the sum of ``y - m`` would lose the digits that cancel.
     """
 
     def __init__(self, row: Dim, rest: Dims, counts: Node, number: Node):
@@ -289,14 +288,14 @@ class _Weighted:
         return _times(total, self._number)
 
     def _opens(self, x: Node) -> bool:
-        """Whether it is a product with a factor that does not depend on the row."""
+        """Return True for a product with a factor that does not depend on the row."""
         if self._row not in x.dims:
             return True
         products = ("multiply", "divide", "square", "negative")
         return x.kind == "elemwise" and x.attrs in products and any(map(self._opens, x.inputs))
 
     def _is_read(self, x: Node) -> bool:
-        """Whether it is a multiple of something that is not computed for each row."""
+        """Return True for a multiple of a value that is not computed for each row."""
         factors = list(self._factors(x))
         return len(factors) == 1 and factors[0].kind != "elemwise"
 
@@ -313,7 +312,7 @@ class _Weighted:
 
 
 def _terms(x: Node, minus: bool) -> Iterator[tuple[Node, bool]]:
-    """What a node is the sum of, and whether each is subtracted."""
+    """Yield the terms of a sum, and whether each is subtracted."""
     if x.kind == "elemwise" and x.attrs in ("add", "subtract", "negative"):
         first, *others = x.inputs
         yield from _terms(first, minus != (x.attrs == "negative"))
