@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SamplerSettings:
-    """SamplerSettings of a run that all samplers take; those of :func:`dimtensor.sample`."""
+    """Settings of a run that all samplers take; those of :func:`dimtensor.sample`."""
 
     draws: int
     tune: int | None
