@@ -311,7 +311,7 @@ def test_priors_that_may_leave_a_range_are_a_warning():
     with pm.Model() as theirs:
         s = pm.Normal("s", 7, 0.5)
         pm.Normal("y", 0, s, observed=[1.0, 2.0])
-    told = r"log density is NaN where a parameter is out of its range: sigma of 'y' is above 0"
+    told = r"log density is NaN where a parameter leaves its range: sigma of 'y' is above 0"
     with pytest.warns(dt.ModelWarning, match=told):
         ours = read(theirs)
     found = ours.logp({"s": 6.5})
