@@ -140,7 +140,9 @@ class _ModelReader:
         outputs = [x for x in self.outputs if x.node not in read]
         found = model_of(new_spec(outputs, backend=backend, ranges=False))
         for message in ranges_left(found.variables):
-            text = f"from_pymc: the log density is NaN where a parameter leaves its range: {message}"
+            text = (
+                f"from_pymc: the log density is NaN where a parameter leaves its range: {message}"
+            )
             warn(text, ModelWarning)
         with warnings.catch_warnings():
             # nothing observed depends on missing values
