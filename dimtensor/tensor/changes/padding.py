@@ -183,7 +183,7 @@ def _padded(
         steps = arange(filler_dim(dim, n, where))
         steps = steps if where == "before" else (n - 1) - steps
         end, edge = ends[where == "after"], x.isel({dim: 0 if where == "before" else -1})
-        # the order of operations is that of numpy.linspace
+        # operations in the order of numpy.linspace
         value = steps * ((edge - end) / n) + end
         if is_integer(x.dtype):
             return elemwise("floor", value).astype(x.dtype)

@@ -259,7 +259,7 @@ def _labels_found(values: Any) -> Coords:
 
 
 def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
-    """Return the error of a dim, or its name, in place of a tensor of labels."""
+    """Return the error for grouping by a dim, or by its name."""
     name = given._short if isinstance(given, Dim) else given
     if any(dim.name == name for dim in x.dims):
         hint = (

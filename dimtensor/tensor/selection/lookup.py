@@ -277,7 +277,7 @@ def called(x: Node | None, otherwise: str = "x") -> str:
 
 
 def refuse_labels(x: Node, dim: Dim, key: Any, by_position: str = "isel") -> None:
-    """Refuse strings in place of positions.
+    """Refuse strings as positions.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def _as_written(items: Any) -> str:
 
 
 def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
-    """Refuse integers in place of labels that are no numbers.
+    """Refuse integers as labels along a dim of other labels.
 
     Raises
     ------
@@ -333,7 +333,7 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
 
 
 def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
-    """Refuse an array with repeated positions or labels, because it needs a dim of its own.
+    """Refuse an array with repeated positions or labels, which lacks a dim.
 
     Raises
     ------

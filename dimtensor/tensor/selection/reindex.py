@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import ArrayLike, DimLike, Duration, TensorLike
 
 
-# each method with that of the opposite direction
+# opposite directions
 _METHODS = {
     "nearest": "nearest",
     "pad": "backfill",

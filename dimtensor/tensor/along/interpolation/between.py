@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,52 +75,31 @@ def _as_dates(new: Any, known: Coords) -> Any:
     return found.index
 
 
-class _Wanted(ABC):
-    """Targets of interpolation; computations on known numbers are done by NumPy."""
-
-    value: Any
-
-    @abstractmethod
-    def piece(self, starts: np.ndarray) -> Any:
-        """Return the last of ascending numbers up to each target; the first for earlier targets."""
-
-    @abstractmethod
-    def next(self, at: Any, last: int) -> Any:
-        """Return the next position, at most the last one."""
-
-    @abstractmethod
-    def known(self, values: np.ndarray, at: Any) -> Any:
-        """Return known values at positions."""
-
-    @abstractmethod
-    def take(self, x: DimTensor, dim: Dim, at: Any) -> DimTensor:
-        """Return elements at positions."""
-
-    @abstractmethod
-    def tensor(self, value: Any) -> DimTensor:
-        """Convert the targets, or numbers computed from them, to a tensor."""
-
-
-class _Known(_Wanted):
-    """Targets that are labels."""
+class _Known:
+    """Targets that are labels; NumPy computes with them when the expression is built."""
 
     def __init__(self, target: Dim, value: np.ndarray):
         self.value = value
         self._target = target
 
     def piece(self, starts: np.ndarray) -> Any:
+        """Return the last of ascending numbers up to each target; the first for earlier targets."""
         return np.maximum(np.searchsorted(starts, self.value, side="right") - 1, 0)
 
     def next(self, at: Any, last: int) -> Any:
+        """Return the next position, at most the last one."""
         return np.minimum(at + 1, last)
 
     def known(self, values: np.ndarray, at: Any) -> Any:
+        """Return known values at positions."""
         return values[at]
 
     def take(self, x: DimTensor, dim: Dim, at: Any) -> DimTensor:
+        """Return elements at positions."""
         return moved_to(x, dim, at, self._target)
 
     def tensor(self, value: Any) -> DimTensor:
+        """Convert the targets, or numbers computed from them, to a tensor."""
         return data(value, dims=self._target)
 
     def tensor_along(self, value: Any, dim: Dim) -> DimTensor:
@@ -129,8 +107,8 @@ class _Known(_Wanted):
         return data(value, dims=[self._target, dim])
 
 
-class _Computed(_Wanted):
-    """Targets that are the values of a tensor."""
+class _Computed:
+    """Targets that are the values of a tensor, with the methods of `_Known`."""
 
     def __init__(self, value: DimTensor):
         self.value = value
@@ -152,6 +130,9 @@ class _Computed(_Wanted):
 
     def tensor(self, value: Any) -> DimTensor:
         return value
+
+
+_Wanted = _Known | _Computed
 
 
 def _value(
