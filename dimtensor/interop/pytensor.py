@@ -211,7 +211,7 @@ class LoopNests:
             border = _GraphBoundary(self._fgraph, loops)
             return border, kernel_of(border.graph, GuardedEmitter)
         except (UnsupportedGraph, NotImplementedError):
-            if not loops or not _has_scans(self._fgraph):
+            if not loops or not nodes_of(self._fgraph, Scan):
                 raise
             return self._kernel(loops=False)
 
@@ -343,13 +343,9 @@ def _write_out(graph: FunctionGraph) -> None:
     accumulated_as_asked(graph)
 
 
-def _has_scans(graph: FunctionGraph) -> bool:
-    return any(isinstance(node.op, Scan) for node in graph.apply_nodes)
-
-
 def _scans_as_loops(graph: FunctionGraph) -> None:
     """Replace PyTensor's scans by loops, and simplify these."""
-    if not _has_scans(graph):
+    if not nodes_of(graph, Scan):
         return
     from dimtensor.interop.scans import scans_as_loops
     from dimtensor.kernels.compiler import rewrite_with_loops
@@ -375,7 +371,7 @@ def _prepare_step(graph: FunctionGraph) -> None:
     with upstream.compiled_in(graph, NUMBA), config.change_flags(mode=NUMBA):
         optdb.query(query).rewrite(graph)
     _InlineWrappedGraphs().apply(graph)
-    if _has_scans(graph):
+    if nodes_of(graph, Scan):
         from dimtensor.interop.scans import scans_as_loops
 
         scans_as_loops(graph, _prepare_step)

@@ -16,7 +16,15 @@ from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
 from dimtensor.marginal.factors import Factor, Origins
-from dimtensor.marginal.moves import EliminationStep, Move, StateReduction, StepCost, add_tables
+from dimtensor.marginal.moves import (
+    EliminationStep,
+    Move,
+    StateReduction,
+    StepCost,
+    add_tables,
+    joined_size,
+    origins_of,
+)
 from dimtensor.marginal.unknowns import (
     FactorSlot,
     FixedIndex,
@@ -152,7 +160,7 @@ class _ChainMove(Move):
             total = elimination.merge(total, lag_dim(Lag(lag.unknown, lag.by)))
         result = Factor(
             total, self.chain.batch, self.chain.slots,
-            frozenset().union(*(f.origins for f in self.used)), self.used[0].source,
+            origins_of(self.used), self.used[0].source,
         )  # fmt: skip
         after = canonical(result, elimination.states) if self.chain.slots else [result]
         return [*self.rest, *after], self.chain
@@ -170,7 +178,7 @@ def eliminate_lags(
     """
     left, trace = list(lags), []
     while left:
-        sizes = {lag: _size(tables, lag_dim(lag)) for lag in left}
+        sizes = {lag: joined_size(tables, lag_dim(lag)) for lag in left}
         lag = min(left, key=lambda one: sizes[one])
         left.remove(lag)
         dim = lag_dim(lag)
@@ -182,11 +190,6 @@ def eliminate_lags(
     return tables, trace
 
 
-def _size(tables: Sequence[Node], dim: Dim) -> int:
-    dims = {d for table in tables if dim in table.dims for d in table.dims}
-    return StepCost(tuple(dims), ()).number
-
-
 def initial_table(chain: Chain, merge: StateReduction) -> tuple[DimTensor, list[tuple[Lag, Node]]]:
     """Return the initial loop carry, and the tables that states were summed out of for it.
 
@@ -195,15 +198,9 @@ def initial_table(chain: Chain, merge: StateReduction) -> tuple[DimTensor, list[
     order = chain.order
     tables: list[Node] = []
     for position in range(order):
-        for piece in chain.pieces:
-            node = piece.at(position)
-            if node is not None:
-                moved = [(lag_dim(lag), lag_dim(Lag(lag.unknown, lag.by + order - position)))
-                         for lag in piece.lags]  # fmt: skip
-                tables.append(relabel_node(node, *(m for m in moved if m[0] in node.dims)))
-        if (
-            chain.dim.length is None
-        ):  # a position that does not exist has uniform states, which sum to one
+        tables += _tables_at(chain, position)
+        # a position that does not exist has uniform states, which sum to one
+        if chain.dim.length is None:
             there = length_of(chain.dim) > position
             for u in chain.eliminated:
                 own = lag_dim(Lag(u, order - position))
@@ -213,22 +210,27 @@ def initial_table(chain: Chain, merge: StateReduction) -> tuple[DimTensor, list[
     for lag in older:  # each has its states, even if no factor reads them
         tables.append(zeros(lag_dim(lag)).node)
     tables, trace = eliminate_lags(tables, older, merge)
-    whole = expand_node(add_tables(tables), state_dims(chain)) if tables else zeros(
-        state_dims(chain)
-    ).node  # fmt: skip
-    return wrap(whole), trace
+    whole = add_tables(tables) if tables else zeros(()).node
+    return wrap(expand_node(whole, state_dims(chain))), trace
+
+
+def _tables_at(chain: Chain, position: int) -> list[Node]:
+    """Return the tables of an initial position, with lags counted from the start of the loop."""
+    tables = []
+    for piece in chain.pieces:
+        node = piece.at(position)
+        if node is not None:
+            later = [Lag(lag.unknown, lag.by + chain.order - position) for lag in piece.lags]
+            moved = zip(map(lag_dim, piece.lags), map(lag_dim, later), strict=True)
+            tables.append(relabel_node(node, *(m for m in moved if m[0] in node.dims)))
+    return tables
 
 
 def prefix_table(chain: Chain, count: int) -> DimTensor:
     """Return the joint table of all initial states, with the factors of the first positions."""
     tables: list[Node] = [zeros(chain.batch).node]
     for position in range(count):
-        for piece in chain.pieces:
-            node = piece.at(position)
-            if node is not None:
-                moved = [(lag_dim(lag), lag_dim(Lag(lag.unknown, lag.by + chain.order - position)))
-                         for lag in piece.lags]  # fmt: skip
-                tables.append(relabel_node(node, *(m for m in moved if m[0] in node.dims)))
+        tables += _tables_at(chain, position)
     lags = [
         lag_dim(Lag(u, by))
         for u in chain.eliminated

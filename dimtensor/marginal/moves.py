@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.graph import Node
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
-from dimtensor.marginal.factors import Factor, table_at_state
+from dimtensor.marginal.factors import Factor, Origins, table_at_state
 from dimtensor.marginal.unknowns import FactorSlot, Unknown, own_slot
 from dimtensor.tensor.elementwise import logaddexp
 from dimtensor.tensor.handle import wrap
@@ -61,6 +61,24 @@ class StepCost:
 
 def _counted(dim: Dim) -> str:
     return dim._short if dim.length is None else f"{dim._short} ({dim.length})"
+
+
+def origins_of(factors: Iterable[Factor]) -> Origins:
+    """Return the names of all terms that factors come from."""
+    return Origins().union(*(factor.origins for factor in factors))
+
+
+def joined_size(tables: Iterable[HasDims], dim: Dim) -> int:
+    """Return the number of elements of the product of all tables that have a dim."""
+    dims = {d for table in tables if dim in table.dims for d in table.dims}
+    return StepCost(tuple(dims), ()).number
+
+
+class HasDims(Protocol):
+    """Anything with dims."""
+
+    @property
+    def dims(self) -> Dims: ...
 
 
 class EliminationStep(Protocol):
@@ -134,7 +152,7 @@ class _ElementwiseMove(Move):
             merged = logaddexp(wrap(one), wrap(other)).node
         result = Factor(
             merged, unknown.dims, tuple(slots.items()),
-            frozenset().union(*(part.origins for part in parts)), parts[0].source,
+            origins_of(parts), parts[0].source,
         )  # fmt: skip
         # without neighbors the dims are kept: each element is a term of the log density
         return [*rest, *(canonical(result, states) if slots else [result])], step

@@ -23,7 +23,7 @@ from dimtensor.marginal.chains import (
     loop_tables,
     state_dims,
 )
-from dimtensor.marginal.moves import StepCost, log_sum
+from dimtensor.marginal.moves import joined_size, log_sum
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.elementwise import exp, log, maximum, minimum, stop_gradient, where
@@ -142,7 +142,7 @@ def _after(chain: Chain, tables: list[ScaledTable]) -> ScaledTable:
     """Advance the table by one position: sum out the oldest states, the cheapest first."""
     left = [lag_dim(Lag(u, chain.orders[u])) for u in chain.eliminated]
     while left:
-        dim = min(left, key=lambda dim: _size(tables, dim))
+        dim = min(left, key=lambda dim: joined_size(tables, dim))
         left.remove(dim)
         having = [table for table in tables if dim in table.dims]
         tables = [table for table in tables if dim not in table.dims]
@@ -151,8 +151,3 @@ def _after(chain: Chain, tables: list[ScaledTable]) -> ScaledTable:
     moved = [(lag_dim(Lag(lag.unknown, lag.by - 1)), lag_dim(lag)) for lag in lags]
     whole = product(tables).normal().over([old for old, _ in moved])
     return whole.relabelled(moved).over(state_dims(chain))
-
-
-def _size(tables: Sequence[ScaledTable], dim: Dim) -> int:
-    dims = {d for table in tables if dim in table.dims for d in table.dims}
-    return StepCost(tuple(dims), ()).number

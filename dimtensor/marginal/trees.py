@@ -17,7 +17,7 @@ from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
 from dimtensor.marginal.factors import Factor
-from dimtensor.marginal.moves import EliminationStep, Move, StepCost, add_tables
+from dimtensor.marginal.moves import EliminationStep, Move, StepCost, add_tables, origins_of
 from dimtensor.marginal.unknowns import (
     FactorSlot,
     FixedIndex,
@@ -123,7 +123,7 @@ class _TreeMove(Move):
                 total = add_tables([total, wrap(expand_node(message, (here,))).sum(here).node])
         slots = tuple(beside.items())
         step = Tree(unknown, dim, own, parent, tuple(levels), slots, self.cost)
-        origins = frozenset[str]().union(*(f.origins for f in mine))
+        origins = origins_of(mine)
         batch = without(unknown.dims, [dim])
         result = Factor(total, batch, slots, origins, mine[0].source)
         return [*rest, *(canonical(result, states) if slots else [result])], step

@@ -253,7 +253,7 @@ def test_counts_of_animals_that_were_missed():
     values = rng.binomial(4, 0.4, (3, 3)).astype(float)
     values[1, 2] = np.nan
     fit = dt.Model(y, backend="python").observe({y: (("site", "visit"), values)}, missing="drop")
-    with pytest.raises(dt.OptionError, match=r"which values 'n' may have(.|\n)*states="):
+    with pytest.raises(dt.OptionError, match=r"possible values of 'n' are unknown(.|\n)*states="):
         fit.marginalize(n)
     fit = fit.marginalize(n, states={n: range(50)})
     counts, chance = np.arange(50), expit(-0.1 + wind)

@@ -354,7 +354,8 @@ class _ModelReader:
     ) -> LiftedDensity:
         import pymc
 
-        kind, support = _kind_of(variable), _plain_support(variable)
+        kind = _kind_of(variable)
+        support: Support = real if is_float(variable.type.dtype) else Integers()
         if transform is not None:
             support = self._support(name, variable, axes, transform, value_type)
         inner = self._alone(variable)
@@ -453,10 +454,6 @@ def _is_partially_observed(variable: Any) -> bool:
     from pymc.distributions.distribution import PartialObservedRV
 
     return variable.owner is not None and isinstance(variable.owner.op, PartialObservedRV)
-
-
-def _plain_support(variable: Any) -> Support:
-    return real if variable.type.dtype.startswith("float") else Integers()
 
 
 def _root_variable(variable: Any) -> Any:

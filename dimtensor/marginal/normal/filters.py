@@ -303,17 +303,8 @@ def filter_densities(chain: Chain, per_step: Sequence[StepResidual]) -> tuple[li
             _, residuals = eliminate(residuals, lag, terms)
         drop_constant_residuals(residuals, terms)
         early.append(sum_terms(terms))
-    start, _ = initial_residuals(chain, per_step, [])
-    layout = layout_of(chain, per_step, start)
-    sequences, same, used = residuals_along(chain, per_step)
-
-    def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
-        here: list[Any] = []
-        residuals = [*layout.unpack(state), *residuals_here(used, {**same, **(xs or {})})]
-        after, _ = step_residuals(chain, residuals, here)
-        return layout.pack(after), wrap(node_of_value(sum_terms(here)))
-
-    return early, scan(step, layout.pack(start), sequences or None, dim=chain.loop_dim)[1]
+    *_, trace = _run(chain, per_step, [])
+    return early, trace["term"]
 
 
 def filtered(
@@ -325,6 +316,17 @@ def filtered(
     each position.
     """
     terms: list[Any] = []
+    layout, last, trace = _run(chain, per_step, terms, keep)
+    term = trace.pop("term")
+    terms.append(wrap(expand_node(term.node, (chain.loop_dim,))).sum(chain.loop_dim))
+    improper = [residual for residual in last if not residual.proper]
+    return terms, improper, (layout, last, trace if keep else None)
+
+
+def _run(
+    chain: Chain, per_step: Sequence[StepResidual], terms: list[Any], keep: bool = False
+) -> tuple[ResidualLayout, list[Residual], dict[str, DimTensor]]:
+    """Run the loop; return the layout of its carry, the last residuals, and a trace."""
     start, _ = initial_residuals(chain, per_step, terms)
     layout = layout_of(chain, per_step, start)
     sequences, same, used = residuals_along(chain, per_step)
@@ -333,17 +335,8 @@ def filtered(
         here: list[Any] = []
         residuals = [*layout.unpack(state), *residuals_here(used, {**same, **(xs or {})})]
         after, _ = step_residuals(chain, residuals, here)
-        emitted = {"term": wrap(node_of_value(sum_terms(here)))}
-        if keep:
-            emitted |= state
+        emitted = {"term": wrap(node_of_value(sum_terms(here))), **(state if keep else {})}
         return layout.pack(after), emitted
 
     last, trace = scan(step, layout.pack(start), sequences or None, dim=chain.loop_dim)
-    terms.append(wrap(expand_node(trace["term"].node, (chain.loop_dim,))).sum(chain.loop_dim))
-    residuals = layout.unpack(last)
-    before = {name: x for name, x in trace.items() if name != "term"} if keep else None
-    return (
-        terms,
-        [residual for residual in residuals if not residual.proper],
-        (layout, residuals, before),
-    )
+    return layout, layout.unpack(last), dict(trace)

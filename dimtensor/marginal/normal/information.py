@@ -17,7 +17,7 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.alignment import aligned, canonical
 from dimtensor.marginal.chains import Chain, Lag, StepFactor, chain_move
 from dimtensor.marginal.factors import Factor
-from dimtensor.marginal.moves import StepCost, elementwise_move, no_elimination_order
+from dimtensor.marginal.moves import StepCost, elementwise_move, no_elimination_order, origins_of
 from dimtensor.marginal.unknowns import FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
@@ -160,7 +160,7 @@ class InformationElimination:
         dims: Any,
         like: Sequence[Factor],
     ) -> list[Factor]:
-        origins = frozenset[str]().union(*(f.origins for f in like))
+        origins = origins_of(like)
         found = []
         for key, value in form.items():
             pairs = tuple((self.states[slots[x]], slots[x]) for x in dict.fromkeys(key))

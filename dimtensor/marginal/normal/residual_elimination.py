@@ -23,7 +23,7 @@ from dimtensor.marginal.chains import (
     is_chain_read,
 )
 from dimtensor.marginal.factors import Factor, sum_unread_dims
-from dimtensor.marginal.moves import StepCost, elementwise_move
+from dimtensor.marginal.moves import StepCost, elementwise_move, origins_of
 from dimtensor.marginal.normal.filters import ResidualChain, StepResidual, extent_of, filtered
 from dimtensor.marginal.normal.quadratics import ResidualFactor
 from dimtensor.marginal.normal.residuals import (
@@ -96,7 +96,7 @@ class ResidualElimination:
         """Add a factor without unknowns."""
         if isinstance(value, float):
             value = wrap(constant(value, "float64"))
-        origins = frozenset[str]().union(*(f.origins for f in like))
+        origins = origins_of(like)
         self.factors.append(replace(like[0], node=value.node, dims=tuple(dims), slots=(),
                                     origins=origins))  # fmt: skip
 
@@ -213,7 +213,7 @@ class ResidualElimination:
     ) -> list[ResidualFactor]:  # fmt: skip
         """Return the residuals after a step; constant terms become factors."""
         found: list[ResidualFactor] = []
-        origins = frozenset[str]().union(*(f.origins for f in like))
+        origins = origins_of(like)
         for residual in drop_constant_residuals(residuals, terms):
             pairs = tuple((self.states[slots[x]], slots[x]) for x in residual.coefficients)
             factor = replace(like[0], dims=tuple(dims), slots=pairs, origins=origins)
