@@ -59,6 +59,8 @@ FUNCTION = '''
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError

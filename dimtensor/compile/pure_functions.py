@@ -280,6 +280,10 @@ class Levels:
             If the function looks up labels of inputs.
         MissingExtraError
             If JAX or flatbuffers is not installed.
+        ExportError
+            If the folder cannot be written, or labels cannot be written to a file.
+        OptionError
+            If an option is not among its choices.
 
         Examples
         --------

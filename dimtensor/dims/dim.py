@@ -53,6 +53,10 @@ class Dim:
     ------
     DimError
         If the name is no string, the length negative, above 2**62 or not the number of labels.
+    LabelError
+        If labels are not unique, or no list of single values.
+    InputError
+        If a label is masked.
 
     Examples
     --------

@@ -127,6 +127,8 @@ def Normal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -166,6 +168,8 @@ def Cauchy(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> Tab
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -205,6 +209,8 @@ def Laplace(mu: TensorLike | None = None, b: TensorLike | None = None) -> TableD
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -244,6 +250,8 @@ def Logistic(mu: TensorLike | None = None, s: TensorLike | None = None) -> Table
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -283,6 +291,8 @@ def Gumbel(mu: TensorLike | None = None, beta: TensorLike | None = None) -> Tabl
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -333,6 +343,8 @@ def StudentT(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -382,6 +394,8 @@ def AsymmetricLaplace(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -426,6 +440,8 @@ def ExGaussian(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -475,6 +491,8 @@ def SkewNormal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -528,6 +546,8 @@ def SkewStudentT(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -567,6 +587,8 @@ def Moyal(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> Tabl
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -599,6 +621,8 @@ def Flat() -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -640,6 +664,8 @@ def HyperbolicSecant(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -684,6 +710,8 @@ def GeneralizedNormal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -733,6 +761,8 @@ def JohnsonSU(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -778,6 +808,8 @@ def GeneralizedExtremeValue(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -821,6 +853,8 @@ def LogGamma(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -863,6 +897,8 @@ def HalfNormal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -905,6 +941,8 @@ def Exponential(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -948,6 +986,8 @@ def LogNormal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -980,6 +1020,8 @@ def HalfFlat() -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1017,6 +1059,8 @@ def HalfCauchy(beta: TensorLike | None = None) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1061,6 +1105,8 @@ def HalfStudentT(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1098,6 +1144,8 @@ def HalfLogistic(s: TensorLike | None = None) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1136,6 +1184,8 @@ def Rayleigh(sigma: TensorLike | None = None) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1180,6 +1230,8 @@ def Rice(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1229,6 +1281,8 @@ def Wald(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1281,6 +1335,8 @@ def Gamma(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1318,6 +1374,8 @@ def ChiSquared(nu: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1355,6 +1413,8 @@ def Chi(nu: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1393,6 +1453,8 @@ def Maxwell(a: TensorLike | None = None) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1433,6 +1495,8 @@ def Nakagami(m: TensorLike | None = None, omega: TensorLike | None = None) -> Ta
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1482,6 +1546,8 @@ def InverseGamma(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1520,6 +1586,8 @@ def InverseChiSquared(nu: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1561,6 +1629,8 @@ def ScaledInverseChiSquared(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1604,6 +1674,8 @@ def GeneralizedGamma(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1644,6 +1716,8 @@ def PolyaGamma(h: TensorLike | None = None, z: TensorLike | None = None) -> Tabl
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1684,6 +1758,8 @@ def Weibull(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> 
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1723,6 +1799,8 @@ def Frechet(alpha: TensorLike | None = None, s: TensorLike | None = None) -> Tab
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1762,6 +1840,8 @@ def Pareto(alpha: TensorLike | None = None, m: TensorLike | None = None) -> Tabl
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1801,6 +1881,8 @@ def Lomax(alpha: TensorLike | None = None, lam: TensorLike | None = None) -> Tab
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1844,6 +1926,8 @@ def GeneralizedPareto(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1883,6 +1967,8 @@ def BetaPrime(alpha: TensorLike, beta: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1923,6 +2009,8 @@ def FisherSnedecor(d1: TensorLike, d2: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -1962,6 +2050,8 @@ def Burr(c: TensorLike, d: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2004,6 +2094,8 @@ def LogLogistic(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2044,6 +2136,8 @@ def Levy(mu: TensorLike | None = None, c: TensorLike | None = None) -> TableDist
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2083,6 +2177,8 @@ def Gompertz(eta: TensorLike | None = None, b: TensorLike | None = None) -> Tabl
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2124,6 +2220,8 @@ def BirnbaumSaunders(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2163,6 +2261,8 @@ def Uniform(lower: TensorLike | None = None, upper: TensorLike | None = None) ->
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2215,6 +2315,8 @@ def Beta(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2264,6 +2366,8 @@ def BetaScaled(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2313,6 +2417,8 @@ def PERT(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2352,6 +2458,8 @@ def Arcsine(lower: TensorLike | None = None, upper: TensorLike | None = None) ->
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2389,6 +2497,8 @@ def PowerFunction(alpha: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2428,6 +2538,8 @@ def LogUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2467,6 +2579,8 @@ def Kumaraswamy(a: TensorLike, b: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2510,6 +2624,8 @@ def LogitNormal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2555,6 +2671,8 @@ def Triangular(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2608,6 +2726,8 @@ def TruncatedNormal(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2648,6 +2768,8 @@ def VonMises(mu: TensorLike | None = None, kappa: TensorLike | None = None) -> T
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2687,6 +2809,8 @@ def WrappedCauchy(mu: TensorLike | None = None, rho: TensorLike | None = None) -
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2726,6 +2850,8 @@ def RaisedCosine(mu: TensorLike | None = None, s: TensorLike | None = None) -> T
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2765,6 +2891,8 @@ def Semicircle(mu: TensorLike | None = None, r: TensorLike | None = None) -> Tab
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2806,6 +2934,8 @@ def ContinuousBernoulli(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2847,6 +2977,8 @@ def Bernoulli(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2890,6 +3022,8 @@ def Binomial(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2929,6 +3063,8 @@ def DiscreteUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -2970,6 +3106,8 @@ def Geometric(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3023,6 +3161,8 @@ def NegativeBinomial(
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3064,6 +3204,8 @@ def BetaBinomial(*, alpha: TensorLike, beta: TensorLike, n: TensorLike) -> Table
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3105,6 +3247,8 @@ def BetaNegativeBinomial(n: TensorLike, alpha: TensorLike, beta: TensorLike) -> 
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3146,6 +3290,8 @@ def HyperGeometric(N: TensorLike, k: TensorLike, n: TensorLike) -> TableDistribu
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3185,6 +3331,8 @@ def DiscreteWeibull(q: TensorLike, beta: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3222,6 +3370,8 @@ def DiscreteLaplace(a: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3259,6 +3409,8 @@ def LogSeries(p: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3296,6 +3448,8 @@ def YuleSimon(alpha: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError
@@ -3333,6 +3487,8 @@ def Poisson(mu: TensorLike) -> TableDistribution:
     ------
     OptionError
         If the parameters do not go together, or a known one is not in its range.
+    InputError
+        If a parameter is an array without dims.
     DtypeError
         If a parameter is of labels, bools or complex numbers.
     DimError

@@ -88,6 +88,8 @@ def explain(
         If a length belongs to no dim.
     OptionError
         If the limit is not a number of bytes.
+    GraphError
+        If a number needs a length that is not known.
 
     Examples
     --------

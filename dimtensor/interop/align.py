@@ -63,6 +63,8 @@ def align[*Arrays](
         If arrays without labels along a dim have different lengths.
     OptionError
         If an argument is not a labelled array.
+    InputError
+        If an array has no labels.
 
     Examples
     --------

@@ -341,6 +341,8 @@ def marginalize(
         with a continuous unknown is not normal.
     DimError
         If the possible values of an unknown are not known, or `logp` has dims.
+    OptionError
+        If no unknown is named, or nothing says which values one may have.
 
     Examples
     --------

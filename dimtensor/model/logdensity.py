@@ -104,6 +104,8 @@ class LogDensity(Rendered):
         If there is no input of a name.
     ArgumentError
         If a key is no input, or a value no support.
+    OptionError
+        If a parameter is computed.
 
     Warns
     -----

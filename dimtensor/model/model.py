@@ -74,6 +74,10 @@ class Model(Rendered):
         If an output has no name, or a name has a slash.
     InputError
         If there are data of no input.
+    ArgumentError
+        If outputs are given in a list.
+    LabelError
+        If there are data of a name that no input has.
 
     Examples
     --------
@@ -360,6 +364,8 @@ class Model(Rendered):
         ------
         OptionError
             If there is no such variable, or it is observed.
+        ArgumentError
+            If variables are given in a list.
 
         Examples
         --------
@@ -825,7 +831,13 @@ class Model(Rendered):
         Raises
         ------
         OptionError
-            If a variable is not summed out, or draws have no seed.
+            If `how` is none of these.
+        ArgumentError
+            If there is no seed.
+        InputError
+            If the draws lack variables.
+        LabelError
+            If a variable is not summed out.
 
         Examples
         --------
@@ -871,6 +883,8 @@ class Model(Rendered):
         ------
         InputError
             If an input has no value, or a length is not known.
+        OptionError
+            If the number of draws is negative or no integer.
 
         Examples
         --------

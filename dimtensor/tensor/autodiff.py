@@ -60,6 +60,8 @@ def grad(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> Any:
         If y or `wrt` are not of a float dtype.
     GraphError
         If y depends on `wrt` through an operand without a known derivative.
+    ArgumentError
+        If something is no tensor.
 
     Examples
     --------

@@ -156,6 +156,10 @@ def function(
     GraphError
         If the outputs depend on inputs that are not given, or on a length that no input has, or if
         one of `checks` has no check.
+    ArgumentError
+        If an input or an output is no tensor.
+    OptionError
+        If there is no such backend, or no such rewrite.
 
     Examples
     --------
@@ -223,6 +227,10 @@ def evaluate(
     ------
     InputError
         If the value of an input is missing, or belongs to no input.
+    ArgumentError
+        If an output is no tensor.
+    GraphError
+        If the value is not known, as that of a random variable.
 
     Examples
     --------
@@ -402,6 +410,11 @@ class EvaluationMixin(TensorHandle):
         Returns
         -------
         DataArray
+
+        Raises
+        ------
+        GraphError
+            If the expression depends on random variables.
 
         Examples
         --------

@@ -217,6 +217,8 @@ def data(
     ArgumentError
         If a column has missing numbers and integers above 2**53, which floats do not represent
         exactly; if the value is no array, such as a generator, or one of its methods raises.
+    InputError
+        If nothing says which dims the axes of the values are.
 
     Examples
     --------

@@ -294,6 +294,8 @@ def bounded(low: TensorLike | None = None, high: TensorLike | None = None) -> Bo
     ------
     OptionError
         If there is no bound, or they are numbers out of order.
+    ArgumentError
+        If a bound is no number and no tensor.
 
     Examples
     --------

@@ -76,6 +76,8 @@ def scan(
         If a step narrows the dtype of a state.
     ArgumentError
         If a step returns something other than a pair, or a state of another structure.
+    OptionError
+        If options of gradients contradict each other.
 
     Examples
     --------
@@ -115,6 +117,11 @@ def cumulate(
     tree of DimTensor
         The states after each step, with the dim, without the initial state.
 
+    Raises
+    ------
+    GraphError
+        If a step makes a random variable.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -152,6 +159,13 @@ def reduce(
     -------
     tree of DimTensor
         The state after the last step; the initial one if the dim has length 0.
+
+    Raises
+    ------
+    ArgumentError
+        If a step returns a state of another structure.
+    LabelError
+        If a step returns labels of another dim.
 
     Examples
     --------
@@ -208,6 +222,8 @@ def while_loop(
         If the body adds dims to a state.
     DtypeError
         If the condition is not boolean, or the body narrows the dtype of a state.
+    OptionError
+        If options of gradients contradict each other.
 
     Examples
     --------
@@ -312,6 +328,8 @@ def ode(
     ------
     CheckError
         At the call, if `max_steps` are not enough, or times are out of order.
+    DimError
+        If the times do not have exactly one dim.
 
     Notes
     -----

@@ -116,6 +116,8 @@ class QuantileMixin(ReductionMixin):
         ------
         DtypeError
             If a quantile is outside of 0 to 1, or the method is unknown.
+        OptionError
+            If a quantile is not between 0 and 1, or there is no such method.
 
         References
         ----------

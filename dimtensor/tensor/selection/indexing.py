@@ -96,6 +96,8 @@ class IndexingMixin(TensorHandle):
             If a dim is not there.
         PositionError
             If a position is outside of a dim of known length.
+        DtypeError
+            If a selection is neither integers nor a mask.
 
         Examples
         --------
@@ -268,6 +270,8 @@ class IndexingMixin(TensorHandle):
         ------
         DimError
             If this is not the result of ``sel``, ``isel`` or brackets, or the value has other dims.
+        DtypeError
+            If the value is of a wider dtype.
 
         Examples
         --------
@@ -407,6 +411,13 @@ class IndexingMixin(TensorHandle):
         GroupBy
             With ``sum``, ``mean``, ``min``, ``max``, ``std``, ``var``, ``count``, ``first``,
             ``map``; groups without elements are included.
+
+        Raises
+        ------
+        DimError
+            If the labels do not share one dim with the tensor.
+        LabelError
+            If they are no labels of a dim, or a name that is none.
 
         Examples
         --------
