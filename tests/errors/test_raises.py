@@ -51,10 +51,10 @@ def _documented() -> dict[CodeType, tuple[str, str]]:
             if name in ("__init__", "__new__") and not owner.__name__.startswith("_"):
                 found[function.__code__] = owner.__name__, inspect.getdoc(owner) or ""
             elif not name.startswith("_"):
-                found[function.__code__] = (
-                    function.__qualname__,
-                    inspect.getdoc(getattr(owner, name)) or "",
-                )
+                bases = owner.__mro__ if isinstance(owner, type) else (owner,)
+                made = [vars(each)[name] for each in bases if name in vars(each)]
+                doc = next(filter(None, map(inspect.getdoc, made)), "")
+                found[function.__code__] = function.__qualname__, doc
     return found
 
 
