@@ -29,7 +29,9 @@ from pytensor.tensor.basic import Split, scalar_from_tensor
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.type import DenseTensorType, TensorType
 
+from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.positions import positions_of_masks
 from dimtensor.upstream import pytensor as upstream
 
 # The rewrites of `kernels.compiler.rewritten`, and those that foreign graphs need: merging of
@@ -186,8 +188,6 @@ class LoopNests:
         return self._run(*values)
 
     def _compiled(self) -> Callable[..., Any]:
-        from dimtensor.kernels.plan import UnsupportedGraph
-
         if not self._fgraph.outputs:
             return lambda *values: None
         try:
@@ -205,7 +205,6 @@ class LoopNests:
         """Compile the kernel; scans become loops, or stay PyTensor's if that is not supported."""
         from dimtensor.kernels.compiler import kernel_of
         from dimtensor.kernels.emit.guards import GuardedEmitter
-        from dimtensor.kernels.plan import UnsupportedGraph
 
         try:
             border = _GraphBoundary(self._fgraph, loops)
@@ -268,8 +267,6 @@ class LoopNests:
 
     def _use_pytensor(self, error: Exception) -> Callable[..., Any]:
         if self._strict:
-            from dimtensor.kernels.plan import UnsupportedGraph
-
             if isinstance(error, UnsupportedGraph):
                 raise error
             raise UnsupportedGraph(str(error)) from error
@@ -290,7 +287,6 @@ class _GraphBoundary:
             conditionals_as_branches,
             conditionals_together,
         )
-        from dimtensor.kernels.plan import UnsupportedGraph
 
         inputs = [_dense_input(v) for v in fgraph.inputs]
         replaced = {
@@ -329,7 +325,6 @@ def _write_out(graph: FunctionGraph) -> None:
         split_as_slices,
         updates_once,
     )
-    from dimtensor.ops.positions import positions_of_masks
 
     _promise_lengths_of_splits(graph)
     softmax_written_out(graph)

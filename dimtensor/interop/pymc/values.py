@@ -18,6 +18,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
 from dimtensor.interop.pymc.expressions import unwrapped
+from dimtensor.values.labelled import axis_names
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -88,8 +89,6 @@ def value_of(variable: Any) -> Any:
 def labelled_array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
     """Return values as a DataArray with the names of their dims."""
     import xarray as xr
-
-    from dimtensor.values.labelled import axis_names
 
     shape = tuple(
         d.length if d.length is not None else n for d, n in zip(dims, values.shape, strict=True)

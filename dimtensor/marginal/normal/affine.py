@@ -10,6 +10,7 @@ from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.marginal.normal.quadratics import number_of
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.handle import constant, wrap
 
@@ -187,7 +188,7 @@ class AffineReader:
             return self._product(node, on)
         if node.kind != "elemwise":
             raise NotQuadratic(node)
-        square = name == "square" or (name == "power" and _is_two(inputs[1]))
+        square = name == "square" or (name == "power" and number_of(inputs[1]) == 2.0)
         pair = (inputs[0], inputs[0]) if square else inputs if name == "multiply" else ()
         if pair and all(x in self._linear for x in pair):
             return [Term(wrap(constant(1.0, "float64")), pair[0], node.dims, pair[1])]
@@ -247,10 +248,6 @@ class AffineReader:
         found = make("elemwise", (holds, affine, zero), "where")
         self._visit(found)
         return found
-
-
-def _is_two(x: Node) -> bool:
-    return x.kind == "constant" and float(x.attrs.value) == 2.0
 
 
 def _is_turned(node: Node, on: Sequence[bool]) -> bool:

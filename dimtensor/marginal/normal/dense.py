@@ -69,10 +69,6 @@ class DenseNormal:
     core: Dims
     cost: StepCost
 
-    @property
-    def eliminated(self) -> tuple[Unknown, ...]:
-        return (self.unknown,)
-
     def __str__(self) -> str:
         return f"{self.unknown.name}: a Cholesky factor, {self.cost}"
 

@@ -129,7 +129,7 @@ class QuadraticReader(FactorReader):
             spread = make("elemwise", (one, spread), "divide")
             offset, spread = (make("elemwise", (mask, x, zero), "where") for x in (offset, spread))
             affine = {
-                key: x if _number(x) is not None else make("elemwise", (mask, x, zero), "where")
+                key: x if number_of(x) is not None else make("elemwise", (mask, x, zero), "where")
                 for key, x in affine.items()
             }
         slots = tuple((self.states[slot], slot) for (slot,) in affine)
@@ -243,14 +243,14 @@ def _arithmetic(node: Node, operands: Sequence[Quadratic]) -> Quadratic | None:
         return Quadratic(rest, one.squares + other.squares)
     if name == "negative":
         return _negative(operands[0])
-    if name == "square" or (name == "power" and _is_two(operands[1].known)):
+    if name == "square" or (name == "power" and number_of(operands[1].known) == 2.0):
         return _squared(operands[0])
     if name == "multiply":
         if node.inputs[0] is node.inputs[1]:
             return _squared(operands[0])
         for one, other in (operands, operands[::-1]):
-            if _number(one.known) is not None:
-                return _times(other, _number(one.known) or 0.0, node.dtype)
+            if number_of(one.known) is not None:
+                return _times(other, number_of(one.known) or 0.0, node.dtype)
         return Quadratic(_product(operands[0].plain(), operands[1].plain()))
     if name == "divide" and operands[1].known is not None:
         return _divided(operands[0], operands[1].known)
@@ -273,7 +273,7 @@ def _negative(x: Quadratic) -> Quadratic:
 
 
 def _negated(x: Node) -> Node:
-    number = _number(x)
+    number = number_of(x)
     if number is not None:
         return constant(-number, x.dtype)
     return make("elemwise", (x,), "negative")
@@ -286,7 +286,7 @@ def _times(x: Quadratic, number: float, dtype: str) -> Quadratic:
 
 
 def _divided(x: Quadratic, below: Node) -> Quadratic:
-    number = _number(below)
+    number = number_of(below)
     if number:
         return _times(x, 1.0 / number, below.dtype) if x.squares else Quadratic(
             x.rest, (), _together(x.below, below)
@@ -316,16 +316,16 @@ def _chosen(node: Node, condition: Node, yes: Quadratic, no: Quadratic) -> Quadr
     return Quadratic(rest, tuple(squares))
 
 
-def _number(x: Node | None) -> float | None:
+def number_of(x: Node | None) -> float | None:
     """Return the number that a node is, or None."""
     return float(x.attrs.value) if x is not None and x.kind == "constant" else None
 
 
 def _multiplied(one: Node, other: Node) -> Node:
     for x, beside in ((one, other), (other, one)):
-        if _number(x) == 1.0:
+        if number_of(x) == 1.0:
             return beside
-    numbers = _number(one), _number(other)
+    numbers = number_of(one), number_of(other)
     if numbers[0] is not None and numbers[1] is not None:
         return constant(numbers[0] * numbers[1], one.dtype)
     return make("elemwise", (one, other), "multiply")
@@ -333,10 +333,6 @@ def _multiplied(one: Node, other: Node) -> Node:
 
 def _over(x: Polynomial, below: Node) -> Polynomial:
     return {key: make("elemwise", (inner, below), "divide") for key, inner in x.items()}
-
-
-def _is_two(x: Node | None) -> bool:
-    return _number(x) == 2
 
 
 def _sum(one: Polynomial, other: Polynomial) -> Polynomial:
