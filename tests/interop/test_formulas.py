@@ -629,3 +629,16 @@ def test_it_samples():
     assert post["posterior"]["1|county"].sizes["county"] == 4
     ols = np.linalg.lstsq(np.c_[np.ones(N), X], Y, rcond=None)[0]
     np.testing.assert_allclose(post["posterior"]["x"].mean(), ols[1], atol=1.5)
+
+
+@pytest.mark.parametrize(
+    ("number", "plain"), [("2e1", "20"), ("1.5e-3", "0.0015"), (".5E+2", "50")]
+)
+def test_numbers_with_an_exponent(number, plain):
+    values = {"Intercept": 1.0, "sigma": 2.0}
+    found = model(f"y ~ I(x * {number})").log_density()
+    expected = model(f"y ~ I(x * {plain})").log_density()
+    assert found.size == expected.size == len(values) + 1
+    at = np.array([0.3, -0.2, 0.1])
+    assert found.logp(at) == pytest.approx(expected.logp(at), rel=1e-14)
+    assert found.logp(at) != pytest.approx(model("y ~ I(x * 3)").log_density().logp(at))

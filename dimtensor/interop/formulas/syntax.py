@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Any
 
 from dimtensor.errors import ArgumentError, OptionError, build_message, clipped
 from dimtensor.interop.formulas import limits
 
 COMPARISONS = ("EQUAL_EQUAL", "BANG_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
+# a number with an exponent, or a text in quotes or backquotes, in which there are none
+_WITH_EXPONENT = re.compile(
+    r"""'[^']*'|"[^"]*"|`[^`]*`|(?<![\w.])(?P<number>(\d{1,40}\.?\d{0,40}|\.\d{1,40})[eE][+-]?\d\d?)(?!\w)"""
+)
 _OPENING = ("LEFT_PAREN", "LEFT_BRACKET", "LEFT_BRACE")
 _CLOSING = ("RIGHT_PAREN", "RIGHT_BRACKET", "RIGHT_BRACE")
 
@@ -60,7 +66,7 @@ def _scan(formula: str) -> list[Any]:
     if len(formula) > limits.LENGTH:
         raise unreadable(formula, f"it has {len(formula)} characters, of at most {limits.LENGTH}")
     try:
-        return list(Scanner(formula).scan())
+        return list(Scanner(_WITH_EXPONENT.sub(_decimal, formula)).scan())
     except IndexError as error:
         reason = "a name in backquotes does not end"
         raise unreadable(formula, reason, "names are `a name`") from error
@@ -74,6 +80,12 @@ def _scan(formula: str) -> list[Any]:
             hint = "a formula has one '~', between the response and the predictors"
         reason = str(error).replace("Unexpected character:", "it has the character")
         raise unreadable(formula, reason, hint) from error
+
+
+def _decimal(found: re.Match[str]) -> str:
+    """Write a number without its exponent, which formulae takes for a name."""
+    number = found["number"]
+    return found[0] if number is None else f"{Decimal(number):f}"
 
 
 def _check_nesting(formula: str, tokens: list[Any]) -> None:
