@@ -33,7 +33,6 @@ UNREVISED = {
     for name in (
         "benchmarks",
         "compile-time",
-        "derivatives",
         "jax",
         "kernels",
         "native",

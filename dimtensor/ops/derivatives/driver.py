@@ -353,7 +353,7 @@ def pushed_by_pulling(node: Any, tangents: Sequence[Variable | None]) -> list[An
 
     References
     ----------
-    J. Towns, "A new trick for calculating Jacobian vector products", 2017.
+    J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
     """
     wanted = [t is not None for t in tangents]
     fresh = [x if t is None else x.type() for x, t in zip(node.inputs, tangents, strict=True)]
