@@ -476,4 +476,4 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:
     """Return the input nodes that outputs depend on, in the order of their creation."""
     found = [node for node in toposort(outputs) if node.kind == "input"]
-    return sorted(found, key=lambda node: node.serial)
+    return sorted(found, key=lambda node: node._serial)

@@ -136,7 +136,7 @@ def used_leaves(node: Node) -> list[Node] | None:
     nodes = list(islice(reached([node], lambda x: x.inputs), _MOST_NODES + 1))
     if len(nodes) > _MOST_NODES:
         return None
-    return sorted((x for x in nodes if x.kind in LEAF_KINDS), key=lambda leaf: leaf.serial)
+    return sorted((x for x in nodes if x.kind in LEAF_KINDS), key=lambda leaf: leaf._serial)
 
 
 def leaf_title(leaf: Node) -> str:

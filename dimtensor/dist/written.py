@@ -237,4 +237,4 @@ def _read_by(
             found[node] = None
         else:
             pending += node.inputs
-    return tuple(sorted(found, key=lambda node: node.serial))
+    return tuple(sorted(found, key=lambda node: node._serial))

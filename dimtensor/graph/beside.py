@@ -38,23 +38,23 @@ class Beside[V]:
 
     def get(self, node: Node) -> V | None:
         """Return the value of a node, or None."""
-        return node.beside.get(self)
+        return node._beside.get(self)
 
     def set(self, node: Node, value: V) -> None:
         """Set the value of a node."""
-        node.beside[self] = value
+        node._beside[self] = value
 
     def add(self, node: Node, value: V) -> V:
         """Return the value of a node, after setting it to the given one if it has none."""
-        return node.beside.setdefault(self, value)
+        return node._beside.setdefault(self, value)
 
     def __contains__(self, node: Node) -> bool:
-        return self in node.beside
+        return self in node._beside
 
     def clear(self) -> None:
         """Remove all values."""
         for node in alive():
-            node.beside.pop(self, None)
+            node._beside.pop(self, None)
 
 
 class WeaklyBeside[V]:
@@ -64,9 +64,9 @@ class WeaklyBeside[V]:
 
     def get(self, node: Node) -> V | None:
         """Return the object of a node, or None."""
-        found: Any = node.beside.get(self)
+        found: Any = node._beside.get(self)
         return None if found is None else found()
 
     def add(self, node: Node, made: V) -> V:
         """Return the object of a node, after setting it to the given one if it has none."""
-        return first_alive(node.beside, self, ref(made), made)
+        return first_alive(node._beside, self, ref(made), made)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dimtensor.graph.kind import Kind
 
 _interned: Interned[Node] = Interned()
-_serial = itertools.count()
+_serials = itertools.count()
 _recorded: ContextVar[tuple[set[Node], ...]] = ContextVar("recorded", default=())
 
 
@@ -52,8 +52,16 @@ class _Fields:
     """Node under construction, whose fields can be set."""
 
     __slots__ = (
-        "__weakref__", "attrs", "beside", "categories", "dims", "dtype", "inputs", "kind", "place",
-        "serial",
+        "__weakref__",
+        "_beside",
+        "_place",
+        "_serial",
+        "attrs",
+        "categories",
+        "dims",
+        "dtype",
+        "inputs",
+        "kind",
     )  # fmt: skip
 
     kind: str
@@ -62,9 +70,9 @@ class _Fields:
     dims: Dims
     dtype: str
     categories: Dim | None
-    serial: int
-    beside: dict[Any, Any]
-    place: Place | None
+    _serial: int
+    _beside: dict[Any, Any]
+    _place: Place | None
 
 
 class Node(_Fields):
@@ -162,7 +170,7 @@ class Node(_Fields):
     @property
     def line(self) -> Line | None:
         """Line of the user's code that first made the node, if any."""
-        return line_at(self.place)
+        return line_at(self._place)
 
 
 def make(kind: str, inputs: tuple[Node, ...] = (), attrs: Any = None) -> Node:
@@ -206,9 +214,9 @@ def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     node.dims = dims
     node.dtype = dtype
     node.categories = categories
-    node.serial = next(_serial)
-    node.beside = {}
-    node.place = place_outside()
+    node._serial = next(_serials)
+    node._beside = {}
+    node._place = place_outside()
     node.__class__ = Node  # from now on it can be read alone
     return _interned.add(key, cast("Node", node))
 
@@ -219,12 +227,12 @@ def alive() -> Iterator[Node]:
 
 
 # the place may be set later, to that of a node which this one replaces
-_set_place: Callable[[Node, Place | None], None] = vars(_Fields)["place"].__set__
+_set_place: Callable[[Node, Place | None], None] = vars(_Fields)["_place"].__set__
 
 
 def next_serial() -> int:
     """Return a serial number that is smaller than those of all nodes made later."""
-    return next(_serial)
+    return next(_serials)
 
 
 def keep_place(old: Node, new: Node, since: int) -> None:
@@ -236,8 +244,8 @@ def keep_place(old: Node, new: Node, since: int) -> None:
     since : int
         Replacements with lower serial numbers existed before and keep their own lines.
     """
-    if new.serial > since:
-        _set_place(new, old.place)
+    if new._serial > since:
+        _set_place(new, old._place)
 
 
 def _short(dim: Dim) -> str:
@@ -245,4 +253,4 @@ def _short(dim: Dim) -> str:
 
 
 def _serial_of(node: Node) -> int:
-    return node.serial
+    return node._serial

@@ -246,7 +246,7 @@ def close(
     captured = {x for node in inside for x in node.inputs if x not in inside}
     captured |= {node for node in roots if node not in inside}
     captured = {node for node in captured if not is_number(node)}
-    ordered = tuple(sorted(captured, key=lambda node: node.serial))
+    ordered = tuple(sorted(captured, key=lambda node: node._serial))
     bound = numbered((*own, *ordered), bound_masks(inside, ordered))
     replace = dict(zip((*own, *ordered), bound, strict=True))
     closed = rebuild(roots, replace)
@@ -259,8 +259,8 @@ def close(
 
 def _roots(own: Sequence[Node], nodes: Sequence[Node]) -> set[Node]:
     """Return the placeholders of a region, and the checks that were created after them."""
-    since = min((leaf.serial for leaf in own), default=0)
-    return {*own, *[node for node in nodes if node.kind == "check" and node.serial > since]}
+    since = min((leaf._serial for leaf in own), default=0)
+    return {*own, *[node for node in nodes if node.kind == "check" and node._serial > since]}
 
 
 def _made_inside(own: Sequence[Node], nodes: Sequence[Node], made: set[Node]) -> set[Node]:

@@ -47,7 +47,7 @@ def by_use(y: Node, own: Sequence[Node], leaves: Collection[Node]) -> list[Node]
         for at, x in enumerate(node.inputs):
             if x in uses:
                 uses[x].append(hash((0 if unordered else at + 1, above[node])))
-    return sorted(leaves, key=lambda x: (above.get(x, 0), x.serial))
+    return sorted(leaves, key=lambda x: (above.get(x, 0), x._serial))
 
 
 def structures(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:

@@ -310,5 +310,5 @@ def eye(dim: Dim, other: Dim | None = None, dtype: DtypeLike = "float64") -> Dim
             f"{other._title} has {other.length}"
         )
     same = arange(dim).node, arange(other).node
-    hit = make("elemwise", tuple(sorted(same, key=lambda n: n.serial)), "equal")
+    hit = make("elemwise", tuple(sorted(same, key=lambda n: n._serial)), "equal")
     return say(wrap(make("cast", (hit,), valid_dtype(dtype))), "eye", **{"": (dim, other)})

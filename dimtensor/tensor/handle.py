@@ -106,7 +106,7 @@ class TensorHandle:
 @tensor_of.provides()
 def wrap(node: Node) -> DimTensor:
     """Return the tensor of a node."""
-    beside = node.beside
+    beside = node._beside
     found = beside.get(_HANDLE)
     if found is not None:
         handle = found()

@@ -219,5 +219,5 @@ def test_a_node_knows_few_of_the_threads_that_wrote_it():
     for _ in range(50):
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(dt.rv, "x", dt.dist.Normal(0.0, 1.0)).result() is x
-    (numbers,) = [one for one in x.node.beside.values() if isinstance(one, dict)]
+    (numbers,) = [one for one in x.node._beside.values() if isinstance(one, dict)]
     assert len(numbers) <= 17

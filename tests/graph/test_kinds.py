@@ -141,7 +141,7 @@ def test_a_node_is_what_its_kind_says(name: str) -> None:
 def test_attributes_of_another_type_are_refused(name: str) -> None:
     node = examples()[name]
     broken = object.__new__(Node)
-    for slot in ("kind", "inputs", "dims", "dtype", "categories", "serial"):
+    for slot in ("kind", "inputs", "dims", "dtype", "categories", "_serial"):
         object.__setattr__(broken, slot, getattr(node, slot))
     object.__setattr__(broken, "attrs", frozenset())
     with pytest.raises(GraphError, match="attributes are of another type"):

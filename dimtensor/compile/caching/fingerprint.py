@@ -367,7 +367,7 @@ class _Writer:
         first = part[0] if type(part) is tuple else part
         if isinstance(first, Dim):
             return self._dim_key(first)
-        return (self.colours.nodes[first], first.serial)
+        return (self.colours.nodes[first], first._serial)
 
     def _dim_key(self, dim: Dim) -> tuple:
         return (self.colours.dim(dim), dim._sort_key)

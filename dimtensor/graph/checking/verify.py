@@ -86,7 +86,7 @@ def _nodes(outputs: Sequence[Node]) -> list[Node]:
             for x in node.inputs:
                 if not isinstance(x, Node):
                     raise _error(node, "an input is not a node", [("input", repr(x))])
-                if x.serial >= node.serial:
+                if x._serial >= node._serial:
                     raise _error(node, "an input is not older than its node",
                                  [("input", node_text(x))])  # fmt: skip
                 if x not in seen:

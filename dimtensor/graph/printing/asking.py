@@ -44,6 +44,6 @@ def when_asked(node: Node) -> int:
     """
     numbers = _asked.get(node)
     if numbers is None:
-        return node.serial
+        return node._serial
     own = numbers.get(_thread.token)
-    return max([*numbers.values()], default=node.serial) if own is None else own
+    return max([*numbers.values()], default=node._serial) if own is None else own

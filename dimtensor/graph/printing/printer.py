@@ -284,7 +284,7 @@ class CanonicalOrder:
         rank = 3 if label_text(node) is not None else _RANKS.get(node.kind, 2)
         name = node.name or (node.attrs if node.kind == "elemwise" else node.kind)
         name = self._bound.get(node, name)
-        return (rank, str(name), self._digests.get(node, ""), node.serial)
+        return (rank, str(name), self._digests.get(node, ""), node._serial)
 
     def toposort(self, outputs: Iterable[Node]) -> list[Node]:
         """Return every node after its inputs; commutative inputs are in canonical order."""

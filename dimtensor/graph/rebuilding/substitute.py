@@ -124,7 +124,7 @@ def _masked_dims(nodes: Sequence[Node]) -> list[tuple[SelDim, Node]]:
                     if part not in found:
                         found[part] = part.selection.key
                         todo += toposort([part.selection.key])
-    return sorted(found.items(), key=lambda pair: pair[1].serial)
+    return sorted(found.items(), key=lambda pair: pair[1]._serial)
 
 
 def map_dim(dim: Dim, mapping: Mapping[Dim, Dim]) -> Dim:

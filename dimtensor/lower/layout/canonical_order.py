@@ -23,7 +23,7 @@ def in_order(outputs: Sequence[Node]) -> list[Node]:
 
 def _inputs(node: Node, keys: Mapping[Node, tuple[int, int]]) -> Sequence[Node]:
     def by_structure(nodes: Sequence[Node]) -> list[Node]:
-        return sorted(nodes, key=lambda x: (*keys[x], x.serial))
+        return sorted(nodes, key=lambda x: (*keys[x], x._serial))
 
     if commutes(node):
         return by_structure(node.inputs)

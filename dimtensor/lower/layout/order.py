@@ -101,8 +101,8 @@ def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None)
     if not roots:
         return AxisOrder({})
     lengths = lengths or {}
-    known = _plans.add(max(roots, key=lambda node: node.serial), {})
-    key = (tuple([node.serial for node in roots]), tuple(lengths.items()))
+    known = _plans.add(max(roots, key=lambda node: node._serial), {})
+    key = (tuple([node._serial for node in roots]), tuple(lengths.items()))
     plan = known.get(key)
     if plan is None:
         if len(known) >= _PLANS_OF_A_NODE:

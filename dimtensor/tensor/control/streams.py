@@ -78,7 +78,7 @@ def _varies(words: Node) -> bool:
     """Return True if a generator's state changes between steps of the innermost loop."""
     leaves = {words}
     for body in reversed(_bodies.get()):
-        reached = set(toposort(sorted(leaves, key=lambda node: node.serial)))
+        reached = set(toposort(sorted(leaves, key=lambda node: node._serial)))
         if body.repeats:
             return not body.own.isdisjoint(reached)
         leaves |= {node for leaf, node in body.stands_for.items() if leaf in reached}

@@ -37,10 +37,10 @@ def effect():
 def forged(like: Node, **fields) -> Node:
     """A node with some fields wrong, as no function of the package makes it."""
     node = object.__new__(Node)
-    for slot in ("kind", "inputs", "attrs", "dims", "dtype", "categories", "serial", "beside"):
+    for slot in ("kind", "inputs", "attrs", "dims", "dtype", "categories", "_serial", "_beside"):
         object.__setattr__(node, slot, fields.get(slot, getattr(like, slot)))
-    if "serial" not in fields:
-        object.__setattr__(node, "serial", dt.scalar().node.serial + 1)
+    if "_serial" not in fields:
+        object.__setattr__(node, "_serial", dt.scalar().node._serial + 1)
     return node
 
 
@@ -54,7 +54,7 @@ def forged(like: Node, **fields) -> Node:
         ({"dims": (AGE, AGE)}, r"two dims have one name"),
         ({"inputs": (1, 2)}, r"an input is not a node\n  node: .*\n  input: 1"),
         ({"inputs": []}, r"the inputs of a node are a tuple"),
-        ({"serial": -1}, r"an input is not older than its node"),
+        ({"_serial": -1}, r"an input is not older than its node"),
     ],
 )
 def test_cheap_checks_find_a_broken_node(fields, complaint):
