@@ -36,7 +36,6 @@ UNREVISED = {
         "jax",
         "kernels",
         "native",
-        "positional-loops",
         "rewrites",
     )
 }
