@@ -340,7 +340,7 @@ def marginalize(
         If elements of an unknown depend on each other other than as a chain or a tree, or a term
         with a continuous unknown is not normal.
     DimError
-        If the possible values of an unknown are not known, or `logp` has dims.
+        If `logp` has dims.
     OptionError
         If no unknown is named, or nothing says which values one may have.
 

@@ -362,8 +362,10 @@ class Model(Rendered):
 
         Raises
         ------
+        LabelError
+            If there is no such variable.
         OptionError
-            If there is no such variable, or it is observed.
+            If it is observed.
         ArgumentError
             If variables are given in a list.
 

@@ -54,7 +54,9 @@ def required_seed(seed: Any, what: str) -> int:
     Raises
     ------
     ArgumentError
-        If there is none, or it is no integer from 0 to 2**63 - 1.
+        If there is none.
+    OptionError
+        If it is no integer from 0 to 2**63 - 1.
     """
     found = checked_seed(seed, what)
     if found is None:

@@ -214,7 +214,7 @@ def data(
     DtypeError
         If the values are neither numbers nor strings and `categories` is not given, or if they are
         no numbers and `dtype` is given.
-    ArgumentError
+    InputError
         If a column has missing numbers and integers above 2**53, which floats do not represent
         exactly; if the value is no array, such as a generator, or one of its methods raises.
     InputError

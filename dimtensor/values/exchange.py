@@ -92,7 +92,7 @@ def _same(nodes: Sequence[Node], key: Any, owner: str) -> list[Node]:
 
     Raises
     ------
-    ArgumentError
+    InputError
         If the tensor is not among the data.
     """
     node = getattr(key, "node", key)

@@ -161,9 +161,13 @@ def from_formula(
     ------
     MissingExtraError
         If formulae is not installed.
-    LabelError
+    OptionError
         If the formula cannot be parsed, calls a function that is not allowed or has too many terms,
-        or a family, link, column or variable does not exist.
+        or a family or link does not exist.
+    LabelError
+        If a column or variable does not exist.
+    InputError
+        If the table has no rows, or missing values.
 
     Examples
     --------

@@ -37,6 +37,8 @@ def parse(formula: str) -> Any:
     Raises
     ------
     ArgumentError
+        If it is no text.
+    OptionError
         If it is malformed, too long or nested too deeply.
     """
     from formulae.parser import ParseError, Parser

@@ -79,7 +79,7 @@ def substitute(
         have a replaced dim.
     LabelError
         If a selected label is not in the new dim.
-    GraphError
+    LabelError
         If no tensor, or more than one, has a given name.
 
     Notes

@@ -115,7 +115,7 @@ class QuantileMixin(ReductionMixin):
         Raises
         ------
         DtypeError
-            If a quantile is outside of 0 to 1, or the method is unknown.
+            If the numbers are complex.
         OptionError
             If a quantile is not between 0 and 1, or there is no such method.
 
@@ -192,6 +192,7 @@ def check_method(method: str) -> None:
     Raises
     ------
     OptionError
+        If it is not among the methods.
     """
     check_choice("quantile", "method", method, METHODS)
 
