@@ -124,14 +124,13 @@ def test_expressions_over_other_dates():
 @pytest.mark.parametrize("gap", [False, True])
 def test_the_future_given_a_level_that_is_summed_out(monkeypatch, gap):
     """One draw of the parameters, for which everything that is observed is jointly normal."""
-    from dimtensor.model.model import Model
 
-    def sample(self, draws, **options):
+    def sample(spec, draws, **options):
         post = xr.Dataset({"step": (("chain", "draw"), [[0.4]])})
         told = xr.Dataset({"diverging": (("chain", "draw"), [[False]])})
         return xr.DataTree.from_dict({"posterior": post, "sample_stats": told})
 
-    monkeypatch.setattr(Model, "sample", sample)
+    monkeypatch.setattr("dimtensor.model.checking.cross_validate.sample", sample)
     n = 8
     t = dt.Dim("t", coords=[10 * at for at in range(n)])
     step = dt.rv("step", dist.HalfNormal(1.0))

@@ -139,11 +139,9 @@ class _ModelReader:
         read = {x for node in toposort([x.node for x in self.outputs]) for x in node.inputs}
         outputs = [x for x in self.outputs if x.node not in read]
         found = model_of(new_spec(outputs, backend=backend, ranges=False))
+        consequence = "from_pymc: the log density is NaN where a parameter leaves its range"
         for message in ranges_left(found.variables):
-            text = (
-                f"from_pymc: the log density is NaN where a parameter leaves its range: {message}"
-            )
-            warn(text, ModelWarning)
+            warn(f"{consequence}: {message}", ModelWarning)
         with warnings.catch_warnings():
             # nothing observed depends on missing values
             warnings.filterwarnings("ignore", "nothing that is observed depends", ModelWarning)

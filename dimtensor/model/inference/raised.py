@@ -110,16 +110,22 @@ def _raising(model: LogDensity, point: np.ndarray) -> Node | None:
 
 def _raises(model: LogDensity, point: np.ndarray, nodes: Sequence[Node]) -> bool:
     """Return whether the error comes from the computation of nodes by the interpreter."""
-    functions = model.functions
-    used = set(toposort(nodes))
-    tensors = {p.name: p.tensor.node for p in model.parameters}
-    given = {name: node for name, node in tensors.items() if node in used}
+    compute = interpreter_of(model, point, nodes)
+    try:
+        compute()
+    except Exception:
+        return True
+    return False
+
+
+def interpreter_of(
+    model: LogDensity, point: np.ndarray, nodes: Sequence[Node]
+) -> Callable[[], list[Any]]:
+    """Make a function that interprets parts of a log density at a flat vector."""
+    functions, used = model.functions, set(toposort(nodes))
+    given = {p.name: x for p in model.parameters if (x := p.tensor.node) in used}
     values: dict[str, Any] = functions.labelled("parameters", model.flat_vector(point))
     f = function(list(given.values()), list(nodes), "python", checks=False)
     own = set(f._data_nodes)
     f = f.with_data({x: value for x, value in functions.replaced.items() if x in own})
-    try:
-        f(*(values[name] for name in given))
-    except Exception:
-        return True
-    return False
+    return lambda: f(*(values[name] for name in given))

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.compile.function import function
 from dimtensor.dims import Binding, Dims
 from dimtensor.errors import CheckError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.formula import formula
-from dimtensor.model.inference.raised import REFUSED
+from dimtensor.model.inference.raised import REFUSED, interpreter_of
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
@@ -227,16 +226,8 @@ def _values_at(
     model: LogDensity, point: np.ndarray, nodes: Sequence[Node]
 ) -> dict[Node, np.ndarray] | None:
     """Interpret parts of the log density at a point; None if that fails."""
-    functions = model.functions
-    tensors = {p.name: p.tensor.node for p in model.parameters}
-    used = set(toposort(nodes))
-    given = {name: node for name, node in tensors.items() if node in used}
-    values: dict[str, Any] = functions.labelled("parameters", model.flat_vector(point))
     try:
-        f = function(list(given.values()), list(nodes), "python", checks=False)
-        own = set(f._data_nodes)
-        f = f.with_data({x: value for x, value in functions.replaced.items() if x in own})
-        arrays = f(*(values[name] for name in given))
+        arrays = interpreter_of(model, point, nodes)()
     except Exception:  # an explanation that cannot be given hides nothing
         return None
     return {node: array.values for node, array in zip(nodes, arrays, strict=True)}
