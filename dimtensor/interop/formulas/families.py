@@ -54,11 +54,27 @@ class Family(NamedTuple):
 _REAL = ("identity", "log", "inverse")
 _POSITIVE = ("log", "identity", "inverse")
 _UNIT = ("logit", "probit", "cloglog")
-_HALF_CAUCHY: dict[str, Callable[[float], Distribution]] = {
-    "alpha": lambda scale: dist.HalfCauchy(1.0)
-}
-_SHARE: dict[str, Callable[[float], Distribution]] = {"psi": lambda scale: dist.Beta(2.0, 2.0)}
-_ABOUT_1 = lambda scale: dist.HalfNormal(1.0)  # noqa: E731
+
+
+def _half_cauchy(scale: float) -> Distribution:
+    return dist.HalfCauchy(1.0)
+
+
+def _half_normal(scale: float) -> Distribution:
+    return dist.HalfNormal(scale)
+
+
+def _unit_half_normal(scale: float) -> Distribution:
+    return dist.HalfNormal(1.0)
+
+
+def _half_t(scale: float) -> Distribution:
+    return dist.HalfStudentT(4.0, scale)
+
+
+type _Priors = Mapping[str, Callable[[float], Distribution]]
+_ALPHA: _Priors = {"alpha": _half_cauchy}
+_PSI: _Priors = {"psi": lambda scale: dist.Beta(2.0, 2.0)}
 
 
 def _gamma(mu: Any, p: Mapping[str, Any]) -> Distribution:
@@ -78,17 +94,14 @@ FAMILIES: dict[str, Family] = {
         "identity",
         _REAL,
         lambda mu, p: dist.Normal(mu, p["sigma"]),
-        {"sigma": lambda scale: dist.HalfStudentT(4.0, scale)},
+        {"sigma": _half_t},
         scaled=True,
     ),
     "t": Family(
         "identity",
         _REAL,
         lambda mu, p: dist.StudentT(p["nu"], mu, p["sigma"]),
-        {
-            "sigma": lambda scale: dist.HalfStudentT(4.0, scale),
-            "nu": lambda scale: dist.Gamma(2.0, 0.1),
-        },
+        {"sigma": _half_t, "nu": lambda scale: dist.Gamma(2.0, 0.1)},
         scaled=True,
     ),
     "bernoulli": Family(
@@ -105,92 +118,78 @@ FAMILIES: dict[str, Family] = {
     ),
     "poisson": Family("log", _POSITIVE, lambda mu, p: dist.Poisson(mu)),
     "negativebinomial": Family(
-        "log", _POSITIVE, lambda mu, p: dist.NegativeBinomial(mu, p["alpha"]), _HALF_CAUCHY
+        "log", _POSITIVE, lambda mu, p: dist.NegativeBinomial(mu, p["alpha"]), _ALPHA
     ),
-    "gamma": Family("log", _POSITIVE, _gamma, _HALF_CAUCHY),
+    "gamma": Family("log", _POSITIVE, _gamma, _ALPHA),
     "exponential": Family("log", _POSITIVE, lambda mu, p: dist.Exponential(scale=mu)),
-    "weibull": Family("log", _POSITIVE, _weibull, _HALF_CAUCHY),
-    "wald": Family(
-        "log",
-        _POSITIVE,
-        lambda mu, p: dist.Wald(mu, p["lam"]),
-        {"lam": lambda scale: dist.HalfCauchy(1.0)},
-    ),
+    "weibull": Family("log", _POSITIVE, _weibull, _ALPHA),
+    "wald": Family("log", _POSITIVE, lambda mu, p: dist.Wald(mu, p["lam"]), {"lam": _half_cauchy}),
     "lognormal": Family(
-        "identity", _REAL, lambda mu, p: dist.LogNormal(mu, p["sigma"]), {"sigma": _ABOUT_1}
-    ),
-    "laplace": Family(
         "identity",
         _REAL,
-        lambda mu, p: dist.Laplace(mu, p["b"]),
-        {"b": lambda scale: dist.HalfNormal(scale)},
-        scaled=True,
+        lambda mu, p: dist.LogNormal(mu, p["sigma"]),
+        {"sigma": _unit_half_normal},
+    ),
+    "laplace": Family(
+        "identity", _REAL, lambda mu, p: dist.Laplace(mu, p["b"]), {"b": _half_normal}, scaled=True
     ),
     "asymmetriclaplace": Family(
         "identity",
         _REAL,
         lambda mu, p: dist.AsymmetricLaplace(p["kappa"], mu, p["b"]),
-        {"b": lambda scale: dist.HalfNormal(1.0 / scale), "kappa": _ABOUT_1},
+        {"b": lambda scale: dist.HalfNormal(1.0 / scale), "kappa": _unit_half_normal},
         scaled=True,
     ),
     "exgaussian": Family(
         "identity",
         _REAL,
         lambda mu, p: dist.ExGaussian(mu, p["sigma"], p["nu"]),
-        {
-            "sigma": lambda scale: dist.HalfNormal(scale),
-            "nu": lambda scale: dist.HalfNormal(scale),
-        },
+        {"sigma": _half_normal, "nu": _half_normal},
         scaled=True,
     ),
     "vonmises": Family(
-        "identity", _REAL, lambda mu, p: dist.VonMises(mu, p["kappa"]), {"kappa": _ABOUT_1}
+        "identity", _REAL, lambda mu, p: dist.VonMises(mu, p["kappa"]), {"kappa": _unit_half_normal}
     ),
-    "beta_binomial": Family(
-        "logit", _UNIT, _beta_binomial, {"kappa": lambda scale: dist.HalfCauchy(1.0)}
-    ),
+    "beta_binomial": Family("logit", _UNIT, _beta_binomial, {"kappa": _half_cauchy}),
     "zero_inflated_poisson": Family(
-        "log", _POSITIVE, lambda mu, p: dist.zero_inflated(dist.Poisson(mu), p["psi"]), _SHARE
+        "log", _POSITIVE, lambda mu, p: dist.zero_inflated(dist.Poisson(mu), p["psi"]), _PSI
     ),
     "zero_inflated_negativebinomial": Family(
         "log",
         _POSITIVE,
         lambda mu, p: dist.zero_inflated(dist.NegativeBinomial(mu, p["alpha"]), p["psi"]),
-        _HALF_CAUCHY | _SHARE,
+        {**_ALPHA, **_PSI},
     ),
     "zero_inflated_binomial": Family(
         "logit",
         _UNIT,
         lambda mu, p: dist.zero_inflated(dist.Binomial(p["trials"], mu), p["psi"]),
-        _SHARE,
+        _PSI,
         lambda eta, p: dist.zero_inflated(dist.Binomial(p["trials"], logit_p=eta), p["psi"]),
     ),
     "hurdle_poisson": Family(
-        "log", _POSITIVE, lambda mu, p: dist.hurdle(dist.Poisson(mu), p["psi"]), _SHARE
+        "log", _POSITIVE, lambda mu, p: dist.hurdle(dist.Poisson(mu), p["psi"]), _PSI
     ),
     "hurdle_negativebinomial": Family(
         "log",
         _POSITIVE,
         lambda mu, p: dist.hurdle(dist.NegativeBinomial(mu, p["alpha"]), p["psi"]),
-        _HALF_CAUCHY | _SHARE,
+        {**_ALPHA, **_PSI},
     ),
     "hurdle_gamma": Family(
-        "log",
-        _POSITIVE,
-        lambda mu, p: dist.hurdle(_gamma(mu, p), p["psi"]),
-        _HALF_CAUCHY | _SHARE,
+        "log", _POSITIVE, lambda mu, p: dist.hurdle(_gamma(mu, p), p["psi"]), {**_ALPHA, **_PSI}
     ),
     "hurdle_lognormal": Family(
         "identity",
         _REAL,
         lambda mu, p: dist.hurdle(dist.LogNormal(mu, p["sigma"]), p["psi"]),
-        {"sigma": _ABOUT_1, **_SHARE},
+        {"sigma": _unit_half_normal, **_PSI},
     ),
     "beta": Family(
         "logit",
         _UNIT,
         lambda mu, p: dist.Beta(mu * p["kappa"], (1.0 - mu) * p["kappa"]),
-        {"kappa": lambda scale: dist.HalfCauchy(1.0)},
+        {"kappa": _half_cauchy},
     ),
     "categorical": Family(
         "softmax", ("softmax",), lambda logits, p: dist.Categorical(logits=logits, dim=p["dim"])
