@@ -2,8 +2,8 @@
 
 Both callbacks get the address of one table of 64-bit words: the size of the vector, the address and
 the closure of the C function (:mod:`dimtensor.backends.numba.c_function`) of value and gradient,
-those of the one that expands a draw (0 where the draw itself is kept), and the size of what is
-expanded. They are the same machine code for every model.
+those of the one that expands a draw (0 if flat draws are kept), and the size of an expanded
+draw. They are the same machine code for every model.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dimtensor.backends.numba.c_function import CFunction
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.linking.loaded import Loaded
 
-# a slope of 0, which nutpie takes for an error where it looks at a point again, is nearly 0
+# Replacement of a slope of 0, which nutpie takes for an error when it evaluates a point again.
 SLOPE = 1e-100
 
-# value and gradient give 0, or what is wrong: below 0 for good, above 0 at this point only;
-# expanding fails for good where it does: what is asked for is a draw, and not a proposal
+# Return codes of `gradient`: 0 for success, above 0 if the point is rejected, below 0 for a fatal
+# error. Errors of `expand` are fatal: its argument is a draw, not a proposal.
 _TEXT = """
 declare double @llvm.fabs.f64(double)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

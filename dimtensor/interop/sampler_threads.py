@@ -1,9 +1,9 @@
 """Threads of samplers, which end before the interpreter does.
 
-Once the interpreter is being finalized, a thread that calls Python is ended on the spot, below the
-frames of Rust or C++ that called it, and the process with it (SIGSEGV). Therefore what such threads
-call goes through a :class:`Gate`, and whoever started them waits for their end: the call that
-samples, however it ends, or else the exit of the interpreter.
+While the interpreter is finalized, a thread that calls Python is terminated below frames of Rust or
+C++, which ends the process by SIGSEGV. Therefore callbacks of such threads go through a
+:class:`Gate`, and the threads are joined: by the call that samples, however it ends, or at the exit
+of the interpreter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dimtensor.scopes import Calls
 if TYPE_CHECKING:
     from dimtensor.backends.numba.c_function import CFunction
 
-# seconds between two looks at threads, and that the exit of the interpreter waits for them at most
+# Seconds between two checks of threads, and the longest wait at the exit of the interpreter.
 _PERIOD, _PATIENCE = 0.002, 10.0
 
 
@@ -32,7 +32,7 @@ class Threads(Protocol):
     """Threads that call Python."""
 
     def stop(self) -> None:
-        """Ask them to end."""
+        """Ask the threads to end."""
 
     def are_over(self) -> bool:
         """Return whether no sampler thread will call Python again."""
@@ -72,9 +72,7 @@ class Gate:
         return self._closed.is_set()
 
     def close(self) -> None:
-        """Let every call from now on end at once, and those that last: a density may have a loop
-        without end.
-        """
+        """End all calls, running and later ones: a density may have a loop without end."""
         self._closed.set()
         for function in self.functions:
             function.stop()
@@ -97,7 +95,7 @@ class Gate:
         ----------
         function : callable
         afterwards : callable, optional
-            What is called in its place once the gate is closed; :class:`Closed` is raised without.
+            Replacement for calls after the gate is closed; without one :class:`Closed` is raised.
         passed : tuple of type
             Exceptions that are meant for the sampler.
         """

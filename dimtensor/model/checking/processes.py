@@ -44,7 +44,7 @@ _PACKAGE = str(Path(__file__).parents[2] / "__init__.py")
 # seconds for a worker that answers no more
 _PATIENCE = 5.0
 # An interrupt is for the process that started them, which ends them: a terminal tells all. The
-# package is that of this process, wherever another one is found.
+# package is that of this process, even if another one is installed.
 _SERVE = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
