@@ -35,7 +35,6 @@ UNREVISED = {
         "compile-time",
         "jax",
         "kernels",
-        "native",
         "rewrites",
     )
 }
