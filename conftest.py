@@ -27,7 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Results do not depend on the machine's accelerator, unless a run asks for one.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Half of the time of most tests that compile is LLVM's, and theirs are arrays of a few elements. So
-# code is hardly optimised where nothing else is asked for; it is as for users in the profiles of
+# code is hardly optimized where nothing else is asked for; it is as for users in the profiles of
 # the long tests and of CI, and always in the tests of the kernel compiler.
 _QUICK = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
 _COMPILER = Path(__file__).parent / "tests" / "kernels"
@@ -43,8 +43,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say how code can be run that is optimised as on another machine."""
-    what = "optimise machine code for a processor that LLVM knows by name, and run it on this one"
+    """Say how code can be run that is optimized as on another machine."""
+    what = "optimize machine code for a processor that LLVM knows by name, and run it on this one"
     parser.addoption("--processor", metavar="NAME", help=what)
     what = "of tests with many cases, run those whose turn it is today: all of them in so many days"
     parser.addoption("--days", metavar="N", type=int, default=1, help=what)
@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say which processor code is optimised for and which day's cases run, where asked for."""
+    """Say which processor code is optimized for and which day's cases run, where asked for."""
     from tests import effort, processors
 
     found = []
@@ -156,7 +156,7 @@ def _missing(error: BaseException) -> str | None:
 
 # what machine code did not cover in a test that is marked for that
 _LEFT = pytest.StashKey[list[str]]()
-# how many blocks of code are optimised at most
+# how many blocks of code are optimized at most
 _MOST_BLOCKS = pytest.StashKey[int]()
 
 
@@ -187,7 +187,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Send all machine code the way of what is too long to be optimised."""
+    """Send all machine code the way of what is too long to be optimized."""
     from dimtensor.kernels.native import machine
 
     with pytest.MonkeyPatch.context() as patch:
@@ -199,7 +199,7 @@ def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def optimised_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def optimized_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code as users get it, for what a test looks at that depends on it: digits of long sums."""
     from dimtensor.kernels.native import machine
 

@@ -104,7 +104,7 @@ def table_of(post: xr.DataTree, names: list[str]) -> str:
 
 
 def draw_eruptions(data: pd.DataFrame, chance: xr.DataArray, path: Path) -> None:
-    """Eruptions, coloured by the probability that they are long."""
+    """Eruptions, colored by the probability that they are long."""
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
     dots = axes.scatter(data["duration"], data["waiting"], c=chance, cmap="coolwarm", s=14)

@@ -1,7 +1,7 @@
 """Eight ways to put a value under the wrong name, and what becomes of them here.
 
 Positional arrays let all of these through, and the mistake is found, if at all, after sampling.
-With labelled dims each one either gives the right labels or is an error on the line that is wrong.
+With labeled dims each one either gives the right labels or is an error on the line that is wrong.
 
 Run it with ``python examples/labels.py``; it compiles nothing and takes a second.
 """
@@ -19,7 +19,7 @@ country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 effect = dt.data([1.0, 2.0, 4.0], dims=country, name="effect")
 
 
-def labelled(values: xr.DataArray) -> str:
+def labeled(values: xr.DataArray) -> str:
     """The values of one dim with their labels, on one line."""
     (name,) = values.dims
     pairs = zip(values[name].values, values.values, strict=True)
@@ -27,7 +27,7 @@ def labelled(values: xr.DataArray) -> str:
 
 
 def show(title: str, code: str, compute: Callable[[], object]) -> None:
-    """Print a line of code and its labelled value, or the error that it is."""
+    """Print a line of code and its labeled value, or the error that it is."""
     print(f"\n{title}\n    {code}")
     try:
         result = compute()
@@ -39,22 +39,22 @@ def show(title: str, code: str, compute: Callable[[], object]) -> None:
 
 
 def a_slice_keeps_the_labels_of_what_it_keeps() -> str:
-    return labelled(effect[1:].eval())
+    return labeled(effect[1:].eval())
 
 
 def a_reversal_reverses_the_labels() -> str:
     reverse = effect[::-1].eval()
     assert reverse.sel(country="USA") == 4.0
-    return labelled(reverse)
+    return labeled(reverse)
 
 
-def neighbours_are_different_countries() -> object:
+def neighbors_are_different_countries() -> object:
     return effect[1:] + effect[:-1]
 
 
 def observations_are_put_in_order_by_label() -> str:
     observed = xr.DataArray([40.0, 10.0, 20.0], coords={"country": ["USA", "Italy", "Kenya"]})
-    return labelled((dt.data(observed, dims=country) / effect).eval())
+    return labeled((dt.data(observed, dims=country) / effect).eval())
 
 
 def unknown_labels_are_refused() -> object:
@@ -74,14 +74,14 @@ def draws_of_a_part_have_the_labels_of_the_part() -> str:
     result = last_two(draws)
     expected = draws.sel(country=["Kenya", "USA"]) - draws.mean("country")
     xr.testing.assert_allclose(result.transpose(*expected.dims), expected)
-    return labelled(result.mean(["chain", "draw"]))
+    return labeled(result.mean(["chain", "draw"]))
 
 
-def a_misspelt_name_is_looked_up_and_not_found() -> object:
+def a_misspelled_name_is_looked_up_and_not_found() -> object:
     return effect.sum("contry")
 
 
-def a_misspelt_dim_is_another_dim() -> object:
+def a_misspelled_dim_is_another_dim() -> object:
     """The product has both dims, so the next step that names the right one fails."""
     contry = dt.Dim("contry", coords=["Italy", "Kenya", "USA"])
     weight = dt.data([0.2, 0.3, 0.5], dims=contry)
@@ -92,23 +92,23 @@ CASES = [
     ("A slice keeps the labels of what it keeps",
      "effect[1:]", a_slice_keeps_the_labels_of_what_it_keeps),
     ("A reversal reverses the labels", "effect[::-1]", a_reversal_reverses_the_labels),
-    ("Neighbours are different countries, and do not add up",
-     "effect[1:] + effect[:-1]", neighbours_are_different_countries),
+    ("Neighbors are different countries, and do not add up",
+     "effect[1:] + effect[:-1]", neighbors_are_different_countries),
     ("Observations in another order are put in order by label",
      "dt.data(observed, dims=country) / effect", observations_are_put_in_order_by_label),
     ("Observations with an unknown label are refused",
      "dt.data(observed, dims=country)", unknown_labels_are_refused),
     ("Draws of a part of the countries have the labels of the part",
      "function([x], x[1:] - x.mean())(draws)", draws_of_a_part_have_the_labels_of_the_part),
-    ("A misspelt name is looked up among the dims there are",
-     "effect.sum('contry')", a_misspelt_name_is_looked_up_and_not_found),
-    ("A dim made under a misspelt name is another dim, and nothing takes it for the right one",
-     "(effect * weight).sum(country).sel(country='USA')", a_misspelt_dim_is_another_dim),
+    ("A misspelled name is looked up among the dims there are",
+     "effect.sum('contry')", a_misspelled_name_is_looked_up_and_not_found),
+    ("A dim made under a misspelled name is another dim, and nothing takes it for the right one",
+     "(effect * weight).sum(country).sel(country='USA')", a_misspelled_dim_is_another_dim),
 ]  # fmt: skip
 
 
 def main() -> None:
-    print(f"effect: {labelled(effect.eval())}")
+    print(f"effect: {labeled(effect.eval())}")
     for title, code, compute in CASES:
         show(title, code, compute)
 

@@ -1,4 +1,4 @@
-"""A small modelling library on dimtensor's public names: priors, models, interventions, text.
+"""A small modeling library on dimtensor's public names: priors, models, interventions, text.
 
 Unknowns are tensors with a prior; a model is a dict of log densities by name. What a library needs
 beside that is here: a density for samplers, the best point, values by label, a model in which an

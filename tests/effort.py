@@ -12,7 +12,7 @@ thorough   1000      333      100           50          20
 
 The examples of ``thorough`` are drawn by the day: `make slow` seeds hypothesis with the date, and
 DIMTENSOR_DAY=2026-01-31 draws those of that day again. ``search`` has 3000, others in every run.
-With ``dev`` machine code is hardly optimised outside of the tests of the kernel compiler, see the
+With ``dev`` machine code is hardly optimized outside of the tests of the kernel compiler, see the
 root's conftest.py.
 """
 

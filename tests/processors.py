@@ -1,7 +1,7 @@
 """Machine code as on other processors, run on the one that is here.
 
 What LLVM makes vectors of, and how long they are, depends on the processor. ``--processor=NAME``
-runs tests with code that was optimised for one that LLVM knows by name: one with longer vectors
+runs tests with code that was optimized for one that LLVM knows by name: one with longer vectors
 than the processor here has, or one that lacks instructions. NumPy leaves those out, too.
 """
 
@@ -49,16 +49,16 @@ def _registers(cpu: str | None = None) -> frozenset[str]:
     return frozenset(found | {"ymm"} if "zmm" in found else found)
 
 
-def optimise_for(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
-    """From now on, optimise for a processor; the list gets its name with each module.
+def optimize_for(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
+    """From now on, optimize for a processor; the list gets its name with each module.
 
     Code for vectors that the processor here lacks is taken apart into those that it has.
     """
-    optimised, made = machine.optimised, list[str]()
+    optimized, made = machine.optimized, list[str]()
     fits = _registers(cpu) <= _registers()
 
-    def optimised_for_another(text: str, asked: str | None = None) -> tuple[Any, Any]:
-        module, as_asked = optimised(text, asked or cpu)
+    def optimized_for_another(text: str, asked: str | None = None) -> tuple[Any, Any]:
+        module, as_asked = optimized(text, asked or cpu)
         if asked is not None:
             return module, as_asked
         made.append(cpu)
@@ -67,16 +67,16 @@ def optimise_for(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
         here = machine._target_machine()
         return machine._for(here, str(module)), here
 
-    patch.setattr(machine, "optimised", optimised_for_another)
+    patch.setattr(machine, "optimized", optimized_for_another)
     return made
 
 
 def run_as_on(cpu: str, patch: pytest.MonkeyPatch) -> list[str]:
-    """Optimise for a processor, and write loops and functions as for one, too."""
+    """Optimize for a processor, and write loops and functions as for one, too."""
     features = ",".join(_REGISTERS[name] for name in _registers(cpu))
     patch.setattr(library, "host_features", lambda: features)
     forget()
-    return optimise_for(cpu, patch)
+    return optimize_for(cpu, patch)
 
 
 def forget() -> None:

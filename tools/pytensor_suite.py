@@ -14,7 +14,7 @@ each.
 
 The exit status is 0 if there are no others, 1 if there are, 2 if the tests could not be run. With
 ``--all-listed``, a test of the list that passes counts as well. A test that takes the processor
-longer than ``--seconds`` fails. ``--quick`` does not optimise machine code, which is most of the
+longer than ``--seconds`` fails. ``--quick`` does not optimize machine code, which is most of the
 time. The whole list takes hours: with ``--keep FILE`` what a module gives is written to a file, and
 the same command, given again after an end before its time, runs the modules that are left.
 

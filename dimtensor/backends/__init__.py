@@ -39,7 +39,7 @@ def backend_of(name: str) -> Backend:
     Examples
     --------
     >>> from dimtensor.backends import backend_of
-    >>> backend_of("jax").specialises, backend_of("numba").specialises
+    >>> backend_of("jax").specializes, backend_of("numba").specializes
     (True, False)
     """
     if name not in _MODULES:

@@ -24,7 +24,7 @@ class Backend(Protocol):
         Whether it makes code; the interpreter makes none.
     described : bool
         Whether code is made of the description of a graph alone, so that it can be kept and shared.
-    specialises : bool
+    specializes : bool
         Whether code is compiled anew for other lengths.
     clears_room : bool
         Whether room for what steps of a loop leave is filled with zeros before it runs.
@@ -37,7 +37,7 @@ class Backend(Protocol):
     name: str
     compiles: bool
     described: bool
-    specialises: bool
+    specializes: bool
     clears_room: bool
     native: bool
     most_tangents: int

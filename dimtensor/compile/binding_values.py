@@ -13,10 +13,10 @@ from dimtensor.compile.memory import check_lengths
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
 from dimtensor.graph import Node
-from dimtensor.graph.checking.lengths import bind_relabelled
+from dimtensor.graph.checking.lengths import bind_relabeled
 from dimtensor.values.admission import check_positions
 from dimtensor.values.data import title_of
-from dimtensor.values.outputs import Labeller
+from dimtensor.values.outputs import Labeler
 from dimtensor.values.ports import Reader
 
 # arrays of up to this many integers are compared by value
@@ -43,7 +43,7 @@ class CallFrame:
     executable : Executable
     data : sequence of ndarray
     n_inputs : int
-    labellers : sequence of Labeller
+    labelers : sequence of Labeler
     settle : callable
         Computes the data-only part of an executable: see `Settled`.
 
@@ -63,7 +63,7 @@ class CallFrame:
     """
 
     __slots__ = (
-        "_call", "_settled", "aliases", "binding", "executable", "fixed", "labellers", "limits",
+        "_call", "_settled", "aliases", "binding", "executable", "fixed", "labelers", "limits",
         "program",
     )  # fmt: skip
 
@@ -74,13 +74,13 @@ class CallFrame:
         executable: Executable,
         data: Sequence[np.ndarray],
         n_inputs: int,
-        labellers: Sequence[Labeller],
+        labelers: Sequence[Labeler],
         settle: Callable[[Executable, Sequence[np.ndarray]], tuple[np.ndarray, ...]],
     ):
         self.binding = binding
         self.program = program
         self.executable = executable
-        self.labellers = labellers
+        self.labelers = labelers
         self.limits = check_indexers(program, data, n_inputs, binding)
         self.fixed = (*data, *located(program, binding))
         self._settled = settle(executable, self.fixed)
@@ -212,7 +212,7 @@ def complete(binding: Binding, program: Program) -> None:
     MemoryLimitError
         If a dim has more positions than 64-bit integers count.
     """
-    bind_relabelled(program.relabelled, binding)
+    bind_relabeled(program.relabeled, binding)
     binding.check_derived()
     check_lengths(program.grown, binding)
     for requirement in program.requirements:

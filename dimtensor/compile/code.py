@@ -169,9 +169,9 @@ class Code:
         return total
 
     @property
-    def specialises(self) -> bool:
+    def specializes(self) -> bool:
         """True if code is compiled per set of lengths, as on JAX."""
-        return backend_of(self.backend).specialises and self.program.static
+        return backend_of(self.backend).specializes and self.program.static
 
     def compiled(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
         """Return the program and the executable for given lengths of the open dims."""
@@ -191,7 +191,7 @@ class Code:
         return found
 
     def _compile(self, lengths: Mapping[Dim, int]) -> tuple[Program, Executable]:
-        if self.specialises:
+        if self.specializes:
             check_intermediates(self.outputs, lengths)
         program = graph = self.program
         if self._lowered is not None:
@@ -224,7 +224,7 @@ class Code:
 
     def known_lengths(self, binding: Binding) -> dict[Dim, int]:
         """Return the lengths that the code for a call is specialized on."""
-        if not self.specialises:
+        if not self.specializes:
             return {}
         lengths = {dim: dim._bound_length(binding) for dim in self.open_dims}
         return {dim: length for dim, length in lengths.items() if length is not None}

@@ -1,4 +1,4 @@
-"""Compiled functions: labelled values in, labelled values out."""
+"""Compiled functions: labeled values in, labeled values out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dimtensor.renderers import html
 from dimtensor.saturation.derivatives import simplified
 from dimtensor.values.data import bind_data, title_of
 from dimtensor.values.exchange import exchanged
-from dimtensor.values.outputs import Held, Labeller
+from dimtensor.values.outputs import Held, Labeler
 from dimtensor.values.ports import Reading, batch_names
 
 # frames are cached for this many sets of lengths and labels; the oldest are dropped
@@ -132,14 +132,14 @@ class CompiledFunction[R](Levels):
     def __call__(self, /, *args: Any, **kwargs: Any) -> R:
         function, frame, arrays = self._read(args, kwargs)
         results, binding = function._run(frame, arrays)
-        pairs = zip(frame.labellers, results, strict=False)
+        pairs = zip(frame.labelers, results, strict=False)
         return function._structure.rebuild([one.label(x, binding) for one, x in pairs])
 
     def held(self, /, *args: Any) -> list[Held]:
         """Compute results that are labeled on demand, in the order of `output_nodes`."""
         function, frame, arrays = self._read(args, {})
         results, binding = function._run(frame, arrays)
-        pairs = zip(frame.labellers, results, strict=False)
+        pairs = zip(frame.labelers, results, strict=False)
         return [Held(one, x, binding) for one, x in pairs]
 
     def _read(
@@ -251,15 +251,15 @@ class CompiledFunction[R](Levels):
         complete(binding, code.program)
         check_sizes(code.outputs, binding)
         program, executable = code.compiled(code.known_lengths(binding))
-        labellers = [
-            Labeller(axes, binding, name, node.categories)
+        labelers = [
+            Labeler(axes, binding, name, node.categories)
             for axes, name, node in zip(
                 program.output_dims, self._structure.names(code.outputs), code.outputs, strict=True
             )
         ]
         n = len(code.inputs)
         try:
-            return CallFrame(binding, program, executable, self._data, n, labellers, self._settled)
+            return CallFrame(binding, program, executable, self._data, n, labelers, self._settled)
         except IndexError as error:  # raised by the data-only part
             raise unread(error, program, code.inputs, (), binding) from None
         except LACKING as error:

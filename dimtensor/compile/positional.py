@@ -39,7 +39,7 @@ class PositionalFunction:
     data : sequence of ndarray
     binding : Binding
         Lengths and labels of the data's dims.
-    specialise : callable, optional
+    specialize : callable, optional
         Returns the executable for given lengths, on backends that compile per set of lengths.
     settle : Settled, optional
         Cache of the data-only results.
@@ -67,7 +67,7 @@ class PositionalFunction:
         outputs: Sequence[Node],
         data: Sequence[np.ndarray],
         binding: Binding,
-        specialise: Callable[[dict[Dim, int]], Executable] | None = None,
+        specialize: Callable[[dict[Dim, int]], Executable] | None = None,
         settle: Settled | None = None,
     ):
         held = [*data, *located(program, binding)]
@@ -87,9 +87,9 @@ class PositionalFunction:
         self._ndims = tuple(map(len, self.input_dims))
         self._trusting = not executable.checks
         self._call: Callable[..., Sequence[Any]]
-        if specialise is not None and executable.native is None:
+        if specialize is not None and executable.native is None:
             dims = [slot.dims for slot in program.slots]
-            self._call = _Specialised(dims, specialise, held, self._settle)
+            self._call = _Specialized(dims, specialize, held, self._settle)
         else:
             self._call = executable.bind(self._settle(executable, held))
 
@@ -202,18 +202,18 @@ class PositionalFunction:
         return admitted
 
 
-class _Specialised:
+class _Specialized:
     """Dispatcher to executables that are compiled per set of lengths, at the first call."""
 
     def __init__(
         self,
         dims: Sequence[Dims],
-        specialise: Callable[[dict[Dim, int]], Executable],
+        specialize: Callable[[dict[Dim, int]], Executable],
         held: Sequence[np.ndarray],
         settle: Settled,
     ):
         self._dims = dims
-        self._specialise = specialise
+        self._specialize = specialize
         self._held = held
         self._settle = settle
         self._calls: dict[tuple, Callable[..., Sequence[Any]]] = {}
@@ -229,7 +229,7 @@ class _Specialised:
         if found is None:
             if tuple(map(len, shapes)) != self._ndims:
                 raise TypeError("these are not arrays with the axes that are taken")
-            executable = self._specialise(self.lengths([*shapes, *map(np.shape, self._held)]))
+            executable = self._specialize(self.lengths([*shapes, *map(np.shape, self._held)]))
             found = executable.bind(self._settle(executable, self._held))
             self._calls[shapes] = found
         return found(*arrays)

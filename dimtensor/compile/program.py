@@ -16,7 +16,7 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checking.checks import Check
-from dimtensor.graph.checking.lengths import Requirement, length_requirements, relabelled_dims
+from dimtensor.graph.checking.lengths import Requirement, length_requirements, relabeled_dims
 from dimtensor.graph.checking.positions import indexed_leaves
 from dimtensor.graph.checking.verify import full_checks
 from dimtensor.graph.infer import describe
@@ -69,7 +69,7 @@ class Program:
         Integer leaves that are used as positions along a dim, to be checked on the host.
     requirements : list of Requirement
         Requirements on late lengths.
-    relabelled : list of (Dim, Dim)
+    relabeled : list of (Dim, Dim)
         Pairs of a dim and its replacement, which must have the same length.
     static : bool
         Whether all lengths are independent of values; the length of a masked dim is not.
@@ -85,7 +85,7 @@ class Program:
     checks: list[Check] = field(default_factory=list)
     indexed: list[tuple[Node, Dim]] = field(default_factory=list)
     requirements: list[Requirement] = field(default_factory=list)
-    relabelled: list[tuple[Dim, Dim]] = field(default_factory=list)
+    relabeled: list[tuple[Dim, Dim]] = field(default_factory=list)
     static: bool = True
     grown: list[Dim] = field(default_factory=list)
 
@@ -204,7 +204,7 @@ def host_side(outputs: Sequence[Node]) -> dict[str, Any]:
     return {
         "indexed": indexed_leaves(outputs) if any(map(_looks_up, nodes)) else [],
         "requirements": length_requirements(outputs) if any(map(_asks, nodes)) else [],
-        "relabelled": relabelled_dims(nodes),
+        "relabeled": relabeled_dims(nodes),
         "static": not any(map(has_run_time_length, dims)),
         "grown": [dim for dim in dims if _grows(dim)],
     }

@@ -20,7 +20,7 @@ from dimtensor.errors import GraphError, InputError, build_message
 from dimtensor.graph import Node
 from dimtensor.graph.node import tensor_of
 from dimtensor.kernels.generated import function_of_source
-from dimtensor.values.outputs import Labeller
+from dimtensor.values.outputs import Labeler
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -76,7 +76,7 @@ class Levels:
         ([1.0, 2.0], [5.0])
         """
         return {
-            str(at) if node.name is None else node.name: Labeller(
+            str(at) if node.name is None else node.name: Labeler(
                 axes, self._data_binding, node.name, node.categories
             ).label(array, self._data_binding)
             for at, (node, array, axes) in enumerate(
@@ -97,15 +97,15 @@ class Levels:
         check_indexers(code.program, data, n, binding)
         lengths = code.known_lengths(binding)
         program, executable = code.compiled(lengths)
-        specialise = None
-        if code.specialises and len(lengths) < len(code.open_dims):
+        specialize = None
+        if code.specializes and len(lengths) < len(code.open_dims):
 
-            def specialise(found: dict[Dim, int]) -> Any:
+            def specialize(found: dict[Dim, int]) -> Any:
                 return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
 
         try:
             return PositionalFunction(
-                program, executable, code.inputs, code.outputs, data, binding, specialise,
+                program, executable, code.inputs, code.outputs, data, binding, specialize,
                 self._settled,
             )  # fmt: skip
         except LACKING as error:

@@ -34,7 +34,7 @@ from dimtensor.forks import freed_in_children
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
 from dimtensor.values.datasets import values_from
-from dimtensor.values.labelled import as_labelled, axis_names, is_dataarray
+from dimtensor.values.labeled import as_labeled, axis_names, is_dataarray
 
 State = dict[str, Any]
 
@@ -380,8 +380,8 @@ def _require_same_dims(state: Node, value: Any, result: Any) -> None:
     if is_dataarray(value):
         before = value.dims
     else:
-        labelled = as_labelled(value, state.dims, "the state")
-        before = tuple(axis_names(state.dims).values()) if labelled is None else labelled.names
+        labeled = as_labeled(value, state.dims, "the state")
+        before = tuple(axis_names(state.dims).values()) if labeled is None else labeled.names
     if set(before) != set(result.dims):
         raise DimError(
             build_message(

@@ -30,7 +30,7 @@ from dimtensor.dims.derived import (
 )
 from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim, dim_labels
 from dimtensor.dims.product import ProductDim, product_below
-from dimtensor.dims.unlabelled import PadDim, SortedDim
+from dimtensor.dims.unlabeled import PadDim, SortedDim
 
 __all__ = [
     "DERIVED",

@@ -60,14 +60,14 @@ def dim_row(dim: Dim, node: Node | None = None, head: int = 3, tail: int = 2) ->
     )
 
 
-def _note(dim: Dim, own_length: int | None, labelled: bool) -> str:
+def _note(dim: Dim, own_length: int | None, labeled: bool) -> str:
     notes = []
     if not isinstance(dim, (NamedDim, AnonymousDim)):
         parents = ", ".join(parent._short for parent in dim.parents)
-        notes.append(f"{type(dim).__name__} of {parents}" if labelled else dim_text(dim))
+        notes.append(f"{type(dim).__name__} of {parents}" if labeled else dim_text(dim))
     if dim.length is None:
         notes.append(f"{own_length} in these data" if own_length is not None else "with the data")
-    elif not labelled and dim.length > 0:
+    elif not labeled and dim.length > 0:
         notes.append("no labels")
     return ", ".join(notes)
 

@@ -1,7 +1,7 @@
 """The style of reprs in notebooks.
 
-Texts have the colour of the page, or of the theme of JupyterLab or VS Code, and nothing has a
-background of its own. Other colours are of a middle lightness, and areas of them are translucent:
+Texts have the color of the page, or of the theme of JupyterLab or VS Code, and nothing has a
+background of its own. Other colors are of a middle lightness, and areas of them are translucent:
 they are seen on light pages and on dark ones, whatever says which of them this is.
 """
 
@@ -66,7 +66,7 @@ _RULES = """
 """
 
 STYLE = _RULES.replace(
-    "{palette}", " ".join(f"--dt-{name}: {colour};" for name, colour in PALETTE.items())
+    "{palette}", " ".join(f"--dt-{name}: {color};" for name, color in PALETTE.items())
 ) + "\n".join(
     f".dt-repr .dt-{name} {{fill: var(--dt-{name}); stroke: var(--dt-{name});}}" for name in PALETTE
 )

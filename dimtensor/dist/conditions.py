@@ -128,7 +128,7 @@ def _may_equal(x: DimTensor, end: Any) -> bool:
 
 def _with_known(d: TableDistribution, unknown: Sequence[str], which: int) -> TableDistribution:
     """Replace some parameters by numbers, no two of which are equal."""
-    ranges = {param.name: param.range for param in d._parametrisation.params}
+    ranges = {param.name: param.range for param in d._parametrization.params}
     given: dict[str, Any] = dict(d.parameters)
     for at, name in enumerate(unknown):
         low, high = ranges[name].low, ranges[name].high

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dims, union
-from dimtensor.dist.table import RANGES, Param, Parametrisation, Range, Row
+from dimtensor.dist.table import RANGES, Param, Parametrization, Range, Row
 from dimtensor.errors import DtypeError, OptionError, build_message, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_complex, is_float
@@ -25,9 +25,9 @@ Given = Mapping[str, Node]
 class Values:
     """Parameters by name, as tensors of one dtype, converted to the row's own parametrization."""
 
-    def __init__(self, given: Mapping[str, DimTensor], parametrisation: Parametrisation):
+    def __init__(self, given: Mapping[str, DimTensor], parametrization: Parametrization):
         self._given = dict(given)
-        self._parametrisation = parametrisation
+        self._parametrization = parametrization
         self._converted: dict[str, Any] | None = None
 
     def has(self, name: str) -> bool:
@@ -40,7 +40,7 @@ class Values:
         if name in self._given:
             return self._given[name]
         if self._converted is None:
-            self._converted = dict(self._parametrisation.convert(self))
+            self._converted = dict(self._parametrization.convert(self))
         if name not in self._converted:
             raise AttributeError(f"there is no parameter {name!r}")
         return self._converted[name]
@@ -61,20 +61,20 @@ def as_float(node: Node, dtype: str) -> DimTensor:
     return wrap(node) if node.dtype == dtype else wrap(node).astype(dtype)
 
 
-def read_arguments(row: Row, arguments: Mapping[str, Any]) -> tuple[Parametrisation, Given]:
+def read_arguments(row: Row, arguments: Mapping[str, Any]) -> tuple[Parametrization, Given]:
     """Check the arguments of a constructor, and find their parametrization.
 
     Raises
     ------
     OptionError
-        If they are not those of one parametrisation, or a number is not what the parameter may be.
+        If they are not those of one parametrization, or a number is not what the parameter may be.
     DtypeError
         If one is of a dtype that no parameter has.
     DimError
         If dims of two of them clash.
     """
     asked = {name: value for name, value in arguments.items() if value is not None}
-    chosen = _parametrisation(row, asked)
+    chosen = _parametrization(row, asked)
     given: dict[str, Node] = {}
     tensors = [value.node for value in asked.values() if isinstance(value, TensorHandle)]
     for param in chosen.params:
@@ -86,12 +86,12 @@ def read_arguments(row: Row, arguments: Mapping[str, Any]) -> tuple[Parametrisat
     return chosen, given
 
 
-def _parametrisation(row: Row, asked: Mapping[str, Any]) -> Parametrisation:
-    for one in row.parametrisations:
+def _parametrization(row: Row, asked: Mapping[str, Any]) -> Parametrization:
+    for one in row.parametrizations:
         needed = {param.name for param in one.params if param.default is None}
         if needed <= set(asked) <= set(one.names):
             return one
-    ways = [", ".join(map(_shown, one.params)) for one in row.parametrisations]
+    ways = [", ".join(map(_shown, one.params)) for one in row.parametrizations]
     raise OptionError(
         build_message(
             f"{row.name} does not take these parameters together",

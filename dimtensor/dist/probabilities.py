@@ -98,12 +98,12 @@ def _first(k: Any, log_x: Any, far: Any) -> Any:
 
 
 def log_gammainc(k: Any, x: Any) -> Any:
-    """Logarithm of the regularised lower incomplete gamma function."""
+    """Logarithm of the regularized lower incomplete gamma function."""
     return _log_tail(gammainc(k, x), gammaincc(k, x), _log_gammainc_far, (k, x), (1.0, 1.0))
 
 
 def log_gammaincc(k: Any, x: Any) -> Any:
-    """Logarithm of the regularised upper incomplete gamma function."""
+    """Logarithm of the regularized upper incomplete gamma function."""
     return _log_tail(gammaincc(k, x), gammainc(k, x), _log_gammaincc_far, (k, x), (1.0, 1.0))
 
 
@@ -196,7 +196,7 @@ def gamma_icdf_power(q: Any, c: Any, power_of: Any) -> Any:
 
 
 def log_betainc(a: Any, b: Any, x: Any, y: Any = None) -> Any:
-    """Logarithm of the regularised incomplete beta function of x, where y is 1 - x."""
+    """Logarithm of the regularized incomplete beta function of x, where y is 1 - x."""
     y = 1.0 - x if y is None else y
     parts = betainc(a, b, x), betainc(b, a, y)
     return _log_tail(*parts, _log_betainc_far, (a, b, x, y), (1.0, 1.0, 0.5, 0.5))

@@ -91,13 +91,13 @@ class Param:
 
 
 @dataclass(frozen=True)
-class Parametrisation:
+class Parametrization:
     """Alternative parametrization.
 
     Parameters
     ----------
     params : tuple of Param
-        All parameters of this parametrisation.
+        All parameters of this parametrization.
     convert : callable
         From their values to a dict with the parameters of the row.
     """
@@ -135,7 +135,7 @@ class Row:
         Where the formulas are from.
     logsf : callable or Missing, optional
         Logarithm of the probability of larger values; else it is computed from the cdf.
-    alternatives : tuple of Parametrisation
+    alternatives : tuple of Parametrization
     increasing : tuple of str
         Parameters that are in increasing order.
     ends : str
@@ -166,7 +166,7 @@ class Row:
     example: Mapping[str, float]
     window: tuple[float, float]
     logsf: Formula | Missing | None = None
-    alternatives: tuple[Parametrisation, ...] = ()
+    alternatives: tuple[Parametrization, ...] = ()
     increasing: tuple[str, ...] = ()
     ends: str = "[]"
     inner: Moment | None = None
@@ -175,19 +175,19 @@ class Row:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters, without those of other parametrisations."""
+        """Names of the parameters, without those of other parametrizations."""
         return tuple(param.name for param in self.params)
 
     @property
-    def parametrisations(self) -> tuple[Parametrisation, ...]:
+    def parametrizations(self) -> tuple[Parametrization, ...]:
         """All parametrizations, the row's own first."""
-        return (Parametrisation(self.params, lambda p: {}), *self.alternatives)
+        return (Parametrization(self.params, lambda p: {}), *self.alternatives)
 
     @property
     def arguments(self) -> dict[str, Param]:
         """All arguments of the constructor, in order."""
         found: dict[str, Param] = {}
-        for one in self.parametrisations:
+        for one in self.parametrizations:
             for param in one.params:
                 found.setdefault(param.name, param)
         return found
@@ -211,6 +211,6 @@ def params(*lines: str) -> tuple[Param, ...]:
     return tuple(found)
 
 
-def also(*lines: str, by: Callable[[Any], Mapping[str, Any]]) -> Parametrisation:
+def also(*lines: str, by: Callable[[Any], Mapping[str, Any]]) -> Parametrization:
     """Parse an alternative parametrization, in the notation of :func:`params`."""
-    return Parametrisation(params(*lines), by)
+    return Parametrization(params(*lines), by)

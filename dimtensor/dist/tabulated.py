@@ -47,7 +47,7 @@ class TableDistribution(Distribution):
         self.row = row
         self.name = row.name
         self.discrete = row.discrete
-        self._parametrisation, self._given = read_arguments(row, arguments)
+        self._parametrization, self._given = read_arguments(row, arguments)
 
     def _state(self) -> dict[str, Any]:
         return {"family": self.name, **self.parameters}
@@ -74,7 +74,7 @@ class TableDistribution(Distribution):
 
     def _values(self, dtype: str) -> Values:
         given = {name: as_float(node, dtype) for name, node in self._given.items()}
-        return Values(given, self._parametrisation)
+        return Values(given, self._parametrization)
 
     def _with(self, x: Any, what: str) -> tuple[DimTensor, Values]:
         """Convert a value and the parameters to one dtype."""

@@ -114,7 +114,7 @@ def explain(
     found = Explanation(asked.what, value, gradient, known, asked.backend)
     if wanted is not None:
         _check_limit(found, wanted)
-    if backend_of(asked.backend).specialises and not known.missing(*found.polynomials):
+    if backend_of(asked.backend).specializes and not known.missing(*found.polynomials):
         found.xla = _xla(asked, known)
     return found
 

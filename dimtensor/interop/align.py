@@ -1,4 +1,4 @@
-"""Alignment and reindexing of labelled arrays and tensors.
+"""Alignment and reindexing of labeled arrays and tensors.
 
 Arrays are aligned explicitly, before they enter a graph: inside a graph labels must match exactly.
 """
@@ -25,7 +25,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.selection.reindex import named_indexers, reindex_node
-from dimtensor.values.labelled import is_dataarray, is_pandas
+from dimtensor.values.labeled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.typing import ArrayLike, TensorLike
@@ -62,7 +62,7 @@ def align[*Arrays](
     DimError
         If arrays without labels along a dim have different lengths.
     OptionError
-        If an argument is not a labelled array.
+        If an argument is not a labeled array.
     InputError
         If an array has no labels.
 
@@ -78,7 +78,7 @@ def align[*Arrays](
     if join not in JOINS:
         raise OptionError(f"align: join is one of {', '.join(JOINS)}, not {join!r}")
     sides = [_side_of(array, at) for at, array in enumerate(cast("tuple[Any, ...]", arrays))]
-    _check_unlabelled(sides)
+    _check_unlabeled(sides)
     names = dict.fromkeys(name for side in sides for name in side.labels)
     joined = {name: _joined(name, sides, join) for name in names}
     return cast("tuple[*Arrays]", tuple(side.on(joined, sides, fill_value) for side in sides))
@@ -262,8 +262,8 @@ def _joined(name: Any, sides: Iterable[_Side], join: str) -> Coords:
     return Coords(reduce(pd.Index.intersection if join == "inner" else pd.Index.union, indexes))
 
 
-def _check_unlabelled(sides: Iterable[_Side]) -> None:
-    """Check that arrays have equal lengths along dims that are not labelled in all of them.
+def _check_unlabeled(sides: Iterable[_Side]) -> None:
+    """Check that arrays have equal lengths along dims that are not labeled in all of them.
 
     Raises
     ------
@@ -271,15 +271,15 @@ def _check_unlabelled(sides: Iterable[_Side]) -> None:
         If lengths differ: without labels, elements cannot be matched.
     """
     lengths: dict[Any, dict[str, int]] = {}
-    unlabelled: set[Any] = set()
+    unlabeled: set[Any] = set()
     for side in sides:
         for name in side.names:
             length = side.lengths[name]
             if length is not None:
                 lengths.setdefault(name, {})[side.title] = length
             if name not in side.labels:
-                unlabelled.add(name)
-    for name in unlabelled:
+                unlabeled.add(name)
+    for name in unlabeled:
         if len(set(lengths.get(name, {}).values())) > 1:
             raise DimError(
                 build_message(

@@ -91,7 +91,7 @@ def advi(
     blackjax = require("blackjax", "blackjax", "advi")
     optax = require("optax", "blackjax", "advi")
     kind = blackjax.vi.fullrank_vi if full_rank else blackjax.vi.meanfield_vi
-    optimiser = optax.adam(optax.cosine_decay_schedule(learning_rate, steps, alpha=0.01))
+    optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, steps, alpha=0.01))
     with jax.enable_x64(True):
         density = pure_density(model)
         first, second = jax.random.split(jax.random.key(seed))
@@ -102,10 +102,10 @@ def advi(
                     return density.function(x, *fixed)
 
                 def step(state: Any, key: Any) -> Any:
-                    state, info = kind.step(key, state, log_density, optimiser, samples)
-                    return state, -info.elbo  # what is minimised is its negative
+                    state, info = kind.step(key, state, log_density, optimizer, samples)
+                    return state, -info.elbo  # what is minimized is its negative
 
-                state = kind.init(jax.numpy.zeros(model.size), optimiser)
+                state = kind.init(jax.numpy.zeros(model.size), optimizer)
                 state, elbo = jax.lax.scan(step, state, jax.random.split(first, steps))
                 found = kind.sample(second, state, draws)
                 if full_rank:

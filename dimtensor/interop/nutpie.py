@@ -68,7 +68,7 @@ _LOOKED_AT = 10
 
 
 def to_nutpie(model: LogDensity) -> Any:
-    """Make a model for ``nutpie.sample``, whose draws are named and labelled."""
+    """Make a model for ``nutpie.sample``, whose draws are named and labeled."""
     require("nutpie", "sampling", "to_nutpie")
     from dimtensor.upstream.nutpie import with_samplers_seen
 

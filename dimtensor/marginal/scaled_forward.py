@@ -65,7 +65,7 @@ class ScaledTable(NamedTuple):
         mantissa, level = (wrap(expand_node(x.node, tuple(dims))) for x in self[:2])
         return ScaledTable(mantissa, level, self.units)
 
-    def relabelled(self, pairs: Sequence[tuple[Dim, Dim]]) -> ScaledTable:
+    def relabeled(self, pairs: Sequence[tuple[Dim, Dim]]) -> ScaledTable:
         """Return the table with some dims replaced."""
         mantissa, level = (
             wrap(relabel_node(x.node, *(pair for pair in pairs if pair[0] in x.dims)))
@@ -150,4 +150,4 @@ def _after(chain: Chain, tables: list[ScaledTable]) -> ScaledTable:
     lags = chain.carried_lags()
     moved = [(lag_dim(Lag(lag.unknown, lag.by - 1)), lag_dim(lag)) for lag in lags]
     whole = product(tables).normal().over([old for old, _ in moved])
-    return whole.relabelled(moved).over(state_dims(chain))
+    return whole.relabeled(moved).over(state_dims(chain))

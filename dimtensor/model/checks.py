@@ -58,7 +58,7 @@ def ranges_left(variables: Mapping[str, Variable]) -> Iterator[str]:
     """Yield a message for each parameter that may leave its range."""
     for variable in variables.values():
         for d in _tables(variable.distribution):
-            ranges = {param.name: param.range for param in d._parametrisation.params}
+            ranges = {param.name: param.range for param in d._parametrization.params}
             for name, given in d.parameters.items():
                 found = _interval(given.node, variables)
                 if found is None or _fits(found, ranges[name]):
@@ -232,7 +232,7 @@ def check_inside(spec: ModelSpec, changed: Collection[str]) -> None:
     outputs = compile_function([], [one.holds for _, one in conditions], "python").held()
     for (name, one), output in zip(conditions, outputs, strict=True):
         if not output.values.all():
-            _refuse(spec.variables[name], one, ~output.labelled(output.values), spec)
+            _refuse(spec.variables[name], one, ~output.labeled(output.values), spec)
 
 
 def _value_of(spec: ModelSpec, node: Node, inputs: tuple[Node, ...]) -> Node | None:

@@ -29,7 +29,7 @@ from dimtensor.tensor.elementwise import logical_not, where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
-from dimtensor.values.labelled import with_row_numbers
+from dimtensor.values.labeled import with_row_numbers
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -119,7 +119,7 @@ class ModelFunctions:
         found, _ = self._over_rows
         if found is None:
             return None
-        return found.values(self._known, backend_of(backend).specialises)
+        return found.values(self._known, backend_of(backend).specializes)
 
     @cached_property
     def _known(self) -> ModelData:
@@ -172,7 +172,7 @@ class ModelFunctions:
         size = sum(parameter.size(self.binding) for parameter in self.parameters)
         return self.get(kind).c_function((size,), held=self.late_lengths(kind))
 
-    def labelled(self, kind: str, *values: Any) -> Any:
+    def labeled(self, kind: str, *values: Any) -> Any:
         """Call a function that carries labels."""
         return self.get(kind)(*values, *self._late_values(kind))
 

@@ -70,7 +70,7 @@ class LogDensity(Rendered):
     supports : dict of DimTensor (or its name) to Support
         All symbolic inputs that `logp` depends on, and where their values lie.
     backend : {"numba", "jax", "python"}
-        Of `logp` and `logp_and_grad`, which are compiled at their first call. Functions of labelled
+        Of `logp` and `logp_and_grad`, which are compiled at their first call. Functions of labeled
         values (`constrain`, `unconstrain`) are interpreted.
     jacobian : bool
         Whether the log Jacobians of the transforms are added. Without them the maximum is that of
@@ -313,7 +313,7 @@ class LogDensity(Rendered):
         vars(self)["_value"] = found = self.functions.positional("logp")
         return found(x)
 
-    # -- labelled values ---------------------------------------------------------------------------
+    # -- labeled values ---------------------------------------------------------------------------
 
     def flat_vector(self, x: ArrayLike) -> xr.DataArray:
         """Flat vectors with a name for each axis; see :meth:`constrain`.
@@ -338,7 +338,7 @@ class LogDensity(Rendered):
         return as_vectors(x, self.size, FLAT)
 
     def constrain(self, x: ArrayLike) -> xr.Dataset:
-        """Labelled values of parameters and deterministics.
+        """Labeled values of parameters and deterministics.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class LogDensity(Rendered):
         vectors = self.flat_vector(x)
         leading = [dim for dim in vectors.dims if dim != FLAT]
         kind = "constrain" if self.deterministics else "parameters"
-        return as_dataset(self.functions.labelled(kind, vectors), leading)
+        return as_dataset(self.functions.labeled(kind, vectors), leading)
 
     def log_terms(self, x: ArrayLike, names: Iterable[str] | None = None) -> xr.Dataset:
         """Terms of the log density, element by element: what ArviZ calls a log likelihood.
@@ -405,7 +405,7 @@ class LogDensity(Rendered):
         vectors = self.flat_vector(x)
         # a term may have the name of a parameter
         recorded = {f"term {name}": self.terms[name] for name in wanted}
-        values = self.functions.recording(recorded).labelled("constrain", vectors)
+        values = self.functions.recording(recorded).labeled("constrain", vectors)
         found = {name: values[f"term {name}"].rename(name) for name in wanted}
         return as_dataset(found, [dim for dim in vectors.dims if dim != FLAT])
 
@@ -415,7 +415,7 @@ class LogDensity(Rendered):
         Parameters
         ----------
         values : dict, Dataset or DataTree
-            Values by parameter or its name, labelled as for :func:`dimtensor.function`. Additional
+            Values by parameter or its name, labeled as for :func:`dimtensor.function`. Additional
             dims batch; deterministics are passed over, and whatever else a Dataset holds.
 
         Returns
@@ -457,9 +457,9 @@ class LogDensity(Rendered):
         if missing:
             raise InputError(f"missing parameters: {', '.join(map(repr, missing))}")
         ordered = [given[at] for at in range(len(names))]
-        flat, *aligned = self.functions.labelled("unconstrain", *ordered)
+        flat, *aligned = self.functions.labeled("unconstrain", *ordered)
         flat = flat.transpose(..., FLAT)
-        again = self.functions.labelled("parameters", flat)
+        again = self.functions.labeled("parameters", flat)
         check_inverse(self.parameters, self.functions.binding, flat, again, aligned)
         return np.ascontiguousarray(flat.values)
 

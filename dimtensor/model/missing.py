@@ -22,7 +22,7 @@ from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
-from dimtensor.values.labelled import is_dataarray, is_pandas, labels_of
+from dimtensor.values.labeled import is_dataarray, is_pandas, labels_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,7 +114,7 @@ def _read(node: Node, value: Any) -> Observation:
     """Read a value; its labels are checked at once if it has any."""
     plain = is_dataarray(value) or is_pandas(value) or hasattr(value, "node")
     found = held(node, value)
-    return Observation(found if not plain or found.numbered else found.labelled(found.values))
+    return Observation(found if not plain or found.numbered else found.labeled(found.values))
 
 
 def _labels(node: Node, value: Any) -> Observation:
@@ -130,7 +130,7 @@ def _labels(node: Node, value: Any) -> Observation:
         values[held(gone, absent).values != 0] = "NaT" if dates else np.nan
         return Observation(known, values)
     known, where = held(node, plain), admitted(gone, absent)
-    found = known.labelled(known.values)
+    found = known.labeled(known.values)
     found = found if found.dtype.kind in "mM" else found.astype(object)
     found = found.where(where.transpose(*found.dims) == 0)
     return Observation(found, numbered=known.numbered)
@@ -249,7 +249,7 @@ def _at(absent: np.ndarray, x: DimTensor) -> DimTensor:
 
 
 def _with_labels(node: Node, value: xr.DataArray) -> list[tuple[Dim, Dim]]:
-    """Pair the dims of a variable without labels with labelled ones, as of its observations."""
+    """Pair the dims of a variable without labels with labeled ones, as of its observations."""
     found = []
     for dim in (dim for dim in node.dims if dim_labels(dim) is None):
         index = value.indexes.get(dim._short)

@@ -105,7 +105,7 @@ class Model(Rendered):
     >>> dict(fit.draw(2, dims={obs: 3}, seed=1)["prior"]["mu"].sizes)
     {'chain': 1, 'draw': 2}
 
-    Another parametrisation of the same model, as a function of a flat vector:
+    Another parametrization of the same model, as a function of a flat vector:
 
     >>> scale = dt.data(2.0, name="scale")
     >>> effect = dt.rv("effect", dist.Normal(mu, scale))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.errors import printable
-from dimtensor.values.labelled import with_row_numbers
+from dimtensor.values.labeled import with_row_numbers
 from dimtensor.values.outputs import Held
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Observation:
     @cached_property
     def array(self) -> xr.DataArray:
         assert self._held is not None
-        return self._held.labelled(self.values)
+        return self._held.labeled(self.values)
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -102,7 +102,7 @@ class Observation:
 
 
 class Observations(Mapping[str, "xr.DataArray"]):
-    """Labelled observations by name, which are labelled lazily."""
+    """Labeled observations by name, which are labeled lazily."""
 
     def __init__(self, values: Mapping[str, Observation | xr.DataArray] | None = None):
         self.plain = {

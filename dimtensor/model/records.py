@@ -1,4 +1,4 @@
-"""Labelled values of parameters: DataArrays gathered into one Dataset."""
+"""Labeled values of parameters: DataArrays gathered into one Dataset."""
 
 from __future__ import annotations
 

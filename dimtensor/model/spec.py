@@ -225,7 +225,7 @@ def _updated_data(spec: ModelSpec, values: Mapping[Any, Any]) -> ModelSpec:
     for key, value in values.items():
         name = name_of(key, spec.graph.inputs, "data")
         found = held(spec.graph.inputs[name], value)
-        data[name], numbered[name] = found.labelled(found.values), found.numbered
+        data[name], numbered[name] = found.labeled(found.values), found.numbered
     return replace(spec, data=data, numbered=numbered)
 
 

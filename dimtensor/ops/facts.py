@@ -1,7 +1,7 @@
 """Facts of scalar operations: one row for each class of PyTensor's, read by kernels and loops.
 
 Rewrites know the meaning of the operations that they are about. What else there is to know, how
-much one costs, how it is written, whether LLVM vectorises what is around it, is here, by class: a
+much one costs, how it is written, whether LLVM vectorizes what is around it, is here, by class: a
 test fails on an operation of the op table that has no row.
 """
 
@@ -32,8 +32,8 @@ class Facts:
     cost : int
         For one element, in sums or products, roughly. What is not quick is stored, and read again
         where it is needed twice, unless it is a division.
-    vectorises : bool
-        Whether LLVM vectorises a loop that has it: it is arithmetic, or a function that LLVM knows
+    vectorizes : bool
+        Whether LLVM vectorizes a loop that has it: it is arithmetic, or a function that LLVM knows
         to be callable for each number of a vector.
     sign : str
         The operator between its operands.
@@ -48,7 +48,7 @@ class Facts:
 
     kind: Kind = "other"
     cost: int = CALL
-    vectorises: bool = False
+    vectorizes: bool = False
     sign: str = ""
     function: str = ""
     scipy: tuple[str, int] | None = None
@@ -65,12 +65,12 @@ class Facts:
         return self.cost <= DIVISION
 
 
-_QUICK = Facts(cost=QUICK, vectorises=True)
+_QUICK = Facts(cost=QUICK, vectorizes=True)
 _SIGNS = replace(_QUICK, kind="arithmetic", commutes=True)
 _COMPARISON = replace(_QUICK, kind="comparison")
 _LOGIC = replace(_QUICK, kind="logic", commutes=True)
 _CHOICE = replace(_QUICK, kind="choice")
-_WIDENED = Facts("function", vectorises=True)
+_WIDENED = Facts("function", vectorizes=True)
 _CALLED = Facts("function")
 
 FACTS: dict[type, Facts] = {

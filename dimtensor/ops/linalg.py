@@ -29,7 +29,7 @@ from dimtensor.ops.differentiable import WithRules
 
 def _or_nan(perform: Callable[[], None], outputs: Sequence[list], shapes: Sequence[tuple],
             dtypes: Sequence[str]) -> None:  # fmt: skip
-    """Run a factorisation; fill its outputs with nan where LAPACK finds that there is none."""
+    """Run a factorization; fill its outputs with nan where LAPACK finds that there is none."""
     with warnings.catch_warnings():
         # ill-conditioned is no error, and the compiled backends do not warn of it
         warnings.simplefilter("ignore")
@@ -234,7 +234,7 @@ def solve_triangular(
 def _solve_columns(
     solver: Callable[[int], Callable[..., Variable]], a: Variable, b: Variable, b_ndim: int
 ) -> Variable:
-    """All columns go through one factorisation, as the axes of one matrix."""
+    """All columns go through one factorization, as the axes of one matrix."""
     if b_ndim <= 2:
         return solver(b_ndim)(a, b)
     shape = _shape(b)

@@ -74,7 +74,7 @@ class Arrangements(DrawMethods):
         dims : Dim, str or sequence of them, optional
             Additional dims of the draws, beside those of `p` and of the generator.
         p : DimTensor, optional
-            Probabilities along the dim, normalised to a sum of one; by default all are equal. Its
+            Probabilities along the dim, normalized to a sum of one; by default all are equal. Its
             other dims are dims of the draws.
 
         Returns
@@ -255,7 +255,7 @@ class Arrangements(DrawMethods):
 
         Notes
         -----
-        Normalised gamma numbers; a gamma number of shape a is one of shape a + 1 times the
+        Normalized gamma numbers; a gamma number of shape a is one of shape a + 1 times the
         a-th root of a uniform one, so that small shapes do not give zeros only (Marsaglia and Tsang
         2000).
 

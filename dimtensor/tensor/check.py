@@ -70,7 +70,7 @@ def check(condition: TensorLike, message: str, value: TensorLike | None = None) 
         text = f"the message of a check is a text that is not empty, not {message!r}"
         raise ArgumentError(build_message(text))
     given = None if value is None else as_node(value, what="the value of a check")
-    # a labelled array takes the dims of the value, a number never its dtype
+    # a labeled array takes the dims of the value, a number never its dtype
     beside = [] if given is None or isinstance(condition, (bool, np.bool_)) else [given]
     asked = as_node(condition, beside, "the condition of a check")
     return wrap(make("check", (asked if given is None else given, asked), message))

@@ -3172,7 +3172,7 @@ def betaln(a: TensorLike, b: TensorLike) -> DimTensor:
 
 
 def gammainc(k: TensorLike, x: TensorLike) -> DimTensor:
-    """Regularised lower incomplete gamma function.
+    """Regularized lower incomplete gamma function.
 
     Parameters
     ----------
@@ -3200,7 +3200,7 @@ def gammainc(k: TensorLike, x: TensorLike) -> DimTensor:
 
 
 def gammaincc(k: TensorLike, x: TensorLike) -> DimTensor:
-    """Regularised upper incomplete gamma function.
+    """Regularized upper incomplete gamma function.
 
     Parameters
     ----------
@@ -3228,7 +3228,7 @@ def gammaincc(k: TensorLike, x: TensorLike) -> DimTensor:
 
 
 def gammal(k: TensorLike, x: TensorLike) -> DimTensor:
-    """Lower incomplete gamma function, not regularised.
+    """Lower incomplete gamma function, not regularized.
 
     Parameters
     ----------
@@ -3256,7 +3256,7 @@ def gammal(k: TensorLike, x: TensorLike) -> DimTensor:
 
 
 def gammau(k: TensorLike, x: TensorLike) -> DimTensor:
-    """Upper incomplete gamma function, not regularised.
+    """Upper incomplete gamma function, not regularized.
 
     Parameters
     ----------
@@ -3340,7 +3340,7 @@ def gammainccinv(k: TensorLike, p: TensorLike) -> DimTensor:
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> DimTensor:
-    """Regularised incomplete beta function.
+    """Regularized incomplete beta function.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compilation to functions of labelled values, and evaluation without them."""
+"""Compilation to functions of labeled values, and evaluation without them."""
 
 from __future__ import annotations
 

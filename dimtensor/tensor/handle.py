@@ -24,7 +24,7 @@ from dimtensor.hooks import Hook
 from dimtensor.interning import first_alive, remove_if_dead
 from dimtensor.lower.lifted import LiftedGraph
 from dimtensor.typing import TensorLike as TensorLike
-from dimtensor.values.labelled import is_dataarray, is_pandas
+from dimtensor.values.labeled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,7 +37,7 @@ T = TypeVar("T", bound="TensorHandle")
 type Leaf = DimTensor | complex | np.generic | xr.DataArray
 
 
-labelled_operand = Hook("the data of a labelled operand")
+labeled_operand = Hook("the data of a labeled operand")
 positional_operand = Hook("the dims-tensor of a positional variable")
 function_of_parts = Hook("a function of the parts of a complex expression")
 
@@ -131,14 +131,14 @@ def constant(value: Any, dtype: str | None = None) -> Node:
 
 
 def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> Node:
-    """Convert an operand to a node: a tensor, a number, a label or a labelled array.
+    """Convert an operand to a node: a tensor, a number, a label or a labeled array.
 
     Parameters
     ----------
     value : DimTensor, number, str, DataArray, Series or scalar PyTensor variable
     beside : sequence of Node
         The tensors it is combined with: numbers take their dtype, labels their categories and
-        labelled arrays their dims.
+        labeled arrays their dims.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return constant(value, scalar_dtype(value, tuple(x.dtype for x in beside)))
     if is_dataarray(value) or is_pandas(value):
-        return labelled_operand(value, list(beside), what=what).node
+        return labeled_operand(value, list(beside), what=what).node
     if has(value, "owner", "type"):
         return _positional(value, what)
     if isinstance(value, str):
@@ -230,7 +230,7 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
     if len(tensors) == len(operands):
         nodes = tuple(tensors)
     else:
-        beside = _neighbours(name, operands, tensors)
+        beside = _neighbors(name, operands, tensors)
         alone = TABLE[name].dtype == "order"  # of a Bessel function: an integer
         nodes = tuple(
             as_node(x, [] if alone and at == 0 else beside, f"operand {at + 1} of {name}")
@@ -246,7 +246,7 @@ def elemwise(name: str, *operands: Any) -> DimTensor:
 _OF_PARTS = frozenset({"real", "imag", "abs", "angle"})
 
 
-def _neighbours(name: str, operands: Sequence[Any], tensors: list[Node]) -> list[Node]:
+def _neighbors(name: str, operands: Sequence[Any], tensors: list[Node]) -> list[Node]:
     """Return the tensors whose dtype the numbers among the operands take."""
     if name != "where":
         return tensors

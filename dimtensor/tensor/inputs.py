@@ -31,7 +31,7 @@ from dimtensor.errors import (
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
-from dimtensor.tensor.handle import labelled_operand, wrap
+from dimtensor.tensor.handle import labeled_operand, wrap
 from dimtensor.typing import DimsLike
 from dimtensor.values.admission import (
     as_dtype,
@@ -42,9 +42,9 @@ from dimtensor.values.admission import (
 )
 from dimtensor.values.admission import label_positions as _label_positions
 from dimtensor.values.columns import as_column, string_labels
-from dimtensor.values.labelled import (
+from dimtensor.values.labeled import (
     as_array,
-    as_labelled,
+    as_labeled,
     dims_of,
     is_dataarray,
     is_pandas,
@@ -294,9 +294,9 @@ def require_dim(categories: Any) -> None:
 
 def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tuple[np.ndarray, Dims]:
     """Convert a value to an array, and return it with the dims of its axes, which are checked."""
-    labelled = as_labelled(value, given, what)
-    if labelled is not None:
-        return in_axis_order(labelled, given, binding, what), given
+    labeled = as_labeled(value, given, what)
+    if labeled is not None:
+        return in_axis_order(labeled, given, binding, what), given
     array = as_array(value, what)
     require_elements(array, given, what)
     if array.ndim != len(given):
@@ -331,11 +331,11 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
     )
 
 
-@labelled_operand.provides()
+@labeled_operand.provides()
 def data_beside(
     value: Any, beside: Sequence[Node], categories: Dim | None = None, what: str = "operand"
 ) -> DimTensor:
-    """Convert a labelled array beside tensors; it has their dims where the names are the same.
+    """Convert a labeled array beside tensors; it has their dims where the names are the same.
 
     Raises
     ------

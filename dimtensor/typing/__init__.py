@@ -39,7 +39,7 @@ type Indexer = (
 )  # fmt: skip
 
 type Number = complex | np.number | np.bool_
-# An operand: a tensor, number or label, a labelled array, or a scalar PyTensor variable.
+# An operand: a tensor, number or label, a labeled array, or a scalar PyTensor variable.
 type TensorLike = (
     DimTensor | complex | np.generic | np.ndarray | str | datetime | timedelta | tuple[Any, ...]
     | xr.DataArray | pd.Series | Variable

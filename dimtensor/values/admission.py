@@ -27,12 +27,12 @@ from dimtensor.errors import (
     build_message,
     listing,
 )
-from dimtensor.values.labelled import Labelled, as_array, axis_names, names_of, own_names
+from dimtensor.values.labeled import Labeled, as_array, axis_names, names_of, own_names
 
 
 def admit(
     value: Any,
-    labelled: Labelled | None,
+    labeled: Labeled | None,
     dims: Dims,
     dtype: str,
     categories: Dim | None,
@@ -59,13 +59,13 @@ def admit(
     DtypeError
         If values would be lost.
     """
-    if labelled is None:
+    if labeled is None:
         array = as_array(value, source)
         _require_plain(array, dims, source)
         for dim, length in zip(dims, array.shape, strict=True):
             binding.add_length(dim, length, source)
     else:
-        array = in_axis_order(labelled, dims, binding, source)
+        array = in_axis_order(labeled, dims, binding, source)
     if categories is None:
         return as_dtype(array, dtype, source)
     return array if late else label_positions(array, categories, source)
@@ -108,10 +108,10 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
         )
 
 
-def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str) -> np.ndarray:
+def in_axis_order(labeled: Labeled, dims: Dims, binding: Binding, source: str) -> np.ndarray:
     """Return the array of a labeled value in the order of the dims, and bind its labels."""
-    own = own_names(labelled.names, dims, source)
-    unknown = [str(name) for name in labelled.names if name not in own]
+    own = own_names(labeled.names, dims, source)
+    unknown = [str(name) for name in labeled.names if name not in own]
     if unknown:
         raise InputError(
             build_message(
@@ -119,18 +119,18 @@ def in_axis_order(labelled: Labelled, dims: Dims, binding: Binding, source: str)
                 "the tensor does not",
                 [
                     ("tensor", names_of(dims)),
-                    ("value", "{" + ", ".join(map(str, labelled.names)) + "}"),
+                    ("value", "{" + ", ".join(map(str, labeled.names)) + "}"),
                 ],
             )
         )
     names = axis_names(dims)
-    array = labelled.values.transpose([labelled.names.index(names[dim]) for dim in dims])
+    array = labeled.values.transpose([labeled.names.index(names[dim]) for dim in dims])
     for axis, dim in enumerate(dims):
-        labels = labelled.labels.get(names[dim])
+        labels = labeled.labels.get(names[dim])
         if isinstance(labels, RowNumbers):
             binding.add_labels(dim, labels, source)
         elif labels is not None:
-            labels = _in_order_of_factors(labels, labelled.levels.get(names[dim]), dim, source)
+            labels = _in_order_of_factors(labels, labeled.levels.get(names[dim]), dim, source)
             own_labels = dim_labels(dim)
             wanted = _arranged(dim, labels) if own_labels is None else own_labels
             if not wanted.same_labels(labels):

@@ -11,7 +11,7 @@ from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import ArgumentError, listing
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit
-from dimtensor.values.labelled import Labelled, as_labelled
+from dimtensor.values.labeled import Labeled, as_labeled
 
 
 def title_of(source: Node | Dim) -> str:
@@ -40,11 +40,11 @@ def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
 
 
 def admit_value(
-    node: Node, dims: Dims, value: Any, labelled: Labelled | None, binding: Binding
+    node: Node, dims: Dims, value: Any, labeled: Labeled | None, binding: Binding
 ) -> np.ndarray:
     """Convert a value for an input or data node to a contiguous array in the order of `dims`."""
     title = title_of(node)
-    array = admit(value, labelled, dims, node.dtype, node.categories, binding, title)
+    array = admit(value, labeled, dims, node.dtype, node.categories, binding, title)
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
@@ -73,8 +73,8 @@ def bind_data(
     for node, dims, title in zip(nodes, axes, titles, strict=True):
         if node in replaced:
             value = replaced[node]
-            labelled = as_labelled(value, node.dims, title)
-            array = admit_value(node, dims, value, labelled, binding)
+            labeled = as_labeled(value, node.dims, title)
+            array = admit_value(node, dims, value, labeled, binding)
         else:
             if titles.count(title) > 1:  # two anonymous dims differ by nothing else
                 title = f"{title} ({listing(node.attrs.values.ravel(), 3)})"

@@ -10,14 +10,14 @@ import numpy as np
 from dimtensor.dims import Binding, Dim, Dims, RowNumbers, depends_on_mask, product_below, sort_dims
 from dimtensor.dims.labels import index_of_tuples
 from dimtensor.values.admission import check_positions
-from dimtensor.values.labelled import axis_names
-from dimtensor.values.parts import labelling
+from dimtensor.values.labeled import axis_names
+from dimtensor.values.parts import labeling
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-class Labeller:
+class Labeler:
     """Conversion of the arrays of one output to DataArrays.
 
     Lengths and labels come from a binding, or from the call if they depend on values, as those of a
@@ -75,7 +75,7 @@ class Labeller:
         if self._make is None:
             first = self._build(values, self._binding)
             coords = {name: coord.variable for name, coord in first.coords.items()}
-            self._make = labelling(self.names, coords, first.xindexes, self._name)
+            self._make = labeling(self.names, coords, first.xindexes, self._name)
         return self._make(values)
 
     def _build(self, values: np.ndarray, binding: Binding) -> xr.DataArray:
@@ -99,28 +99,28 @@ class Held:
     values : ndarray
     """
 
-    __slots__ = ("_binding", "_labeller", "names", "values")
+    __slots__ = ("_binding", "_labeler", "names", "values")
 
-    def __init__(self, labeller: Labeller, array: Any, binding: Binding):
-        self._labeller, self._binding = labeller, binding
-        self.names = labeller.names
-        self.values = labeller.ordered(array, binding)
+    def __init__(self, labeler: Labeler, array: Any, binding: Binding):
+        self._labeler, self._binding = labeler, binding
+        self.names = labeler.names
+        self.values = labeler.ordered(array, binding)
 
     @property
     def axes_with_labels(self) -> tuple[str, ...]:
         """Axes with labels."""
-        pairs = zip(self._labeller.dims, self.names, strict=True)
+        pairs = zip(self._labeler.dims, self.names, strict=True)
         return tuple(n for dim, n in pairs if dim._bound_labels(self._binding) is not None)
 
     @property
     def numbered(self) -> tuple[str, ...]:
         """Axes with a default index."""
-        pairs = zip(self._labeller.dims, self.names, strict=True)
+        pairs = zip(self._labeler.dims, self.names, strict=True)
         return tuple(n for dim, n in pairs if isinstance(self._binding.said(dim), RowNumbers))
 
-    def labelled(self, values: np.ndarray) -> xr.DataArray:
+    def labeled(self, values: np.ndarray) -> xr.DataArray:
         """Return a DataArray of values with the dims and labels of this result."""
-        return self._labeller.wrap(values, self._binding)
+        return self._labeler.wrap(values, self._binding)
 
 
 def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:

@@ -42,7 +42,7 @@ class Alike:
     """
 
     __slots__ = (
-        "_dims", "_dtype", "_indexes", "_kind", "_order", "_positions", "_shape", "_unlabelled",
+        "_dims", "_dtype", "_indexes", "_kind", "_order", "_positions", "_shape", "_unlabeled",
     )  # fmt: skip
 
     def __init__(
@@ -55,7 +55,7 @@ class Alike:
         self._kind = type(value)
         self._dims, self._shape, self._dtype = value.dims, value.shape, value.dtype
         self._indexes = indexes
-        self._unlabelled = frozenset(value.dims) - {name for name, _ in indexes}
+        self._unlabeled = frozenset(value.dims) - {name for name, _ in indexes}
         self._order, self._positions = order, positions
 
     def read(self, value: Any) -> np.ndarray | None:
@@ -75,7 +75,7 @@ class Alike:
         for name, index in self._indexes:
             if name not in given or getattr(given[name], "index", None) is not index:
                 return None
-        if self._unlabelled and not self._unlabelled.isdisjoint(value._coords):
+        if self._unlabeled and not self._unlabeled.isdisjoint(value._coords):
             return None  # labels without an index
         if self._positions is not None:
             return array.take(self._positions)
@@ -110,7 +110,7 @@ def alike(
     return Alike(value, tuple((name, x.index) for name, x in indexes.items()), order, positions)
 
 
-def labelling(
+def labeling(
     names: tuple[Hashable, ...],
     coords: Mapping[Hashable, xr.Variable],
     indexes: Mapping[Hashable, Any],
@@ -124,7 +124,7 @@ def labelling(
     --------
     >>> import numpy as np, xarray as xr
     >>> b = xr.DataArray([0.0, 0.0], dims="b", coords={"b": [10, 20]})
-    >>> label = labelling(("b",), {"b": b.coords["b"].variable}, b.xindexes, "y")
+    >>> label = labeling(("b",), {"b": b.coords["b"].variable}, b.xindexes, "y")
     >>> label(np.array([1.0, 2.0])).sel(b=20).item()
     2.0
     """

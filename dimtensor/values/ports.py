@@ -20,9 +20,9 @@ from dimtensor.errors import (
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit, in_axis_order, label_positions
 from dimtensor.values.data import title_of
-from dimtensor.values.labelled import (
-    Labelled,
-    as_labelled,
+from dimtensor.values.labeled import (
+    Labeled,
+    as_labeled,
     axis_names,
     is_dataarray,
     own_names,
@@ -107,21 +107,21 @@ class TensorPort:
             known = form.read(value)
             if known is not None:
                 return Reading(known, known.shape, labels)
-        labelled = as_labelled(value, self.dims, self.title)
-        if labelled is not None:
-            names = own_names(labelled.names, self.dims, self.title)
-            extra = tuple(str(name) for name in labelled.names if name not in names)
+        labeled = as_labeled(value, self.dims, self.title)
+        if labeled is not None:
+            names = own_names(labeled.names, self.dims, self.title)
+            extra = tuple(str(name) for name in labeled.names if name not in names)
             if extra:
                 return Reading(np.empty(0), (), None, extra)
         said = Binding()
         array = admit(
-            value, labelled, self.dims, self.node.dtype, self.node.categories, said, self.title,
+            value, labeled, self.dims, self.node.dtype, self.node.categories, said, self.title,
             late=self.late_categories is not None,
         )  # fmt: skip
         found = tuple(said.said(dim) for dim in self.dims)
         labels = found if any_of(found) else None
-        if is_dataarray(value) and labelled is not None:
-            self._remember(value, labelled, labels)
+        if is_dataarray(value) and labeled is not None:
+            self._remember(value, labeled, labels)
         return Reading(ready(array), array.shape, labels)
 
     def reader(self, value: Any) -> Reader | None:
@@ -143,22 +143,22 @@ class TensorPort:
         return None
 
     def _remember(
-        self, value: Any, labelled: Labelled, said: tuple[Coords | None, ...] | None
+        self, value: Any, labeled: Labeled, said: tuple[Coords | None, ...] | None
     ) -> None:
         """Keep a recognizer of a valid DataArray, and the order of its elements."""
-        if labelled.values.dtype is not self._dtype or self.node.categories is not None:
+        if labeled.values.dtype is not self._dtype or self.node.categories is not None:
             return
-        own_names, names = axis_names(self.dims), labelled.names
+        own_names, names = axis_names(self.dims), labeled.names
         order = tuple(names.index(own_names[dim]) for dim in self.dims)
         positions = None
         for dim, told in zip(self.dims, said or [None] * len(self.dims), strict=True):
-            own, theirs = dim_labels(dim), labelled.labels.get(own_names[dim])
+            own, theirs = dim_labels(dim), labeled.labels.get(own_names[dim])
             own = told if own is None else own
             if own is not None and theirs is not None and not own.same_labels(theirs):
                 if value.size > _FEW:
                     return
                 stored = np.arange(value.size).reshape(value.shape)
-                moved = Labelled(stored, names, labelled.labels, labelled.levels)
+                moved = Labeled(stored, names, labeled.labels, labeled.levels)
                 positions = in_axis_order(moved, self.dims, Binding(), self.title)
                 break
         form = alike(value, None if order == tuple(range(len(order))) else order, positions)

@@ -154,8 +154,8 @@ def test_a_derived_dim_is_a_class(twice: type[DerivedDim]) -> None:
     with pytest.raises(dt.DimError, match="length 5"):
         f([1.0, 2.0], np.zeros(5))
     days = dt.Dim("t", coords=["Mon", "Tue"])
-    labelled = dt.substitute(total, {T: days})
-    assert labelled.dims[0].coords.tolist() == ["Mon", "Mon", "Tue", "Tue"]
+    labeled = dt.substitute(total, {T: days})
+    assert labeled.dims[0].coords.tolist() == ["Mon", "Mon", "Tue", "Tue"]
     assert "Twice(t)" in dt.dprint(total, file="str")
     description = describe_graph([x.node, y.node], [total.node])
     rebuilt = rebuild_graph(description)

@@ -49,7 +49,7 @@ def test_a_backend_is_a_folder(name):
     assert (PACKAGE / "backends" / name / "__init__.py").is_file()
     backend = backend_of(name)
     assert backend.name == name
-    flags = ("described", "specialises", "clears_room", "native")
+    flags = ("described", "specializes", "clears_room", "native")
     assert {type(getattr(backend, each)) for each in flags} == {bool}
 
 

@@ -251,11 +251,11 @@ def test_what_is_kept_may_outlive_the_names_of_a_module(kind, monkeypatch):
     if kind == "labels of an index":
         import pandas as pd
 
-        from dimtensor.values import labelled
+        from dimtensor.values import labeled
 
         kept = pd.Index(["a", "b"])
-        labelled.labels_of(kept)
-        monkeypatch.setattr(labelled, "_labels_of_index", None)
+        labeled.labels_of(kept)
+        monkeypatch.setattr(labeled, "_labels_of_index", None)
     else:
         pytest.importorskip("jax")
         from dimtensor.backends.jax import call

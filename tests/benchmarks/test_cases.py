@@ -130,9 +130,9 @@ def test_programs_that_are_simplified_compute_the_same(number, run):
         results.append(run.flattened(f(*values)))
     run.check_agreement("simplify", 1, program.__name__, results[1], results[0])
     inputs, outputs, _ = program(1)
-    allow = "reassociate" if program in (case.factorisation, case.regression, case.factors) else ()
+    allow = "reassociate" if program in (case.factorization, case.regression, case.factors) else ()
     found = dt.simplify(outputs, allow=allow)
-    cheaper = [case.factorisation, case.glm, case.pnmf, case.radon, case.poisson, case.regression]
+    cheaper = [case.factorization, case.glm, case.pnmf, case.radon, case.poisson, case.regression]
     if program in (*cheaper, case.kronecker, case.factors):
         assert found.after < 0.55 * found.before
     assert found.after <= found.before

@@ -80,7 +80,7 @@ def test_a_batched_call_neither_repeats_nor_changes_the_plain_one():
     assert f.with_data()(DRAWS).identical(first)
 
 
-def test_a_vectorised_expression_can_be_batched_again():
+def test_a_vectorized_expression_can_be_batched_again():
     grown = dt.vectorize(dt.exp(A).sum(), {A: dt.Dim("z", length=2)})
     (inner,) = dt.inputs_of(grown)
     values = DRAWS.expand_dims(z=2)
@@ -106,7 +106,7 @@ def test_a_mask_is_batched_only_where_it_stays_the_same():
     xr.testing.assert_identical(total, x.where(x > 1, 0.0).sum("obs"))
 
 
-def test_a_misspelt_dim_is_no_batch():
+def test_a_misspelled_dim_is_no_batch():
     with pytest.raises(dt.InputError, match=r"lacks dim 'k' \(is 'kk' meant for it\?\)"):
         function([A], A)(xr.DataArray(np.zeros(3), dims="kk"))
 
@@ -261,8 +261,8 @@ def test_positional_functions_state_their_order():
     sizes = {OBS: 2, K: 3}
     rng = np.random.default_rng(0)
     values = [rng.normal(size=[sizes[dim] for dim in dims]) for dims in plain.input_dims]
-    labelled = f((plain.input_dims[0], values[0]), values[1])
-    for array, dims, expected in zip(plain(*values), plain.output_dims, labelled, strict=True):
+    labeled = f((plain.input_dims[0], values[0]), values[1])
+    for array, dims, expected in zip(plain(*values), plain.output_dims, labeled, strict=True):
         np.testing.assert_allclose(array, expected.transpose(*(dim.name for dim in dims)))
     longer = f.with_data(held=[1.0, 2.0, 3.0]).positional
     wide = rng.normal(size=[{OBS: 3, K: 3}[dim] for dim in plain.input_dims[0]])

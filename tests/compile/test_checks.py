@@ -39,13 +39,13 @@ def test_checks_survive_on_compiled_backends(backend):
     count, gradient, condition, raised = f(GOOD, [1.0, 2.0], True)
     assert (float(count), bool(condition), bool(raised)) == (3.0, True, True)
     np.testing.assert_allclose(gradient, 2 * GOOD)
-    labelled = xr.DataArray([1.0, -10.0], dims="obs", coords={"obs": ["p", "q"]})
+    labeled = xr.DataArray([1.0, -10.0], dims="obs", coords={"obs": ["p", "q"]})
     for values, text in (
         ((BAD, [1.0], True), "x is positive\n  false: 1 of 3 elements\n  at: country='Kenya'"),
         ((4 * GOOD, [1.0], True), "the sum is small"),
         ((GOOD, [1.0], False), "the flag is up"),
         (
-            (GOOD, labelled, True),
+            (GOOD, labeled, True),
             "all pairs\n  false: 1 of 6 elements\n  at: country='Italy', obs='q'",
         ),
     ):

@@ -94,7 +94,7 @@ def test_numbers_go_into_scalars():
     assert f(True).item() == 2.0
 
 
-def test_a_labelled_vector_batches_a_scalar():
+def test_a_labeled_vector_batches_a_scalar():
     s = dt.scalar("s")
     draws = pd.Series([1.0, 2.0], index=pd.Index([7, 8], name="draw"))
     result = function([s], s * 2)(draws)
@@ -244,10 +244,10 @@ def test_a_dim_as_an_input_agrees_with_the_others():
     f = function([OBS, X], X + dt.zeros(OBS))
     with pytest.raises(dt.DimError, match="input 'obs': 3\n  input 'x': 2"):
         f(3, [1.0, 2.0])
-    labelled = xr.DataArray([1.0, 2.0], dims="obs", coords={"obs": ["p", "q"]})
+    labeled = xr.DataArray([1.0, 2.0], dims="obs", coords={"obs": ["p", "q"]})
     with pytest.raises(dt.LabelError, match="inputs disagree about the labels of dim 'obs'"):
-        f(["q", "p"], labelled)
-    assert f(2, labelled).obs.values.tolist() == ["p", "q"]
+        f(["q", "p"], labeled)
+    assert f(2, labeled).obs.values.tolist() == ["p", "q"]
     fixed = function([K], dt.zeros(K))
     assert fixed(["a", "b", "c"]).shape == fixed(3).shape == (3,)
     with pytest.raises(dt.LabelError, match="input 'k' is a dim that has other labels"):
@@ -302,12 +302,12 @@ def test_values_that_are_like_earlier_ones_are_read_as_those_were():
     whole = xr.DataArray(
         np.arange(6.0).reshape(3, 2), dims=("row", "col"), coords={"row": ["a", "b", "c"]}
     )
-    labelled = whole.assign_coords(col=["u", "v"])
+    labeled = whole.assign_coords(col=["u", "v"])
     cases = [
-        whole, whole.T, whole.drop_vars("row"), labelled, labelled.T, labelled.isel(row=[2, 0, 1]),
-        labelled.isel(col=[1, 0]), labelled.isel(col=[0]), whole.isel(col=[1, 1, 0]),
+        whole, whole.T, whole.drop_vars("row"), labeled, labeled.T, labeled.isel(row=[2, 0, 1]),
+        labeled.isel(col=[1, 0]), labeled.isel(col=[0]), whole.isel(col=[1, 1, 0]),
         whole.astype("float32"), whole.astype(int), whole.isel(col=slice(None, None, -1)),
-        labelled.assign_coords(kind=("row", [1, 2, 3])),
+        labeled.assign_coords(kind=("row", [1, 2, 3])),
     ]  # fmt: skip
     by_label = xr.DataArray([1.0, 10.0, 100.0], dims="row", coords={"row": ["a", "b", "c"]})
     for round in range(3):

@@ -9,7 +9,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.values import parts
-from dimtensor.values.parts import Alike, alike, labelling
+from dimtensor.values.parts import Alike, alike, labeling
 
 A = dt.Dim("a", coords=["x", "y", "z"])
 B = dt.Dim("b", coords=[10, 20])
@@ -125,8 +125,8 @@ def test_axes_without_labels():
     for wrong in (table[:2], table[:, :1], table[:, [0, 1, 2, 2]]):
         with pytest.raises(dt.DimError, match="length"):
             f(wrong)
-    labelled = table.assign_coords(c=[7, 8, 9])
-    assert f(labelled).coords["c"].values.tolist() == [7, 8, 9]
+    labeled = table.assign_coords(c=[7, 8, 9])
+    assert f(labeled).coords["c"].values.tolist() == [7, 8, 9]
     assert not f(table).coords
 
 
@@ -206,7 +206,7 @@ def by_hand():
 def label_again():
     given = by_hand()
     coords = {name: coord.variable for name, coord in given.coords.items()}
-    return labelling(("b", "a"), coords, given.xindexes, "y")(np.ones((2, 3)))
+    return labeling(("b", "a"), coords, given.xindexes, "y")(np.ones((2, 3)))
 
 
 def test_results_are_arrays_of_xarray():

@@ -145,7 +145,7 @@ def test_datasets_give_the_values_of_inputs_and_states():
         f.step(posterior[["theta"]], posterior)
 
 
-def test_states_and_inputs_are_labelled():
+def test_states_and_inputs_are_labeled():
     f = dt.function([X], S * 2, "python", updates={S: S + X})
     labels = {"country": ["USA", "Kenya", "Italy"]}
     backwards = xr.DataArray(VALUES[0, ::-1], dims="country", coords=labels)

@@ -18,7 +18,7 @@ AGE = dt.Dim("age", length=5)
 OBS = dt.Dim("obs")
 
 
-def labelled(values, labels, name="obs") -> xr.DataArray:
+def labeled(values, labels, name="obs") -> xr.DataArray:
     return xr.DataArray(np.asarray(values, dtype=float), dims=name, coords={name: labels})
 
 
@@ -143,17 +143,17 @@ def test_a_dim_never_stretches():
 
 def test_inputs_are_put_into_the_order_of_the_labels():
     x = dt.tensor("x", dims=COUNTRY)
-    result = x.eval({x: labelled([3.0, 1.0, 2.0], ["USA", "Italy", "Kenya"], "country")})
+    result = x.eval({x: labeled([3.0, 1.0, 2.0], ["USA", "Italy", "Kenya"], "country")})
     xr.testing.assert_identical(
-        result, labelled([1.0, 2.0, 3.0], ["Italy", "Kenya", "USA"], "country").rename("x")
+        result, labeled([1.0, 2.0, 3.0], ["Italy", "Kenya", "USA"], "country").rename("x")
     )
     with pytest.raises(dt.LabelError, match="missing: 'Kenya'\n  unknown: 'Peru'"):
-        x.eval({x: labelled([3.0, 1.0, 2.0], ["USA", "Italy", "Peru"], "country")})
+        x.eval({x: labeled([3.0, 1.0, 2.0], ["USA", "Italy", "Peru"], "country")})
 
 
 def test_late_labels_travel_to_every_output_that_carries_the_dim():
     x, y = dt.tensor("x", dims=OBS), dt.tensor("y", dims=OBS)
-    values = {x: labelled([1.0, 2.0], ["p", "q"]), y: np.array([10.0, 20.0])}
+    values = {x: labeled([1.0, 2.0], ["p", "q"]), y: np.array([10.0, 20.0])}
     for result in dt.evaluate([x + y, y * 2, dt.exp(x)], values):
         assert result.obs.values.tolist() == ["p", "q"]
     assert dt.evaluate((x + y).sum(), values).coords == {}
@@ -161,7 +161,7 @@ def test_late_labels_travel_to_every_output_that_carries_the_dim():
 
 def test_inputs_that_disagree_about_late_labels_are_an_error():
     x, y = dt.tensor("x", dims=OBS), dt.tensor("y", dims=OBS)
-    values = {x: labelled([1.0, 2.0], ["p", "q"]), y: labelled([1.0, 2.0], ["q", "p"])}
+    values = {x: labeled([1.0, 2.0], ["p", "q"]), y: labeled([1.0, 2.0], ["q", "p"])}
     with pytest.raises(dt.LabelError, match="inputs disagree about the labels of dim 'obs'"):
         (x + y).eval(values)
 
@@ -178,7 +178,7 @@ def test_inputs_that_disagree_about_late_labels_are_an_error():
 def test_selection_by_late_labels_is_made_at_the_call(select, expected):
     x = dt.tensor("x", dims=OBS)
     for labels in (["p", "q", "r", "s"], ["p", "s", "q", "r", "t"]):
-        values = labelled(np.arange(len(labels)), labels)
+        values = labeled(np.arange(len(labels)), labels)
         result = select(x).eval({x: values})
         xr.testing.assert_identical(result, expected(values))
     with pytest.raises(dt.LabelError, match="dim 'obs' has no labels"):
@@ -210,7 +210,7 @@ RECIPES = {
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_keeps_labels_and_elements_together(recipe, late):
     build, expected = RECIPES[recipe]
-    values = labelled([0.0, 3.0, 1.0, 2.0], ["p", "q", "r", "s"])
+    values = labeled([0.0, 3.0, 1.0, 2.0], ["p", "q", "r", "s"])
     x = dt.tensor("x", dims=OBS if late else dt.Dim("obs", coords=values.obs))
     xr.testing.assert_identical(build(x).eval({x: values}).rename(None), expected(values))
 
@@ -244,13 +244,13 @@ def test_equal_recipes_are_equal_dims_and_others_do_not_meet():
 
 
 def test_joining_labels_is_asked_for():
-    one = labelled([1.0, 2.0], ["p", "q"])
-    two = labelled([10.0, 20.0], ["q", "r"])
+    one = labeled([1.0, 2.0], ["p", "q"])
+    two = labeled([10.0, 20.0], ["q", "r"])
     x, y = dt.tensor("x", dims=OBS), dt.tensor("y", dims=OBS)
     with pytest.raises(dt.LabelError, match=r"dt.align\(..., join=...\)"):
         (x + y).eval({x: one, y: two})
     left, right = dt.align(one, two, join="inner")
-    xr.testing.assert_identical((x + y).eval({x: left, y: right}), labelled([12.0], ["q"]))
+    xr.testing.assert_identical((x + y).eval({x: left, y: right}), labeled([12.0], ["q"]))
 
 
 # -- selection --------------------------------------------------------------------------------

@@ -532,7 +532,7 @@ def test_smallest_integers(dtype: str, backend: str) -> None:
     assert value(z.max() - z.min(), {z: given}, backend) == expected
 
 
-@pytest.mark.usefixtures("optimised_code")
+@pytest.mark.usefixtures("optimized_code")
 @pytest.mark.parametrize("backend", LONG_JAX)
 @pytest.mark.parametrize("kind", ["sum", "mean"])
 def test_float32_sums_are_as_accurate_as_those_of_numpy(kind: str, backend: str) -> None:

@@ -59,7 +59,7 @@ def test_error_shows_both_dims_and_the_ways_out() -> None:
     ]
 
 
-def test_misspelt_dim_makes_no_product() -> None:
+def test_misspelled_dim_makes_no_product() -> None:
     with pytest.raises(dt.DimError, match=r"sum: there is no dim 'aa' \(did you mean 'a'\?\)"):
         X.sum("aa")
 

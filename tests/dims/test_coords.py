@@ -123,7 +123,7 @@ def test_all_unknown_labels_are_named_with_those_there_are() -> None:
         dim[["x", "a", "y"]]
 
 
-def test_misspelt_label_gets_a_guess() -> None:
+def test_misspelled_label_gets_a_guess() -> None:
     with pytest.raises(dt.LabelError, match=r"has no label 'Kenia' \(did you mean 'Kenya'\?\)"):
         dt.Dim("d", coords=["Kenya", "Italy"])["Kenia"]
 

@@ -19,7 +19,7 @@ OBS = dt.Dim("obs")
 ANONYMOUS = dt.Dim(length=2)
 
 EVERY_KIND = {
-    "labelled": COUNTRY,
+    "labeled": COUNTRY,
     "known": AGE,
     "dates": DATE,
     "unknown": OBS,
@@ -87,7 +87,7 @@ import dimtensor as dt
 dims, tensors = pickle.load(sys.stdin.buffer)
 country = dt.Dim("country", coords=["Italy", "Kenya", "USA"])
 x = dt.tensor("x", dims=[country, dt.Dim("age", length=5)])
-assert dims["labelled"] is country
+assert dims["labeled"] is country
 assert dims["list"] is dt.SelDim(country, ["USA", "Italy"])
 assert dims["product"] is dt.ProductDim([dt.Dim("age", length=5), country])
 assert dims["renamed"] is country.rename()

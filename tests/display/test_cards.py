@@ -167,9 +167,9 @@ def test_a_large_model_has_no_picture():
     assert "Random variables" in page
 
 
-def luminance(colour: tuple[float, ...]) -> float:
+def luminance(color: tuple[float, ...]) -> float:
     """Of WCAG 2.2, relative luminance."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -183,11 +183,11 @@ def contrast(one: str, other: str) -> float:
 # pages of JupyterLab, VS Code, furo and marimo, light and dark
 @pytest.mark.parametrize("page", ["#ffffff", "#111111", "#1e1e1e", "#181c1a", "#131416"])
 @pytest.mark.parametrize("name", PALETTE)
-def test_colours_are_seen_on_light_pages_and_on_dark_ones(page, name):
+def test_colors_are_seen_on_light_pages_and_on_dark_ones(page, name):
     assert contrast(PALETTE[name], page) >= 3.0  # WCAG 2.2, 1.4.11: graphical objects
 
 
-def test_texts_have_the_colour_of_the_theme_or_of_the_page():
+def test_texts_have_the_color_of_the_theme_or_of_the_page():
     root = re.search(r"\.dt-repr {[^}]*}", STYLE)[0]
     assert "var(--jp-content-font-color1, var(--vscode-editor-foreground, inherit))" in root
     assert "fill: currentColor" in re.search(r"\.dt-repr svg text {[^}]*}", STYLE)[0]

@@ -96,7 +96,7 @@ def page(outputs, name):
 
 
 def plain(outputs, name) -> list[str]:
-    """Lines of the traceback without colours."""
+    """Lines of the traceback without colors."""
     (error,) = [one for one in outputs[name] if one.output_type == "error"]
     return re.sub(r"\x1b\[[\d;]*m", "", "\n".join(error.traceback)).split("\n")
 

@@ -1,4 +1,4 @@
-"""Plots are xarray's and ArviZ's, of labelled values."""
+"""Plots are xarray's and ArviZ's, of labeled values."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ COUNTS = {
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", COUNTS)
 def test_quantiles_of_counts_invert_probabilities(name, dtype):
-    """The smallest count that reaches a probability, where those of its neighbours are apart."""
+    """The smallest count that reaches a probability, where those of its neighbors are apart."""
     make, counts = COUNTS[name]
     k, q = (dt.tensor(each, dims=dt.Dim("x"), dtype=dtype) for each in ("k", "q"))
     d = make(lambda value: dt.data(np.array(value, dtype=dtype)))

@@ -28,7 +28,7 @@ def middles(low: float, high: float, number: int) -> np.ndarray:
 
 
 def hospitals() -> list[float]:
-    """Rates: given centre and spread the effects of hospitals are independent, in one dim each."""
+    """Rates: given center and spread the effects of hospitals are independent, in one dim each."""
     table = pd.read_csv(DATA / "surgical.csv")
     center, spread = np.meshgrid(middles(-4.0, -1.2, 60), middles(0.0, 2.4, 80), indexing="ij")
     effect = middles(-7.0, 1.0, 400)
@@ -142,7 +142,7 @@ def belts() -> list[float]:
 def eruptions() -> tuple[float, np.ndarray]:
     """The share of short eruptions and means by kind and measure, where the likelihood is highest.
 
-    Found by expectation and maximisation of a mixture of two pairs of independent normals.
+    Found by expectation and maximization of a mixture of two pairs of independent normals.
     """
     table = pd.read_csv(DATA / "old_faithful.csv").to_numpy()
     share, mean = 0.5, np.array([[2.0, 55.0], [4.5, 80.0]])
@@ -186,7 +186,7 @@ def lynx() -> np.ndarray:
     """Birth, eaten, hunger and food where the density of the parameters' logarithms is highest."""
     table = pd.read_csv(DATA / "lynx_hare.csv")
     seen = np.log(table[["hare", "lynx"]].to_numpy())
-    centre = np.log([0.5, 0.03, 0.8, 0.03, 10.0, 10.0, np.exp(-1.0), np.exp(-1.0)])
+    center = np.log([0.5, 0.03, 0.8, 0.03, 10.0, 10.0, np.exp(-1.0), np.exp(-1.0)])
     widths = np.array([0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0])
 
     def change(state, _, birth, eaten, hunger, food):
@@ -197,7 +197,7 @@ def lynx() -> np.ndarray:
         *rates, hares, lynxes = np.exp(x[:6])
         path = odeint(change, [hares, lynxes], np.arange(len(seen)), tuple(rates), rtol=1e-9)
         errors = stats.norm.logpdf(seen, np.log(path), np.exp(x[6:]))
-        return -errors.sum() - stats.norm.logpdf(x, centre, widths).sum()
+        return -errors.sum() - stats.norm.logpdf(x, center, widths).sum()
 
     start = np.log([0.5, 0.025, 0.8, 0.025, 30.0, 5.0, 0.25, 0.25])
     return np.exp(optimize.minimize(cost, start, method="BFGS").x[:4])

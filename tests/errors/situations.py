@@ -42,7 +42,7 @@ def calling(situation: Callable[[str], Any]) -> Callable[[str], Any]:
     return situation
 
 
-def labelled(values: Any, labels: Any, name: str = "obs") -> xr.DataArray:
+def labeled(values: Any, labels: Any, name: str = "obs") -> xr.DataArray:
     return xr.DataArray(np.asarray(values), dims=name, coords={name: labels})
 
 
@@ -50,7 +50,7 @@ def labelled(values: Any, labels: Any, name: str = "obs") -> xr.DataArray:
 
 
 @building
-def dim_misspelt():
+def dim_misspelled():
     EFFECT.sum("contry")
 
 
@@ -188,7 +188,7 @@ def truncation_of_counts_by_a_bound_that_is_no_number():
 
 
 @building
-def parameters_of_two_parametrisations():
+def parameters_of_two_parametrizations():
     dist.Gamma(2.0, mu=1.0)
 
 
@@ -231,7 +231,7 @@ def moment_that_does_not_exist():
 
 
 @building
-def label_misspelt():
+def label_misspelled():
     X.sel(country="Itly")
 
 
@@ -456,7 +456,7 @@ def reindex_without_labels():
 
 @building
 def align_exactly():
-    dt.align(labelled([1.0, 2.0], ["p", "q"]), labelled([1.0, 2.0], ["q", "r"]))
+    dt.align(labeled([1.0, 2.0], ["p", "q"]), labeled([1.0, 2.0], ["q", "r"]))
 
 
 # -- operands ---------------------------------------------------------------------------------
@@ -596,7 +596,7 @@ def data_of_other_length():
 
 @building
 def data_with_other_labels():
-    dt.data(labelled([1.0, 2.0], ["Italy", "Peru"], "country"), dims=COUNTRY)
+    dt.data(labeled([1.0, 2.0], ["Italy", "Peru"], "country"), dims=COUNTRY)
 
 
 @building
@@ -716,18 +716,18 @@ def lengths_disagree(backend):
 @calling
 def labels_disagree(backend):
     dt.function([LATE, OTHER], LATE + OTHER, backend)(
-        labelled([1.0, 2.0], ["p", "q"]), labelled([1.0, 2.0], ["q", "p"])
+        labeled([1.0, 2.0], ["p", "q"]), labeled([1.0, 2.0], ["q", "p"])
     )
 
 
 @calling
 def labels_missing_and_unknown(backend):
-    dt.function([X], X * 2, backend)(labelled([1.0, 2.0, 3.0], ["USA", "Peru", "Chad"], "country"))
+    dt.function([X], X * 2, backend)(labeled([1.0, 2.0, 3.0], ["USA", "Peru", "Chad"], "country"))
 
 
 @calling
 def labels_more_than_once(backend):
-    dt.function([X], X * 2, backend)(labelled([1.0, 2.0, 3.0], ["USA", "USA", "Italy"], "country"))
+    dt.function([X], X * 2, backend)(labeled([1.0, 2.0, 3.0], ["USA", "USA", "Italy"], "country"))
 
 
 @calling
@@ -737,7 +737,7 @@ def late_labels_missing(backend):
 
 @calling
 def late_label_unknown(backend):
-    dt.function([LATE], LATE.sel(obs="kenia"), backend)(labelled([1.0, 2.0], ["Kenya", "USA"]))
+    dt.function([LATE], LATE.sel(obs="kenia"), backend)(labeled([1.0, 2.0], ["Kenya", "USA"]))
 
 
 @calling
@@ -749,7 +749,7 @@ def late_position_outside(backend):
 def labels_of_a_slice_disagree(backend):
     tail = dt.tensor("tail", dims=LATE[1:].dims)
     dt.function([LATE, tail], LATE[1:] * tail, backend)(
-        labelled([1.0, 2.0, 3.0], ["p", "q", "r"]), labelled([1.0, 2.0], ["p", "q"])
+        labeled([1.0, 2.0, 3.0], ["p", "q", "r"]), labeled([1.0, 2.0], ["p", "q"])
     )
 
 
@@ -829,13 +829,13 @@ def largest_of_no_elements(backend):
 
 @calling
 def additional_dim_that_is_there_elsewhere(backend):
-    both = labelled([1.0, 2.0, 3.0], ["USA", "Italy", "Kenya"], "country").expand_dims(age=2)
+    both = labeled([1.0, 2.0, 3.0], ["USA", "Italy", "Kenya"], "country").expand_dims(age=2)
     dt.function([X, Y], EFFECT, backend)(both, np.zeros(5))
 
 
 @calling
 def mask_that_varies_along_a_batch(backend):
-    draws = labelled([1.0, 2.0], ["p", "q"]).expand_dims(draw=2)
+    draws = labeled([1.0, 2.0], ["p", "q"]).expand_dims(draw=2)
     dt.function([LATE], LATE[LATE > 1].sum(), backend)(draws)
 
 
@@ -1063,7 +1063,7 @@ def model_of_an_input_without_a_name():
 
 
 @building
-def model_data_misspelt():
+def model_data_misspelled():
     _regression(data={"lat": [1.0]})
 
 
@@ -1073,13 +1073,13 @@ def model_without_data():
 
 
 @building
-def model_observation_misspelt():
+def model_observation_misspelled():
     _regression().observe(reply=[1.0])
 
 
 @building
 def model_observations_missing():
-    _regression().observe(response=labelled([1.0, np.nan, 2.0], ["p", "q", "r"]))
+    _regression().observe(response=labeled([1.0, np.nan, 2.0], ["p", "q", "r"]))
 
 
 @building
@@ -1177,7 +1177,7 @@ def _table(x: dt.DimTensor) -> dt.DimTensor:
     return dt.data([1.0, 2.0], dims=KIND).sel(kind=x)
 
 
-def _neighbours(x: dt.DimTensor, dim: dt.Dim) -> tuple[dt.DimTensor, dt.DimTensor]:
+def _neighbors(x: dt.DimTensor, dim: dt.Dim) -> tuple[dt.DimTensor, dt.DimTensor]:
     name = dim._short
     later = dt.SelDim(dim, positions=slice(1, None))
     return x.isel({name: slice(None, -1)}).relabel(name, later), x.isel({name: slice(1, None)})
@@ -1258,7 +1258,7 @@ def marginal_without_a_prior():
 def marginal_of_a_filter_that_switches():
     day = dt.Dim("day", length=5)
     z, x = dt.tensor("z", dims=day, categories=KIND), dt.tensor("x", dims=day)
-    before, after = _neighbours(x, day)
+    before, after = _neighbors(x, day)
     late = z.isel(day=slice(1, None))
     moves = dt.data([[0.9, 0.1], [0.2, 0.8]], dims=[KIND, AFTER])
     terms = {
@@ -1520,7 +1520,7 @@ def substitution_of_a_name_that_nothing_has():
 
 
 @building
-def method_misspelt():
+def method_misspelled():
     X.quantile(0.5, method="lineer")
 
 
@@ -1641,7 +1641,7 @@ def node_that_is_changed():
 
 @building
 def array_to_align():
-    dt.align(np.ones(3), labelled([1.0], ["a"]))
+    dt.align(np.ones(3), labeled([1.0], ["a"]))
 
 
 @building
@@ -1707,7 +1707,7 @@ def norm_of_a_matrix():
 
 @building
 def arrays_of_labels_in_from_shaped():
-    dt.from_shaped(labelled([1.0], ["a"]), [OBS])
+    dt.from_shaped(labeled([1.0], ["a"]), [OBS])
 
 
 @building

@@ -1,4 +1,4 @@
-"""The example of mislabelling cases prints the right labels, and an error where one is due."""
+"""The example of mislabeling cases prints the right labels, and an error where one is due."""
 
 from __future__ import annotations
 

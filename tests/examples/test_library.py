@@ -1,4 +1,4 @@
-"""The example of a modelling library, against linear algebra by hand."""
+"""The example of a modeling library, against linear algebra by hand."""
 
 from __future__ import annotations
 

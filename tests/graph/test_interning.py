@@ -157,7 +157,7 @@ def differentiated():
     return dt.grad((x**2).sum(), x)
 
 
-def modelled():
+def modeled():
     mu = dt.rv("mu", dt.dist.Normal(0.0, 1.0))
     return dt.Model(dt.rv("y", dt.dist.Normal(mu, 1.0), dims=K))
 
@@ -180,7 +180,7 @@ def costed():
 
 
 @pytest.mark.parametrize(
-    "make", [wide, looped, masked, differentiated, modelled, marginalized, rewritten, costed]
+    "make", [wide, looped, masked, differentiated, modeled, marginalized, rewritten, costed]
 )
 def test_graphs_are_freed_without_the_collector(make, collector_off):
     before = set(alive())

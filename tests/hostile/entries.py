@@ -20,13 +20,13 @@ from tests.hostile.strange import VECTORS, Strange
 K = dt.Dim("k")
 OBS = dt.Dim("obs")
 NUMBERS = [1.0, 2.0, 3.0, 4.0]
-LABELLED = dt.Dim("k", coords=NUMBERS)
+LABELED = dt.Dim("k", coords=NUMBERS)
 LATE = dt.Dim("late")
 x = dt.tensor("x", dims=K)
 whole = dt.tensor("n", dims=K, dtype="int64")
 three = dt.tensor("three", dims=dt.Dim("k", length=3))
 d = dt.data([4.0, 5.0, 6.0], dims=K, name="d")
-z = dt.data(NUMBERS, dims=LABELLED)
+z = dt.data(NUMBERS, dims=LABELED)
 four = dt.data([0.0, 1.0, 2.0, 3.0], dims=dt.Dim("k", length=4))
 late = dt.tensor("where", dims=OBS, categories=LATE)
 by_late = dt.tensor("of", dims=LATE)
@@ -126,7 +126,7 @@ SELECTIONS = {
     "drop_isel": Entry(
         lambda v: kept(z, four.drop_isel(k=v) + 1.0) - 1.0, gaps=False, refuses=True
     ),
-    "brackets of a dim": Entry(lambda v: labels(LABELLED[v]), gaps=False, refuses=True),
+    "brackets of a dim": Entry(lambda v: labels(LABELED[v]), gaps=False, refuses=True),
     "isin": Entry(lambda v: _nothing(z.isin(v).values), refuses=True),
     "reindex": Entry(lambda v: _nothing(z.reindex(k=v).values), refuses=True),
     "interp": Entry(lambda v: _nothing(z.interp(k=v).values), refuses=True),
@@ -135,7 +135,7 @@ SELECTIONS = {
         lambda v: _nothing(z.groupby_bins(z, v).sum().values), gaps=False, refuses=True
     ),
     "categories": Entry(
-        lambda v: np.array(NUMBERS)[dt.data(v, OBS, categories=LABELLED).codes.values], gaps=False
+        lambda v: np.array(NUMBERS)[dt.data(v, OBS, categories=LABELED).codes.values], gaps=False
     ),
     "categories without labels": Entry(
         lambda v: dt.data(v, OBS, categories=LATE).codes.values, gaps=False, refuses=True
@@ -234,7 +234,7 @@ LABEL_ENTRIES: dict[str, Callable[[Any], Any]] = {
     "a tuple": lambda v: labels(dt.Dim("k", coords=[(v, 1)])),
     "sel": lambda v: dt.data([1.0, 2.0], dims=NAMED).sel(k=v),
     "sel of a list": lambda v: dt.data([1.0, 2.0], dims=NAMED).sel(k=[v]),
-    "a slice": lambda v: dt.data([1.0, 2.0], dims=LABELLED[[1.0, 2.0]]).sel(k=slice(v, None)),
+    "a slice": lambda v: dt.data([1.0, 2.0], dims=LABELED[[1.0, 2.0]]).sel(k=slice(v, None)),
     "late": lambda v: x.sel(k=v),
     "late, a list": lambda v: x.sel(k=[v]),
     "late, a slice": lambda v: x.sel(k=slice(v, None)),

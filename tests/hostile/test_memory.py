@@ -80,10 +80,10 @@ _SIZES = """
     def tried(name, inputs, make, *values):
         try:
             output = make()
-            for call in ("labelled", "positional"):
+            for call in ("labeled", "positional"):
                 f = dt.function(inputs, output, backend=backend)
                 try:
-                    (f if call == "labelled" else f.positional)(*values)
+                    (f if call == "labeled" else f.positional)(*values)
                     print(f"{name} {call}: no error")
                 except dt.MemoryLimitError as error:
                     text = str(error)

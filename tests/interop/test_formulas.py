@@ -68,7 +68,7 @@ def test_slopes_and_intercepts_of_groups():
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-10, err_msg=name)
     assert [str(label) for label in fit["1|county"].dims[0].coords] == COUNTIES
-    # group-specific terms are sampled standardised
+    # group-specific terms are sampled standardized
     assert "1|county_raw[p]" in fit.log_density().names
 
 

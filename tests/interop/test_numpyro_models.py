@@ -33,7 +33,7 @@ def run(kernel, **options):
 
 
 def check(theta):
-    """A labelled posterior is the known one."""
+    """A labeled posterior is the known one."""
     assert theta.dims == ("chain", "draw", "k")
     assert list(theta["k"].values) == ["a", "b", "c"]
     error = abs(theta.mean(["chain", "draw"]).values - MEAN)
@@ -68,8 +68,8 @@ def test_an_expression_is_a_factor_of_a_model_of_numpyro():
 
     with jax.enable_x64(True):
         draws = run(NUTS(model))["theta"]
-    labelled = dt.function([theta], theta, backend="python")
-    check(labelled((("chain", "draw", "k"), np.asarray(draws))).transpose("chain", "draw", "k"))
+    labeled = dt.function([theta], theta, backend="python")
+    check(labeled((("chain", "draw", "k"), np.asarray(draws))).transpose("chain", "draw", "k"))
 
 
 def test_a_model_is_a_log_density_of_blackjax():

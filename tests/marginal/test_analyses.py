@@ -104,7 +104,7 @@ def test_survival_of_marked_birds():
     assert ((best == "dead") == [b.best for b in birds]).all()
 
 
-def test_sites_that_are_colonised_and_left():
+def test_sites_that_are_colonized_and_left():
     """Occupancy over years, with visits of which some were not made."""
     rng = np.random.default_rng(2)
     sites, years, visits = 3, 4, 3

@@ -157,8 +157,8 @@ def matrix(rng):
     return Joint(terms, [x], mean.ravel(), covariance, design, 0.0, 0.6, y[there])
 
 
-def neighbours(rng):
-    """Neighbours that are alike, around a mean that is unknown; some are seen often."""
+def neighbors(rng):
+    """Neighbors that are alike, around a mean that is unknown; some are seen often."""
     n, m = 5, 8
     k, o = dt.Dim("k", length=n), dt.Dim("o", length=m)
     x, center = dt.tensor("x", dims=k), dt.tensor("center")
@@ -201,7 +201,7 @@ def slopes_of_groups(rng):
     return Joint(terms, [b], center, covariance, design.reshape(m, -1), 0.0, 0.4, y)
 
 
-MAKERS = [process, in_groups, beside_a_mean, regression, beside_each_other, matrix, neighbours,
+MAKERS = [process, in_groups, beside_a_mean, regression, beside_each_other, matrix, neighbors,
           slopes_of_groups]  # fmt: skip
 
 
@@ -405,7 +405,7 @@ def test_vectors_that_means_mix_are_one_vector(how):
     np.testing.assert_allclose(found.ravel(), moved, rtol=1e-9)
 
 
-def test_neighbours_whose_differences_are_normal():
+def test_neighbors_whose_differences_are_normal():
     """The intrinsic autoregression has no covariance, but with what is seen of it there is one."""
     n, rng = 4, np.random.default_rng(7)
     k = dt.Dim("k", length=n)

@@ -93,8 +93,8 @@ def test_what_is_recovered_makes_predictions():
     post = fit.recover(POST, seed=1)
     found = fit.predict(post, seed=1)["posterior_predictive"]["y"]
     at = xr.DataArray(MU, dims=["chain", "draw", "kind"], coords={"kind": ["low", "high"]})
-    centre = at.sel(kind=post["posterior"]["z"])
-    assert float(abs(found - centre).max()) < 6.0
+    center = at.sel(kind=post["posterior"]["z"])
+    assert float(abs(found - center).max()) < 6.0
 
 
 def test_it_survives_pickling_and_interventions():
@@ -109,14 +109,14 @@ def test_it_survives_pickling_and_interventions():
 def test_named_expressions_of_what_is_recovered(how):
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
     z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
-    centre = dt.named("centre", mu.sel(kind=z))
-    y = dt.rv("y", dist.Normal(centre, 1.0))
+    center = dt.named("center", mu.sel(kind=z))
+    y = dt.rv("y", dist.Normal(center, 1.0))
     many = dt.named("many", (mu.sel(kind=z) > 2.5).sum())
     fit = dt.Model(y, many, backend="python").observe({y: Y}).marginalize(z)
     post = fit.recover(POST, how=how, seed=1)["posterior"]
     at = xr.DataArray(MU, dims=["chain", "draw", "kind"], coords={"kind": ["low", "high"]})
     expected = at.sel(kind=post["z"]).drop_vars("kind")
-    np.testing.assert_array_equal(post["centre"].transpose(*expected.dims), expected)
+    np.testing.assert_array_equal(post["center"].transpose(*expected.dims), expected)
     np.testing.assert_array_equal(post["many"], (expected > 2.5).sum("obs"))
     chances = fit.recover(POST, how="probabilities")["posterior"]
     assert set(chances.data_vars) == {"mu", "z_probability"}
@@ -125,8 +125,8 @@ def test_named_expressions_of_what_is_recovered(how):
 def test_named_expressions_of_what_is_summed_out_are_not_recorded():
     mu = dt.rv("mu", dist.Normal(0.0, 10.0), dims=KIND)
     z = dt.rv("z", dist.Categorical(dt.data(WEIGHTS, dims=KIND), dim=KIND), dims=OBS)
-    centre = dt.named("centre", mu.sel(kind=z))
-    y = dt.rv("y", dist.Normal(centre, 1.0))
+    center = dt.named("center", mu.sel(kind=z))
+    y = dt.rv("y", dist.Normal(center, 1.0))
     gap = dt.named("gap", mu.sel(kind="high") - mu.sel(kind="low"))
     fit = dt.Model(y, gap, backend="python").observe({y: Y}).marginalize(z)
     density = fit.log_density()

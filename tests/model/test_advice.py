@@ -48,7 +48,7 @@ def draws(rng, share):
         (0.02, False, None),
     ],
 )
-def test_a_parametrisation_is_advised_by_what_the_data_say(rng, share, noncentered, expected):
+def test_a_parametrization_is_advised_by_what_the_data_say(rng, share, noncentered, expected):
     fit = hierarchy()
     fit = fit.noncentered("theta") if noncentered else fit
     found = [one for one in advice(fit.spec, draws(rng, share), BAD) if "centered" in one]

@@ -53,7 +53,7 @@ def test_the_mode_of_a_normal_posterior_is_its_mean():
     np.testing.assert_allclose(tree["sample_stats"]["lp"].item(), total)
     drawn = fit.predict(tree, seed=1)["posterior_predictive"]
     assert drawn.sizes == {"chain": 1, "draw": 1, "k": 3}
-    # in another parametrisation it is another mode, here the same: everything is normal
+    # in another parametrization it is another mode, here the same: everything is normal
     raw = fit.noncentered("theta").mode()["posterior"]
     assert set(raw.data_vars) == {"mu", "theta", "same"}
     np.testing.assert_allclose(raw["theta"][0, 0], mean[1:], atol=1e-5)

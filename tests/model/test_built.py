@@ -90,9 +90,9 @@ def test_observations_on_the_border_and_missing_ones_are_inside():
     assert model(dist.HalfNormal(1), dims=K).observe(y=[0.0, 1.0]).observed
     fit = model(dist.HalfNormal(1), dims=K).observe(y=[np.nan, 1.0], missing="drop")
     assert np.isfinite(fit.logp({})["y"]).all()
-    labelled = pd.Series([-1.0, np.nan], index=pd.Index(["b", "a"], name="k"))
+    labeled = pd.Series([-1.0, np.nan], index=pd.Index(["b", "a"], name="k"))
     with pytest.raises(dt.InputError, match=r"1 of 2\n(.|\n)*'k=b'"):
-        model(dist.Exponential(1), dims=K).observe(y=labelled, missing="drop")
+        model(dist.Exponential(1), dims=K).observe(y=labeled, missing="drop")
 
 
 def test_what_nothing_observed_depends_on_is_named_with_its_dims():

@@ -31,8 +31,8 @@ def written(labels=None):
 
 
 @functools.cache
-def fitted(labelled):
-    fit = written(TIMES[labelled]).observe(y=Y, w=[0.0, 1.0, 2.0]).marginalize("z")
+def fitted(labeled):
+    fit = written(TIMES[labeled]).observe(y=Y, w=[0.0, 1.0, 2.0]).marginalize("z")
     return fit, fit.laplace(400, seed=1)
 
 
@@ -41,17 +41,17 @@ def one_given(y):
     return odds / (1 + odds)
 
 
-@pytest.mark.parametrize("labelled", [0, 1])
+@pytest.mark.parametrize("labeled", [0, 1])
 @pytest.mark.parametrize("how", ["draws", "probabilities", "most probable"])
-def test_what_is_recovered_has_all_of_its_elements(labelled, how):
-    fit, post = fitted(labelled)
+def test_what_is_recovered_has_all_of_its_elements(labeled, how):
+    fit, post = fitted(labeled)
     found = fit.recover(post, how=how, seed=2)["posterior"].to_dataset()
     xr.testing.assert_identical(found["a"], post["posterior"]["a"])
     assert found.attrs == post["posterior"].attrs
     z = found["z_probability" if how == "probabilities" else "z"]
     (dim,) = set(z.dims) - {"chain", "draw", "z_state"}
     assert z.sizes[dim] == 4
-    if labelled:
+    if labeled:
         assert z[dim].values.tolist() == TIMES[1]
     if how == "probabilities":
         found = z.sel(z_state=1).transpose("chain", "draw", dim)
@@ -65,9 +65,9 @@ def test_what_is_recovered_has_all_of_its_elements(labelled, how):
         np.testing.assert_array_equal(mean, one_given(Y) > 0.5)
 
 
-@pytest.mark.parametrize("labelled", [0, 1])
-def test_a_second_recovery_takes_the_place_of_the_first(labelled):
-    fit, post = fitted(labelled)
+@pytest.mark.parametrize("labeled", [0, 1])
+def test_a_second_recovery_takes_the_place_of_the_first(labeled):
+    fit, post = fitted(labeled)
     first = fit.recover(post, how="most probable")["posterior"].to_dataset()
     again = fit.recover(fit.recover(post, seed=2), how="most probable")["posterior"].to_dataset()
     xr.testing.assert_identical(first, again)

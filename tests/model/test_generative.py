@@ -162,8 +162,8 @@ def test_what_others_read_is_not_left_out(kind):
     model.observe({**given, "y": [1.0, 2.0, 3.0]}, missing="drop")
 
 
-def test_another_parametrisation_is_the_same_density():
-    """The density of the standardised variable is that of the variable times the scale."""
+def test_another_parametrization_is_the_same_density():
+    """The density of the standardized variable is that of the variable times the scale."""
     mu, spread = dt.rv("mu", dist.Normal(0, 1)), dt.rv("spread", dist.HalfNormal(1))
     alpha = dt.rv("alpha", dist.StudentT(4.0, mu, spread), dims=COUNTY)
     y = dt.rv("y", dist.Normal(alpha, 1.0))

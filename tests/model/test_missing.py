@@ -66,30 +66,30 @@ def test_elements_that_determine_each_other_are_not_inferred():
 # -- what was not observed is in no group that ArviZ compares --------------------------------------
 
 GAPS = np.array([[1.0, np.nan, 2.0], [3.0, 4.0, np.nan]])
-LABELLED = {"a": ["p", "q"], "b": [10, 20, 30]}
+LABELED = {"a": ["p", "q"], "b": [10, 20, 30]}
 
 
-def gaps(labelled, dims):
+def gaps(labeled, dims):
     """Observations over one or two dims, the labels of those that are there, and of the others."""
     if dims == 1:
         values, names = GAPS[0], ("b",)
-        labels = LABELLED["b"] if labelled else [0, 1, 2]
+        labels = LABELED["b"] if labeled else [0, 1, 2]
         there, gone = [labels[0], labels[2]], [labels[1]]
     else:
         values, names = GAPS, ("a", "b")
-        rows, columns = LABELLED.values() if labelled else ([0, 1], [0, 1, 2])
+        rows, columns = LABELED.values() if labeled else ([0, 1], [0, 1, 2])
         texts = [[f"{row},{column}" for column in columns] for row in rows]
         there = [texts[0][0], texts[0][2], texts[1][0], texts[1][1]]
         gone = [texts[0][1], texts[1][2]]
-    coords = {name: LABELLED[name] for name in names} if labelled else None
+    coords = {name: LABELED[name] for name in names} if labeled else None
     return xr.DataArray(values, coords, names), there, gone
 
 
 @pytest.mark.parametrize("how", ["drop", "infer"])
-@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("labeled", [False, True])
 @pytest.mark.parametrize("dims", [1, 2])
-def test_groups_have_what_was_observed(how, labelled, dims):
-    values, there, gone = gaps(labelled, dims)
+def test_groups_have_what_was_observed(how, labeled, dims):
+    values, there, gone = gaps(labeled, dims)
     mu = dt.rv("mu", dist.Normal(0.0, 1.0))
     y = dt.rv("y", dist.Normal(mu, 1.0), dims=[dt.Dim(name) for name in values.dims])
     fit = dt.Model(y, backend="python").observe({y: values}, missing=how)
@@ -116,7 +116,7 @@ def test_groups_have_what_was_observed(how, labelled, dims):
 @pytest.mark.slow
 def test_arviz_reads_observations_over_two_dims_with_gaps():
     az = pytest.importorskip("arviz")
-    values, _, _ = gaps(labelled=True, dims=2)
+    values, _, _ = gaps(labeled=True, dims=2)
     mu = dt.rv("mu", dist.Normal(0.0, 1.0))
     y = dt.rv("y", dist.Normal(mu, 1.0), dims=[dt.Dim(name) for name in values.dims])
     fit = dt.Model(y, backend="python").observe({y: values}, missing="drop")

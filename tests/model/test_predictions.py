@@ -90,7 +90,7 @@ def test_the_sampler_gives_the_predictions_of_the_closed_form():
 
 @pytest.mark.compiled
 def test_other_lengths_and_labels_need_no_other_machine_code(posterior):
-    """The function is compiled once, and so is every specialisation of its machine code."""
+    """The function is compiled once, and so is every specialization of its machine code."""
     asked = model()
     lengths, seen = (4, 1, 7), []
     for n in lengths:

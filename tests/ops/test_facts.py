@@ -128,8 +128,8 @@ def test_costs_are_in_order():
     assert facts_of(ps.true_div).is_cheap
     assert not facts_of(ps.true_div).is_quick
     assert not facts_of(ps.exp).is_cheap
-    assert facts_of(ps.exp).vectorises
-    assert not facts_of(ps.erf).vectorises
+    assert facts_of(ps.exp).vectorizes
+    assert not facts_of(ps.erf).vectorizes
 
 
 def compared_by_name(text):

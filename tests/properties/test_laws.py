@@ -66,7 +66,7 @@ def test_pickled_programs_are_the_same(program: RandomProgram) -> None:
 # -- labels ------------------------------------------------------------------------------------
 
 
-def _labelled(choose: Choose, name: str | None) -> DimSpec:
+def _labeled(choose: Choose, name: str | None) -> DimSpec:
     if choose.flag(3):
         return dim_spec(choose, name, known=True)
     spec = dim_spec(choose, name, low=1)
@@ -86,7 +86,7 @@ def _is_by_label(step: ProgramStep) -> bool:
 
 
 @a_third
-@given(programs(make_dim=_labelled, anonymous=False), st.randoms(use_true_random=False))
+@given(programs(make_dim=_labeled, anonymous=False), st.randoms(use_true_random=False))
 def test_order_of_labels(program: RandomProgram, random) -> None:
     """Dims with their labels in another order give the same results by label."""
     program = program.only(_is_by_label)

@@ -1,4 +1,4 @@
-"""Six models of posteriordb with named dims, as a modeller writes them.
+"""Six models of posteriordb with named dims, as a modeler writes them.
 
 Each function takes the data of its JSON file and gives a :class:`Model`. Half-distributions are
 densities of the whole line on a positive parameter, as Stan has them: no log 2 is added.
@@ -87,7 +87,7 @@ def kidiq(data: Mapping[str, Any]) -> Model:
 def glmm_poisson(data: Mapping[str, Any]) -> Model:
     year = dt.Dim("year", coords=range(1, data["n"] + 1))
     count = dt.data(data["C"], dims=year)
-    time = dt.data(data["year"], dims=year, name="standardised_year")
+    time = dt.data(data["year"], dims=year, name="standardized_year")
 
     alpha = dt.scalar("alpha")
     beta1, beta2, beta3 = (dt.scalar(f"beta{power}") for power in (1, 2, 3))

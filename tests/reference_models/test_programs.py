@@ -1,4 +1,4 @@
-"""Log densities of labelled values, and gradients, at the points where Stan evaluated them."""
+"""Log densities of labeled values, and gradients, at the points where Stan evaluated them."""
 
 from __future__ import annotations
 

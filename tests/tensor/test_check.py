@@ -146,7 +146,7 @@ def test_python_truth_values_are_conditions():
         dt.check(False, "never", X).eval({X: GOOD})
     mask = xr.DataArray([True, False, True], dims="country")
     with pytest.raises(dt.CheckError, match=WHERE_BAD):
-        dt.check(mask, "a labelled array", X).eval({X: GOOD})
+        dt.check(mask, "a labeled array", X).eval({X: GOOD})
 
 
 def test_nan_fails_a_comparison():
@@ -160,10 +160,10 @@ def test_nan_fails_a_comparison():
 def test_other_dims_than_those_of_the_value():
     checked = dt.check(X + Y > 0, "the sum is positive", dt.scalar("s"))
     f = function([dt.scalar("s"), X, Y], checked * 2)
-    labelled = xr.DataArray([5.0, -2.5], dims="obs", coords={"obs": ["p", "q"]})
-    assert float(f(1.5, GOOD, np.abs(labelled))) == 3.0
+    labeled = xr.DataArray([5.0, -2.5], dims="obs", coords={"obs": ["p", "q"]})
+    assert float(f(1.5, GOOD, np.abs(labeled))) == 3.0
     with pytest.raises(dt.CheckError) as caught:
-        f(1.5, GOOD, labelled)
+        f(1.5, GOOD, labeled)
     assert str(caught.value) == (
         "the sum is positive\n  false: 2 of 6 elements\n"
         "  at: country='Italy', obs='q'; country='Kenya', obs='q'"

@@ -26,7 +26,7 @@ SQUARE = ["country", "country'"]
 x = dt.tensor("x", dims=[GROUP, COUNTRY, ACROSS])
 
 
-def labelled(values, dims):
+def labeled(values, dims):
     coords = {d.name: d.coords for d in dims if d.coords is not None}
     return xr.DataArray(values, dims=[d.name for d in dims], coords=coords)
 
@@ -34,7 +34,7 @@ def labelled(values, dims):
 @pytest.fixture
 def general(rng):
     """A batch of matrices that are not symmetric."""
-    return labelled(rng.normal(size=(2, 3, 3)) + 2 * np.eye(3), [GROUP, COUNTRY, ACROSS])
+    return labeled(rng.normal(size=(2, 3, 3)) + 2 * np.eye(3), [GROUP, COUNTRY, ACROSS])
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ RIGHT_SIDES = {
 def test_solutions_are_numpys_for_every_right_hand_side(name, sides, positive, rng):
     function, reference = SOLVERS[name]
     b = dt.tensor("b", dims=RIGHT_SIDES[sides])
-    right = labelled(rng.normal(size=[len(d) for d in b.dims]), b.dims)
+    right = labeled(rng.normal(size=[len(d) for d in b.dims]), b.dims)
     solution = function(x, b)
     assert set(solution.dims) == {GROUP, ACROSS, *b.dims} - {COUNTRY}
     result = dt.function([x, b], solution, backend="python")(positive, right)
@@ -188,14 +188,14 @@ def test_solutions_are_numpys_for_every_right_hand_side(name, sides, positive, r
 @pytest.mark.parametrize("sides", [[COUNTRY], [WIDE, COUNTRY, GROUP]], ids=["vector", "batched"])
 def test_gradients_of_solutions(name, sides, positive, rng):
     b = dt.tensor("b", dims=sides)
-    right = labelled(rng.normal(size=[len(d) for d in b.dims]), b.dims)
+    right = labeled(rng.normal(size=[len(d) for d in b.dims]), b.dims)
     loss = dt.sin(SOLVERS[name][0](x, b)).sum()
     assert_gradient(loss, x, {x: positive, b: right})
     assert_gradient(loss, b, {x: positive, b: right})
 
 
 def test_solving_with_a_covariance_through_its_factor(positive, rng):
-    right = labelled(rng.normal(size=3), [COUNTRY])
+    right = labeled(rng.normal(size=3), [COUNTRY])
     L = dt.linalg.cholesky(x)
     half = dt.linalg.solve_triangular(L, dt.data(right, dims=COUNTRY))
     whole = dt.linalg.solve_triangular(L, half, ["country'", "country"], lower=False)
@@ -212,7 +212,7 @@ SHAPES = [(3, 3), (5, 3), (3, 5), (1, 4), (4, 1)]
 def matrix_of(shape, rng):
     row, col = dt.Dim("row", length=shape[0]), dt.Dim("col", length=shape[1])
     a = dt.tensor("a", dims=[GROUP, row, col])
-    return a, labelled(rng.normal(size=(2, *shape)), [GROUP, row, col])
+    return a, labeled(rng.normal(size=(2, *shape)), [GROUP, row, col])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -344,7 +344,7 @@ def test_dtypes():
 def test_complex_matrices(rng):
     a = dt.tensor("a", dims=[COUNTRY, ACROSS], dtype="complex128")
     values = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
-    given = {a: labelled(values, [COUNTRY, ACROSS])}
+    given = {a: labeled(values, [COUNTRY, ACROSS])}
     np.testing.assert_allclose(dt.linalg.det(a).eval(given), np.linalg.det(values))
     inverse = dt.linalg.inv(a).eval(given).transpose("country'", "country").values
     np.testing.assert_allclose(inverse, np.linalg.inv(values))
@@ -356,7 +356,7 @@ def test_logabsdet_and_its_gradient_survive_a_determinant_that_overflows():
     k = dt.Dim("k", length=200)
     a = dt.tensor("a", dims=[k, k.rename()])
     value, slope = dt.value_and_grad(dt.linalg.slogdet(a).logabsdet, a)
-    given = {a: labelled(1e3 * np.eye(200), a.dims)}
+    given = {a: labeled(1e3 * np.eye(200), a.dims)}
     np.testing.assert_allclose(value.eval(given), 200 * np.log(1e3))
     np.testing.assert_allclose(slope.eval(given).values, np.eye(200) / 1e3)
 
@@ -396,7 +396,7 @@ def everything(backend):
 
 @pytest.fixture
 def right_hand_side(rng):
-    return labelled(rng.normal(size=[len(d) for d in right.dims]), right.dims)
+    return labeled(rng.normal(size=[len(d) for d in right.dims]), right.dims)
 
 
 @pytest.mark.compiled
@@ -516,7 +516,7 @@ def test_a_finished_expression_is_batched(positive, rng):
     loss = (dt.linalg.solve(one, b) ** 2).sum() + dt.linalg.slogdet(one).logabsdet
     grown = dt.tensor("one", dims=[draw, COUNTRY, ACROSS])
     more = dt.vectorize([loss, dt.grad(loss, one)], {one: grown})
-    right = labelled(rng.normal(size=3), [COUNTRY])
+    right = labeled(rng.normal(size=3), [COUNTRY])
     stack = positive.rename(group="draw").drop_vars("draw")
     values, slopes = dt.function([grown, b], more, backend="python")(stack, right)
     f = dt.function([one, b], [loss, dt.grad(loss, one)], backend="python")
@@ -547,7 +547,7 @@ def test_equal_calls_are_one_node_and_pickle():
 
 
 def kron_by_labels(found, rows, columns, pieces, renamed=None):
-    """Every element is the product of the elements at the labels that it is labelled with."""
+    """Every element is the product of the elements at the labels that it is labeled with."""
     found = found.transpose(rows.name, columns.name)
     np.testing.assert_array_equal(found.indexes[rows.name].to_numpy(), rows.coords)
     np.testing.assert_array_equal(found.indexes[columns.name].to_numpy(), columns.coords)
@@ -570,8 +570,8 @@ def kron_by_labels(found, rows, columns, pieces, renamed=None):
 def test_kron_has_the_element_of_its_labels(renames, rng):
     i, j = dt.Dim("i", coords=["a", "b"]), dt.Dim("j", coords=[1, 2, 3])
     left, right = (i, i.rename(renames[0])), (j, j.rename(renames[1]))
-    a = labelled(rng.normal(size=(2, 2)), left)
-    b = labelled(rng.normal(size=(3, 3)), right)
+    a = labeled(rng.normal(size=(2, 2)), left)
+    b = labeled(rng.normal(size=(3, 3)), right)
     product = dt.kron(dt.data(a, dims=left), dt.data(b, dims=right), dims=[left, right])
     rows = dt.ProductDim([i, j])
     assert set(product.dims) == {rows, rows.rename()}
@@ -602,8 +602,8 @@ def test_kron_of_matrices_that_map_to_other_dims(rng):
     r, s = dt.Dim("r", coords=[0, 1]), dt.Dim("s", coords=[0, 1, 2])
     c, b = dt.Dim("c", coords=["x"]), dt.Dim("b", coords=["u", "v"])
     first, second = (
-        labelled(rng.normal(size=(2, 1)), [r, c]),
-        labelled(rng.normal(size=(3, 2)), [s, b]),
+        labeled(rng.normal(size=(2, 1)), [r, c]),
+        labeled(rng.normal(size=(3, 2)), [s, b]),
     )
     product = dt.kron(dt.data(first), dt.data(second), dims=[("r", "c"), ("s", "b")])
     rows, columns = dt.ProductDim([r, s]), dt.ProductDim([c, b])
@@ -648,7 +648,7 @@ def log_density(y, cov):
 @pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
 def test_a_multivariate_normal_and_its_gradient(backend, positive, rng):
     y = dt.tensor("y", dims=[GROUP, COUNTRY])
-    right = labelled(rng.normal(size=(2, 3)), [GROUP, COUNTRY])
+    right = labeled(rng.normal(size=(2, 3)), [GROUP, COUNTRY])
     logp = log_density(y, x)
     f = dt.function([y, x], [logp, *dt.grad(logp.sum(), [y, x])], backend=backend)
     density, slope, curve = f(right, positive)

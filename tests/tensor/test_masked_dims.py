@@ -33,7 +33,7 @@ CASES = {
     "a deviation": (left.std(ddof=1), lambda v: v.std(ddof=1)),
     "a sum of all": ((left.cumsum(M) * w).sum(), lambda v: (np.cumsum(v) * W).sum()),
     "differences": ((left.diff(M) ** 2).mean(), lambda v: (np.diff(v) ** 2).mean()),
-    "neighbours": ((left * left.roll({M: 1}) * w).sum(), lambda v: (v * np.roll(v, 1) * W).sum()),
+    "neighbors": ((left * left.roll({M: 1}) * w).sum(), lambda v: (v * np.roll(v, 1) * W).sum()),
     "a longer dim": (
         (left.pad({M: (1, 0)}, constant_values=2.0) ** 3).mean(),
         lambda v: (np.append(v, 2.0) ** 3).mean(),
@@ -87,9 +87,9 @@ def test_on_numba(name):
 
 def test_another_variable_has_another_mask():
     z = dt.tensor("z", dims=T)
-    for name in ("positions", "a condition", "the length", "a mean", "differences", "neighbours"):
+    for name in ("positions", "a condition", "the length", "a mean", "differences", "neighbors"):
         y, oracle = CASES[name]
-        if name == "neighbours":  # data stay along the dim that they were given
+        if name == "neighbors":  # data stay along the dim that they were given
             with pytest.raises(dt.DimError, match="two different dims are named 't'"):
                 dt.substitute(y, {x: 2.0 * z})
             continue

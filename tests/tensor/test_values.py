@@ -159,15 +159,15 @@ def test_what_holds_no_numbers_is_named(value, kind):
 )  # fmt: skip
 def test_values_with_labels_do_not_lose_them(make):
     k = dt.Dim("k", coords=["b", "a"])
-    labelled = dt.data([1.0, 2.0], dims=k, name="rain")
+    labeled = dt.data([1.0, 2.0], dims=k, name="rain")
     late = dt.data(pd.Series([1.0, 2.0], index=["b", "a"]), dims=dt.Dim("late"), name="rain")
-    for rain in (labelled, labelled * 2.0, late):
+    for rain in (labeled, labeled * 2.0, late):
         with pytest.raises(dt.errors.LabelError, match="would lose the labels") as e:
             make(rain)
         name = "rain" if rain.name else "x"
         assert f"{name}.to_dataframe() keeps the labels" in str(e.value)
     pd.testing.assert_series_equal(
-        labelled.to_dataframe()["rain"], pd.Series([1.0, 2.0], pd.Index(["b", "a"], name="k"),
+        labeled.to_dataframe()["rain"], pd.Series([1.0, 2.0], pd.Index(["b", "a"], name="k"),
                                                    name="rain")
     )  # fmt: skip
 

@@ -90,8 +90,8 @@ def register_ops(jax_funcify: Any) -> None:
                 extreme = jax.ops.segment_max if op.which == "max" else jax.ops.segment_min
                 best = extreme(x, codes, n_groups + 1)
                 missing = jnp.isnan(x) if x.dtype.kind == "f" else jnp.zeros(n, bool)
-                spoilt = jax.ops.segment_max(missing.astype("int8"), codes, n_groups + 1) > 0
-                hit = inside & jnp.where(spoilt[codes], missing, x == best[codes])
+                spoiled = jax.ops.segment_max(missing.astype("int8"), codes, n_groups + 1) > 0
+                hit = inside & jnp.where(spoiled[codes], missing, x == best[codes])
             first = jax.ops.segment_min(jnp.where(hit, positions, n), codes, n_groups + 1)
             return jnp.where(first[:n_groups] >= n, -1, first[:n_groups])
 
@@ -211,7 +211,7 @@ class _Jax:
     compiles = True
     # it keeps code itself, and needs all lengths to compile
     described = native = False
-    specialises = clears_room = True
+    specializes = clears_room = True
     # with more, XLA hands even short loops to another thread
     most_tangents = 3
 

@@ -27,7 +27,7 @@ from dimtensor.graph.dtypes import DIRECTLY, accumulator
 from dimtensor.ops.positions import without_empty
 from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
 
-# A padded addend is one pass over the tensor that fuses with its neighbours, an update in place
+# A padded addend is one pass over the tensor that fuses with its neighbors, an update in place
 # touches the slice alone but stands by itself: it pays where the slice is a small part of much.
 _SMALL = 4096
 _SMALL_PART = 8

@@ -140,7 +140,7 @@ def _log_ndtr() -> Callable[..., Any]:
 
 
 def _softplus(x: Any) -> Any:
-    """With one exponential, of what is not positive: XLA vectorises it for any number alike.
+    """With one exponential, of what is not positive: XLA vectorizes it for any number alike.
 
     Both branches have the derivatives of the whole, at zero too.
     """

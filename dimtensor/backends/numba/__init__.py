@@ -136,7 +136,7 @@ class _Numba:
     name = "numba"
     compiles = True
     described = native = True
-    specialises = clears_room = False
+    specializes = clears_room = False
     most_tangents = 8
 
     def check_installed(self) -> None:

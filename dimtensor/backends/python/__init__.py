@@ -38,7 +38,7 @@ class _Python:
     """The interpreter, as a backend."""
 
     name = "python"
-    compiles = described = specialises = clears_room = native = False
+    compiles = described = specializes = clears_room = native = False
     most_tangents = 8
 
     def check_installed(self) -> None:

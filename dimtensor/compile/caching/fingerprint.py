@@ -170,7 +170,7 @@ def _rows_in_loops(nodes: Iterable[Node]) -> dict[Dim, int]:
 _Uses = tuple[list[tuple[Node, int, Node]], list[tuple[Node, int, Dim]]]
 
 
-class _Colours:
+class _Colors:
     """Colors of nodes and dims: hashes of their forms, refined by the colors of their neighbors."""
 
     def __init__(
@@ -190,12 +190,12 @@ class _Colours:
         self.nodes: dict[Node, int] = {}
         self.dims: dict[Dim, int] = {}
         for node in nodes:
-            self._colour_node(node)
+            self._color_node(node)
         uses = self._uses(nodes)
         for _ in range(_ROUNDS):
             self._refine(uses)
 
-    def _colour_node(self, node: Node) -> int:
+    def _color_node(self, node: Node) -> int:
         known = self.nodes.get(node)
         if known is None:
             self.nodes[node] = hash((_text(node.kind), self._given.get(node, -1)))  # till done
@@ -221,7 +221,7 @@ class _Colours:
         if kind is str:
             return _text(form)
         if kind is Node:
-            return self._colour_node(form)
+            return self._color_node(form)
         if kind is tuple:
             return hash((4, *map(self.of, form)))
         if kind is Unordered:
@@ -295,7 +295,7 @@ class _Writer:
         self.dim_forms = _DimForms(self.known)
         self.plan = plan_axes(self.outputs)
         order = {node: at for at, node in enumerate(given)}
-        self.colours = _Colours(found, self.forms, self.parts, self.dim_forms, order, self.plan)
+        self.colors = _Colors(found, self.forms, self.parts, self.dim_forms, order, self.plan)
         for root in roots:
             self._number_from(root)
         self.dims = self._number_dims()
@@ -367,10 +367,10 @@ class _Writer:
         first = part[0] if type(part) is tuple else part
         if isinstance(first, Dim):
             return self._dim_key(first)
-        return (self.colours.nodes[first], first._serial)
+        return (self.colors.nodes[first], first._serial)
 
     def _dim_key(self, dim: Dim) -> tuple:
-        return (self.colours.dim(dim), dim._sort_key)
+        return (self.colors.dim(dim), dim._sort_key)
 
     def _number_dims(self) -> list[Dim]:
         """Assign numbers to dims in the order of occurrence, parents before derived dims."""

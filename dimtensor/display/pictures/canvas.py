@@ -22,7 +22,7 @@ _FONT = "DejaVu Sans"
 # candidate positions of an arrow's label along its last bend, the best one first
 _LABEL_PLACES = (0.6, 0.5, 0.7, 0.4, 0.3, 0.2)
 
-Rectangle = tuple[Point, tuple[float, float]]  # centre, half of width and height
+Rectangle = tuple[Point, tuple[float, float]]  # center, half of width and height
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def render(
     edges = [(arrow.source, arrow.target) for arrow in arrows]
     sizes = [_size(box) for box in boxes]
     layout, plates = place(plan, sizes) if plan is not None else (layered_layout(sizes, edges), [])
-    left = min([0.0, *(plate.centre[0] - plate.half[0] for plate in plates)]) - _MARGIN
-    top = min([0.0, *(plate.centre[1] - plate.half[1] for plate in plates)]) - _MARGIN
-    right = max([layout.width, *(plate.centre[0] + plate.half[0] for plate in plates)]) + _MARGIN
-    bottom = max([layout.height, *(plate.centre[1] + plate.half[1] for plate in plates)]) + _MARGIN
+    left = min([0.0, *(plate.center[0] - plate.half[0] for plate in plates)]) - _MARGIN
+    top = min([0.0, *(plate.center[1] - plate.half[1] for plate in plates)]) - _MARGIN
+    right = max([layout.width, *(plate.center[0] + plate.half[0] for plate in plates)]) + _MARGIN
+    bottom = max([layout.height, *(plate.center[1] + plate.half[1] for plate in plates)]) + _MARGIN
     width, height = right - left, bottom - top
     options: Any = {"svg.hashsalt": "dimtensor", "font.family": _FONT, "path.simplify": False}
     with mpl.rc_context(options):
@@ -80,11 +80,11 @@ def render(
             _draw_plate(axes, plate)
         for arrow, route in zip(arrows, layout.routes, strict=True):
             _draw_arrow(axes, arrow, route)
-        for box, centre in zip(boxes, layout.centres, strict=True):
-            _draw_box(axes, box, centre)
+        for box, center in zip(boxes, layout.centers, strict=True):
+            _draw_box(axes, box, center)
         taken = [
-            (centre, (width / 2, height / 2))
-            for centre, (width, height) in zip(layout.centres, sizes, strict=True)
+            (center, (width / 2, height / 2))
+            for center, (width, height) in zip(layout.centers, sizes, strict=True)
         ]
         _draw_edge_labels(axes, arrows, layout.routes, taken)
         target = io.BytesIO()
@@ -125,7 +125,7 @@ def _draw_plate(axes: Any, plate: Plate) -> None:
     """Draw a rounded rectangle with its title in the lower right corner."""
     from matplotlib.patches import PathPatch
 
-    (x, y), (half_width, half_height) = plate.centre, plate.half
+    (x, y), (half_width, half_height) = plate.center, plate.half
     outline = _outline("round", x, y, 2 * half_width, 2 * half_height)
     axes.add_patch(
         PathPatch(outline, facecolor="#00000008", edgecolor="#8c8c8c", linewidth=0.9, zorder=0)
@@ -134,11 +134,11 @@ def _draw_plate(axes: Any, plate: Plate) -> None:
     _write(axes, at, y + half_height - _DETAIL * _LINE / 2 - 2, plate.title, _DETAIL, "#555555")
 
 
-def _draw_box(axes: Any, box: Box, centre: Point) -> None:
+def _draw_box(axes: Any, box: Box, center: Point) -> None:
     from matplotlib.patches import PathPatch
 
     style = STYLES[box.kind]
-    x, y = centre
+    x, y = center
     width, height = _size(box)
     axes.add_patch(
         PathPatch(

@@ -49,14 +49,14 @@ def model_svg(plan: PlatePlan) -> str:
     boxes = [replace(box, detail=_brief(box.detail)) for box in plan.boxes]
     sizes = [_size(box) for box in boxes]
     layout, plates = place(plan, sizes)
-    left = min([0.0, *(each.centre[0] - each.half[0] for each in plates)]) - _MARGIN
-    top = min([0.0, *(each.centre[1] - each.half[1] for each in plates)]) - _MARGIN
-    right = max([layout.width, *(each.centre[0] + each.half[0] for each in plates)]) + _MARGIN
-    bottom = max([layout.height, *(each.centre[1] + each.half[1] for each in plates)]) + _MARGIN
+    left = min([0.0, *(each.center[0] - each.half[0] for each in plates)]) - _MARGIN
+    top = min([0.0, *(each.center[1] - each.half[1] for each in plates)]) - _MARGIN
+    right = max([layout.width, *(each.center[0] + each.half[0] for each in plates)]) + _MARGIN
+    bottom = max([layout.height, *(each.center[1] + each.half[1] for each in plates)]) + _MARGIN
     parts = [
         *map(_plate, plates),
         *map(_arrow, layout.routes),
-        *map(_box, boxes, layout.centres, sizes),
+        *map(_box, boxes, layout.centers, sizes),
     ]
     width, height = right - left, bottom - top
     names = ", ".join(box.title for box in boxes[:20])
@@ -93,7 +93,7 @@ def _size(box: Box) -> tuple[float, float]:
 
 
 def _plate(plate: Plate) -> str:
-    (x, y), (across, down) = plate.centre, plate.half
+    (x, y), (across, down) = plate.center, plate.half
     return (
         f'<rect class="dt-plate" x="{x - across:.1f}" y="{y - down:.1f}" width="{2 * across:.1f}" '
         f'height="{2 * down:.1f}" rx="6" {_OUTLINE}/>'
@@ -120,8 +120,8 @@ def _path(points: Iterable[Point]) -> str:
     return " ".join(parts)
 
 
-def _box(box: Box, centre: Point, size: tuple[float, float]) -> str:
-    (x, y), (width, height) = centre, size
+def _box(box: Box, center: Point, size: tuple[float, float]) -> str:
+    (x, y), (width, height) = center, size
     corner = _ROUND.get(box.kind, 0.15) * height
     baseline = y + 0.35 * _TITLE
     if box.detail:

@@ -41,7 +41,7 @@ def lane_layout(
     >>> plan = lane_layout(
     ...     [(10, 4)] * 3, [(0, 1), (0, 2)], [0, 1, 1], [[0], [1, 2]], [0, 0], [0, 0], rise=6
     ... )
-    >>> plan.centres
+    >>> plan.centers
     [(5.0, 2.0), (29.0, 12.0), (53.0, 12.0)]
     """
     rows = [_rows(lane, layer) for lane in lanes]
@@ -71,9 +71,9 @@ def lane_layout(
     for height in heights:
         middle.append(top + height / 2)
         top += height + rise
-    centres = [(x[node], middle[layer[node]]) for node in range(len(sizes))]
-    routes = [_route(source, target, centres, sizes) for source, target in edges]
-    return Layout(centres, routes, max(left - gap, 0.0), max(top - rise, 0.0))
+    centers = [(x[node], middle[layer[node]]) for node in range(len(sizes))]
+    routes = [_route(source, target, centers, sizes) for source, target in edges]
+    return Layout(centers, routes, max(left - gap, 0.0), max(top - rise, 0.0))
 
 
 def _rows(lane: Sequence[int], layer: Sequence[int]) -> list[list[int]]:
@@ -94,8 +94,8 @@ def _mean(values: list[float], otherwise: float) -> float:
 def _route(
     source: int,
     target: int,
-    centres: Sequence[tuple[float, float]],
+    centers: Sequence[tuple[float, float]],
     sizes: Sequence[tuple[float, float]],
 ) -> list[tuple[float, float]]:
-    (x, y), (u, v) = centres[source], centres[target]
+    (x, y), (u, v) = centers[source], centers[target]
     return [(x, y + sizes[source][1] / 2), (u, v - sizes[target][1] / 2)]

@@ -28,14 +28,14 @@ class Layout:
 
     Attributes
     ----------
-    centres : list of (x, y)
+    centers : list of (x, y)
         Centers of the boxes.
     routes : list of list of (x, y)
         Points on each edge, from the lower border of its source to the upper border of its target.
     width, height : float
     """
 
-    centres: list[Point]
+    centers: list[Point]
     routes: list[list[Point]]
     width: float
     height: float
@@ -75,7 +75,7 @@ def layered_layout(
     Examples
     --------
     >>> plan = layered_layout([(10, 4), (10, 4), (10, 4)], [(0, 2), (1, 2)])
-    >>> plan.centres[2][0] == (plan.centres[0][0] + plan.centres[1][0]) / 2
+    >>> plan.centers[2][0] == (plan.centers[0][0] + plan.centers[1][0]) / 2
     True
     """
     layer = layers_of(len(sizes), edges)
@@ -92,10 +92,10 @@ def layered_layout(
     left = min((x[n] - sizes[n][0] / 2 for n in range(len(sizes))), default=0.0)
     left = min([left, *x])
     x = [value - left for value in x]
-    centres = [(x[n], y[layer[n]]) for n in range(len(sizes))]
+    centers = [(x[n], y[layer[n]]) for n in range(len(sizes))]
     width = max((x[n] + graph.widths[n] / 2 for n in range(len(x))), default=0.0)
     routes = [_route(chain, graph, sizes, x, y, heights) for chain in graph.chains]
-    return Layout(centres, routes, width, top - rise if sizes else 0.0)
+    return Layout(centers, routes, width, top - rise if sizes else 0.0)
 
 
 def layers_of(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
@@ -157,8 +157,8 @@ def _ordered_rows(graph: _Graph) -> list[list[int]]:
     best, fewest = [list(row) for row in rows], _crossings(graph, rows)
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
-        _sort_by_barycentres(graph, rows, downwards)
-        _exchange_neighbours(graph, rows)
+        _sort_by_barycenters(graph, rows, downwards)
+        _exchange_neighbors(graph, rows)
         crossings = _crossings(graph, rows)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
@@ -176,25 +176,25 @@ def _first_order(graph: _Graph) -> list[list[int]]:
     return rows
 
 
-def _sort_by_barycentres(graph: _Graph, rows: list[list[int]], downwards: bool) -> None:
+def _sort_by_barycenters(graph: _Graph, rows: list[list[int]], downwards: bool) -> None:
     numbers = range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1)
-    neighbours = graph.above if downwards else graph.below
+    neighbors = graph.above if downwards else graph.below
     for number in numbers:
         fixed = rows[number - 1 if downwards else number + 1]
         place = {node: at for at, node in enumerate(fixed)}
         row = rows[number]
         own = {node: at for at, node in enumerate(row)}
 
-        def barycentre(
+        def barycenter(
             node: int, place: dict[int, int] = place, own: dict[int, int] = own
         ) -> tuple[float, int]:
-            found = [place[other] for other in neighbours[node] if other in place]
+            found = [place[other] for other in neighbors[node] if other in place]
             return (sum(found) / len(found) if found else own[node], own[node])
 
-        row.sort(key=barycentre)
+        row.sort(key=barycenter)
 
 
-def _exchange_neighbours(graph: _Graph, rows: list[list[int]]) -> None:
+def _exchange_neighbors(graph: _Graph, rows: list[list[int]]) -> None:
     """Exchange adjacent nodes where that reduces the number of crossings."""
     for number, row in enumerate(rows):
         places = [
@@ -204,9 +204,9 @@ def _exchange_neighbours(graph: _Graph, rows: list[list[int]]) -> None:
         for at in range(len(row) - 1):
             one, two = row[at], row[at + 1]
             now = later = 0
-            for neighbours, place in zip((graph.above, graph.below), places, strict=True):
-                for a in neighbours[one]:
-                    for b in neighbours[two]:
+            for neighbors, place in zip((graph.above, graph.below), places, strict=True):
+                for a in neighbors[one]:
+                    for b in neighbors[two]:
                         now += place[a] > place[b]
                         later += place[a] < place[b]
             if later < now:

@@ -31,11 +31,11 @@ class Plate:
     ----------
     title : str
         The dim and its length.
-    centre, half : pair of float
+    center, half : pair of float
     """
 
     title: str
-    centre: tuple[float, float]
+    center: tuple[float, float]
     half: tuple[float, float]
 
 
@@ -188,7 +188,7 @@ def _enclose(
     at = len(plates)
     corners = []
     for member in group.members:
-        (x, y), (width, height) = layout.centres[member], sizes[member]
+        (x, y), (width, height) = layout.centers[member], sizes[member]
         corners.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
     corners += [_enclose(inner, layout, sizes, plates) for inner in group.inner]
     left, top, right, bottom = (
@@ -197,8 +197,8 @@ def _enclose(
         max(c[2] for c in corners) + PAD,
         max(c[3] for c in corners) + PAD + TITLE,
     )
-    centre = ((left + right) / 2, (top + bottom) / 2)
-    plates.insert(at, Plate(group.title, centre, ((right - left) / 2, (bottom - top) / 2)))
+    center = ((left + right) / 2, (top + bottom) / 2)
+    plates.insert(at, Plate(group.title, center, ((right - left) / 2, (bottom - top) / 2)))
     return left, top, right, bottom
 
 

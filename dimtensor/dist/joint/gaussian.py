@@ -378,7 +378,7 @@ class ZeroSumNormal(VectorDistribution):
 
 
 class CAR(VectorDistribution):
-    """A conditional autoregression: each element around the mean of its neighbours.
+    """A conditional autoregression: each element around the mean of its neighbors.
 
     The density is that of a normal vector with the precision tau (D - alpha W), where D has the
     sums of the rows of W (J. Besag, Journal of the Royal Statistical Society B 36, 192-236, 1974).
@@ -387,9 +387,9 @@ class CAR(VectorDistribution):
     ----------
     mu : DimTensor or number
     W : DimTensor
-        Weights of neighbours, symmetric and 0 on the diagonal, over a dim and the same one renamed.
+        Weights of neighbors, symmetric and 0 on the diagonal, over a dim and the same one renamed.
     alpha : DimTensor or number
-        Between -1 and 1: how much neighbours are alike.
+        Between -1 and 1: how much neighbors are alike.
     tau : DimTensor or number
         Precision.
 
@@ -437,7 +437,7 @@ class CAR(VectorDistribution):
 
 
 class ICAR(VectorDistribution):
-    """The intrinsic conditional autoregression: differences of neighbours are normal.
+    """The intrinsic conditional autoregression: differences of neighbors are normal.
 
     The density is sigma^(c - n) exp(-Σ W (x - x')² / (4 sigma²)), for n elements in c connected
     components, up to a constant that depends on W alone, times one that keeps the sum near zero:
@@ -447,7 +447,7 @@ class ICAR(VectorDistribution):
     Parameters
     ----------
     W : DimTensor
-        Weights of neighbours, symmetric and 0 on the diagonal, over a dim and the same one renamed.
+        Weights of neighbors, symmetric and 0 on the diagonal, over a dim and the same one renamed.
     sigma : DimTensor or number
     zero_sum_stdev : float
 
@@ -490,7 +490,7 @@ class ICAR(VectorDistribution):
     def _components(self, W: DimTensor) -> DimTensor:
         """Count the connected components of the graph of neighbors.
 
-        Each element gets the lowest position among its neighbours, and then that of this one.
+        Each element gets the lowest position among its neighbors, and then that of this one.
         """
         at, linked = arange(self.row), not_equal(W, 0.0)
         start = full(without(W.dims, [self.col]), at)

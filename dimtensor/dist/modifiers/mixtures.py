@@ -214,11 +214,11 @@ def mixture(
         raise DimError(
             f"mixture: there are {len(each)} parts and {dim._title} has length {dim.length}"
         )
-    labelled = [part.name for part in each if part.categories is not None]
-    if labelled:
+    labeled = [part.name for part in each if part.categories is not None]
+    if labeled:
         raise OptionError(
             build_message(
-                f"mixture takes distributions of numbers, and {labelled[0]} has labels",
+                f"mixture takes distributions of numbers, and {labeled[0]} has labels",
                 hint="mix their probabilities: dist.Categorical((weights * p).sum(dim), dim=...)",
             )
         )

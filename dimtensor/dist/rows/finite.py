@@ -27,7 +27,7 @@ from dimtensor.dist.rows.circular import (
     wrapped_cauchy_logcdf,
     wrapped_cauchy_logsf,
 )
-from dimtensor.dist.rows.location_scale import standardised
+from dimtensor.dist.rows.location_scale import standardized
 from dimtensor.dist.supports import Bounded, Support, real, unit
 from dimtensor.dist.table import NO_CLOSED_FORM, Missing, Row, also, params
 from dimtensor.tensor.elementwise import (
@@ -319,7 +319,7 @@ FINITE: list[Row] = [
         example={"mu": 0.7, "rho": 0.4},
         window=(-3.1, 3.1),
     ),
-    standardised(
+    standardized(
         "mu", "s",
         name="RaisedCosine",
         doc="The raised cosine distribution, from mu - s to mu + s.",
@@ -338,7 +338,7 @@ FINITE: list[Row] = [
         example={"mu": 0.5, "s": 2.0},
         window=(-1.6, 2.6),
     ),
-    standardised(
+    standardized(
         "mu", "r",
         name="Semicircle",
         doc="The semicircle distribution of Wigner, from mu - r to mu + r.",

@@ -1,4 +1,4 @@
-"""Rows of families of a location and a scale, made from formulas of the standardised value."""
+"""Rows of families of a location and a scale, made from formulas of the standardized value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dimtensor.dist.table import Formula, Missing, Moment, Row
 from dimtensor.tensor.elementwise import log
 
 
-def standardised(
+def standardized(
     location: str,
     scale: str | Callable[[Any], Any],
     *,

@@ -16,7 +16,7 @@ from dimtensor.dist.formulas import (
     log1p_square,
 )
 from dimtensor.dist.probabilities import log_below
-from dimtensor.dist.rows.location_scale import standardised
+from dimtensor.dist.rows.location_scale import standardized
 from dimtensor.dist.supports import real
 from dimtensor.dist.table import NO_MOMENT, Row, also, params
 from dimtensor.tensor.elementwise import (
@@ -63,7 +63,7 @@ def _laplace_icdf(q: Any, p: Any) -> Any:
 
 
 REAL: list[Row] = [
-    standardised(
+    standardized(
         "mu", "sigma",
         name="Normal",
         doc="The normal or Gaussian distribution.",
@@ -85,7 +85,7 @@ REAL: list[Row] = [
         example={"mu": 0.5, "sigma": 1.5},
         window=(-4, 5),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="Cauchy",
         doc="The Cauchy or Lorentz distribution.",
@@ -103,7 +103,7 @@ REAL: list[Row] = [
         example={"mu": -0.5, "sigma": 0.8},
         window=(-6, 5),
     ),
-    standardised(
+    standardized(
         "mu", "b",
         name="Laplace",
         doc="The Laplace or double exponential distribution.",
@@ -121,7 +121,7 @@ REAL: list[Row] = [
         example={"mu": 0.5, "b": 0.7},
         window=(-4, 5),
     ),
-    standardised(
+    standardized(
         "mu", "s",
         name="Logistic",
         doc="The logistic distribution.",
@@ -139,7 +139,7 @@ REAL: list[Row] = [
         example={"mu": 0.5, "s": 0.6},
         window=(-4, 5),
     ),
-    standardised(
+    standardized(
         "mu", "beta",
         name="Gumbel",
         doc="The Gumbel distribution, of maxima.",

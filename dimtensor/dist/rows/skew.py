@@ -32,7 +32,7 @@ from dimtensor.dist.probabilities import (
 )
 from dimtensor.dist.rows.bounded import number_of
 from dimtensor.dist.rows.exponential_power import draw_power, power_icdf, power_logcdf
-from dimtensor.dist.rows.location_scale import standardised
+from dimtensor.dist.rows.location_scale import standardized
 from dimtensor.dist.rows.real import LOCATION, SCALE
 from dimtensor.dist.rows.skew_normal import skew_normal_logs
 from dimtensor.dist.rows.student import (
@@ -218,7 +218,7 @@ def _draw_log_gamma(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 
 
 SKEW: list[Row] = [
-    standardised(
+    standardized(
         "mu", "sigma",
         name="StudentT",
         doc="Student's t distribution.",
@@ -241,7 +241,7 @@ SKEW: list[Row] = [
         example={"nu": 4.5, "mu": 0.5, "sigma": 1.2},
         window=(-5, 6),
     ),
-    standardised(
+    standardized(
         "mu", lambda p: 1.0 / p.b,
         name="AsymmetricLaplace",
         doc="The Laplace distribution with two rates, b kappa above mu and b / kappa below.",
@@ -286,7 +286,7 @@ SKEW: list[Row] = [
         example={"mu": 0.5, "sigma": 0.8, "nu": 1.5},
         window=(-3, 8),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="SkewNormal",
         doc="The skew normal distribution of Azzalini.",
@@ -307,7 +307,7 @@ SKEW: list[Row] = [
         example={"alpha": 2.0, "mu": 0.3, "sigma": 1.2},
         window=(-3, 5),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="SkewStudentT",
         doc="The skew t distribution of Jones and Faddy.",
@@ -332,7 +332,7 @@ SKEW: list[Row] = [
         example={"a": 3.0, "b": 2.0, "mu": 0.3, "sigma": 1.1},
         window=(-4, 6),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="Moyal",
         doc="The Moyal distribution, of energy losses of particles.",
@@ -368,7 +368,7 @@ SKEW: list[Row] = [
         example={},
         window=(-3, 3),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="HyperbolicSecant",
         doc="The hyperbolic secant distribution.",
@@ -386,7 +386,7 @@ SKEW: list[Row] = [
         example={"mu": 0.3, "sigma": 0.8},
         window=(-4, 5),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="GeneralizedNormal",
         doc="The exponential power distribution: normal for beta = 2, Laplace for beta = 1.",
@@ -404,7 +404,7 @@ SKEW: list[Row] = [
         example={"mu": 0.3, "sigma": 1.2, "beta": 3.0},
         window=(-2, 3),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="JohnsonSU",
         doc="The unbounded distribution of Johnson: gamma + delta arsinh(z) is normal.",
@@ -427,7 +427,7 @@ SKEW: list[Row] = [
         example={"gamma": 0.5, "delta": 1.5, "mu": 0.3, "sigma": 1.1},
         window=(-5, 4),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="GeneralizedExtremeValue",
         doc="The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.",
@@ -446,7 +446,7 @@ SKEW: list[Row] = [
         example={"mu": 0.3, "sigma": 0.9, "xi": 0.2},
         window=(-3, 8),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="LogGamma",
         doc="The distribution of the logarithm of a gamma variable.",

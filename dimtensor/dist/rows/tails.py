@@ -18,7 +18,7 @@ from dimtensor.dist.probabilities import (
     normal_beyond_quantile,
 )
 from dimtensor.dist.rows.bounded import number_of
-from dimtensor.dist.rows.location_scale import standardised
+from dimtensor.dist.rows.location_scale import standardized
 from dimtensor.dist.rows.positive import above
 from dimtensor.dist.rows.real import LOCATION, SCALE
 from dimtensor.dist.supports import Bounded, Support, positive
@@ -233,7 +233,7 @@ TAILS: list[Row] = [
         example={"alpha": 3.5, "lam": 2.0},
         window=(0, 5),
     ),
-    standardised(
+    standardized(
         "mu", "sigma",
         name="GeneralizedPareto",
         doc="The distribution of what exceeds a high threshold mu.",
@@ -332,7 +332,7 @@ TAILS: list[Row] = [
         example={"alpha": 1.3, "beta": 4.5},
         window=(0, 4),
     ),
-    standardised(
+    standardized(
         "mu", "c",
         name="Levy",
         doc="The Lévy distribution: one divided by the square of a normal variable.",

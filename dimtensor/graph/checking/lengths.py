@@ -69,7 +69,7 @@ def _satisfied(requirement: Requirement) -> bool:
     return length is not None and length >= requirement.at_least
 
 
-def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
+def relabeled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
     """Return the pairs (old, new) of renamed dims with unknown lengths."""
     pairs = {
         (old, new): None
@@ -81,7 +81,7 @@ def relabelled_dims(nodes: Iterable[Node]) -> list[tuple[Dim, Dim]]:
     return list(pairs)
 
 
-def bind_relabelled(pairs: Iterable[tuple[Dim, Dim]], binding: Binding) -> None:
+def bind_relabeled(pairs: Iterable[tuple[Dim, Dim]], binding: Binding) -> None:
     """Bind the lengths of new names of dims.
 
     Raises

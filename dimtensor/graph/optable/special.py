@@ -97,17 +97,17 @@ _GAMMA = [
         domain=(_POSITIVE,),
     ),
     special(
-        "gammainc", "k x", "Regularised lower incomplete gamma function.", domain=(_POSITIVE,)
+        "gammainc", "k x", "Regularized lower incomplete gamma function.", domain=(_POSITIVE,)
     ),
     special(
-        "gammaincc", "k x", "Regularised upper incomplete gamma function.", domain=(_POSITIVE,)
+        "gammaincc", "k x", "Regularized upper incomplete gamma function.", domain=(_POSITIVE,)
     ),
     special(
-        "gammal", "k x", "Lower incomplete gamma function, not regularised.",
+        "gammal", "k x", "Lower incomplete gamma function, not regularized.",
         oracle="lambda k, x: sp.gammainc(k, x) * sp.gamma(k)", domain=(_POSITIVE,),
     ),
     special(
-        "gammau", "k x", "Upper incomplete gamma function, not regularised.",
+        "gammau", "k x", "Upper incomplete gamma function, not regularized.",
         oracle="lambda k, x: sp.gammaincc(k, x) * sp.gamma(k)", domain=(_POSITIVE,),
     ),
     special(
@@ -117,7 +117,7 @@ _GAMMA = [
         "gammainccinv", "k p", "Inverse of gammaincc in x.", domain=(_POSITIVE, _UNIT)
     ),
     special(
-        "betainc", "a b x", "Regularised incomplete beta function.",
+        "betainc", "a b x", "Regularized incomplete beta function.",
         domain=(_POSITIVE, _POSITIVE, _UNIT),
     ),
     special(

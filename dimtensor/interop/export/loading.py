@@ -34,12 +34,12 @@ from dimtensor.interop.export.modules import require_allowed
 from dimtensor.interop.export.reading import read_data, read_manifest
 from dimtensor.interop.export.symbols import labels_from_json
 from dimtensor.values.admission import check_positions
-from dimtensor.values.outputs import Labeller
+from dimtensor.values.outputs import Labeler
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 
 class ExportedFunction:
-    """Loaded function, called like the original with labelled values.
+    """Loaded function, called like the original with labeled values.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class ExportedFunction:
             if port.late_categories is not None and values[at] is not None:
                 arrays[at] = port.look_up(arrays[at], binding)
         self._check(arrays, binding)
-        return self._labelled(self._run(arrays), binding)
+        return self._labeled(self._run(arrays), binding)
 
     def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         import jax
@@ -178,7 +178,7 @@ class ExportedFunction:
                 dim = self._dims[along]
                 check_positions(array, dim._bound_length(binding), dim, port.title)
 
-    def _labelled(self, results: Sequence[np.ndarray], binding: Binding) -> Any:
+    def _labeled(self, results: Sequence[np.ndarray], binding: Binding) -> Any:
         entries = self.manifest["outputs"]
         fine = results[len(entries) :]
         for message, holds in zip(self.manifest["checks"], fine, strict=True):
@@ -201,7 +201,7 @@ class ExportedFunction:
                     )
                 )
             name = keys[at] if kind == "dict" and at < len(keys) else entry["name"]
-            value = Labeller(dims, binding, name, of).label(array, binding)
+            value = Labeler(dims, binding, name, of).label(array, binding)
             if "gradient_of" in entry:
                 slopes[entry["gradient_of"]] = value
             else:

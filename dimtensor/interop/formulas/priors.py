@@ -34,11 +34,11 @@ class Scales:
         """Return the prior scales of the coefficients of columns."""
         return STEP * self.scale / _spread(columns)
 
-    def common(self, columns: np.ndarray, kind: str, labelled: bool) -> np.ndarray:
+    def common(self, columns: np.ndarray, kind: str, labeled: bool) -> np.ndarray:
         """Return the prior scales of a common term, and widen that of the intercept."""
         if not self.by_probability:
             found = self.slopes(columns)
-        elif labelled:
+        elif labeled:
             found = np.ones(columns.shape[1])
         elif kind == "interaction":
             found = np.full(columns.shape[1], 1 / _spread(columns.sum(axis=1)))

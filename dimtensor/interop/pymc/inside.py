@@ -12,7 +12,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, build_message
 from dimtensor.extras import require
 from dimtensor.tensor.handle import wrap
-from dimtensor.values.labelled import axis_names
+from dimtensor.values.labeled import axis_names
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

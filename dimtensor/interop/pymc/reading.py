@@ -39,7 +39,7 @@ from dimtensor.interop.pymc.lifted import (
     lifted_function,
 )
 from dimtensor.interop.pymc.placeholders import lower_named_axes
-from dimtensor.interop.pymc.values import event_axes, labelled_array, shapes_of, value_of
+from dimtensor.interop.pymc.values import event_axes, labeled_array, shapes_of, value_of
 from dimtensor.model.checks import ranges_left
 from dimtensor.model.model import Model, model_of
 from dimtensor.model.spec import new_spec
@@ -240,7 +240,7 @@ class _ModelReader:
             axes = self._axes_of_term(name, variable)
             # expanded, since its elements are added up
             found = rv(name, PotentialTerm(self._read_new(variable, axes).expand(axes)))
-            self.observed[found] = labelled_array(np.zeros([1] * len(found.dims)), found.dims)
+            self.observed[found] = labeled_array(np.zeros([1] * len(found.dims)), found.dims)
         else:
             axes = self.axes_of(name)
             found = rv(name, self._law(theirs, axes), dims=axes)
@@ -249,7 +249,7 @@ class _ModelReader:
             if theirs in self.theirs.observed_RVs:
                 (seen,) = _without_minibatches([self.theirs.rvs_to_values[theirs]])
                 values = np.asarray(value_of(seen))
-                self.observed[found] = labelled_array(values, axes)
+                self.observed[found] = labeled_array(values, axes)
         if all(found is not x for x in self.outputs):
             self.outputs.append(found)
 
@@ -270,7 +270,7 @@ class _ModelReader:
         absent = np.asarray(value_of(mask))
         values = np.full(absent.shape, np.nan)
         values[~absent] = value_of(self.theirs.rvs_to_values[parts[0]])
-        self.incomplete[name] = (found, labelled_array(values, axes))
+        self.incomplete[name] = (found, labeled_array(values, axes))
         return found
 
     def _read_new(self, variable: Any, axes: Dims) -> DimTensor:

@@ -18,7 +18,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError, build_message
 from dimtensor.interop.pymc.expressions import unwrapped
-from dimtensor.values.labelled import axis_names
+from dimtensor.values.labeled import axis_names
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,7 +86,7 @@ def value_of(variable: Any) -> Any:
     return pytensor.function([], unwrapped(variable), mode=Mode("py", None))()
 
 
-def labelled_array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
+def labeled_array(values: np.ndarray, dims: Sequence[Dim]) -> xr.DataArray:
     """Return values as a DataArray with the names of their dims."""
     import xarray as xr
 

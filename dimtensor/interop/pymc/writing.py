@@ -92,8 +92,8 @@ class _ModelWriter:
         import pymc as pm
 
         found = self.ours.spec.graph
-        labelled = {name: d.coords for d, name in self.names.items() if d.coords is not None}
-        with pm.Model(coords=labelled) as made:
+        labeled = {name: d.coords for d, name in self.names.items() if d.coords is not None}
+        with pm.Model(coords=labeled) as made:
             for dim, name in self.names.items():
                 if dim.coords is None:
                     made.add_coord(name, length=self.lengths[dim])

@@ -385,7 +385,7 @@ class Builder:
     def _kept_together(self, start: Value, stop: Value, step: Value, stays: bool) -> str:
         """Keep a loop of known length from being written out, unless it is a very short one.
 
-        LLVM writes such loops out first and then looks for loops to vectorise; what it finds is the
+        LLVM writes such loops out first and then looks for loops to vectorize; what it finds is the
         loop around, in which elements that should be read together are far apart.
         """
         if stays or self.rare:

@@ -1,4 +1,4 @@
-"""Loops written in vectors: a body that is too long for LLVM's own vectoriser.
+"""Loops written in vectors: a body that is too long for LLVM's own vectorizer.
 
 What LLVM takes for a loop grows faster than its operations, and it compiles a long one three times:
 for vectors, for the rest of their number, and unrolled. Here each statement is written once, for

@@ -19,9 +19,9 @@ from dimtensor.kernels.native.values import BrokenCode, NotLoadable
 from dimtensor.upstream.llvmlite import run_and_dispose
 
 _lock = taken_at_forks(threading.RLock(), 5)
-# lines of a module from which on statements that follow each other are not vectorised: each of them
+# lines of a module from which on statements that follow each other are not vectorized: each of them
 # is compared with many others, for little. Written out, a filter of four states with its gradient
-# has 11,000, which vectorised take a third less time
+# has 11,000, which vectorized take a third less time
 _LONGEST = 20_000
 # versions of LLVM that make vectors of statements that all do the same, and those that also make
 # them of some that do not, unless an option says otherwise. To set an option that is unknown ends
@@ -35,7 +35,7 @@ _NO_GATHERS = "+prefer-no-gather"
 # a third of the time in which it writes machine code, and gradients gain one or two hundredths
 _MOST_REDUCED = 60
 _KEEPS_COUNTERS = "-disable-lsr"
-# A module of more blocks than these, some thousand loops in one function, is hardly optimised:
+# A module of more blocks than these, some thousand loops in one function, is hardly optimized:
 # LLVM's loop passes and its choice of instructions take minutes for twice as many.
 _MOST_BLOCKS = 8_000
 _LOOP = "\nloop"  # what a loop begins with in the text
@@ -93,8 +93,8 @@ def host_name() -> str:
     return llvm.get_host_cpu_name()
 
 
-def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
-    """A module of LLVM text after its optimisation, and the machine that it is for.
+def optimized(text: str, cpu: str | None = None) -> tuple[Any, Any]:
+    """A module of LLVM text after its optimization, and the machine that it is for.
 
     It is verified before and after. LLVM ends the process when it is given a module that is wrong,
     and its passes have made such; one that they spoil, or read out of order, goes through fewer of
@@ -112,18 +112,18 @@ def optimised(text: str, cpu: str | None = None) -> tuple[Any, Any]:
             _tidy(module, machine)
             return module, machine
         machine = _target_machine(cpu)
-        both = _vectorises_statements(text)
+        both = _vectorizes_statements(text)
         for loops, statements in dict.fromkeys(((True, both), (True, False), (False, False))):
             module = _for(machine, text)
-            _optimise(module, machine, loops, statements)
+            _optimize(module, machine, loops, statements)
             try:
                 module.verify()
             except RuntimeError as error:
-                spoilt = error
+                spoiled = error
                 continue
             if not (statements and _has_gathers(module)):
                 return module, machine
-        raise BrokenCode(f"LLVM's passes spoil the code: {spoilt}") from spoilt
+        raise BrokenCode(f"LLVM's passes spoil the code: {spoiled}") from spoiled
 
 
 def _has_gathers(module: Any) -> bool:
@@ -165,8 +165,8 @@ def _tidy(module: Any, machine: Any) -> None:
     module.verify()
 
 
-def _optimise(module: Any, machine: Any, loops: bool, statements: bool) -> None:
-    """Run LLVM's passes; it vectorises loops, and statements that follow each other, on request."""
+def _optimize(module: Any, machine: Any, loops: bool, statements: bool) -> None:
+    """Run LLVM's passes; it vectorizes loops, and statements that follow each other, on request."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization, options.slp_vectorization = loops, statements
     builder = llvm.create_pass_builder(machine, options)
@@ -207,7 +207,7 @@ def _llvm() -> int:
     return llvm.llvm_version_info[0]
 
 
-def _vectorises_statements(text: str) -> bool:
+def _vectorizes_statements(text: str) -> bool:
     """Whether LLVM's vectors of statements are right, and worth the time that they take."""
     return _llvm() in (*_PLAIN_LANES, *_PADDING_LANES) and text.count("\n") <= _LONGEST
 
@@ -218,14 +218,14 @@ def object_code(text: str, quick: bool = False) -> bytes:
         with _lock:
             machine = _target_machine(None, 0)
             return machine.emit_object(_for(machine, text))
-    module, machine = optimised(text)
+    module, machine = optimized(text)
     with _lock, _counters(text):
         return machine.emit_object(module)
 
 
 def assembly(text: str, cpu: str | None = None) -> str:
     """What the object file of LLVM text consists of, to be read."""
-    module, machine = optimised(text, cpu)
+    module, machine = optimized(text, cpu)
     with _lock, _counters(text):
         return machine.emit_assembly(module)
 

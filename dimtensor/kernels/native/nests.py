@@ -2,7 +2,7 @@
 
 LLVM takes time that grows faster than a function: after each loop that it makes vectors of, it
 looks whether the whole function is still right. And it takes some hundredths of a second for each
-loop, and a kernel that factors three matrices has the loops of a factorisation three times. A
+loop, and a kernel that factors three matrices has the loops of a factorization three times. A
 function is shared where all that LLVM is told of what it works on is equal as well: types, known
 lengths, which lengths are the same number and which arrays the same memory. Other arrays lie apart,
 or are arguments, which nothing writes.

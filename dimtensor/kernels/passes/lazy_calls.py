@@ -1,7 +1,7 @@
 """Calls that only one arm of a selection needs are made only where it is selected.
 
-A selection is elementwise: both of its arms are computed, and where that vectorises nothing is
-cheaper. A call that LLVM cannot vectorise is made for one number after the other anyway, so it may
+A selection is elementwise: both of its arms are computed, and where that vectorizes nothing is
+cheaper. A call that LLVM cannot vectorize is made for one number after the other anyway, so it may
 as well be left out where its result is not looked at.
 """
 

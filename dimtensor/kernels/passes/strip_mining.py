@@ -1,8 +1,8 @@
-"""Strips: the innermost loop in pieces, so that what LLVM vectorises is apart from what it cannot.
+"""Strips: the innermost loop in pieces, so that what LLVM vectorizes is apart from what it cannot.
 
 A loop over the data of a model computes a residual, sums its products, and adds it up by group. The
 last of these has to be done one element after the other, and then LLVM does all of it so. In strips
-of some hundred elements, a first loop computes and sums, vectorised, and leaves in a short array
+of some hundred elements, a first loop computes and sums, vectorized, and leaves in a short array
 what a second loop adds up by group.
 """
 
@@ -34,7 +34,7 @@ STRIP = 256
 WAYS = 8
 _FEWEST = 64
 # a body of more operations is written in vectors (``kernels/native/lanes.py``), since what LLVM's
-# vectorisers and its register allocation take for a loop grows with the square of its operations
+# vectorizers and its register allocation take for a loop grows with the square of its operations
 LONGEST = 400
 
 
@@ -46,7 +46,7 @@ class Line:
     ----------
     statement : Statement
     is_serial : bool
-        Whether it keeps LLVM from vectorising.
+        Whether it keeps LLVM from vectorizing.
     is_load : bool
         Whether it only reads what lies at the loop's position, which may be done again.
     name : str or None
@@ -107,7 +107,7 @@ def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
 
 
 def stages(lines: Sequence[Line]) -> list[int]:
-    """The stage of each line: the even ones are vectorised. -1: wherever it is needed."""
+    """The stage of each line: the even ones are vectorized. -1: wherever it is needed."""
     stage_of: dict[str, int] = {}
     found = []
     for line in lines:

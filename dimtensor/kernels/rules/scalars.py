@@ -50,10 +50,10 @@ _LOGIC = {"AND": "&", "OR": "|"}
 
 
 def is_call(scalar_op: Any) -> bool:
-    """Whether a scalar op is a call that keeps LLVM from vectorising what is around it."""
+    """Whether a scalar op is a call that keeps LLVM from vectorizing what is around it."""
     facts = facts_of(scalar_op)
     name = facts.function or (facts.scipy[0] if facts.scipy else "")
-    return not (facts.is_cheap or facts.vectorises or has_vectors(name))
+    return not (facts.is_cheap or facts.vectorizes or has_vectors(name))
 
 
 def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> str | None:
@@ -160,7 +160,7 @@ def combine(reduction: str, total: Var | Load, value: Expression, dtype: str) ->
     """One step of a reduction."""
     if reduction in _ACCUMULATED:
         return Accumulate(_ACCUMULATED[reduction], total, value)
-    if reduction in _LOGIC:  # `and` would be a jump, and the loop none that vectorises
+    if reduction in _LOGIC:  # `and` would be a jump, and the loop none that vectorizes
         if isinstance(total, Var):
             return Accumulate(_LOGIC[reduction], total, value)
         return Store(total, op(_LOGIC[reduction], total, value))

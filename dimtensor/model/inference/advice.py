@@ -44,14 +44,14 @@ def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str
         The worst diagnostics and their variables.
     """
     found: list[str] = []
-    kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrisations, _aliases, _summed_out)
+    kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrizations, _aliases, _summed_out)
     for kind in kinds:
         with suppress(Exception):  # advice that cannot be given hides no warning
             found += kind(spec, posterior, verdict)
     return found
 
 
-def _parametrisations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
+def _parametrizations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
     """Suggest centered effects if data dominate, noncentered ones if the prior does."""
     for name, share in _shares(spec, posterior).items():
         percent = f"{100 * share:.0f}%"

@@ -212,7 +212,7 @@ def _no_normal(
                 ("elements along it", listing(elements)),
                 ("its second derivative", f"{curvature:.3g}"),
             ],
-            "another parametrisation may have a maximum, fit.noncentered(...), or another start, "
+            "another parametrization may have a maximum, fit.noncentered(...), or another start, "
             "initial={...}; sampling needs none",
         )
     )

@@ -92,7 +92,7 @@ class Verdict(NamedTuple):
                 details.append(("effective draws", f"{value:.0f} of {name}, below {needed}"))
         if not details:
             return None
-        model = "; or ".join(advice) or "write the model in another parametrisation"
+        model = "; or ".join(advice) or "write the model in another parametrization"
         hint = f"tune longer, draw more, or {model}"
         if self.divergences:
             hint = f"raise target_accept (0.8), or {model}"

@@ -16,7 +16,7 @@ from dimtensor.model.inference.advice import advice
 from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
 from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.results import add_known_groups
-from dimtensor.model.inference.runs import Draws, Run, keeping, labelled
+from dimtensor.model.inference.runs import Draws, Run, keeping, labeled
 from dimtensor.model.inference.sample import any_seed, check_unknowns, check_whole, start_of
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import advised
@@ -164,7 +164,7 @@ def _as_chain(
         {name: (("chain", "draw"), each[None]) for name, each in statistics_of.items()}
     )
     run = Run(Draws(vectors[None], statistics), None, 0.0, dict(attributes))
-    tree = labelled(spec.log_density, run, True, ())
+    tree = labeled(spec.log_density, run, True, ())
     with keeping(tree):
         return add_known_groups(spec, tree)
 

@@ -124,7 +124,7 @@ def interpreter_of(
     """Make a function that interprets parts of a log density at a flat vector."""
     functions, used = model.functions, set(toposort(nodes))
     given = {p.name: x for p in model.parameters if (x := p.tensor.node) in used}
-    values: dict[str, Any] = functions.labelled("parameters", model.flat_vector(point))
+    values: dict[str, Any] = functions.labeled("parameters", model.flat_vector(point))
     f = function(list(given.values()), list(nodes), "python", checks=False)
     own = set(f._data_nodes)
     f = f.with_data({x: value for x, value in functions.replaced.items() if x in own})

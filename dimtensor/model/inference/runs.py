@@ -77,7 +77,7 @@ def statistics_of(arrays: Mapping[str, Any]) -> xr.Dataset:
     return xr.Dataset(found)
 
 
-def labelled(
+def labeled(
     model: LogDensity, run: Run, unconstrained: bool, log_likelihood: Iterable[str]
 ) -> xr.DataTree:
     """Label the draws of a run: make its groups.

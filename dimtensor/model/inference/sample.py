@@ -23,7 +23,7 @@ from dimtensor.errors import (
 )
 from dimtensor.model.inference.diagnostics import judge
 from dimtensor.model.inference.memory import check_draws
-from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labelled
+from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labeled
 from dimtensor.model.inference.samplers import SamplerSettings, sampler_of
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity
@@ -177,7 +177,7 @@ def sample(
         _hold_partial(model, error, seed, unconstrained)
         raise
     told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
-    tree = labelled(model, replace(run, attributes=told), unconstrained, terms)
+    tree = labeled(model, replace(run, attributes=told), unconstrained, terms)
     with keeping(tree):
         _judge(model, tree, run.seconds, report)
     return tree
@@ -190,7 +190,7 @@ def _hold_partial(model: LogDensity, error: BaseException, seed: int, unconstrai
         return
     told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
     try:
-        holding(error, labelled(model, replace(run, attributes=told), unconstrained, []))
+        holding(error, labeled(model, replace(run, attributes=told), unconstrained, []))
     except Exception as other:
         found = getattr(other, "draws", None)
         if found is not None:

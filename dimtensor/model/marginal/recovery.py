@@ -134,7 +134,7 @@ def _values(
     if how == "probabilities":
         asked = [unknown for unknown in asked if not unknown.continuous]
         found = probabilities(terms, unknowns)
-        outputs = {f"{u.name}_probability": _labelled(*found[u.name], u) for u in asked}
+        outputs = {f"{u.name}_probability": _labeled(*found[u.name], u) for u in asked}
     else:
         noises = (noise, normal) if how == "draws" else (None, None)
         picked = positions(terms, unknowns, *noises)
@@ -165,7 +165,7 @@ def _values(
     return function(*arguments, draws.sizes["chain"], draws.sizes["draw"])
 
 
-def _labelled(x: DimTensor, dim: Dim, unknown: Unknown) -> DimTensor:
+def _labeled(x: DimTensor, dim: Dim, unknown: Unknown) -> DimTensor:
     """Give probabilities the dim of the states, under the name that users know."""
     labels: Dim = unknown.states
     if unknown.node.categories is None:

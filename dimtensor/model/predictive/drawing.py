@@ -17,7 +17,7 @@ from dimtensor.model.predictive.new_labels import known_positions, padded
 from dimtensor.model.records import beside
 from dimtensor.random.seeds import seed_for
 from dimtensor.values.datasets import values_from
-from dimtensor.values.labelled import labels_of, with_row_numbers
+from dimtensor.values.labeled import labels_of, with_row_numbers
 from dimtensor.values.ports import LengthPort
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def draw_variables(
         )
     nodes = [variables[name].node for name in given]
     drawn = values_from(draws, nodes) if nodes else {}
-    labelled = {**{str(v.name): x for v, x in drawn.items()}, **prefixes}
+    labeled = {**{str(v.name): x for v, x in drawn.items()}, **prefixes}
     grown = {
         name: positions
-        for name, x in labelled.items()
+        for name, x in labeled.items()
         if (positions := known_positions(name, variables[name], x, wider))
     }
     values: dict[Any, Any] = {**spec.defaults, **{n: spec.observed[n] for n in fixed}, **lengths}

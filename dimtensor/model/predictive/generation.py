@@ -147,11 +147,11 @@ def late_roots(nodes: Sequence[Node]) -> list[Dim]:
 def admitted(node: Node, value: Any) -> xr.DataArray:
     """Check and label a value for an input."""
     found = held(node, value)
-    return found.labelled(found.values)
+    return found.labeled(found.values)
 
 
 def held(node: Node, value: Any) -> Held:
-    """Check a value for an input, which can be labelled later."""
+    """Check a value for an input, which can be labeled later."""
     x = tensor(node.name, node.dims, node.dtype, node.categories)
     named = isinstance(value, tuple) and len(value) == 2 and ndim_of(value[1])  # dims and values
     if isinstance(value, (list, tuple)) and len(node.dims) == 1 and not named:

@@ -96,10 +96,10 @@ def known_positions(
     for new in wider.values():
         if new not in variable.node.dims:
             continue
-        unlabelled = new._short not in values.indexes
-        own = pd.RangeIndex(values.sizes[new._short]) if unlabelled else values.indexes[new._short]
+        unlabeled = new._short not in values.indexes
+        own = pd.RangeIndex(values.sizes[new._short]) if unlabeled else values.indexes[new._short]
         at = new.to_index().get_indexer(own)
-        if unlabelled and (at < 0).any():
+        if unlabeled and (at < 0).any():
             raise LabelError(
                 f"predict: {name!r} has no labels along {new._short} that tell which elements of "
                 "the wider dim are known"

@@ -18,7 +18,7 @@ from dimtensor.graph.kind import placed
 from dimtensor.model.rows.distinct import Column, Distinct, distinct_rows, rounded_up, rows_of
 from dimtensor.model.rows.sums import RowNodes, RowSums, find_row_sums, over_rows
 from dimtensor.tensor.handle import wrap
-from dimtensor.values.labelled import axis_names
+from dimtensor.values.labeled import axis_names
 
 # Number of rows below which deduplication does not pay.
 _LEAST = 64

@@ -57,7 +57,7 @@ def _before(x: Variable, axis: int) -> Variable:
 
 
 def _shifted(x: Variable, axis: int, fill: float, *, back: bool) -> Variable:
-    """Neighbours along an axis, which is made the first."""
+    """Neighbors along an axis, which is made the first."""
     x = _first(x, axis)
     edge = alloc(np.asarray(fill, dtype=x.type.dtype), 1, *lengths(x)[1:])
     # none of no elements

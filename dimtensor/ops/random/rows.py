@@ -22,7 +22,7 @@ class DrawRow:
         Of the draws.
     valid : tuple of str
         Conditions under which there is such a distribution, in Python with parameters in braces;
-        NaN fulfils none. NumPy raises where they do not hold.
+        NaN fulfills none. NumPy raises where they do not hold.
     function : str
         The function of NumPy's C interface, ``numpy/random/distributions.h``.
     arguments : tuple of str

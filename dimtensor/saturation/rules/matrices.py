@@ -73,7 +73,7 @@ class _Part(NamedTuple):
 class _Kronecker(NamedTuple):
     """A Kronecker product: its factors, a number, and how its dims were made of those of factors.
 
-    Steps lead from the dim of the product to the dims of factors: a pair of dims is a relabelling,
+    Steps lead from the dim of the product to the dims of factors: a pair of dims is a relabeling,
     a product is taken apart.
     """
 

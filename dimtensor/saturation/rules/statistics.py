@@ -10,7 +10,7 @@ where `y_rest` is what `y` has beside the b_j. All terms are positive, so nothin
 not cancel in r itself; ``sum(y**2) - 2 theta sum(x y) + theta**2 sum(x**2)``, which is the same in
 exact arithmetic, loses all digits where y is far from zero. Projections are linear, so that of r
 follows from those of `y` and of the columns, which are data. The b_j are those of Gram and Schmidt,
-orthogonalised twice (Giraud, Langou and Rozloznik 2005). With the column of ones alone these are
+orthogonalized twice (Giraud, Langou and Rozloznik 2005). With the column of ones alone these are
 means and sums of squares around them.
 """
 

@@ -139,7 +139,7 @@ def merge(m: Matching, one: ENode) -> Iterator[Node]:
                 break
             together += new
             taken |= {d._namespace for d in new}
-            rest = rest.times(_relabelled(m, parts, pairs))
+            rest = rest.times(_relabeled(m, parts, pairs))
         else:
             if len(together) <= _MOST_DIMS:
                 yield sum_of(m, rest, together, one.sample.dtype)
@@ -170,7 +170,7 @@ def _renamed(
     return new, pairs
 
 
-def _relabelled(m: Matching, product: Product, pairs: Sequence[tuple[Dim, Dim]]) -> Product:
+def _relabeled(m: Matching, product: Product, pairs: Sequence[tuple[Dim, Dim]]) -> Product:
     if not pairs:
         return product
     found = Product(product.number, ())
@@ -224,7 +224,7 @@ def apart(m: Matching, one: ENode) -> Iterator[Node]:
     "reduce",
     exact=False,
 )  # fmt: skip
-def cancelling(m: Matching, one: ENode) -> Iterator[Node]:
+def canceling(m: Matching, one: ENode) -> Iterator[Node]:
     found = _terms(m, one)
     if found is None:
         return

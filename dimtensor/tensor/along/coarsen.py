@@ -68,7 +68,7 @@ class Coarsen(WindowReductions):
             if side[dim] == "right":
                 beyond = elemwise("subtract", length(dim), elemwise("multiply", length(block), n))
                 source = elemwise("add", source, beyond)
-            named = _labelled(block, coord_func[dim])
+            named = _labeled(block, coord_func[dim])
             if boundary[dim] == "pad":
                 here = renamed(inside_of(dim, source), {block: named})
                 inside = here if inside is None else elemwise("logical_and", inside, here)
@@ -277,7 +277,7 @@ _LABELS: dict[str, Any] = {
 }
 
 
-def _labelled(block: BlockDim, coord_func: Any) -> Dim:
+def _labeled(block: BlockDim, coord_func: Any) -> Dim:
     """Make the dim of blocks, with labels computed from those of each block."""
     if coord_func == "mean":
         return block

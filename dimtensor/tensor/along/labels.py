@@ -18,7 +18,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, require_flo
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.indexing import gathered
 from dimtensor.tensor.selection.lookup import as_plain, is_mask, remaining
-from dimtensor.values.labelled import is_dataarray
+from dimtensor.values.labeled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -44,7 +44,7 @@ def apply(
         Takes one PyTensor variable per tensor, whose axes are the core dims in the given order, and
         returns a variable, or a list or tuple of variables. It is called once, to trace its graph,
         which must depend on no other variables.
-    *tensors : DimTensor, number or labelled array
+    *tensors : DimTensor, number or labeled array
     input_core_dims : sequence, optional
         For each tensor its core dims in order: a Dim or name, a sequence of them, or None. By
         default there are none, and the function gets scalars.

@@ -28,7 +28,7 @@ from dimtensor.ops.derivatives.order import differentiated
 from dimtensor.tensor.handle import TensorHandle, positional_operand, wrap
 from dimtensor.tensor.inputs import require_dim
 from dimtensor.upstream.pytensor import xtensor_class
-from dimtensor.values.labelled import axis_names, is_dataarray, is_dataset, is_pandas
+from dimtensor.values.labeled import axis_names, is_dataarray, is_dataset, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

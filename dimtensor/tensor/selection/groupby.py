@@ -32,7 +32,7 @@ from dimtensor.tensor.inputs import data_beside
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.group_arithmetic import GroupArithmetic
 from dimtensor.tensor.selection.lookup import label_indexer, translated
-from dimtensor.values.labelled import is_dataarray, is_pandas
+from dimtensor.values.labeled import is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -35,7 +35,7 @@ from dimtensor.tensor.selection.lookup import (
     select_levels,
 )
 from dimtensor.values.admission import check_positions
-from dimtensor.values.labelled import is_dataarray
+from dimtensor.values.labeled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

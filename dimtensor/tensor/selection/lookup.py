@@ -34,7 +34,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data, data_beside, with_recipe
 from dimtensor.values.admission import label_positions
-from dimtensor.values.labelled import as_array, is_dataarray, is_pandas
+from dimtensor.values.labeled import as_array, is_dataarray, is_pandas
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -34,7 +34,7 @@ from dimtensor.errors import (
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.values.columns import read_column
-from dimtensor.values.labelled import Labelled, axis_names, labels_of_rows
+from dimtensor.values.labeled import Labeled, axis_names, labels_of_rows
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -285,7 +285,7 @@ def _column(
     labels, levels = index
     axis = axis_names((row,))[row]
     if labels is not None:
-        values = Labelled(values, (axis,), {axis: labels}, {axis: levels} if levels else None)
+        values = Labeled(values, (axis,), {axis: labels}, {axis: levels} if levels else None)
     return data(values, dims=row, name=name, categories=categories or found)
 
 

@@ -14,7 +14,7 @@ CONTENDERS = (
     "numba-loop",
     "jax",
     "pytensor",
-    "dimtensor-labelled",
+    "dimtensor-labeled",
     "dimtensor-arrays",
     "dimtensor-positional",
     "dimtensor-in-numba",
@@ -101,7 +101,7 @@ def _dimtensor(p, backend="numba"):
     return dt.function(inputs, [1.0 + sum(inputs)], backend=backend)
 
 
-def dimtensor_labelled(p):
+def dimtensor_labeled(p):
     import xarray as xr
 
     f = _dimtensor(p)

@@ -5,7 +5,7 @@
 
 Observations are of the radon model, with data of their own. ``first_s`` is the first prediction of
 a process that has the model, ``again_s`` that for other data of another length, both from data to
-labelled draws; ``cpu_s`` are seconds of the processor of the second one, and ``ratio`` is ``cpu_s``
+labeled draws; ``cpu_s`` are seconds of the processor of the second one, and ``ratio`` is ``cpu_s``
 by that of PyMC. ``dimtensor-numba`` compiles the draws, ``dimtensor`` has them interpreted. The
 moments of all are found to agree.
 """

@@ -68,11 +68,11 @@ def rugby(pm, rng):
     away = (home + rng.integers(1, 6, 60)) % 6
     level, advantage = pm.Normal("level", 3, 1), pm.Normal("advantage")
     attack = pm.Normal("attack", 0, pm.HalfNormal("sd_attack", 2), shape=6)
-    defence = pm.Normal("defence", 0, pm.HalfNormal("sd_defence", 2), shape=6)
-    attack, defence = attack - attack.mean(), defence - defence.mean()
-    rate = pm.math.exp(level + advantage + attack[home] + defence[away])
+    defense = pm.Normal("defense", 0, pm.HalfNormal("sd_defense", 2), shape=6)
+    attack, defense = attack - attack.mean(), defense - defense.mean()
+    rate = pm.math.exp(level + advantage + attack[home] + defense[away])
     pm.Poisson("at_home", rate, observed=rng.poisson(20, 60))
-    rate = pm.math.exp(level + attack[away] + defence[home])
+    rate = pm.math.exp(level + attack[away] + defense[home])
     pm.Poisson("away", rate, observed=rng.poisson(20, 60))
 
 
@@ -145,7 +145,7 @@ def survival(pm, rng):
 
 
 @model
-def neighbours(pm, rng):
+def neighbors(pm, rng):
     weights = np.eye(50, k=1) + np.eye(50, k=-1)
     alpha, tau = pm.Beta("alpha", 2, 2), pm.HalfNormal("tau")
     x = pm.CAR("x", mu=np.zeros(50), W=weights, alpha=alpha, tau=tau)

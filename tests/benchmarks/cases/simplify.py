@@ -1,10 +1,10 @@
 """Programs as they are written and as ``simplify=True`` rewrites them, on numba.
 
-``factorisation``, ``glm``, ``mlr``, ``svm`` and ``pnmf`` are expressions of the algorithms that
+``factorization``, ``glm``, ``mlr``, ``svm`` and ``pnmf`` are expressions of the algorithms that
 SPORES was measured on (Wang et al., VLDB 2020), with dense matrices; the others are log densities
 of models, with their gradients. ``us`` are microseconds of a call on plain arrays, ``ratio`` is
 that to the call as written, ``cost`` the operations that dimtensor counts, ``simplify_s`` the
-seconds that rewriting took. Rules that can lose digits are asked for in ``factorisation``,
+seconds that rewriting took. Rules that can lose digits are asked for in ``factorization``,
 ``regression`` and ``factors``.
 
 ``python cases/simplify.py radon glm`` prints the lines of some programs.
@@ -18,7 +18,7 @@ import time
 import numpy as np
 
 ROUNDS = 5
-ASKED = ("factorisation", "regression", "factors")
+ASKED = ("factorization", "regression", "factors")
 
 
 def _rng():
@@ -29,8 +29,8 @@ def _sized(n, scale):
     return max(4, round(n * scale))
 
 
-def factorisation(scale):
-    """The gradient of matrix factorisation by one factor: (U V' - X) V."""
+def factorization(scale):
+    """The gradient of matrix factorization by one factor: (U V' - X) V."""
     import dimtensor as dt
 
     n, m, r = _sized(1000, scale), _sized(800, scale), 20
@@ -44,7 +44,7 @@ def factorisation(scale):
 
 
 def glm(scale):
-    """The Hessian of a generalised linear model, X' diag(w) X, times a vector."""
+    """The Hessian of a generalized linear model, X' diag(w) X, times a vector."""
     import dimtensor as dt
 
     n, k = _sized(20_000, scale), 30
@@ -85,7 +85,7 @@ def svm(scale):
 
 
 def pnmf(scale):
-    """Of the objective of Poisson matrix factorisation the part sum(W H), with its gradient."""
+    """Of the objective of Poisson matrix factorization the part sum(W H), with its gradient."""
     import dimtensor as dt
 
     n, m, r = _sized(1000, scale), _sized(800, scale), 20
@@ -198,7 +198,7 @@ def factors(scale):
     return [d, u], [total, *dt.grad(total, [d, u])], values
 
 
-PROGRAMS = (factorisation, glm, mlr, svm, pnmf, radon, poisson, regression, kronecker, factors)
+PROGRAMS = (factorization, glm, mlr, svm, pnmf, radon, poisson, regression, kronecker, factors)
 
 
 def prepared(program, scale, simplify, backend="numba"):

@@ -1,6 +1,6 @@
-"""What a hand-written loop needs to vectorise functions of the C library: exp as a polynomial.
+"""What a hand-written loop needs to vectorize functions of the C library: exp as a polynomial.
 
-LLVM does not vectorise a call of the library's exp. A polynomial after the reduction to
+LLVM does not vectorize a call of the library's exp. A polynomial after the reduction to
 [-ln 2 / 2, ln 2 / 2] is as exact (some 1e-16 of the value) and runs in all lanes.
 """
 

@@ -160,17 +160,17 @@ def markdown(folder: Path) -> str:
 def bars(axes: Any, lines: list[dict[str, Any]]) -> None:
     """A bar for each posterior: our time over stanli's."""
     ratios = [x["ratio"] for x in lines]
-    colours = ["#b5432e" if ratio > 1 else "#33658a" for ratio in ratios]
-    axes.barh(range(len(lines)), ratios, color=colours)
+    colors = ["#b5432e" if ratio > 1 else "#33658a" for ratio in ratios]
+    axes.barh(range(len(lines)), ratios, color=colors)
     label(axes, lines, "time of a value and gradient, over that of stanli")
 
 
 def peer_bars(axes: Any, lines: list[dict[str, Any]]) -> None:
     """Two bars for each posterior: our time over PyMC's and over NumPyro's."""
-    for k, (who, colour) in enumerate(zip(PEERS, ("#33658a", "#d9a441"), strict=True)):
+    for k, (who, color) in enumerate(zip(PEERS, ("#33658a", "#d9a441"), strict=True)):
         ratios = {i: x[f"{who}_ratio"] for i, x in enumerate(lines) if f"{who}_ratio" in x}
         places = [i + 0.2 - 0.4 * k for i in ratios]
-        axes.barh(places, list(ratios.values()), 0.4, color=colour, label=PEERS[who])
+        axes.barh(places, list(ratios.values()), 0.4, color=color, label=PEERS[who])
     axes.legend(frameon=False, fontsize=7, loc="lower right", bbox_to_anchor=(0.94, 0))
     label(axes, lines, "time of a value and gradient, over those of PyMC and NumPyro")
 

@@ -38,7 +38,7 @@ def fingerprint(inputs: list, outputs: list) -> str:
 
 
 def long_dim(choose: Any, name: str | None) -> Any:
-    """A dim that code is specialised on, or one that it is not."""
+    """A dim that code is specialized on, or one that it is not."""
     return dim_spec(choose, name, *choose.one([(0, 4), (SHORT + 1, SHORT + 5), (20, 30)]))
 
 

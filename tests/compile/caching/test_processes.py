@@ -1,4 +1,4 @@
-"""Compiled code in new processes: found, right, labelled; whatever is in the folder."""
+"""Compiled code in new processes: found, right, labeled; whatever is in the folder."""
 
 from __future__ import annotations
 

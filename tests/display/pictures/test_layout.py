@@ -31,14 +31,14 @@ def overlap(one, other):
 def test_boxes_do_not_overlap_and_edges_go_down(rng, n):
     sizes, edges = random_graph(rng, n)
     plan = layered_layout(sizes, edges)
-    boxes = list(zip(plan.centres, sizes, strict=True))
+    boxes = list(zip(plan.centers, sizes, strict=True))
     assert not any(overlap(one, other) for one, other in itertools.combinations(boxes, 2))
     for (source, target), route in zip(edges, plan.routes, strict=True):
         heights = [y for _, y in route]
         assert heights == sorted(heights)
-        x, y = plan.centres[source]
+        x, y = plan.centers[source]
         assert route[0] == (x, pytest.approx(y + sizes[source][1] / 2))
-        x, y = plan.centres[target]
+        x, y = plan.centers[target]
         assert route[-1] == (x, pytest.approx(y - sizes[target][1] / 2))
 
 
@@ -48,8 +48,8 @@ def test_edges_keep_out_of_boxes(rng, n):
     plan = layered_layout(sizes, edges)
     for (source, target), route in zip(edges, plan.routes, strict=True):
         others = [
-            (centre, size)
-            for at, (centre, size) in enumerate(zip(plan.centres, sizes, strict=True))
+            (center, size)
+            for at, (center, size) in enumerate(zip(plan.centers, sizes, strict=True))
             if at not in (source, target)
         ]
         # where an edge is level with boxes it is straight: corners of its route bound it
@@ -62,7 +62,7 @@ def test_edges_keep_out_of_boxes(rng, n):
 def test_everything_is_within_the_picture(rng):
     sizes, edges = random_graph(rng, 40)
     plan = layered_layout(sizes, edges)
-    for (x, y), (w, h) in zip(plan.centres, sizes, strict=True):
+    for (x, y), (w, h) in zip(plan.centers, sizes, strict=True):
         assert x - w / 2 >= -1e-9
         assert x + w / 2 <= plan.width + 1e-9
         assert y - h / 2 >= -1e-9
@@ -76,8 +76,8 @@ def test_the_same_graph_has_the_same_layout(rng):
 
 def test_a_tree_has_no_crossings():
     edges = [(at, (at - 1) // 2) for at in range(1, 31)]
-    relabelled = [(30 - a, 30 - b) for a, b in edges]
-    plan = layered_layout([(20.0, 10.0)] * 31, relabelled)
+    relabeled = [(30 - a, 30 - b) for a, b in edges]
+    plan = layered_layout([(20.0, 10.0)] * 31, relabeled)
     lines = [(r[0], r[-1]) for r in plan.routes]
     for (a, b), (c, d) in itertools.combinations(lines, 2):
         if a[1] == c[1] and b[1] == d[1]:
@@ -86,7 +86,7 @@ def test_a_tree_has_no_crossings():
 
 def test_an_empty_graph_has_a_layout():
     plan = layered_layout([], [])
-    assert (plan.centres, plan.routes, plan.width, plan.height) == ([], [], 0.0, 0.0)
+    assert (plan.centers, plan.routes, plan.width, plan.height) == ([], [], 0.0, 0.0)
 
 
 def test_isotonic_regression_against_the_minimax_formula(rng):

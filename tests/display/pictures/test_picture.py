@@ -124,7 +124,7 @@ def test_texts_fit_their_boxes_and_boxes_do_not_overlap(make):
             assert text_width(box.detail, 7.5) + 10 <= width
             assert height >= (10 + 7.5 * bool(box.detail))
     plan = layered_layout(sizes, [(a.source, a.target) for a in picture.arrows])
-    places = list(zip(plan.centres, sizes, strict=True))
+    places = list(zip(plan.centers, sizes, strict=True))
     for ((x, y), (w, h)), ((u, v), (a, b)) in itertools.combinations(places, 2):
         assert abs(x - u) >= (w + a) / 2 or abs(y - v) >= (h + b) / 2
 

@@ -60,9 +60,9 @@ def test_a_plate_holds_all_that_has_its_dims_and_nothing_else():
         name: {dim._short for dim in fit[name].dims} for name in (box.title for box in plan.boxes)
     }
     for plate in plates:
-        (x, y), (half_width, half_height) = plate.centre, plate.half
+        (x, y), (half_width, half_height) = plate.center, plate.half
         inside = set()
-        for box, (u, v), at in zip(plan.boxes, layout.centres, itertools.count()):
+        for box, (u, v), at in zip(plan.boxes, layout.centers, itertools.count()):
             width = 60.0 + 5 * at
             touches = abs(x - u) < half_width + width / 2 and abs(y - v) < half_height + 12
             within = abs(x - u) <= half_width - width / 2 and abs(y - v) <= half_height - 12
@@ -79,12 +79,12 @@ def test_boxes_and_plates_do_not_overlap_and_arrows_go_down():
     sizes = [(60.0 + 5 * at, 24.0) for at in range(len(plan.boxes))]
     layout, plates = place(plan, sizes)
     for (one, (w, h)), (other, (u, v)) in itertools.combinations(
-        zip(layout.centres, sizes, strict=True), 2
+        zip(layout.centers, sizes, strict=True), 2
     ):
         apart = abs(one[0] - other[0]) >= (w + u) / 2 or abs(one[1] - other[1]) >= (h + v) / 2
         assert apart
     for one, other in itertools.combinations(plates, 2):
-        dx, dy = abs(np.subtract(one.centre, other.centre))
+        dx, dy = abs(np.subtract(one.center, other.center))
         (w, h), (u, v) = one.half, other.half
         apart = dx >= w + u or dy >= h + v
         nested = (dx <= abs(w - u) and dy <= abs(h - v)) and (w > u) == (h > v)

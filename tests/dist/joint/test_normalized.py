@@ -80,7 +80,7 @@ def test_the_mean_ratio_of_two_densities_is_one(what):
     assert abs(ratio.mean() - 1.0) < 5.0 * error
 
 
-def test_neighbours_in_several_components():
+def test_neighbors_in_several_components():
     """Five elements in two components, and one alone: three differences are normal."""
     n = 6
     k = dt.Dim("k", length=n)
@@ -93,7 +93,7 @@ def test_neighbours_in_several_components():
     sums = (0.5 - 0.7) ** 2 + (0.7 - 1.0) ** 2 + (0.3 - 0.1) ** 2
     expected = -sums / (2 * 1.5**2) - 3 * np.log(1.5) + st.norm(0.0, 0.001 * n).logpdf(x.sum())
     np.testing.assert_allclose(found, expected)
-    # neighbours in a row, from the last one to the first
+    # neighbors in a row, from the last one to the first
     far = dt.Dim("far", length=40)
     row = dt.data(np.eye(40, k=1) + np.eye(40, k=-1), dims=[far, far.rename()])
     density = dist.ICAR(row, sigma).logp(dt.zeros(far))

@@ -221,7 +221,7 @@ def test_lkj_integrates_to_one(eta, rng):
 W = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 
-def test_neighbours(rng):
+def test_neighbors(rng):
     weights = dt.data(W, dims=[K, K.rename()])
     d = dist.CAR(0.5, weights, 0.6, 2.0)
     precision = 2.0 * (np.diag(W.sum(1)) - 0.6 * W)

@@ -182,7 +182,7 @@ def test_ends_of_transformed_variables():
 
 # -- where probabilities have a slope --------------------------------------------------------------
 
-CENTRES = {
+CENTERS = {
     "StudentT": (dist.StudentT(4.0, 0.0, 1.0), st.t(4)),
     "StudentT_few": (dist.StudentT(0.3, 0.0, 1.0), st.t(0.3)),
     "StudentT_many": (dist.StudentT(1e6, 0.0, 1.0), st.t(1e6)),
@@ -192,10 +192,10 @@ CENTRES = {
 }
 
 
-@pytest.mark.parametrize("name", CENTRES)
+@pytest.mark.parametrize("name", CENTERS)
 @pytest.mark.parametrize("z", [0.0, -1e-12, 1e-5, -1e-3, 0.1, 0.2, -0.6, 1.5])
-def test_slopes_of_probabilities_at_the_centre(name, z):
-    d, wanted = CENTRES[name]
+def test_slopes_of_probabilities_at_the_center(name, z):
+    d, wanted = CENTERS[name]
     x = dt.scalar("x")
     found = dt.evaluate([d.logcdf(x), dt.grad(d.logcdf(x), x), dt.grad(d.logsf(x), x)], {x: z})
     density, below, above = wanted.pdf(z), wanted.cdf(z), wanted.sf(z)
@@ -205,7 +205,7 @@ def test_slopes_of_probabilities_at_the_centre(name, z):
     )
 
 
-def test_slopes_by_parameters_at_the_centre():
+def test_slopes_by_parameters_at_the_center():
     nu, mu, sigma = (dt.scalar(name) for name in ("nu", "mu", "sigma"))
     p = dist.StudentT(nu, mu, sigma).logcdf(0.5)
     found = dt.evaluate(dt.grad(p, [nu, mu, sigma]), {nu: 4.0, mu: 0.5, sigma: 2.0})

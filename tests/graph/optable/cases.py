@@ -15,7 +15,7 @@ from tests.graph.optable.table import (
     SIZES,
     aligned,
     function_of,
-    labelled,
+    labeled,
     operand_dtypes,
     operands,
     oracle_of,
@@ -56,7 +56,7 @@ def given(case: Case, y: dt.DimTensor) -> dict[dt.DimTensor, object]:
     """Values of the inputs that an expression has."""
     known = {tensor.name for tensor in dt.inputs_of(y)}
     pairs = enumerate(zip(case.inputs, case.arrays, strict=True))
-    return {tensor: labelled(at, x) for at, (tensor, x) in pairs if tensor.name in known}
+    return {tensor: labeled(at, x) for at, (tensor, x) in pairs if tensor.name in known}
 
 
 def wanted_gradient(case: Case, at: int) -> np.ndarray:

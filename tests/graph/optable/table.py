@@ -71,7 +71,7 @@ def tensors(row: OpRow, dtype: str) -> list[dt.DimTensor]:
     ]
 
 
-def labelled(at: int, array: np.ndarray) -> tuple[list[str], np.ndarray]:
+def labeled(at: int, array: np.ndarray) -> tuple[list[str], np.ndarray]:
     """An operand as a call takes it: axes with their names."""
     return [DIMS[axis].name for axis in PATTERN[at]], array
 

@@ -38,7 +38,7 @@ EXCLUDED = {
     "identity": "the operand itself",
     "second": "x.broadcast_like",
     "ceil_intdiv": "-(-x // y)",
-    "chi2sf": "deprecated by PyTensor in favour of gammaincc",
+    "chi2sf": "deprecated by PyTensor in favor of gammaincc",
     "divmod": "two results: x // y and x % y, or Python's divmod",
     "iround": "dt.round(x).astype(int)",
     "nan_to_num": "x.fillna, and dt.where with dt.isposinf and dt.isneginf",

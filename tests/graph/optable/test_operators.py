@@ -1,4 +1,4 @@
-"""Operators and NumPy's functions on tensors, beside numbers, arrays and labelled arrays."""
+"""Operators and NumPy's functions on tensors, beside numbers, arrays and labeled arrays."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_series_are_aligned_by_label():
 
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISON], ids=lambda op: op.__name__)
-def test_a_labelled_array_before_a_tensor_says_what_to_write(op):
+def test_a_labeled_array_before_a_tensor_says_what_to_write(op):
     """xarray and pandas hand their bare values over, so that labels could not be aligned."""
     with pytest.raises(dt.InputError, match=r"the tensor comes first: tensor \+ object"):
         op(ARRAY, X)

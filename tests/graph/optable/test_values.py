@@ -15,7 +15,7 @@ from tests.graph.optable.table import (
     expected,
     function_of,
     in_order,
-    labelled,
+    labeled,
     operands,
     oracle_of,
     tensors,
@@ -28,7 +28,7 @@ by_name = pytest.mark.parametrize("row", ELEMWISE, ids=lambda row: row.name)
 def evaluate(row: OpRow, dtype: str, arrays: list[np.ndarray]):
     inputs = tensors(row, dtype)
     f = dt.function(inputs, function_of(row)(*inputs), backend="python")
-    return f(*(labelled(at, x) for at, x in enumerate(arrays)))
+    return f(*(labeled(at, x) for at, x in enumerate(arrays)))
 
 
 def takes(row: OpRow, dtype: str) -> bool:
@@ -65,7 +65,7 @@ def test_no_elements_and_one_element(row: OpRow, rng: np.random.Generator):
     f = dt.function(inputs, function_of(row)(*inputs), backend="python")
     for sizes in [(0, 1, 1), (1, 0, 2), (1, 1, 1)]:
         arrays = operands(row, dtype, rng, sizes)
-        result = f(*(labelled(at, x) for at, x in enumerate(arrays)))
+        result = f(*(labeled(at, x) for at, x in enumerate(arrays)))
         assert [result.sizes[DIMS[axis].name] for axis in used_axes(row)] == [
             sizes[axis] for axis in used_axes(row)
         ]

@@ -149,7 +149,7 @@ def areas(pm):
 
 
 @model
-def tumours(pm):
+def tumors(pm):
     ab = pm.HalfFlat("ab", shape=2, initval=np.ones(2))
     pm.Potential("prior", -2.5 * pm.math.log(ab.sum()))
     theta = pm.Beta("theta", alpha=ab[0], beta=ab[1], shape=4)

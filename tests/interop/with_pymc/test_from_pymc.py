@@ -327,10 +327,10 @@ def test_priors_that_may_leave_a_range_are_a_warning():
 
 def test_reading_draws_nothing(monkeypatch):
     """Rates of e^40 are none that NumPy's Poisson takes: reading failed by chance."""
-    neighbours = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    neighbors = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     with pm.Model(coords={"cut": [1, 2]}) as theirs:
         b = pm.Normal("b", 0, 1e6)
-        x = pm.CAR("x", mu=np.zeros(3), W=neighbours, alpha=0.9, tau=1e-4)
+        x = pm.CAR("x", mu=np.zeros(3), W=neighbors, alpha=0.9, tau=1e-4)
         rate = pm.math.exp(b * 50 + x)
         pm.Poisson("y", rate, observed=[1, 2, 3])
         ordered = pm.distributions.transforms.ordered

@@ -59,7 +59,7 @@ def partly_seen():
     return dt.Model(y, backend="python").observe(seen, missing="infer"), z
 
 
-def standardised():
+def standardized():
     model, z = mixture()
     return model.noncentered("mu"), z
 
@@ -92,7 +92,7 @@ def logp_of(theirs):
         pytest.param(
             partly_seen, 3, {"g", "s", "x_unobserved", "y_missing"}, marks=pytest.mark.slow
         ),
-        pytest.param(standardised, 4, {"mu_raw", "share", "s"}, marks=pytest.mark.slow),
+        pytest.param(standardized, 4, {"mu_raw", "share", "s"}, marks=pytest.mark.slow),
     ],
 )
 def test_densities_are_sums_of_pymcs_own_over_all_states(build, length, free):
@@ -199,7 +199,7 @@ def test_what_no_potential_can_stand_for_is_told():
         dt.to_pymc(model)
 
 
-def test_what_is_standardised_by_what_is_summed_out_is_told():
+def test_what_is_standardized_by_what_is_summed_out_is_told():
     model, z = hierarchy()
     model = model.noncentered("a").marginalize(z)
     for call in (dt.to_pymc, lambda one: one.log_density()):

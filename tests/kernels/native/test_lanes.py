@@ -252,7 +252,7 @@ def test_sums_beside_truth_values_are_of_vectors(name, monkeypatch):
 
 
 def test_many_short_loops_call_functions_of_vectors(monkeypatch):
-    """Functions are not copied into each of many loops, and these are vectorised all the same."""
+    """Functions are not copied into each of many loops, and these are vectorized all the same."""
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
     monkeypatch.setattr(plan, "MOST_COSTLY", 40)
     dims = [dt.Dim(f"k{at}", length=20 + at) for at in range(40)]

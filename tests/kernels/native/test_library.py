@@ -148,7 +148,7 @@ def module(lanes):
     return "\n".join([*builder.declarations.lines.values(), *lines])
 
 
-def optimised(lanes, triple=None, cpu=None, features=""):
+def optimized(lanes, triple=None, cpu=None, features=""):
     """The module of a processor, and what writes its code."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -167,7 +167,7 @@ def optimised(lanes, triple=None, cpu=None, features=""):
 
 def run(lanes, values):
     """What functions of so many lanes give; of two operands, those of pairs of values."""
-    engine = llvm.create_mcjit_compiler(*optimised(lanes))
+    engine = llvm.create_mcjit_compiler(*optimized(lanes))
     engine.finalize_object()
     results = {}
     for name, text in library.TEXTS.items():
@@ -204,7 +204,7 @@ def test_vectors_of_all_lengths_give_the_same_bits():
 )
 def test_code_for_other_processors(triple, cpu, lanes, fused):
     """Multiplications and additions are vectors, and nothing but the rare cases is a call."""
-    parsed, machine = optimised(lanes, triple, cpu)
+    parsed, machine = optimized(lanes, triple, cpu)
     code = machine.emit_assembly(parsed)
     assert len(re.findall(fused, code)) > 500
     assert not re.findall(r"\b(?:fma|exp|log|erfc?|expm1|tanh)(?:@PLT)?$", code, re.MULTILINE)

@@ -54,18 +54,18 @@ _SQUARES = "".join(
 
 
 @pytest.mark.parametrize(("lines", "vectors"), [(0, True), (12_000, True), (40_000, False)])
-def test_statements_are_vectorised_unless_a_module_is_very_long(lines: int, vectors: bool) -> None:
+def test_statements_are_vectorized_unless_a_module_is_very_long(lines: int, vectors: bool) -> None:
     text = f"define void @f(ptr %x) {{\n{_SQUARES}ret void\n}}\n" + "; long\n" * lines
-    module, _ = machine.optimised(text)
+    module, _ = machine.optimized(text)
     assert ("fmul <2 x double>" in str(module)) == vectors
 
 
-def test_statements_are_vectorised_by_versions_of_llvm_that_are_known(monkeypatch) -> None:
+def test_statements_are_vectorized_by_versions_of_llvm_that_are_known(monkeypatch) -> None:
     """LLVM ends the process when it is asked for an option that it does not have."""
     asked: list[str] = []
     monkeypatch.setattr(machine, "_llvm", lambda: 23)
     monkeypatch.setattr(machine.llvm, "set_option", lambda name, option: asked.append(option))
-    module, _ = machine.optimised(f"define void @f(ptr %x) {{\n{_SQUARES}ret void\n}}\n")
+    module, _ = machine.optimized(f"define void @f(ptr %x) {{\n{_SQUARES}ret void\n}}\n")
     assert "<2 x double>" not in str(module)
     assert asked == []
 
@@ -95,7 +95,7 @@ define void @f(ptr noalias %x, ptr noalias %y) {
 
 def test_no_lane_gets_an_operation_that_it_does_not_have() -> None:
     """LLVM 22 multiplies the second lane by 1; with such lanes it has read before it wrote."""
-    module, _ = machine.optimised(_UNLIKE)
+    module, _ = machine.optimized(_UNLIKE)
     assert "fadd <2 x double>" in str(module)
     assert "fmul contract double" in str(module)
     assert "fmul contract <2 x double>" not in str(module)
@@ -111,7 +111,7 @@ def test_lookups_in_what_has_just_been_written_are_not_read_before(
     """Gathers that LLVM makes of statements were moved ahead of the stores of what they read."""
     if gathers:
         monkeypatch.setattr(machine, "_NO_GATHERS", "")
-    made = processors.optimise_for(cpu, monkeypatch)
+    made = processors.optimize_for(cpu, monkeypatch)
     n = dt.Dim("n", length=length)
     x, w = dt.tensor("x", dims=n), dt.tensor("w", dims=n)
     by = x.weighted(w)
@@ -180,16 +180,16 @@ def test_counters_of_many_loops_stay_as_they_are(monkeypatch, rng, most, version
 
 @pytest.fixture
 def spoiling(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Passes that make a module wrong, always or where they vectorise."""
+    """Passes that make a module wrong, always or where they vectorize."""
 
     def spoil(module, target, loops: bool, statements: bool) -> None:
         if loops or request.param == "always":
             module.get_global_variable("seven").linkage = "common"  # which is zero at first
 
-    monkeypatch.setattr(machine, "_optimise", spoil)
+    monkeypatch.setattr(machine, "_optimize", spoil)
 
 
-@pytest.mark.parametrize("spoiling", ["vectorising"], indirect=True)
+@pytest.mark.parametrize("spoiling", ["vectorizing"], indirect=True)
 @pytest.mark.usefixtures("spoiling")
 def test_code_that_passes_spoil_goes_through_fewer() -> None:
     loaded = Loaded(machine.object_code(_SEVEN))
@@ -203,12 +203,12 @@ def test_code_that_all_passes_spoil_is_refused() -> None:
         machine.object_code(_SEVEN)
 
 
-def test_functions_of_very_many_blocks_are_hardly_optimised_and_right(monkeypatch, rng):
+def test_functions_of_very_many_blocks_are_hardly_optimized_and_right(monkeypatch, rng):
     """Every function is one of very many blocks here: a loop with its gradient."""
     monkeypatch.setattr(machine, "_MOST_BLOCKS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
-    optimised: list[object] = []
-    monkeypatch.setattr(machine, "_optimise", lambda *given: optimised.append(given))
+    optimized: list[object] = []
+    monkeypatch.setattr(machine, "_optimize", lambda *given: optimized.append(given))
     step, kind = dt.Dim("step", length=7), dt.Dim("kind", length=3)
     x, start = dt.tensor("x", dims=step), dt.tensor("start", dims=kind)
     last = dt.reduce(lambda s, e: dt.exp(-e) * s + e, start, x, dim=step)
@@ -220,4 +220,4 @@ def test_functions_of_very_many_blocks_are_hardly_optimised_and_right(monkeypatc
     found, slope = f(given, state)
     np.testing.assert_allclose(found.values, expected, rtol=1e-12)
     np.testing.assert_allclose(slope.values, np.exp(-given.sum()) * np.ones(3), rtol=1e-12)
-    assert not optimised
+    assert not optimized

@@ -18,7 +18,7 @@ from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.nodes import If
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
-from dimtensor.kernels.native.machine import optimised
+from dimtensor.kernels.native.machine import optimized
 from dimtensor.kernels.native.translate import ArgumentType
 
 pytestmark = pytest.mark.compiled
@@ -457,7 +457,7 @@ def test_what_is_left_to_numba(lines, reason):
         llvm(source, [ArgumentType(F, (None,))])
 
 
-def test_inner_loops_are_vectorised():
+def test_inner_loops_are_vectorized():
     """The generated assembly of a sum of squares has instructions that add several numbers."""
     import platform
 
@@ -514,7 +514,7 @@ def test_failures_bring_no_addresses_along(rng):
     source = "\n".join([*lines, "    return (s, )", ""])
     x = rng.normal(size=5)
     check(source, x)
-    module, _ = optimised(llvm(source, types_of(x)))
+    module, _ = optimized(llvm(source, types_of(x)))
     failures = [line for line in str(module).split("\n") if " phi ptr" in line]
     assert max((line.count("[") for line in failures), default=0) < many
 

@@ -1,4 +1,4 @@
-"""Loops that LLVM vectorises: what keeps it from that is put in loops of its own."""
+"""Loops that LLVM vectorizes: what keeps it from that is put in loops of its own."""
 
 import platform
 import re

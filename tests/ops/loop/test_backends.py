@@ -136,8 +136,8 @@ def test_what_steps_that_did_not_run_leave_is_zero(backend, reverse, rng):
     outputs = [*result.traces, result.n_done, pytensor.grad(result.states[0] ** 2, a)]
     call = compile_positional(backend, [s, a, x], outputs).call
     for length in (6, 1, 40):
-        spoilt = [np.full(length, np.nan) for _ in range(50)]
-        del spoilt  # memory that arrays of the kernel may be made of
+        spoiled = [np.full(length, np.nan) for _ in range(50)]
+        del spoiled  # memory that arrays of the kernel may be made of
         values = [np.asarray(0.5), np.asarray(1.1), rng.uniform(0.1, 0.3, length)]
         found = list(call(*values))
         assert_close(found, evaluate([s, a, x], outputs, *values))

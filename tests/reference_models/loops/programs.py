@@ -1,4 +1,4 @@
-"""Models of posteriordb written as loops, as a modeller writes them."""
+"""Models of posteriordb written as loops, as a modeler writes them."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def test_two_outputs_of_one_call_are_computed_together(values):
     assert len(calls) == 1
 
 
-def test_numbers_and_labelled_arrays_are_inputs(values):
+def test_numbers_and_labeled_arrays_are_inputs(values):
     out = dt.apply(pt.dot, values, np.float64(2.0) * dt.ones(K), input_core_dims=["k", "k"])
     np.testing.assert_allclose(out.eval().transpose("group", "time"), 2 * values.sum("k"))
 

@@ -127,7 +127,7 @@ def test_label_behind_a_mask_is_refused_where_it_is_written() -> None:
     assert k[k > 0].isel(k=0).eval({k: np.array([-1.0, 2.0])}).item() == 2.0
 
 
-def test_relabelled_dim_has_the_length_of_the_other() -> None:
+def test_relabeled_dim_has_the_length_of_the_other() -> None:
     n = dt.Dim("n")
     y = dt.tensor("y", dims=n)
     moved = X.relabel("obs", n)
@@ -138,7 +138,7 @@ def test_relabelled_dim_has_the_length_of_the_other() -> None:
             (moved + y).eval({X: FIVE, y: np.ones(length)})
 
 
-def test_relabelled_dim_of_known_length() -> None:
+def test_relabeled_dim_of_known_length() -> None:
     three = dt.Dim("three", length=3)
     with pytest.raises(dt.DimError, match=r"dim 'three' has length 3, the dim 'obs' .* length 5"):
         X.relabel("obs", three).eval({X: FIVE})
@@ -146,7 +146,7 @@ def test_relabelled_dim_of_known_length() -> None:
         dt.tensor("k", dims=dt.Dim("k", length=2)).relabel("k", three)
 
 
-def test_a_relabelled_dim_of_known_length_is_known_to_code() -> None:
+def test_a_relabeled_dim_of_known_length_is_known_to_code() -> None:
     """Which short lengths let it write out; of a slice of an input the length is not known."""
     three = dt.Dim("three", length=3)
     first = X.isel(obs=slice(3))

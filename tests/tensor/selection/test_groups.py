@@ -139,9 +139,9 @@ def test_places_of_extremes_are_those_of_pandas(gone, rng):
         series = pd.Series(x.values[:, site]).groupby(KEYS)
         assert found[0].values[:, site].tolist() == series.idxmax().tolist()
         assert found[1].values[:, site].tolist() == series.idxmin().tolist()
-        labelled = pd.Series(x.values[:, site], index=list(OBS.coords)).groupby(KEYS)
-        assert found[2].values[:, site].tolist() == labelled.idxmax().tolist()
-        assert found[3].values[:, site].tolist() == labelled.idxmin().tolist()
+        labeled = pd.Series(x.values[:, site], index=list(OBS.coords)).groupby(KEYS)
+        assert found[2].values[:, site].tolist() == labeled.idxmax().tolist()
+        assert found[3].values[:, site].tolist() == labeled.idxmin().tolist()
 
 
 def test_a_group_without_elements_has_no_place(rng):

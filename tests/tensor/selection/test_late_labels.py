@@ -21,7 +21,7 @@ LABELS = {
 }
 
 
-def labelled(kind: str) -> xr.DataArray:
+def labeled(kind: str) -> xr.DataArray:
     coords = {} if LABELS[kind] is None else {"obs": LABELS[kind]}
     return xr.DataArray(VALUES, dims="obs", coords=coords)
 
@@ -32,23 +32,23 @@ def key(kind: str, position: int):
 
 def check(selected: dt.DimTensor, expected: xr.DataArray, kind: str) -> None:
     """Compare a selection, and a reduction of it, which knows the length by itself."""
-    found = selected.eval({X: labelled(kind)})
+    found = selected.eval({X: labeled(kind)})
     xr.testing.assert_equal(
         found, expected.drop_vars([k for k in expected.coords if k not in expected.dims])
     )
-    mean = selected.mean().eval({X: labelled(kind)})
+    mean = selected.mean().eval({X: labeled(kind)})
     np.testing.assert_allclose(mean.item(), expected.mean(skipna=False).item())
 
 
 @pytest.mark.parametrize("kind", LABELS)
 def test_one_label(kind: str) -> None:
-    check(X.sel(obs=key(kind, 3)), labelled(kind).sel(obs=key(kind, 3)), kind)
+    check(X.sel(obs=key(kind, 3)), labeled(kind).sel(obs=key(kind, 3)), kind)
 
 
 @pytest.mark.parametrize("kind", LABELS)
 def test_list_of_labels(kind: str) -> None:
     keys = [key(kind, 4), key(kind, 0), key(kind, 4)]
-    check(X.sel(obs=keys), labelled(kind).sel(obs=keys), kind)
+    check(X.sel(obs=keys), labeled(kind).sel(obs=keys), kind)
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -67,7 +67,7 @@ def test_list_of_labels(kind: str) -> None:
 def test_slice(kind: str, start: int | None, stop: int | None, step: int | None) -> None:
     ends = [None if end is None else key(kind, end) for end in (start, stop)]
     whole = start is None and stop is None  # pandas fails here where dates have no order
-    array = labelled(kind)
+    array = labeled(kind)
     expected = (
         array.isel(obs=slice(None, None, step)) if whole else array.sel(obs=slice(*ends, step))
     )
@@ -84,15 +84,15 @@ def test_new_labels_through_one_function() -> None:
 
 
 def test_update_through_late_labels() -> None:
-    updated = X.sel(obs=["b", "c"]).set(-1.0).eval({X: labelled("strings")})
-    expected = labelled("strings")
+    updated = X.sel(obs=["b", "c"]).set(-1.0).eval({X: labeled("strings")})
+    expected = labeled("strings")
     expected.loc[{"obs": ["b", "c"]}] = -1.0
     xr.testing.assert_equal(updated, expected)
 
 
 def test_selected_again_by_position_and_label() -> None:
     twice = X.sel(obs=["e", "b", "a"])[1:].sel(obs="a")
-    assert twice.eval({X: labelled("strings")}).item() == 1.0
+    assert twice.eval({X: labeled("strings")}).item() == 1.0
 
 
 def test_string_without_labels_is_refused_at_the_call() -> None:
@@ -104,7 +104,7 @@ def test_string_without_labels_is_refused_at_the_call() -> None:
 
 def test_unknown_label_is_refused_at_the_call() -> None:
     with pytest.raises(dt.LabelError, match="dim 'obs' has no label 'z'"):
-        X.sel(obs="z").eval({X: labelled("strings")})
+        X.sel(obs="z").eval({X: labeled("strings")})
 
 
 def test_integer_outside_of_a_dim_without_labels_is_refused_at_the_call() -> None:
@@ -114,15 +114,15 @@ def test_integer_outside_of_a_dim_without_labels_is_refused_at_the_call() -> Non
 
 def test_labels_that_disagree_are_refused_at_the_call() -> None:
     y = dt.tensor("y", dims=OBS)
-    other = labelled("strings").isel(obs=slice(None, None, -1))
+    other = labeled("strings").isel(obs=slice(None, None, -1))
     other = other.assign_coords(obs=list("abcde"))
     with pytest.raises(dt.LabelError, match="inputs disagree about the labels of dim 'obs'"):
-        (X + y).eval({X: labelled("strings"), y: other})
+        (X + y).eval({X: labeled("strings"), y: other})
 
 
 def test_slice_of_unordered_dates_by_parts_of_dates_is_refused() -> None:
     with pytest.raises(dt.LabelError, match="dim 'obs' has labels in no order"):
-        X.sel(obs=slice("2020-02-01", None)).eval({X: labelled("dates")})
+        X.sel(obs=slice("2020-02-01", None)).eval({X: labeled("dates")})
 
 
 def test_a_number_compared_with_late_labels_is_a_label() -> None:

@@ -1,4 +1,4 @@
-"""Modified Bessel functions of the first kind, exp(-|x|) I(x), in arithmetic that LLVM vectorises.
+"""Modified Bessel functions of the first kind, exp(-|x|) I(x), in arithmetic that LLVM vectorizes.
 
 Of sizes below 5 a polynomial of the size, beyond that one of 5 by the size, by its square root. The
 polynomials interpolate the power series in Chebyshev nodes, with 60 digits. Errors are below three

@@ -1,4 +1,4 @@
-"""Exponential, logarithm and hyperbolic tangent in arithmetic that LLVM vectorises.
+"""Exponential, logarithm and hyperbolic tangent in arithmetic that LLVM vectorizes.
 
 Errors are below one unit in the last place (two for ``log1p``, ``tanh`` and ``expm1``), over all
 numbers; infinities, nan, numbers that are not normal, and results that are not, are what they

@@ -1,4 +1,4 @@
-"""The logarithm of the gamma function and its derivative, in arithmetic that LLVM vectorises.
+"""The logarithm of the gamma function and its derivative, in arithmetic that LLVM vectorizes.
 
 Up to 8 numbers are taken back to those from 1 to 2 by the recurrence, as one product or one
 quotient of polynomials; from there on there is Stirling's series. Both are computed for every

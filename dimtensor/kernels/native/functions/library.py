@@ -1,7 +1,7 @@
 """Functions that are arithmetic, in machine code of numbers and of vectors.
 
 A call of the C library is made for one number after the other, and keeps what is around it from
-being vectorised. LLVM puts short functions into the loop, unless there are so many calls that
+being vectorized. LLVM puts short functions into the loop, unless there are so many calls that
 compiling all copies would take long; long ones are called, with a vector at a time.
 """
 
@@ -28,7 +28,7 @@ TEXTS = {
 _MOST_COPIES = 64
 
 
-def vectorisable(b: Builder, name: str, lanes: int = 1) -> str | None:
+def vectorizable(b: Builder, name: str, lanes: int = 1) -> str | None:
     """The function to call in a loop, of numbers or vectors; None where C's is as good."""
     if not has_vectors(name):
         return None
@@ -80,7 +80,7 @@ def with_calls_or_copies(text: str) -> str:
             # that of numbers too, or else LLVM may give it fewer operands than those of vectors
             kept += [f"ptr @{each}" for each in (symbol(name), *(v for _, v in variants))]
             text = _with_variants(text, name, variants)
-    if kept:  # until LLVM's vectoriser has seen the calls
+    if kept:  # until LLVM's vectorizer has seen the calls
         used = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
         text += f'@llvm.compiler.used = appending global {used}, section "llvm.metadata"\n'
     return _COPIES.sub(rf"\1{CALLED}", text) if many else text

@@ -1,4 +1,4 @@
-"""The error function and the normal distribution function, in arithmetic that LLVM vectorises.
+"""The error function and the normal distribution function, in arithmetic that LLVM vectorizes.
 
 What they have in common is erfcx(a) = exp(a²) erfc(a) of positive numbers: (a + 1/2) erfcx(a) is
 a polynomial of (a - c) / (a + c), which goes from -1 to 1 (M. M. Shepherd and J. G. Laframboise,

@@ -1,4 +1,4 @@
-"""Powers of positive numbers, in arithmetic that LLVM vectorises.
+"""Powers of positive numbers, in arithmetic that LLVM vectorizes.
 
 The logarithm is that of two factors, a power of 2 and a number near 1, as the sum of two floats:
 to more bits than count when it is multiplied and its exponential is taken (J.-M. Muller, Elementary

@@ -16,7 +16,7 @@ from pytensor.scalar import math as m
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.functions.gamma import GAMMALN_OF_NUMBERS
-from dimtensor.kernels.native.functions.library import declare, has_vectors, vectorisable
+from dimtensor.kernels.native.functions.library import declare, has_vectors, vectorizable
 from dimtensor.kernels.native.functions.special import integer_power, polygamma, trigamma
 from dimtensor.kernels.native.values import (
     BOOL,
@@ -60,7 +60,7 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     # functions that LLVM knows are those of single precision, too
     wide = x if name in _INTRINSICS else b.cast(x, F64)
     if b.depth and wide.type.name == F64.name:
-        inner = vectorisable(b, name, wide.type.lanes)
+        inner = vectorizable(b, name, wide.type.lanes)
         if inner is not None:
             return b.cast(b.call(inner, wide.type, [wide]), x.type)
     if name in _INTRINSICS:
@@ -153,7 +153,7 @@ def _special(b: Builder, function: str, count: int, operands: Sequence[Value]) -
     if len(operands) != count:
         raise NotNative(f"{function} of {len(operands)} operands")
     if b.depth and count == 1:
-        inner = vectorisable(b, function, operands[0].type.lanes)
+        inner = vectorizable(b, function, operands[0].type.lanes)
         if inner is not None:
             x = b.cast(operands[0], F64)
             return b.call(inner, x.type, [x])
@@ -203,7 +203,7 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
         return b.call(f"@dimtensor.power.{t}", out, [b.cast(v, out) for v in x])
     called = None
     if b.depth and out.name == F64.name:
-        called = vectorisable(b, "pow", out.lanes)
+        called = vectorizable(b, "pow", out.lanes)
     called = called or b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
     return b.call(called, out, [b.cast(v, out) for v in x])
 
@@ -375,7 +375,7 @@ def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _gammaln(b: Builder, x: list[Value], out: Scalar) -> Value:
     v = b.cast(x[0], F64)
-    inner = vectorisable(b, "gammaln", v.type.lanes) if b.depth else None
+    inner = vectorizable(b, "gammaln", v.type.lanes) if b.depth else None
     return b.call(inner or _gammaln_of_numbers(b), v.type, [v])
 
 
@@ -390,7 +390,7 @@ def _ours(name: str) -> Callable[[Builder, list[Value], Scalar], Value]:
 
     def rule(b: Builder, x: list[Value], out: Scalar) -> Value:
         v = b.cast(x[-1], F64)
-        inner = vectorisable(b, name, v.type.lanes) if b.depth else None
+        inner = vectorizable(b, name, v.type.lanes) if b.depth else None
         return b.call(inner or declare(b, name), v.type, [v])
 
     return rule

@@ -1,4 +1,4 @@
-"""Sine and cosine, in arithmetic that LLVM vectorises.
+"""Sine and cosine, in arithmetic that LLVM vectorizes.
 
 Multiples of half of pi are taken away in three parts, of which fused multiply-add takes the first
 without an error (J.-M. Muller, Elementary Functions, 3rd ed., 2016, chapter 11). Numbers from 2^30

@@ -2,7 +2,7 @@
 
 A log likelihood is written in the step that moves the state. Its logarithm and its division then
 wait for each other in every step, and so do those of the gradient. Computed from the traces of the
-states, after the loop, they vectorise, and the loop that goes back has the recursion of the states
+states, after the loop, they vectorize, and the loop that goes back has the recursion of the states
 alone.
 """
 

@@ -17,7 +17,7 @@ from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import InputParts, ScanGraph, has_steps
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.rewrites.fusion import fuse, share_steps
-from dimtensor.ops.loop.rewrites.hoisting import hoist, vectorise
+from dimtensor.ops.loop.rewrites.hoisting import hoist, vectorize
 from dimtensor.ops.loop.rewrites.sum_order import associate, carry_sums, ordered
 from dimtensor.ops.loop.rewrites.tape import save_for_gradients
 from dimtensor.ops.rewrites import rewrite
@@ -141,7 +141,7 @@ def _rewrite_scan(
     if in_any_order:
         changed |= carry_sums(graph, parts)
     changed |= hoist(parts)
-    replace = vectorise(parts)
+    replace = vectorize(parts)
     if replace is None:
         if not changed and node.op.inverse is None and node.op.truncate is None:
             return False

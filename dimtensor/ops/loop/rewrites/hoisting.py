@@ -1,4 +1,4 @@
-"""Hoisting: loop-invariant code moves out, and a loop that is elementwise becomes vectorised."""
+"""Hoisting: loop-invariant code moves out, and a loop that is elementwise becomes vectorized."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _depends_on(variable: Variable, outer: set[Variable]) -> bool:
     return any(v in outer for v in ancestors([variable]))
 
 
-def vectorise(parts: ScanGraph) -> dict[Variable, Variable] | None:
+def vectorize(parts: ScanGraph) -> dict[Variable, Variable] | None:
     """A loop without states as operations on arrays, if those of the body are elementwise.
 
     Returns

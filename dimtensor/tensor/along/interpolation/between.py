@@ -17,7 +17,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.selection.lookup import as_plain, is_mask
 from dimtensor.tensor.selection.reindex import moved_to
-from dimtensor.values.labelled import is_dataarray
+from dimtensor.values.labeled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

@@ -8,7 +8,7 @@ POSTERIORS = ("GLMM_Poisson_data-GLMM_Poisson_model",)
 
 def model(data, backend="numba"):
     year = dt.Dim("year", coords=range(1, data["n"] + 1))
-    time = dt.data(data["year"], dims=year, name="standardised_year")
+    time = dt.data(data["year"], dims=year, name="standardized_year")
     alpha = dt.rv("alpha", dist.Uniform(-20, 20))
     # beta2 may be up to 20, where its density is 0
     wide = dist.custom(lambda x: dist.Uniform(-10, 10).logp(x), dt.supports.bounded(-10, 20))

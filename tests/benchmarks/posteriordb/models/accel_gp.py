@@ -11,13 +11,13 @@ POSTERIORS = ("mcycle_gp-accel_gp",)
 def model(data, backend="numba"):
     obs = dt.Dim("obs")
 
-    def process(suffix, centre, width):
+    def process(suffix, center, width):
         """A level and a sum of waves, whose weights are the spectral density of a kernel."""
         wave = dt.Dim(f"wave{suffix}")
         waves = dt.data(data[f"Xgp{suffix}_1"], dims=[obs, wave], name=f"waves{suffix}")
         frequency = [row[0] for row in data[f"slambda{suffix}_1"]]
         frequency = dt.data(frequency, dims=wave, name=f"frequency{suffix}")
-        level = dt.rv(f"Intercept{suffix}", dist.StudentT(3, centre, width))
+        level = dt.rv(f"Intercept{suffix}", dist.StudentT(3, center, width))
         sd = dt.rv(f"sdgp{suffix}_1", dist.HalfStudentT(3, 36))
         length = dt.rv(f"lscale{suffix}_1", dist.InverseGamma(1.124909, 0.0177))
         z = dt.rv(f"zgp{suffix}_1", dist.Normal(0, 1), dims=wave)

@@ -1,4 +1,4 @@
-"""Traffic accidents by census tract: effects that neighbours share, and effects of their own."""
+"""Traffic accidents by census tract: effects that neighbors share, and effects of their own."""
 
 import dimtensor as dt
 from dimtensor import dist

@@ -10,8 +10,8 @@ AXES = {"theta": ("state", "following")}
 
 
 def model(data, backend="numba"):
-    z, phi, centre = hidden(data, dt.supports.ordered)
+    z, phi, center = hidden(data, dt.supports.ordered)
     u = dt.rv("u", dist.Normal(phi.sel(state=z), data["tau"]))
-    v = dt.rv("v", dist.Normal(centre.sel(state=z), data["rho"]))
+    v = dt.rv("v", dist.Normal(center.sel(state=z), data["rho"]))
     fit = dt.Model(u, v, backend=backend).observe({u: data["u"], v: data["v"]})
     return fit.marginalize(z)

@@ -1,4 +1,4 @@
-"""Test scores of children, with standardised predictors and their interaction."""
+"""Test scores of children, with standardized predictors and their interaction."""
 
 import dimtensor as dt
 from dimtensor import dist

@@ -1,4 +1,4 @@
-"""Logarithms of earnings by standardised height and sex, with their interaction."""
+"""Logarithms of earnings by standardized height and sex, with their interaction."""
 
 import numpy as np
 

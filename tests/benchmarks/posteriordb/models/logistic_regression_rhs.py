@@ -1,4 +1,4 @@
-"""A logistic regression on genes, with the regularised horseshoe."""
+"""A logistic regression on genes, with the regularized horseshoe."""
 
 import dimtensor as dt
 from dimtensor import dist

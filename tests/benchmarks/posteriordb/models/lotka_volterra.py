@@ -13,9 +13,9 @@ def model(data, backend="numba", rtol=1e-5, atol=1e-3):
     year = dt.Dim("year")
     rate = dt.Dim("rate", coords=["birth", "eaten", "death", "fed"])
     animal = dt.Dim("animal", coords=["hare", "lynx"])
-    centre = dt.data([1, 0.05, 1, 0.05], dims=rate)
+    center = dt.data([1, 0.05, 1, 0.05], dims=rate)
     width = dt.data([0.5, 0.05, 0.5, 0.05], dims=rate)
-    theta = dt.rv("theta", dist.truncated(dist.Normal(centre, width), lower=0), dims=rate)
+    theta = dt.rv("theta", dist.truncated(dist.Normal(center, width), lower=0), dims=rate)
     z_init = dt.rv("z_init", dist.LogNormal(np.log(10), 1), dims=animal)
     sigma = dt.rv("sigma", dist.LogNormal(-1, 1), dims=animal)
 

@@ -1,4 +1,4 @@
-"""Who watches a television programme, by encouragement."""
+"""Who watches a television program, by encouragement."""
 
 import dimtensor as dt
 from dimtensor import dist

@@ -31,8 +31,8 @@ def model(data, backend="numba"):
         )
         return dist.Normal(0, width).logp(year).sum()
 
-    centre, width = np.mean(data["y"]), 3 * np.std(data["y"], ddof=1)
-    bounds = dt.supports.bounded(centre - width, centre + width)
+    center, width = np.mean(data["y"]), 3 * np.std(data["y"], ddof=1)
+    bounds = dt.supports.bounded(center - width, center + width)
     mu = dt.rv("mu", dist.custom(walk, bounds, event_dims=month, width=of_level))
     season = dist.custom(round_year, dt.real, event_dims=month, width=of_season)
     seasonal = dt.rv("seasonal", season)

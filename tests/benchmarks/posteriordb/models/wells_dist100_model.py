@@ -1,4 +1,4 @@
-"""Households that switch to another well, by its distance in hundreds of metres."""
+"""Households that switch to another well, by its distance in hundreds of meters."""
 
 import dimtensor as dt
 from dimtensor import dist

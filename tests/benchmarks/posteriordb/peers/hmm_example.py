@@ -21,8 +21,8 @@ def pymc(data):
         low, gap = pm.HalfFlat("low"), pm.HalfFlat("gap")
         to_first = pm.Uniform("to_first", 0, 1, shape=2)
         means = (low, low + gap)
-        for name, mean, centre in zip(("low_prior", "high_prior"), means, (3, 10), strict=True):
-            pm.Potential(name, pm.logp(pm.Normal.dist(centre, 1), mean))
+        for name, mean, center in zip(("low_prior", "high_prior"), means, (3, 10), strict=True):
+            pm.Potential(name, pm.logp(pm.Normal.dist(center, 1), mean))
         log_first, log_second = pt.log(to_first), pt.log1p(-to_first)
         # a number for each state: vectors of two take PyTensor's scans longer
         seen = [pm.logp(pm.Normal.dist(mean, 1), y) for mean in means]

@@ -12,7 +12,7 @@ def numpyro(data, rtol=1e-5, atol=1e-3):
 
     times = jnp.array([0.0, *data["ts"]])
     skins = jnp.array([data["y_init"], *data["y"]])
-    centre, width = jnp.array([1, 0.05, 1, 0.05]), jnp.array([0.5, 0.05, 0.5, 0.05])
+    center, width = jnp.array([1, 0.05, 1, 0.05]), jnp.array([0.5, 0.05, 0.5, 0.05])
 
     def change(z, t, theta):
         hares, lynxes = z
@@ -20,7 +20,7 @@ def numpyro(data, rtol=1e-5, atol=1e-3):
         return jnp.stack([(birth - eaten * lynxes) * hares, (fed * hares - death) * lynxes])
 
     def model():
-        theta = sample("theta", dist.TruncatedNormal(centre, width, low=0.0))
+        theta = sample("theta", dist.TruncatedNormal(center, width, low=0.0))
         start = sample("z_init", dist.LogNormal(jnp.log(10), 1).expand([2]))
         sigma = sample("sigma", dist.LogNormal(-1, 1).expand([2]))
         path = odeint(change, start, times, theta, rtol=rtol, atol=atol)

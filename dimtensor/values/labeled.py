@@ -26,7 +26,7 @@ _labels_of_index: WeakIds[Any, Coords] = WeakIds()
 clears(_labels_of_index.clear)
 
 
-class Labelled:
+class Labeled:
     """Value with named axes and optional labels: the common form of DataArrays, Series and frames.
 
     ``levels`` are the names of the levels of an axis with a MultiIndex.
@@ -107,7 +107,7 @@ def axis_names(dims: Dims) -> dict[Dim, str]:
     }
 
 
-def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
+def as_labeled(value: Any, dims: Dims, source: str) -> Labeled | None:
     """Read the named axes of a value; None for plain arrays and numbers.
 
     A pair ``(names, array)`` names the axes of an array, as in xarray.
@@ -117,7 +117,7 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
     InputError
         If axes of a pandas object have no distinct names, or a pair does not name every axis.
     """
-    if isinstance(value, Labelled):
+    if isinstance(value, Labeled):
         return value
     refuse_dataset(value, source, None)
     if hasattr(type(value), "known_values"):  # a tensor of data has values
@@ -127,7 +127,7 @@ def as_labelled(value: Any, dims: Dims, source: str) -> Labelled | None:
         indexes = indexes_of(value)
         labels = {name: labels_of(index) for name, index in indexes.items()}
         levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
-        return Labelled(_exact(value.data, source), tuple(value.dims), labels, levels)
+        return Labeled(_exact(value.data, source), tuple(value.dims), labels, levels)
     if is_pandas(value):
         return _from_pandas(value, dims, source)
     if isinstance(value, tuple) and len(value) == 2:
@@ -159,7 +159,7 @@ def labels_of(index: Any) -> Coords:
     return _labels_of_index.put(index, Coords(index)) if known is None else known
 
 
-def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | None:
+def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labeled | None:
     """Read a pair of names and an array; None for other tuples."""
     if isinstance(names, (Dim, str)):
         names = (names,)
@@ -175,45 +175,45 @@ def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labelled | No
             f"{source}: {len(names)} dims are named for an array of {values.ndim} axes"
         )
     own = axis_names(dims)
-    return Labelled(
+    return Labeled(
         values, tuple(own.get(n, n._short) if isinstance(n, Dim) else n for n in names), {}
     )
 
 
-def _from_pandas(value: Any, dims: Dims, source: str) -> Labelled:
+def _from_pandas(value: Any, dims: Dims, source: str) -> Labeled:
     if value.ndim == 2:
         return _from_frame(value, dims, source)
     array = _exact(value, source)
     index = getattr(value, "index", None)
     if index is None:  # an Index is labels without an index
-        return Labelled(array, (_only_name(dims, source),), {})
+        return Labeled(array, (_only_name(dims, source),), {})
     if index.nlevels > 1 and len(dims) == index.nlevels:
         _require_complete(index, source)
         levels = [_level(at, index) for at in range(index.nlevels)]
         grid = np.empty([len(labels) for _, labels, _ in levels], array.dtype)
         grid[tuple(places for _, _, places in levels)] = array
         names = tuple(name for name, _, _ in levels)
-        return Labelled(grid, names, {name: labels_of(labels) for name, labels, _ in levels})
+        return Labeled(grid, names, {name: labels_of(labels) for name, labels, _ in levels})
     if not dims and isinstance(index.name, str):
-        return Labelled(array, (index.name,), {index.name: labels_of(index)})
+        return Labeled(array, (index.name,), {index.name: labels_of(index)})
     name = _only_name(dims, source)
     if index.nlevels > 1:
-        return Labelled(array, (name,), {name: labels_of(index)}, {name: tuple(index.names)})
-    return Labelled(array, (name,), {name: labels_of_rows(index, dims[0])})
+        return Labeled(array, (name,), {name: labels_of(index)}, {name: tuple(index.names)})
+    return Labeled(array, (name,), {name: labels_of_rows(index, dims[0])})
 
 
 def with_row_numbers(array: Any, axes: Collection[str]) -> Any:
     """Mark axes of a DataArray whose labels are the default index of a table."""
     if not axes:
         return array
-    known = as_labelled(array, (), "values")
+    known = as_labeled(array, (), "values")
     assert known is not None
     labels = dict(known.labels) | {name: RowNumbers(array.sizes[name]) for name in axes}
-    return Labelled(known.values, known.names, labels, known.levels)
+    return Labeled(known.values, known.names, labels, known.levels)
 
 
 def labels_of_rows(index: Any, dim: Dim) -> Coords:
-    """Return the labels of an index; a default index gives row numbers to an unlabelled dim."""
+    """Return the labels of an index; a default index gives row numbers to an unlabeled dim."""
     plain = type(index).__name__ == "RangeIndex" and index.name is None
     if plain and index.start == 0 and index.step == 1 and dim.coords is None:
         return RowNumbers(len(index))
@@ -286,7 +286,7 @@ def _names_argument(dims: Dims) -> str:
     return f"index={names[0]!r}, columns={names[1]!r}"
 
 
-def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
+def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
     names = (value.index.name, value.columns.name)
     if None in names or names[0] == names[1]:
         raise InputError(
@@ -298,10 +298,10 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labelled:
             )
         )
     labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
-    return Labelled(value.to_numpy(), names, labels)
+    return Labeled(value.to_numpy(), names, labels)
 
 
-def _from_table(value: Any, dims: Dims, source: str) -> Labelled:
+def _from_table(value: Any, dims: Dims, source: str) -> Labeled:
     """Read a table without an index, whose columns are the labels of one of two dims.
 
     Raises
@@ -326,7 +326,7 @@ def _from_table(value: Any, dims: Dims, source: str) -> Labelled:
     (down,) = (dim for dim in dims if dim is not across[0])
     values = np.stack([as_array(value[name], source) for name in columns], axis=1)
     column = names[across[0]]
-    return Labelled(values, (names[down], column), {column: Coords(columns)})
+    return Labeled(values, (names[down], column), {column: Coords(columns)})
 
 
 def names_of(dims: Dims) -> str:
@@ -387,7 +387,7 @@ def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
 
 
 def dims_of(value: Any) -> Dims:
-    """Dims with the names and labels of a labelled value."""
+    """Dims with the names and labels of a labeled value."""
     if is_dataarray(value):
         labels = indexes_of(value)
         return tuple(

@@ -14,7 +14,7 @@ from dimtensor.errors import DimError, printable
 
 
 class PadDim(DerivedDim):
-    """A dim with unlabelled positions added before and after.
+    """A dim with unlabeled positions added before and after.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def test_reversed_values_have_reversed_labels(c: dt.DimTensor) -> None:
     assert found.sel(country="DE").item() == 3.0
 
 
-def test_neighbours_do_not_add_by_position(c: dt.DimTensor) -> None:
+def test_neighbors_do_not_add_by_position(c: dt.DimTensor) -> None:
     with pytest.raises(dt.DimError, match="two different dims are named 'country'"):
         c[1:] + c[:-1]
     assert (c[1:] * c[1:]).eval({c: VALUES}).country.values.tolist() == ["IT", "DE"]
@@ -122,7 +122,7 @@ def test_labels_follow_the_values(c: dt.DimTensor, how: str) -> None:
     xr.testing.assert_identical(MOVED[how](c).eval({c: VALUES}), EXPECTED[how](VALUES))
 
 
-def test_misspelt_name_is_another_dim_and_says_so() -> None:
+def test_misspelled_name_is_another_dim_and_says_so() -> None:
     contry = dt.Dim("contry", coords=LABELS)
     x = dt.tensor("x", dims=countries("labels"))
     with pytest.raises(dt.DimError, match=r"there is no dim 'contry' \(did you mean 'country'\?\)"):
