@@ -238,8 +238,8 @@ def _pages(objects, fit):
     drawn = {
         "graph": dt.to_graph(objects["expression"]),
         "model": fit.to_graph(),
-        "cost": objects["cost"].draw(),
-        "simplified": objects["simplified"].draw(),
+        "cost": objects["cost"].plot(),
+        "simplified": objects["simplified"].to_graph(),
     }
     for name, picture in drawn.items():
         yield f"picture of {name}", "_repr_svg_", picture._repr_svg_()
