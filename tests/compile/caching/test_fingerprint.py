@@ -245,7 +245,7 @@ def test_names_labels_and_data_are_left_out(program: RandomProgram) -> None:
 
 
 def _is_ambiguous(program: RandomProgram) -> bool:
-    # lengths that code is specialised on; dims without one are alike
+    # lengths that code is specialized on; dims without one are alike
     lengths = [spec.dim.length for spec in program.env.values()]
     known = [n if n is not None and n <= SHORT else None for n in lengths]
     return len(set(known)) < len(known)
