@@ -12,6 +12,8 @@ from dimtensor.cost.polynomial import Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_text, count_text
 from dimtensor.display.html import Section, card, styled, table
 from dimtensor.errors import printable
+from dimtensor.spellings.attributes import former_names
+from dimtensor.spellings.renamed import METHODS_OF_RESULTS
 
 if TYPE_CHECKING:
     from dimtensor.explanation.steps import AllocatedArray, Schedule, Step
@@ -35,6 +37,7 @@ class XlaCost(NamedTuple):
         return self.arguments + self.results + self.temporaries
 
 
+@former_names(METHODS_OF_RESULTS["explain"])
 class Explanation:
     """Operations and memory of a computation; made by :func:`dimtensor.explain`.
 

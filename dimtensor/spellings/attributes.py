@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Never
 
 from dimtensor.errors import NoAttributeError, build_message, did_you_mean
 from dimtensor.spellings.renamed import DATES, FUNCTIONS, PARTS, SHIFTS
@@ -42,6 +42,29 @@ def _renamed(name: str) -> str | None:
     if name in SHIFTS:
         return f"a sequence is shifted by x.shift({{dim: {SHIFTS[name]}1}})"
     return f"its name is dt.{FUNCTIONS[name]}" if name in FUNCTIONS else None
+
+
+def former_names[C: type](names: Mapping[str, str]) -> Callable[[C], C]:
+    """Make a decorator of classes: an attribute under a former name is an error with the new one.
+
+    Parameters
+    ----------
+    names : dict
+        New names by former names.
+    """
+
+    def decorate(cls: C) -> C:
+        def refuse(self: Any, name: str) -> Never:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if new := names.get(name):
+                message = build_message(text, hint=f"its name is .{new}")
+                raise NoAttributeError(message, name=name, obj=self)
+            raise AttributeError(text, name=name, obj=self)
+
+        cls.__getattr__ = refuse  # type: ignore[attr-defined]
+        return cls
+
+    return decorate
 
 
 _OF_DIMS = {

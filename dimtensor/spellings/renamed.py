@@ -52,6 +52,7 @@ PARTS = ("imag", "real")
 # Methods and properties, by the names that no other class has.
 METHODS = {
     "centred": "centered", "knows": "implements", "noncentred": "noncentered",
+    "numbered": "unlabeled_dims",
 }  # fmt: skip
 
 # Methods of what functions of the package return, by these functions.

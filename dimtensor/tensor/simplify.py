@@ -14,12 +14,15 @@ from dimtensor.saturation.derivatives import simplified
 from dimtensor.saturation.driver import Rewritten
 from dimtensor.saturation.egraph import fixed_nodes
 from dimtensor.saturation.rules.rule import RULES
+from dimtensor.spellings.attributes import former_names
+from dimtensor.spellings.renamed import METHODS_OF_RESULTS
 from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:
     from dimtensor.display.pictures.picture import Picture
 
 
+@former_names(METHODS_OF_RESULTS["simplify"])
 class Simplified(Rendered):
     """Result of :func:`dimtensor.simplify`; notebooks show it with both graphs.
 

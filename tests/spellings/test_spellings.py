@@ -255,3 +255,19 @@ def test_arguments_that_need_names_get_them(act, says):
     fit = dt.Model(dt.rv("y", dist.Normal(mu, 1.0)), backend="python").observe(y=1.0)
     with pytest.raises(dt.DimtensorError, match=f"without names, and is given(.|\n)*hint: {says}"):
         act(fit)
+
+
+@pytest.mark.parametrize(
+    ("make", "former", "new"),
+    [
+        (lambda: dt.explain(dt.scalar("a") + 1.0), "draw", "plot"),
+        (lambda: dt.simplify(dt.scalar("a") + 1.0), "draw", "to_graph"),
+        (lambda: dt.real, "numbered", "unlabeled_dims"),
+    ],
+)
+def test_former_names_of_methods_name_the_new_ones(make, former, new):
+    owner = make()
+    with pytest.raises(dt.NoAttributeError, match=rf"no attribute '{former}'\nhint: .*\.{new}$"):
+        getattr(owner, former)
+    assert callable(getattr(owner, new))
+    assert not hasattr(owner, "never_a_name")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dims
 from dimtensor.dist.state import HasState
 from dimtensor.errors import ArgumentError, build_message, printable
+from dimtensor.spellings.attributes import former_names
+from dimtensor.spellings.renamed import METHODS
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 type Bound = float | DimTensor | None
 
 
+@former_names({"numbered": METHODS["numbered"]})
 class Support(HasState, ABC):
     """A set of values, and the transform from unconstrained real numbers to it.
 
