@@ -21,6 +21,7 @@ import dimtensor as dt
 from dimtensor import backends, dist, renderers
 from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.caching.rebuild import rebuild_graph
+from dimtensor.compile.code import compilations
 from dimtensor.dims import DERIVED, Coords, DerivedDim, Dim, without
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.supports import Support
@@ -275,6 +276,7 @@ def test_a_backend_is_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
     module.BACKEND = Toy()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "toy_backend", module)
     monkeypatch.setitem(backends._MODULES, "toy", "toy_backend")
+    monkeypatch.setitem(compilations, "toy", 0)  # removed again: others look their backends up
     x = dt.tensor("x", dims=A)
     found = dt.function([x], x.sum() + 1.0, backend="toy")(np.ones(30))  # type: ignore[arg-type]
     assert (float(found), calls) == (31.0, [1])

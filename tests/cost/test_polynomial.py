@@ -75,7 +75,7 @@ def test_lengths_that_are_known_need_not_be_given():
 def test_lengths_that_are_missing_are_named():
     cost = of(a) * of(b) + Polynomial.of(Count("rounds"))
     assert [v._short for v in Lengths({a: 1}).missing(cost)] == ["b", "rounds"]
-    with pytest.raises(dt.errors.DimError, match="without a length: a"):
+    with pytest.raises(dt.errors.GraphError, match="without a length: a"):
         cost.at(Lengths({b: 3}))
 
 

@@ -108,11 +108,11 @@ for _name in _ALIKE:
         _singular(lambda lib, x, name=_name: getattr(lib.xp, name)(x), *_SINGULAR.get(_name, ())),
     )
 for _name in ("erf", "gammaln", "digamma"):
-    unary(_name, lambda lib, x, name=_name: getattr(lib, name)(x))
+    unary(_name, lambda lib, x, name=_name: getattr(lib, name)(x), f"dt.special.{_name}({{0}})")
 unary("negative", lambda lib, x: -x, "-{0}")
 unary("square", lambda lib, x: x * x)
 unary("reciprocal", lambda lib, x: 1 / x)
-unary("erfc", lambda lib, x: 1 - lib.erf(x))
+unary("erfc", lambda lib, x: 1 - lib.erf(x), "dt.special.erfc({0})")
 unary("sigmoid", _sigmoid)
 unary("softplus", _softplus)
 unary("log1mexp", lambda lib, x: lib.xp.log(-lib.xp.expm1(x)))
@@ -158,8 +158,8 @@ binary("maximum", _maximum, family="kinked")
 binary("minimum", _minimum, family="kinked")
 binary("arctan2", _arctan2)
 binary("logaddexp", _logaddexp)
-binary("xlogy", lambda lib, x, y: x * lib.xp.log(y))
-binary("xlog1py", lambda lib, x, y: x * lib.xp.log1p(y))
+binary("xlogy", lambda lib, x, y: x * lib.xp.log(y), "dt.special.xlogy({0}, {1})")
+binary("xlog1py", lambda lib, x, y: x * lib.xp.log1p(y), "dt.special.xlog1py({0}, {1})")
 binary(
     "norm",
     lambda lib, x, y: _root(lib, 1.01 * x * x + 0.99 * y * y),

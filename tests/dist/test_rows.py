@@ -275,7 +275,8 @@ def test_every_row_is_a_constructor_with_its_parameters(row: Row):
     function = getattr(dist, row.name)
     further = {"support"} if row.name == "Flat" else set()  # other supports are no rows
     assert set(inspect.signature(function).parameters) == set(row.arguments) | further
-    assert row.doc in function.__doc__
+    if row.name != "Flat":  # has a docstring of its own, for all supports
+        assert row.doc in function.__doc__
 
 
 def test_the_generated_module_is_what_the_generator_writes():

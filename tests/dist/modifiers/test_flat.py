@@ -73,7 +73,7 @@ def test_values_outside_have_no_density():
         (dist.Poisson(1.0).support, r"takes a support of real numbers, not integers"),
         (
             dt.supports.simplex,
-            r"along dims of simplex, which are named here\nhint: .*dt.supports.simplex\(dim\)",
+            r"the event dims of simplex are named\nhint: .*dt.supports.simplex\(dim\)",
         ),
         (
             dt.supports.cov_matrix,

@@ -115,7 +115,7 @@ def test_lookups_in_what_has_just_been_written_are_not_read_before(
     n = dt.Dim("n", length=length)
     x, w = dt.tensor("x", dims=n), dt.tensor("w", dims=n)
     by = x.weighted(w)
-    f = dt.function([x, w], [by.quantile(0.4) ** 2, by.mean()])
+    f = dt.function([x, w], [by.quantile(0.4, skipna=True) ** 2, by.mean(skipna=True)])
     values, sizes = rng.normal(size=length), rng.uniform(0.5, 2.0, size=length)
     values[2] = np.nan
     square, mean = f(values, sizes)

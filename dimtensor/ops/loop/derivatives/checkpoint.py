@@ -67,9 +67,9 @@ def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Se
     Examples
     --------
     >>> schedule(10_000, checkpoint_levels(2))
-    Schedule(lengths=(100,), stored=200, steps=20000)
+    SegmentSchedule(lengths=(100,), stored=200, steps=20000)
     >>> schedule(10_000, None)
-    Schedule(lengths=(), stored=10000, steps=10000)
+    SegmentSchedule(lengths=(), stored=10000, steps=10000)
     """
     found = as_checkpoints(checkpoint, "schedule") or checkpoint_levels(1)
     lengths = tuple(int(n) for n in _lengths(n_steps, found))
