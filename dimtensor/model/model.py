@@ -58,10 +58,6 @@ class Model(Rendered):
 
     Attributes
     ----------
-    outputs : tuple of DimTensor
-    observed : mapping of str to DataArray
-    data : dict of str to DataArray
-    backend : str
     spec : ModelSpec
         All that the model consists of, as data; methods are functions of it.
 
