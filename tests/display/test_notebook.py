@@ -134,7 +134,7 @@ class TestInAKernel:
         assert frames[0].startswith("Cell In")
         assert not any("dimtensor/" in line for line in lines)
         last = [line for line in lines if re.match(r"\w*Error", line)][-1]
-        assert last.startswith(("DimError: sum: there is no dim 'years'", "InputError"))
+        assert last.startswith(("UnknownDimError: sum: there is no dim 'years'", "InputError"))
 
     def test_lines_are_those_of_cells(self, outputs):
         (text,) = outputs["line"]
