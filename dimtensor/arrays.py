@@ -73,6 +73,16 @@ def is_na(label: object) -> bool:
     return type(label).__name__ == "NAType" or is_masked(label)
 
 
+def is_missing(label: object) -> bool:
+    """Return whether a label is None, NaN, NaT, ``pandas.NA`` or masked."""
+    if label is None or is_na(label):
+        return True
+    try:
+        return bool(label != label)
+    except Exception:  # no label at all, which is an error where it is looked up
+        return False
+
+
 def with_gaps(column: Any) -> list | None:
     """List the elements of a column with missing ones; its array would have floats for integers.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.arrays import array_of, is_masked, is_na
+from dimtensor.arrays import array_of, is_masked, is_missing
 from dimtensor.dims import Dim, dim_labels
 from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError, OptionError, build_message, listing
@@ -165,20 +165,11 @@ def _apart(value: Any, other: Any) -> tuple[Any, Any]:
         found = np.where(gone, np.asarray(other, dtype=value.dtype), value)
         return (found, gone.astype(float)) if gone.any() else (None, None)
     array = np.asarray(value, dtype=object)
-    gone = np.array([_is_missing(x) for x in array.ravel()], bool).reshape(array.shape)
+    gone = np.array([is_missing(x) for x in array.ravel()], bool).reshape(array.shape)
     if not gone.any():
         return None, None
     plain = np.where(gone, other, array)
     return np.array(plain.ravel().tolist()).reshape(array.shape), gone.astype(float)
-
-
-def _is_missing(label: Any) -> bool:
-    if label is None or is_na(label):
-        return True
-    try:
-        return bool(label != label)
-    except Exception:  # no label, which is said where it is looked up
-        return False
 
 
 def places(absent: xr.DataArray) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.arrays import is_na, no_floats, raised_by
+from dimtensor.arrays import is_missing, no_floats, raised_by
 from dimtensor.caches import bounded
 from dimtensor.dims import Coords, Dim
 from dimtensor.errors import (
@@ -109,9 +109,11 @@ def string_labels(array: np.ndarray, name: str, source: str) -> Dim | None:
     if not items and array.dtype.kind == "O":
         return None
     strings = np.array([isinstance(item, str) for item in items], dtype=bool)
+    if not strings.any():
+        return None
     if not strings.all():
-        absent = np.array([item is None or is_na(item) or item != item for item in items])
-        if strings.any() and (strings | absent).all():
+        absent = np.array([is_missing(item) for item in items])
+        if (strings | absent).all():
             raise _lacking(absent, source)
         return None
     found = set(items)

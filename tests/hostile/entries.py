@@ -47,11 +47,14 @@ class Entry(NamedTuple):
         Whether elements that are missing are NaN; else they are an error.
     refuses : bool
         Whether values may be refused that are fine elsewhere: arrays without dims, floats.
+    labels : bool
+        Whether strings are labels.
     """
 
     call: Callable[[Any], Any]
     gaps: bool = True
     refuses: bool = False
+    labels: bool = False
 
 
 def compiled(backend: str) -> Callable[[Any], Any]:
@@ -82,9 +85,9 @@ def labels(dim: dt.Dim) -> Any:
 
 
 VALUES = {
-    "dt.data": Entry(lambda v: dt.data(v, dims=K).values),
+    "dt.data": Entry(lambda v: dt.data(v, dims=K).values, labels=True),
     "dt.data, a dtype": Entry(lambda v: dt.data(v, dims=K, dtype="float64").values),
-    "dt.data, a pair": Entry(lambda v: dt.data((("k",), v), dims=K).values),
+    "dt.data, a pair": Entry(lambda v: dt.data((("k",), v), dims=K).values, labels=True),
     "dt.data, no dims": Entry(lambda v: dt.data(v).values, refuses=True),
     "a call, a pair": Entry(lambda v: dt.function([x], x * 1, "python")((("k",), v)).values),
     "an input of integers": Entry(
@@ -195,8 +198,9 @@ _POST = MODEL.observe(y=[1.0, 2.0, 3.0]).laplace(2, seed=1)
 
 def judge(entry: Entry, strange: Strange) -> tuple[bool, str]:
     """Whether an entry holds against a value, and what happened."""
-    value, meant = strange.make(), strange.meant
-    missing = meant is not None and bool(np.isnan(meant).any())
+    value, meant = strange.make(), strange.labels if entry.labels else None
+    meant = strange.meant if meant is None else meant
+    missing = bool(np.any(np.asarray(meant) != np.asarray(meant)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

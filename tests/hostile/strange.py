@@ -32,6 +32,8 @@ class Strange(NamedTuple):
     meant: Any
     #: whether it may be refused all the same
     refusable: bool = False
+    #: the labels that it means where labels are taken
+    labels: list[str] | None = None
 
 
 class Trap:
@@ -402,9 +404,11 @@ VECTORS: dict[str, Strange] = {
     "matrix": Strange(lambda: np.matrix(_CLEAN), None),
     "subclass": Strange(lambda: np.array(_CLEAN).view(Subclass), _CLEAN),
     "subclass that raises": Strange(lambda: np.array(_CLEAN).view(Warned), _CLEAN, True),
-    "chararray": Strange(lambda: np.char.array(["a", "b", "c"]), None),
-    "strings": Strange(lambda: np.array(["1", "2", "3"]), None),
-    "string dtype": Strange(lambda: np.array(["1", "2", "3"], np.dtypes.StringDType()), None),
+    "chararray": Strange(lambda: np.char.array(["a", "b", "c"]), None, labels=["a", "b", "c"]),
+    "strings": Strange(lambda: np.array(["1", "2", "3"]), None, labels=["1", "2", "3"]),
+    "string dtype": Strange(
+        lambda: np.array(["1", "2", "3"], np.dtypes.StringDType()), None, labels=["1", "2", "3"]
+    ),
     "bytes dtype": Strange(lambda: np.array([b"1", b"2", b"3"]), None),
     "datetimes": Strange(lambda: np.array([1, 2, 3], "M8[D]"), None),
     "datetimes of no unit": Strange(lambda: np.array(["NaT"] * 3, "M8"), None),

@@ -287,7 +287,7 @@ def refuse_labels(x: Node, dim: Dim, key: Any, by_position: str = "isel") -> Non
     items = key.tolist() if isinstance(key, np.ndarray) else key
     several = isinstance(items, (list, tuple))
     by_label = by_position.replace("isel", "sel")
-    if isinstance(items, str) or (items and several and all(isinstance(v, str) for v in items)):
+    if isinstance(items, str) or (several and items and all(isinstance(v, str) for v in items)):
         raise DtypeError(
             build_message(
                 f"{by_position}: {listing(items) if several else repr(items)} "
