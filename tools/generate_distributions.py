@@ -22,30 +22,25 @@ HEADER = '''"""Constructors of distributions, one per row of the distribution ta
 Written by tools/generate_distributions.py; change the table instead.
 """
 
-# over budget: generated, one short function per row
+# over budget: generated, one signature per row
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dimtensor.dist.rows import TABLE
-from dimtensor.dist.tabulated import TableDistribution
-from dimtensor.spellings import spelled
+from dimtensor.dist.tabulated import row_constructor
 
 if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 __all__ = [
-{names}]
-
-
-def _of(family: str, /, **parameters: Any) -> TableDistribution:
-    return TableDistribution(TABLE[family], parameters)
+{names}
+]  # fmt: skip
 '''
 
 FUNCTION = '''
 
-@spelled("distribution")
+@row_constructor
 {head}
     """{doc}
 
@@ -76,7 +71,6 @@ FUNCTION = '''
     >>> dist.{name}({arguments})
     {name}({shown})
     """
-    return _of({given})
 '''
 
 
@@ -84,7 +78,8 @@ def render() -> str:
     """Write the source of the module."""
     from dimtensor.dist.rows import TABLE
 
-    names = "".join(f'    "{name}",\n' for name in sorted(TABLE, key=_place))
+    listed = ", ".join(f'"{name}"' for name in sorted(TABLE, key=_place))
+    names = textwrap.fill(f"{listed},", WIDTH, initial_indent="    ", subsequent_indent="    ")
     source = HEADER.replace("{names}", names) + "".join(map(_function, TABLE.values()))
     ast.parse(source)
     return source
@@ -111,9 +106,6 @@ def _function(row: Row) -> str:
     if by_name:
         signature += ["*", *(typed[name] for name in by_name)]
     what = "probability of k" if row.discrete else "density"
-    given = ", ".join([f'"{row.name}"', *(f"{name}={name}" for name in arguments)])
-    if len(given) > WIDTH - len("    return _of()"):
-        given = f"\n        {given}\n    "
     example = {name: row.example[name] for name in own}
     return FUNCTION.format(
         name=row.name,
@@ -127,13 +119,12 @@ def _function(row: Row) -> str:
             for name, value in example.items()
         ),
         shown=", ".join(f"{name}={value:g}" for name, value in example.items()),
-        given=given,
     )
 
 
 def _head(name: str, signature: list[str]) -> str:
     """Write the signature of a function, broken into lines as the formatter does."""
-    arrow = ") -> TableDistribution:"
+    arrow = ") -> None:"
     line = f"def {name}({', '.join(signature)}{arrow}"
     if len(line) <= WIDTH:
         return line

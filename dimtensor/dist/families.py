@@ -3,109 +3,38 @@
 Written by tools/generate_distributions.py; change the table instead.
 """
 
-# over budget: generated, one short function per row
+# over budget: generated, one signature per row
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dimtensor.dist.rows import TABLE
-from dimtensor.dist.tabulated import TableDistribution
-from dimtensor.spellings import spelled
+from dimtensor.dist.tabulated import row_constructor
 
 if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 __all__ = [
-    "PERT",
-    "Arcsine",
-    "AsymmetricLaplace",
-    "Bernoulli",
-    "Beta",
-    "BetaBinomial",
-    "BetaNegativeBinomial",
-    "BetaPrime",
-    "BetaScaled",
-    "Binomial",
-    "BirnbaumSaunders",
-    "Burr",
-    "Cauchy",
-    "Chi",
-    "ChiSquared",
-    "ContinuousBernoulli",
-    "DiscreteLaplace",
-    "DiscreteUniform",
-    "DiscreteWeibull",
-    "ExGaussian",
-    "Exponential",
-    "FisherSnedecor",
-    "Flat",
-    "Frechet",
-    "Gamma",
-    "GeneralizedExtremeValue",
-    "GeneralizedGamma",
-    "GeneralizedNormal",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gompertz",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfFlat",
-    "HalfLogistic",
-    "HalfNormal",
-    "HalfStudentT",
-    "HyperGeometric",
-    "HyperbolicSecant",
-    "InverseChiSquared",
-    "InverseGamma",
-    "JohnsonSU",
-    "Kumaraswamy",
-    "Laplace",
-    "Levy",
-    "LogGamma",
-    "LogLogistic",
-    "LogNormal",
-    "LogSeries",
-    "LogUniform",
-    "Logistic",
-    "LogitNormal",
-    "Lomax",
-    "Maxwell",
-    "Moyal",
-    "Nakagami",
-    "NegativeBinomial",
-    "Normal",
-    "Pareto",
-    "Poisson",
-    "PolyaGamma",
-    "PowerFunction",
-    "RaisedCosine",
-    "Rayleigh",
-    "Rice",
-    "ScaledInverseChiSquared",
-    "Semicircle",
-    "SkewNormal",
-    "SkewStudentT",
-    "StudentT",
-    "Triangular",
-    "TruncatedNormal",
-    "Uniform",
-    "VonMises",
-    "Wald",
-    "Weibull",
-    "WrappedCauchy",
-    "YuleSimon",
-]
+    "PERT", "Arcsine", "AsymmetricLaplace", "Bernoulli", "Beta", "BetaBinomial",
+    "BetaNegativeBinomial", "BetaPrime", "BetaScaled", "Binomial", "BirnbaumSaunders", "Burr",
+    "Cauchy", "Chi", "ChiSquared", "ContinuousBernoulli", "DiscreteLaplace", "DiscreteUniform",
+    "DiscreteWeibull", "ExGaussian", "Exponential", "FisherSnedecor", "Flat", "Frechet", "Gamma",
+    "GeneralizedExtremeValue", "GeneralizedGamma", "GeneralizedNormal", "GeneralizedPareto",
+    "Geometric", "Gompertz", "Gumbel", "HalfCauchy", "HalfFlat", "HalfLogistic", "HalfNormal",
+    "HalfStudentT", "HyperGeometric", "HyperbolicSecant", "InverseChiSquared", "InverseGamma",
+    "JohnsonSU", "Kumaraswamy", "Laplace", "Levy", "LogGamma", "LogLogistic", "LogNormal",
+    "LogSeries", "LogUniform", "Logistic", "LogitNormal", "Lomax", "Maxwell", "Moyal", "Nakagami",
+    "NegativeBinomial", "Normal", "Pareto", "Poisson", "PolyaGamma", "PowerFunction",
+    "RaisedCosine", "Rayleigh", "Rice", "ScaledInverseChiSquared", "Semicircle", "SkewNormal",
+    "SkewStudentT", "StudentT", "Triangular", "TruncatedNormal", "Uniform", "VonMises", "Wald",
+    "Weibull", "WrappedCauchy", "YuleSimon",
+]  # fmt: skip
 
 
-def _of(family: str, /, **parameters: Any) -> TableDistribution:
-    return TableDistribution(TABLE[family], parameters)
-
-
-@spelled("distribution")
+@row_constructor
 def Normal(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, *, tau: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The normal or Gaussian distribution.
 
     The density is ``exp(-(x - mu)² / (2 sigma²)) / (sigma √(2π))``.
@@ -144,11 +73,10 @@ def Normal(
     >>> dist.Normal(0.5, 1.5)
     Normal(mu=0.5, sigma=1.5)
     """
-    return _of("Normal", mu=mu, sigma=sigma, tau=tau)
 
 
-@spelled("distribution")
-def Cauchy(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Cauchy(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> None:
     """The Cauchy or Lorentz distribution.
 
     The density is ``1 / (π sigma (1 + ((x - mu) / sigma)²))``.
@@ -185,11 +113,10 @@ def Cauchy(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> Tab
     >>> dist.Cauchy(-0.5, 0.8)
     Cauchy(mu=-0.5, sigma=0.8)
     """
-    return _of("Cauchy", mu=mu, sigma=sigma)
 
 
-@spelled("distribution")
-def Laplace(mu: TensorLike | None = None, b: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Laplace(mu: TensorLike | None = None, b: TensorLike | None = None) -> None:
     """The Laplace or double exponential distribution.
 
     The density is ``exp(-|x - mu| / b) / (2 b)``.
@@ -226,11 +153,10 @@ def Laplace(mu: TensorLike | None = None, b: TensorLike | None = None) -> TableD
     >>> dist.Laplace(0.5, 0.7)
     Laplace(mu=0.5, b=0.7)
     """
-    return _of("Laplace", mu=mu, b=b)
 
 
-@spelled("distribution")
-def Logistic(mu: TensorLike | None = None, s: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Logistic(mu: TensorLike | None = None, s: TensorLike | None = None) -> None:
     """The logistic distribution.
 
     The density is ``exp(-z) / (s (1 + exp(-z))²), z = (x - mu) / s``.
@@ -267,11 +193,10 @@ def Logistic(mu: TensorLike | None = None, s: TensorLike | None = None) -> Table
     >>> dist.Logistic(0.5, 0.6)
     Logistic(mu=0.5, s=0.6)
     """
-    return _of("Logistic", mu=mu, s=s)
 
 
-@spelled("distribution")
-def Gumbel(mu: TensorLike | None = None, beta: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Gumbel(mu: TensorLike | None = None, beta: TensorLike | None = None) -> None:
     """The Gumbel distribution, of maxima.
 
     The density is ``exp(-z - exp(-z)) / beta, z = (x - mu) / beta``.
@@ -308,17 +233,16 @@ def Gumbel(mu: TensorLike | None = None, beta: TensorLike | None = None) -> Tabl
     >>> dist.Gumbel(0.5, 0.9)
     Gumbel(mu=0.5, beta=0.9)
     """
-    return _of("Gumbel", mu=mu, beta=beta)
 
 
-@spelled("distribution")
+@row_constructor
 def StudentT(
     nu: TensorLike | None = None,
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
     *,
     lam: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """Student's t distribution.
 
     The density is ``Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + z²/nu)^(-(nu+1)/2), z = (x -
@@ -360,17 +284,16 @@ def StudentT(
     >>> dist.StudentT(4.5, 0.5, 1.2)
     StudentT(nu=4.5, mu=0.5, sigma=1.2)
     """
-    return _of("StudentT", nu=nu, mu=mu, sigma=sigma, lam=lam)
 
 
-@spelled("distribution")
+@row_constructor
 def AsymmetricLaplace(
     kappa: TensorLike | None = None,
     mu: TensorLike | None = None,
     b: TensorLike | None = None,
     *,
     q: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The Laplace distribution with two rates, b kappa above mu and b / kappa below.
 
     The density is ``b / (kappa + 1/kappa) exp(-(x - mu) b s kappa^s), s = sign(x - mu)``.
@@ -411,13 +334,12 @@ def AsymmetricLaplace(
     >>> dist.AsymmetricLaplace(1.4, 0.3, 1.1)
     AsymmetricLaplace(kappa=1.4, mu=0.3, b=1.1)
     """
-    return _of("AsymmetricLaplace", kappa=kappa, mu=mu, b=b, q=q)
 
 
-@spelled("distribution")
+@row_constructor
 def ExGaussian(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, nu: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The sum of a normal and an exponential variable.
 
     The density is ``exp((mu - x) / nu + sigma² / (2 nu²)) Φ((x - mu) / sigma - sigma / nu) /
@@ -457,17 +379,16 @@ def ExGaussian(
     >>> dist.ExGaussian(0.5, 0.8, 1.5)
     ExGaussian(mu=0.5, sigma=0.8, nu=1.5)
     """
-    return _of("ExGaussian", mu=mu, sigma=sigma, nu=nu)
 
 
-@spelled("distribution")
+@row_constructor
 def SkewNormal(
     *,
     alpha: TensorLike | None = None,
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
     tau: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The skew normal distribution of Azzalini.
 
     The density is ``2 φ(z) Φ(alpha z) / sigma, z = (x - mu) / sigma``.
@@ -508,10 +429,9 @@ def SkewNormal(
     >>> dist.SkewNormal(alpha=2.0, mu=0.3, sigma=1.2)
     SkewNormal(alpha=2, mu=0.3, sigma=1.2)
     """
-    return _of("SkewNormal", alpha=alpha, mu=mu, sigma=sigma, tau=tau)
 
 
-@spelled("distribution")
+@row_constructor
 def SkewStudentT(
     a: TensorLike | None = None,
     b: TensorLike | None = None,
@@ -519,7 +439,7 @@ def SkewStudentT(
     sigma: TensorLike | None = None,
     *,
     lam: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The skew t distribution of Jones and Faddy.
 
     The density is ``(1 + u)^(a + 1/2) (1 - u)^(b + 1/2) / (2^(a+b-1) B(a, b) √(a + b) sigma),
@@ -563,11 +483,10 @@ def SkewStudentT(
     >>> dist.SkewStudentT(3.0, 2.0, 0.3, 1.1)
     SkewStudentT(a=3, b=2, mu=0.3, sigma=1.1)
     """
-    return _of("SkewStudentT", a=a, b=b, mu=mu, sigma=sigma, lam=lam)
 
 
-@spelled("distribution")
-def Moyal(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Moyal(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> None:
     """The Moyal distribution, of energy losses of particles.
 
     The density is ``exp(-(z + exp(-z)) / 2) / (sigma √(2π)), z = (x - mu) / sigma``.
@@ -604,11 +523,10 @@ def Moyal(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> Tabl
     >>> dist.Moyal(0.3, 0.9)
     Moyal(mu=0.3, sigma=0.9)
     """
-    return _of("Moyal", mu=mu, sigma=sigma)
 
 
-@spelled("distribution")
-def Flat() -> TableDistribution:
+@row_constructor
+def Flat() -> None:
     """The improper density that is 1 everywhere.
 
     The density is ``1``.
@@ -638,13 +556,10 @@ def Flat() -> TableDistribution:
     >>> dist.Flat()
     Flat()
     """
-    return _of("Flat")
 
 
-@spelled("distribution")
-def HyperbolicSecant(
-    mu: TensorLike | None = None, sigma: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def HyperbolicSecant(mu: TensorLike | None = None, sigma: TensorLike | None = None) -> None:
     """The hyperbolic secant distribution.
 
     The density is ``1 / (π sigma cosh(z)), z = (x - mu) / sigma``.
@@ -682,13 +597,12 @@ def HyperbolicSecant(
     >>> dist.HyperbolicSecant(0.3, 0.8)
     HyperbolicSecant(mu=0.3, sigma=0.8)
     """
-    return _of("HyperbolicSecant", mu=mu, sigma=sigma)
 
 
-@spelled("distribution")
+@row_constructor
 def GeneralizedNormal(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, beta: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The exponential power distribution: normal for beta = 2, Laplace for beta = 1.
 
     The density is ``beta exp(-|z|^beta) / (2 sigma Γ(1/beta)), z = (x - mu) / sigma``.
@@ -727,16 +641,15 @@ def GeneralizedNormal(
     >>> dist.GeneralizedNormal(0.3, 1.2, 3.0)
     GeneralizedNormal(mu=0.3, sigma=1.2, beta=3)
     """
-    return _of("GeneralizedNormal", mu=mu, sigma=sigma, beta=beta)
 
 
-@spelled("distribution")
+@row_constructor
 def JohnsonSU(
     gamma: TensorLike | None = None,
     delta: TensorLike | None = None,
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The unbounded distribution of Johnson: gamma + delta arsinh(z) is normal.
 
     The density is ``delta φ(gamma + delta arsinh(z)) / (sigma √(1 + z²)), z = (x - mu) /
@@ -779,13 +692,12 @@ def JohnsonSU(
     >>> dist.JohnsonSU(0.5, 1.5, 0.3, 1.1)
     JohnsonSU(gamma=0.5, delta=1.5, mu=0.3, sigma=1.1)
     """
-    return _of("JohnsonSU", gamma=gamma, delta=delta, mu=mu, sigma=sigma)
 
 
-@spelled("distribution")
+@row_constructor
 def GeneralizedExtremeValue(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, xi: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The distribution of maxima: Gumbel for xi = 0, Fréchet above, Weibull below.
 
     The density is ``t^(xi + 1) exp(-t) / sigma, t = (1 + xi z)^(-1/xi), z = (x - mu) /
@@ -825,13 +737,12 @@ def GeneralizedExtremeValue(
     >>> dist.GeneralizedExtremeValue(0.3, 0.9, 0.2)
     GeneralizedExtremeValue(mu=0.3, sigma=0.9, xi=0.2)
     """
-    return _of("GeneralizedExtremeValue", mu=mu, sigma=sigma, xi=xi)
 
 
-@spelled("distribution")
+@row_constructor
 def LogGamma(
     c: TensorLike | None = None, mu: TensorLike | None = None, sigma: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The distribution of the logarithm of a gamma variable.
 
     The density is ``exp(c z - exp(z)) / (Γ(c) sigma), z = (x - mu) / sigma``.
@@ -871,13 +782,10 @@ def LogGamma(
     >>> dist.LogGamma(1.7, 0.3, 1.1)
     LogGamma(c=1.7, mu=0.3, sigma=1.1)
     """
-    return _of("LogGamma", c=c, mu=mu, sigma=sigma)
 
 
-@spelled("distribution")
-def HalfNormal(
-    sigma: TensorLike | None = None, *, tau: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def HalfNormal(sigma: TensorLike | None = None, *, tau: TensorLike | None = None) -> None:
     """The normal distribution around 0, of absolute values.
 
     The density is ``√2 exp(-x² / (2 sigma²)) / (sigma √π)``.
@@ -915,13 +823,10 @@ def HalfNormal(
     >>> dist.HalfNormal(1.5)
     HalfNormal(sigma=1.5)
     """
-    return _of("HalfNormal", sigma=sigma, tau=tau)
 
 
-@spelled("distribution")
-def Exponential(
-    lam: TensorLike | None = None, *, scale: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def Exponential(lam: TensorLike | None = None, *, scale: TensorLike | None = None) -> None:
     """The exponential distribution.
 
     The density is ``lam exp(-lam x)``.
@@ -958,13 +863,12 @@ def Exponential(
     >>> dist.Exponential(0.7)
     Exponential(lam=0.7)
     """
-    return _of("Exponential", lam=lam, scale=scale)
 
 
-@spelled("distribution")
+@row_constructor
 def LogNormal(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, *, tau: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The distribution of exp(y) where y is normal.
 
     The density is ``exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π))``.
@@ -1003,11 +907,10 @@ def LogNormal(
     >>> dist.LogNormal(0.2, 0.5)
     LogNormal(mu=0.2, sigma=0.5)
     """
-    return _of("LogNormal", mu=mu, sigma=sigma, tau=tau)
 
 
-@spelled("distribution")
-def HalfFlat() -> TableDistribution:
+@row_constructor
+def HalfFlat() -> None:
     """The improper density that is 1 on all positive numbers.
 
     The density is ``1``.
@@ -1037,11 +940,10 @@ def HalfFlat() -> TableDistribution:
     >>> dist.HalfFlat()
     HalfFlat()
     """
-    return _of("HalfFlat")
 
 
-@spelled("distribution")
-def HalfCauchy(beta: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def HalfCauchy(beta: TensorLike | None = None) -> None:
     """The Cauchy distribution around 0, of absolute values.
 
     The density is ``2 / (π beta (1 + (x / beta)²))``.
@@ -1076,13 +978,12 @@ def HalfCauchy(beta: TensorLike | None = None) -> TableDistribution:
     >>> dist.HalfCauchy(1.3)
     HalfCauchy(beta=1.3)
     """
-    return _of("HalfCauchy", beta=beta)
 
 
-@spelled("distribution")
+@row_constructor
 def HalfStudentT(
     nu: TensorLike | None = None, sigma: TensorLike | None = None, *, lam: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """Student's t distribution around 0, of absolute values.
 
     The density is ``2 Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + (x /
@@ -1122,11 +1023,10 @@ def HalfStudentT(
     >>> dist.HalfStudentT(4.0, 1.3)
     HalfStudentT(nu=4, sigma=1.3)
     """
-    return _of("HalfStudentT", nu=nu, sigma=sigma, lam=lam)
 
 
-@spelled("distribution")
-def HalfLogistic(s: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def HalfLogistic(s: TensorLike | None = None) -> None:
     """The logistic distribution around 0, of absolute values.
 
     The density is ``2 exp(-z) / (s (1 + exp(-z))²), z = x / s``.
@@ -1162,11 +1062,10 @@ def HalfLogistic(s: TensorLike | None = None) -> TableDistribution:
     >>> dist.HalfLogistic(1.2)
     HalfLogistic(s=1.2)
     """
-    return _of("HalfLogistic", s=s)
 
 
-@spelled("distribution")
-def Rayleigh(sigma: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Rayleigh(sigma: TensorLike | None = None) -> None:
     """The Rayleigh distribution: the length of a normal vector of two elements.
 
     The density is ``x exp(-x² / (2 sigma²)) / sigma²``.
@@ -1202,13 +1101,12 @@ def Rayleigh(sigma: TensorLike | None = None) -> TableDistribution:
     >>> dist.Rayleigh(1.2)
     Rayleigh(sigma=1.2)
     """
-    return _of("Rayleigh", sigma=sigma)
 
 
-@spelled("distribution")
+@row_constructor
 def Rice(
     nu: TensorLike | None = None, sigma: TensorLike | None = None, *, b: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The Rice distribution: the length of a normal vector that is not around 0.
 
     The density is ``x exp(-(x² + nu²) / (2 sigma²)) I₀(x nu / sigma²) / sigma²``.
@@ -1247,17 +1145,16 @@ def Rice(
     >>> dist.Rice(1.5, 0.9)
     Rice(nu=1.5, sigma=0.9)
     """
-    return _of("Rice", nu=nu, sigma=sigma, b=b)
 
 
-@spelled("distribution")
+@row_constructor
 def Wald(
     mu: TensorLike | None = None,
     lam: TensorLike | None = None,
     *,
     alpha: TensorLike | None = None,
     phi: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The inverse Gaussian distribution, from alpha on.
 
     The density is ``√(lam / (2π y³)) exp(-lam (y - mu)² / (2 mu² y)), y = x - alpha``.
@@ -1298,10 +1195,9 @@ def Wald(
     >>> dist.Wald(1.5, 2.0, alpha=0.0)
     Wald(mu=1.5, lam=2, alpha=0)
     """
-    return _of("Wald", mu=mu, lam=lam, alpha=alpha, phi=phi)
 
 
-@spelled("distribution")
+@row_constructor
 def Gamma(
     alpha: TensorLike | None = None,
     beta: TensorLike | None = None,
@@ -1309,7 +1205,7 @@ def Gamma(
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
     scale: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The gamma distribution.
 
     The density is ``beta^alpha x^(alpha - 1) exp(-beta x) / Γ(alpha)``.
@@ -1352,11 +1248,10 @@ def Gamma(
     >>> dist.Gamma(2.5, 1.3)
     Gamma(alpha=2.5, beta=1.3)
     """
-    return _of("Gamma", alpha=alpha, beta=beta, mu=mu, sigma=sigma, scale=scale)
 
 
-@spelled("distribution")
-def ChiSquared(nu: TensorLike) -> TableDistribution:
+@row_constructor
+def ChiSquared(nu: TensorLike) -> None:
     """The chi-squared distribution.
 
     The density is ``x^(nu/2 - 1) exp(-x/2) / (2^(nu/2) Γ(nu/2))``.
@@ -1391,11 +1286,10 @@ def ChiSquared(nu: TensorLike) -> TableDistribution:
     >>> dist.ChiSquared(3.5)
     ChiSquared(nu=3.5)
     """
-    return _of("ChiSquared", nu=nu)
 
 
-@spelled("distribution")
-def Chi(nu: TensorLike) -> TableDistribution:
+@row_constructor
+def Chi(nu: TensorLike) -> None:
     """The chi distribution: the root of a chi-squared variable.
 
     The density is ``x^(nu - 1) exp(-x²/2) / (2^(nu/2 - 1) Γ(nu/2))``.
@@ -1431,11 +1325,10 @@ def Chi(nu: TensorLike) -> TableDistribution:
     >>> dist.Chi(3.0)
     Chi(nu=3)
     """
-    return _of("Chi", nu=nu)
 
 
-@spelled("distribution")
-def Maxwell(a: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Maxwell(a: TensorLike | None = None) -> None:
     """The Maxwell distribution: the length of a normal vector of three elements.
 
     The density is ``√(2/π) x² exp(-x² / (2 a²)) / a³``.
@@ -1471,11 +1364,10 @@ def Maxwell(a: TensorLike | None = None) -> TableDistribution:
     >>> dist.Maxwell(1.2)
     Maxwell(a=1.2)
     """
-    return _of("Maxwell", a=a)
 
 
-@spelled("distribution")
-def Nakagami(m: TensorLike | None = None, omega: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Nakagami(m: TensorLike | None = None, omega: TensorLike | None = None) -> None:
     """The Nakagami distribution: the root of a gamma variable.
 
     The density is ``2 m^m x^(2m - 1) exp(-m x² / omega) / (Γ(m) omega^m)``.
@@ -1512,17 +1404,16 @@ def Nakagami(m: TensorLike | None = None, omega: TensorLike | None = None) -> Ta
     >>> dist.Nakagami(1.7, 2.0)
     Nakagami(m=1.7, omega=2)
     """
-    return _of("Nakagami", m=m, omega=omega)
 
 
-@spelled("distribution")
+@row_constructor
 def InverseGamma(
     alpha: TensorLike | None = None,
     beta: TensorLike | None = None,
     *,
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The distribution of one divided by a gamma variable.
 
     The density is ``beta^alpha x^(-alpha - 1) exp(-beta / x) / Γ(alpha)``.
@@ -1564,11 +1455,10 @@ def InverseGamma(
     >>> dist.InverseGamma(3.5, 2.0)
     InverseGamma(alpha=3.5, beta=2)
     """
-    return _of("InverseGamma", alpha=alpha, beta=beta, mu=mu, sigma=sigma)
 
 
-@spelled("distribution")
-def InverseChiSquared(nu: TensorLike) -> TableDistribution:
+@row_constructor
+def InverseChiSquared(nu: TensorLike) -> None:
     """The distribution of one divided by a chi-squared variable.
 
     The density is ``x^(-nu/2 - 1) exp(-1 / (2x)) / (2^(nu/2) Γ(nu/2))``.
@@ -1603,13 +1493,10 @@ def InverseChiSquared(nu: TensorLike) -> TableDistribution:
     >>> dist.InverseChiSquared(6.0)
     InverseChiSquared(nu=6)
     """
-    return _of("InverseChiSquared", nu=nu)
 
 
-@spelled("distribution")
-def ScaledInverseChiSquared(
-    nu: TensorLike | None = None, tau: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def ScaledInverseChiSquared(nu: TensorLike | None = None, tau: TensorLike | None = None) -> None:
     """The distribution of nu tau² divided by a chi-squared variable.
 
     The density is ``(nu tau²/2)^(nu/2) x^(-nu/2 - 1) exp(-nu tau² / (2x)) / Γ(nu/2)``.
@@ -1646,13 +1533,12 @@ def ScaledInverseChiSquared(
     >>> dist.ScaledInverseChiSquared(6.0, 1.2)
     ScaledInverseChiSquared(nu=6, tau=1.2)
     """
-    return _of("ScaledInverseChiSquared", nu=nu, tau=tau)
 
 
-@spelled("distribution")
+@row_constructor
 def GeneralizedGamma(
     a: TensorLike | None = None, c: TensorLike | None = None, scale: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The distribution of a power of a gamma variable.
 
     The density is ``c z^(a c - 1) exp(-z^c) / (scale Γ(a)), z = x / scale``.
@@ -1691,11 +1577,10 @@ def GeneralizedGamma(
     >>> dist.GeneralizedGamma(1.5, 2.5, 1.4)
     GeneralizedGamma(a=1.5, c=2.5, scale=1.4)
     """
-    return _of("GeneralizedGamma", a=a, c=c, scale=scale)
 
 
-@spelled("distribution")
-def PolyaGamma(h: TensorLike | None = None, z: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def PolyaGamma(h: TensorLike | None = None, z: TensorLike | None = None) -> None:
     """The Pólya-gamma distribution: an infinite sum of gamma variables.
 
     The density is ``cosh(z/2)^h exp(-z² x/2) 2^(h - 1) / Γ(h) Σ (-1)^n Γ(n + h) / n! (2n + h)
@@ -1734,11 +1619,10 @@ def PolyaGamma(h: TensorLike | None = None, z: TensorLike | None = None) -> Tabl
     >>> dist.PolyaGamma(1.5, 1.0)
     PolyaGamma(h=1.5, z=1)
     """
-    return _of("PolyaGamma", h=h, z=z)
 
 
-@spelled("distribution")
-def Weibull(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Weibull(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> None:
     """The Weibull distribution, of lifetimes.
 
     The density is ``alpha/beta (x/beta)^(alpha - 1) exp(-(x/beta)^alpha)``.
@@ -1775,11 +1659,10 @@ def Weibull(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> 
     >>> dist.Weibull(1.7, 1.3)
     Weibull(alpha=1.7, beta=1.3)
     """
-    return _of("Weibull", alpha=alpha, beta=beta)
 
 
-@spelled("distribution")
-def Frechet(alpha: TensorLike | None = None, s: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Frechet(alpha: TensorLike | None = None, s: TensorLike | None = None) -> None:
     """The Fréchet or inverse Weibull distribution.
 
     The density is ``alpha/s (x/s)^(-1 - alpha) exp(-(x/s)^(-alpha))``.
@@ -1816,11 +1699,10 @@ def Frechet(alpha: TensorLike | None = None, s: TensorLike | None = None) -> Tab
     >>> dist.Frechet(3.5, 1.3)
     Frechet(alpha=3.5, s=1.3)
     """
-    return _of("Frechet", alpha=alpha, s=s)
 
 
-@spelled("distribution")
-def Pareto(alpha: TensorLike | None = None, m: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Pareto(alpha: TensorLike | None = None, m: TensorLike | None = None) -> None:
     """The Pareto distribution, from m on.
 
     The density is ``alpha m^alpha / x^(alpha + 1)``.
@@ -1857,11 +1739,10 @@ def Pareto(alpha: TensorLike | None = None, m: TensorLike | None = None) -> Tabl
     >>> dist.Pareto(3.5, 1.2)
     Pareto(alpha=3.5, m=1.2)
     """
-    return _of("Pareto", alpha=alpha, m=m)
 
 
-@spelled("distribution")
-def Lomax(alpha: TensorLike | None = None, lam: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Lomax(alpha: TensorLike | None = None, lam: TensorLike | None = None) -> None:
     """The Lomax distribution: a Pareto variable from 0 on.
 
     The density is ``alpha/lam (1 + x/lam)^(-alpha - 1)``.
@@ -1898,13 +1779,12 @@ def Lomax(alpha: TensorLike | None = None, lam: TensorLike | None = None) -> Tab
     >>> dist.Lomax(3.5, 2.0)
     Lomax(alpha=3.5, lam=2)
     """
-    return _of("Lomax", alpha=alpha, lam=lam)
 
 
-@spelled("distribution")
+@row_constructor
 def GeneralizedPareto(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, xi: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The distribution of what exceeds a high threshold mu.
 
     The density is ``(1 + xi z)^(-1/xi - 1) / sigma, z = (x - mu) / sigma``.
@@ -1943,11 +1823,10 @@ def GeneralizedPareto(
     >>> dist.GeneralizedPareto(0.5, 1.2, 0.2)
     GeneralizedPareto(mu=0.5, sigma=1.2, xi=0.2)
     """
-    return _of("GeneralizedPareto", mu=mu, sigma=sigma, xi=xi)
 
 
-@spelled("distribution")
-def BetaPrime(alpha: TensorLike, beta: TensorLike) -> TableDistribution:
+@row_constructor
+def BetaPrime(alpha: TensorLike, beta: TensorLike) -> None:
     """The distribution of the odds of a beta variable.
 
     The density is ``x^(alpha - 1) (1 + x)^(-alpha - beta) / B(alpha, beta)``.
@@ -1984,11 +1863,10 @@ def BetaPrime(alpha: TensorLike, beta: TensorLike) -> TableDistribution:
     >>> dist.BetaPrime(2.0, 3.5)
     BetaPrime(alpha=2, beta=3.5)
     """
-    return _of("BetaPrime", alpha=alpha, beta=beta)
 
 
-@spelled("distribution")
-def FisherSnedecor(d1: TensorLike, d2: TensorLike) -> TableDistribution:
+@row_constructor
+def FisherSnedecor(d1: TensorLike, d2: TensorLike) -> None:
     """The F distribution, of the ratio of two variances.
 
     The density is ``(d1/d2)^(d1/2) x^(d1/2 - 1) (1 + d1 x / d2)^(-(d1 + d2)/2) / B(d1/2,
@@ -2026,11 +1904,10 @@ def FisherSnedecor(d1: TensorLike, d2: TensorLike) -> TableDistribution:
     >>> dist.FisherSnedecor(5.0, 9.0)
     FisherSnedecor(d1=5, d2=9)
     """
-    return _of("FisherSnedecor", d1=d1, d2=d2)
 
 
-@spelled("distribution")
-def Burr(c: TensorLike, d: TensorLike) -> TableDistribution:
+@row_constructor
+def Burr(c: TensorLike, d: TensorLike) -> None:
     """The Burr distribution of type XII.
 
     The density is ``c d x^(c - 1) (1 + x^c)^(-d - 1)``.
@@ -2068,13 +1945,10 @@ def Burr(c: TensorLike, d: TensorLike) -> TableDistribution:
     >>> dist.Burr(2.5, 1.5)
     Burr(c=2.5, d=1.5)
     """
-    return _of("Burr", c=c, d=d)
 
 
-@spelled("distribution")
-def LogLogistic(
-    alpha: TensorLike | None = None, beta: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def LogLogistic(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> None:
     """The distribution of exp(y) where y is logistic.
 
     The density is ``beta/alpha z^(beta - 1) / (1 + z^beta)², z = x / alpha``.
@@ -2112,11 +1986,10 @@ def LogLogistic(
     >>> dist.LogLogistic(1.3, 4.5)
     LogLogistic(alpha=1.3, beta=4.5)
     """
-    return _of("LogLogistic", alpha=alpha, beta=beta)
 
 
-@spelled("distribution")
-def Levy(mu: TensorLike | None = None, c: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Levy(mu: TensorLike | None = None, c: TensorLike | None = None) -> None:
     """The Lévy distribution: one divided by the square of a normal variable.
 
     The density is ``exp(-1 / (2 z)) / (c √(2π z³)), z = (x - mu) / c``.
@@ -2153,11 +2026,10 @@ def Levy(mu: TensorLike | None = None, c: TensorLike | None = None) -> TableDist
     >>> dist.Levy(0.3, 0.8)
     Levy(mu=0.3, c=0.8)
     """
-    return _of("Levy", mu=mu, c=c)
 
 
-@spelled("distribution")
-def Gompertz(eta: TensorLike | None = None, b: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Gompertz(eta: TensorLike | None = None, b: TensorLike | None = None) -> None:
     """The Gompertz distribution, of lifetimes whose hazard grows exponentially.
 
     The density is ``b eta exp(eta + b x - eta exp(b x))``.
@@ -2194,13 +2066,10 @@ def Gompertz(eta: TensorLike | None = None, b: TensorLike | None = None) -> Tabl
     >>> dist.Gompertz(0.3, 1.2)
     Gompertz(eta=0.3, b=1.2)
     """
-    return _of("Gompertz", eta=eta, b=b)
 
 
-@spelled("distribution")
-def BirnbaumSaunders(
-    alpha: TensorLike | None = None, beta: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def BirnbaumSaunders(alpha: TensorLike | None = None, beta: TensorLike | None = None) -> None:
     """The Birnbaum-Saunders distribution, of lifetimes under fatigue.
 
     The density is ``(r + 1/r) φ((r - 1/r) / alpha) / (2 alpha x), r = √(x / beta)``.
@@ -2237,11 +2106,10 @@ def BirnbaumSaunders(
     >>> dist.BirnbaumSaunders(0.7, 1.4)
     BirnbaumSaunders(alpha=0.7, beta=1.4)
     """
-    return _of("BirnbaumSaunders", alpha=alpha, beta=beta)
 
 
-@spelled("distribution")
-def Uniform(lower: TensorLike | None = None, upper: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Uniform(lower: TensorLike | None = None, upper: TensorLike | None = None) -> None:
     """The uniform distribution.
 
     The density is ``1 / (upper - lower)``.
@@ -2278,10 +2146,9 @@ def Uniform(lower: TensorLike | None = None, upper: TensorLike | None = None) ->
     >>> dist.Uniform(-1.0, 2.0)
     Uniform(lower=-1, upper=2)
     """
-    return _of("Uniform", lower=lower, upper=upper)
 
 
-@spelled("distribution")
+@row_constructor
 def Beta(
     alpha: TensorLike | None = None,
     beta: TensorLike | None = None,
@@ -2289,7 +2156,7 @@ def Beta(
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
     nu: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The beta distribution.
 
     The density is ``x^(alpha - 1) (1 - x)^(beta - 1) / B(alpha, beta)``.
@@ -2332,16 +2199,15 @@ def Beta(
     >>> dist.Beta(2.0, 3.5)
     Beta(alpha=2, beta=3.5)
     """
-    return _of("Beta", alpha=alpha, beta=beta, mu=mu, sigma=sigma, nu=nu)
 
 
-@spelled("distribution")
+@row_constructor
 def BetaScaled(
     alpha: TensorLike | None = None,
     beta: TensorLike | None = None,
     lower: TensorLike | None = None,
     upper: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The beta distribution between two bounds.
 
     The density is ``y^(alpha - 1) (1 - y)^(beta - 1) / (B(alpha, beta) (upper - lower)), y =
@@ -2383,16 +2249,15 @@ def BetaScaled(
     >>> dist.BetaScaled(2.0, 3.5, -1.0, 3.0)
     BetaScaled(alpha=2, beta=3.5, lower=-1, upper=3)
     """
-    return _of("BetaScaled", alpha=alpha, beta=beta, lower=lower, upper=upper)
 
 
-@spelled("distribution")
+@row_constructor
 def PERT(
     lower: TensorLike | None = None,
     mode: TensorLike | None = None,
     upper: TensorLike | None = None,
     lam: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The beta distribution of a smallest, a most likely and a largest value.
 
     The density is ``y^(a - 1) (1 - y)^(b - 1) / (B(a, b) (upper - lower)), y = (x - lower) /
@@ -2434,11 +2299,10 @@ def PERT(
     >>> dist.PERT(-1.0, 0.5, 3.0, 4.0)
     PERT(lower=-1, mode=0.5, upper=3, lam=4)
     """
-    return _of("PERT", lower=lower, mode=mode, upper=upper, lam=lam)
 
 
-@spelled("distribution")
-def Arcsine(lower: TensorLike | None = None, upper: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Arcsine(lower: TensorLike | None = None, upper: TensorLike | None = None) -> None:
     """The arcsine distribution.
 
     The density is ``1 / (π √((x - lower) (upper - x)))``.
@@ -2475,11 +2339,10 @@ def Arcsine(lower: TensorLike | None = None, upper: TensorLike | None = None) ->
     >>> dist.Arcsine(-1.0, 2.0)
     Arcsine(lower=-1, upper=2)
     """
-    return _of("Arcsine", lower=lower, upper=upper)
 
 
-@spelled("distribution")
-def PowerFunction(alpha: TensorLike) -> TableDistribution:
+@row_constructor
+def PowerFunction(alpha: TensorLike) -> None:
     """The power function distribution: the largest of alpha uniform variables.
 
     The density is ``alpha x^(alpha - 1)``.
@@ -2514,11 +2377,10 @@ def PowerFunction(alpha: TensorLike) -> TableDistribution:
     >>> dist.PowerFunction(2.5)
     PowerFunction(alpha=2.5)
     """
-    return _of("PowerFunction", alpha=alpha)
 
 
-@spelled("distribution")
-def LogUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
+@row_constructor
+def LogUniform(lower: TensorLike, upper: TensorLike) -> None:
     """The distribution whose logarithm is uniform.
 
     The density is ``1 / (x log(upper / lower))``.
@@ -2555,11 +2417,10 @@ def LogUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
     >>> dist.LogUniform(0.5, 4.0)
     LogUniform(lower=0.5, upper=4)
     """
-    return _of("LogUniform", lower=lower, upper=upper)
 
 
-@spelled("distribution")
-def Kumaraswamy(a: TensorLike, b: TensorLike) -> TableDistribution:
+@row_constructor
+def Kumaraswamy(a: TensorLike, b: TensorLike) -> None:
     """The Kumaraswamy distribution.
 
     The density is ``a b x^(a - 1) (1 - x^a)^(b - 1)``.
@@ -2596,13 +2457,12 @@ def Kumaraswamy(a: TensorLike, b: TensorLike) -> TableDistribution:
     >>> dist.Kumaraswamy(2.0, 3.0)
     Kumaraswamy(a=2, b=3)
     """
-    return _of("Kumaraswamy", a=a, b=b)
 
 
-@spelled("distribution")
+@row_constructor
 def LogitNormal(
     mu: TensorLike | None = None, sigma: TensorLike | None = None, *, tau: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The distribution of the probability whose log odds are normal.
 
     The density is ``φ((logit x - mu) / sigma) / (sigma x (1 - x))``.
@@ -2642,13 +2502,12 @@ def LogitNormal(
     >>> dist.LogitNormal(0.4, 0.9)
     LogitNormal(mu=0.4, sigma=0.9)
     """
-    return _of("LogitNormal", mu=mu, sigma=sigma, tau=tau)
 
 
-@spelled("distribution")
+@row_constructor
 def Triangular(
     lower: TensorLike | None = None, upper: TensorLike | None = None, c: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The triangular distribution.
 
     The density is ``2 (x - lower) / ((upper - lower) (c - lower)) below c, 2 (upper - x) /
@@ -2688,10 +2547,9 @@ def Triangular(
     >>> dist.Triangular(-1.0, 2.0, 0.3)
     Triangular(lower=-1, upper=2, c=0.3)
     """
-    return _of("Triangular", lower=lower, upper=upper, c=c)
 
 
-@spelled("distribution")
+@row_constructor
 def TruncatedNormal(
     mu: TensorLike | None = None,
     sigma: TensorLike | None = None,
@@ -2699,7 +2557,7 @@ def TruncatedNormal(
     upper: TensorLike | None = None,
     *,
     tau: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """The normal distribution between two bounds.
 
     The density is ``φ((x - mu) / sigma) / (sigma (Φ((upper - mu) / sigma) - Φ((lower - mu) /
@@ -2744,11 +2602,10 @@ def TruncatedNormal(
     >>> dist.TruncatedNormal(0.5, 1.2, -1.0, 2.0)
     TruncatedNormal(mu=0.5, sigma=1.2, lower=-1, upper=2)
     """
-    return _of("TruncatedNormal", mu=mu, sigma=sigma, lower=lower, upper=upper, tau=tau)
 
 
-@spelled("distribution")
-def VonMises(mu: TensorLike | None = None, kappa: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def VonMises(mu: TensorLike | None = None, kappa: TensorLike | None = None) -> None:
     """The von Mises distribution, of angles around mu.
 
     The density is ``exp(kappa cos(x - mu)) / (2π I₀(kappa))``.
@@ -2785,11 +2642,10 @@ def VonMises(mu: TensorLike | None = None, kappa: TensorLike | None = None) -> T
     >>> dist.VonMises(0.7, 2.0)
     VonMises(mu=0.7, kappa=2)
     """
-    return _of("VonMises", mu=mu, kappa=kappa)
 
 
-@spelled("distribution")
-def WrappedCauchy(mu: TensorLike | None = None, rho: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def WrappedCauchy(mu: TensorLike | None = None, rho: TensorLike | None = None) -> None:
     """The Cauchy distribution wrapped around a circle.
 
     The density is ``(1 - rho²) / (2π (1 + rho² - 2 rho cos(x - mu)))``.
@@ -2826,11 +2682,10 @@ def WrappedCauchy(mu: TensorLike | None = None, rho: TensorLike | None = None) -
     >>> dist.WrappedCauchy(0.7, 0.4)
     WrappedCauchy(mu=0.7, rho=0.4)
     """
-    return _of("WrappedCauchy", mu=mu, rho=rho)
 
 
-@spelled("distribution")
-def RaisedCosine(mu: TensorLike | None = None, s: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def RaisedCosine(mu: TensorLike | None = None, s: TensorLike | None = None) -> None:
     """The raised cosine distribution, from mu - s to mu + s.
 
     The density is ``(1 + cos(π z)) / (2 s), z = (x - mu) / s``.
@@ -2867,11 +2722,10 @@ def RaisedCosine(mu: TensorLike | None = None, s: TensorLike | None = None) -> T
     >>> dist.RaisedCosine(0.5, 2.0)
     RaisedCosine(mu=0.5, s=2)
     """
-    return _of("RaisedCosine", mu=mu, s=s)
 
 
-@spelled("distribution")
-def Semicircle(mu: TensorLike | None = None, r: TensorLike | None = None) -> TableDistribution:
+@row_constructor
+def Semicircle(mu: TensorLike | None = None, r: TensorLike | None = None) -> None:
     """The semicircle distribution of Wigner, from mu - r to mu + r.
 
     The density is ``2 √(1 - z²) / (π r), z = (x - mu) / r``.
@@ -2908,13 +2762,12 @@ def Semicircle(mu: TensorLike | None = None, r: TensorLike | None = None) -> Tab
     >>> dist.Semicircle(0.5, 2.0)
     Semicircle(mu=0.5, r=2)
     """
-    return _of("Semicircle", mu=mu, r=r)
 
 
-@spelled("distribution")
+@row_constructor
 def ContinuousBernoulli(
     lam: TensorLike | None = None, *, logit_lam: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """The exponential distribution, rising or falling, between 0 and 1.
 
     The density is ``lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1``.
@@ -2951,13 +2804,10 @@ def ContinuousBernoulli(
     >>> dist.ContinuousBernoulli(0.8)
     ContinuousBernoulli(lam=0.8)
     """
-    return _of("ContinuousBernoulli", lam=lam, logit_lam=logit_lam)
 
 
-@spelled("distribution")
-def Bernoulli(
-    p: TensorLike | None = None, *, logit_p: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def Bernoulli(p: TensorLike | None = None, *, logit_p: TensorLike | None = None) -> None:
     """One trial: 1 with a probability, else 0.
 
     The probability of k is ``p^k (1 - p)^(1 - k)``.
@@ -2994,13 +2844,12 @@ def Bernoulli(
     >>> dist.Bernoulli(0.3)
     Bernoulli(p=0.3)
     """
-    return _of("Bernoulli", p=p, logit_p=logit_p)
 
 
-@spelled("distribution")
+@row_constructor
 def Binomial(
     n: TensorLike | None = None, p: TensorLike | None = None, *, logit_p: TensorLike | None = None
-) -> TableDistribution:
+) -> None:
     """Number of successes in independent trials.
 
     The probability of k is ``C(n, k) p^k (1 - p)^(n - k)``.
@@ -3039,11 +2888,10 @@ def Binomial(
     >>> dist.Binomial(9, 0.35)
     Binomial(n=9, p=0.35)
     """
-    return _of("Binomial", n=n, p=p, logit_p=logit_p)
 
 
-@spelled("distribution")
-def DiscreteUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
+@row_constructor
+def DiscreteUniform(lower: TensorLike, upper: TensorLike) -> None:
     """The discrete uniform distribution, with both ends.
 
     The probability of k is ``1 / (upper - lower + 1)``.
@@ -3080,13 +2928,10 @@ def DiscreteUniform(lower: TensorLike, upper: TensorLike) -> TableDistribution:
     >>> dist.DiscreteUniform(-2, 5)
     DiscreteUniform(lower=-2, upper=5)
     """
-    return _of("DiscreteUniform", lower=lower, upper=upper)
 
 
-@spelled("distribution")
-def Geometric(
-    p: TensorLike | None = None, *, logit_p: TensorLike | None = None
-) -> TableDistribution:
+@row_constructor
+def Geometric(p: TensorLike | None = None, *, logit_p: TensorLike | None = None) -> None:
     """Number of trials up to the first success, with it.
 
     The probability of k is ``p (1 - p)^(k - 1)``.
@@ -3123,10 +2968,9 @@ def Geometric(
     >>> dist.Geometric(0.3)
     Geometric(p=0.3)
     """
-    return _of("Geometric", p=p, logit_p=logit_p)
 
 
-@spelled("distribution")
+@row_constructor
 def NegativeBinomial(
     mu: TensorLike | None = None,
     alpha: TensorLike | None = None,
@@ -3134,7 +2978,7 @@ def NegativeBinomial(
     n: TensorLike | None = None,
     p: TensorLike | None = None,
     logit_p: TensorLike | None = None,
-) -> TableDistribution:
+) -> None:
     """A Poisson variable whose rate is a gamma variable; failures before n successes.
 
     The probability of k is ``Γ(k + alpha) / (k! Γ(alpha)) (alpha / (mu + alpha))^alpha (mu /
@@ -3178,11 +3022,10 @@ def NegativeBinomial(
     >>> dist.NegativeBinomial(3.5, 2.5)
     NegativeBinomial(mu=3.5, alpha=2.5)
     """
-    return _of("NegativeBinomial", mu=mu, alpha=alpha, n=n, p=p, logit_p=logit_p)
 
 
-@spelled("distribution")
-def BetaBinomial(*, alpha: TensorLike, beta: TensorLike, n: TensorLike) -> TableDistribution:
+@row_constructor
+def BetaBinomial(*, alpha: TensorLike, beta: TensorLike, n: TensorLike) -> None:
     """A binomial variable whose probability is a beta variable.
 
     The probability of k is ``C(n, k) B(k + alpha, n - k + beta) / B(alpha, beta)``.
@@ -3221,11 +3064,10 @@ def BetaBinomial(*, alpha: TensorLike, beta: TensorLike, n: TensorLike) -> Table
     >>> dist.BetaBinomial(alpha=1.5, beta=3.0, n=10)
     BetaBinomial(alpha=1.5, beta=3, n=10)
     """
-    return _of("BetaBinomial", alpha=alpha, beta=beta, n=n)
 
 
-@spelled("distribution")
-def BetaNegativeBinomial(n: TensorLike, alpha: TensorLike, beta: TensorLike) -> TableDistribution:
+@row_constructor
+def BetaNegativeBinomial(n: TensorLike, alpha: TensorLike, beta: TensorLike) -> None:
     """A negative binomial variable whose probability is a beta variable.
 
     The probability of k is ``Γ(n + k) / (k! Γ(n)) B(alpha + n, beta + k) / B(alpha, beta)``.
@@ -3264,11 +3106,10 @@ def BetaNegativeBinomial(n: TensorLike, alpha: TensorLike, beta: TensorLike) -> 
     >>> dist.BetaNegativeBinomial(4.0, 5.5, 2.0)
     BetaNegativeBinomial(n=4, alpha=5.5, beta=2)
     """
-    return _of("BetaNegativeBinomial", n=n, alpha=alpha, beta=beta)
 
 
-@spelled("distribution")
-def HyperGeometric(N: TensorLike, k: TensorLike, n: TensorLike) -> TableDistribution:
+@row_constructor
+def HyperGeometric(N: TensorLike, k: TensorLike, n: TensorLike) -> None:
     """Number of successes among n draws without replacement.
 
     The probability of k is ``C(k, x) C(N - k, n - x) / C(N, n)``.
@@ -3307,11 +3148,10 @@ def HyperGeometric(N: TensorLike, k: TensorLike, n: TensorLike) -> TableDistribu
     >>> dist.HyperGeometric(30, 12, 9)
     HyperGeometric(N=30, k=12, n=9)
     """
-    return _of("HyperGeometric", N=N, k=k, n=n)
 
 
-@spelled("distribution")
-def DiscreteWeibull(q: TensorLike, beta: TensorLike) -> TableDistribution:
+@row_constructor
+def DiscreteWeibull(q: TensorLike, beta: TensorLike) -> None:
     """The discrete Weibull distribution, of lifetimes in whole steps.
 
     The probability of k is ``q^(k^beta) - q^((k + 1)^beta)``.
@@ -3348,11 +3188,10 @@ def DiscreteWeibull(q: TensorLike, beta: TensorLike) -> TableDistribution:
     >>> dist.DiscreteWeibull(0.85, 1.4)
     DiscreteWeibull(q=0.85, beta=1.4)
     """
-    return _of("DiscreteWeibull", q=q, beta=beta)
 
 
-@spelled("distribution")
-def DiscreteLaplace(a: TensorLike) -> TableDistribution:
+@row_constructor
+def DiscreteLaplace(a: TensorLike) -> None:
     """The difference of two geometric variables.
 
     The probability of k is ``tanh(a / 2) exp(-a |k|)``.
@@ -3387,11 +3226,10 @@ def DiscreteLaplace(a: TensorLike) -> TableDistribution:
     >>> dist.DiscreteLaplace(0.6)
     DiscreteLaplace(a=0.6)
     """
-    return _of("DiscreteLaplace", a=a)
 
 
-@spelled("distribution")
-def LogSeries(p: TensorLike) -> TableDistribution:
+@row_constructor
+def LogSeries(p: TensorLike) -> None:
     """The logarithmic series distribution.
 
     The probability of k is ``-p^k / (k log(1 - p))``.
@@ -3426,11 +3264,10 @@ def LogSeries(p: TensorLike) -> TableDistribution:
     >>> dist.LogSeries(0.7)
     LogSeries(p=0.7)
     """
-    return _of("LogSeries", p=p)
 
 
-@spelled("distribution")
-def YuleSimon(alpha: TensorLike) -> TableDistribution:
+@row_constructor
+def YuleSimon(alpha: TensorLike) -> None:
     """The Yule-Simon distribution, of frequencies that feed on themselves.
 
     The probability of k is ``alpha B(k, alpha + 1)``.
@@ -3465,11 +3302,10 @@ def YuleSimon(alpha: TensorLike) -> TableDistribution:
     >>> dist.YuleSimon(3.5)
     YuleSimon(alpha=3.5)
     """
-    return _of("YuleSimon", alpha=alpha)
 
 
-@spelled("distribution")
-def Poisson(mu: TensorLike) -> TableDistribution:
+@row_constructor
+def Poisson(mu: TensorLike) -> None:
     """Number of independent events in an interval.
 
     The probability of k is ``mu^k exp(-mu) / k!``.
@@ -3504,4 +3340,3 @@ def Poisson(mu: TensorLike) -> TableDistribution:
     >>> dist.Poisson(3.2)
     Poisson(mu=3.2)
     """
-    return _of("Poisson", mu=mu)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims
@@ -24,6 +25,7 @@ from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message, named_after
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.elementwise import (
     equal,
@@ -208,3 +210,23 @@ class TableDistribution(Distribution):
 
 
 named_after(TableDistribution, "Distribution")
+
+
+def row_constructor[**P](signature: Callable[P, None]) -> Callable[P, TableDistribution]:
+    """Make the constructor of the row that a signature is named after.
+
+    Parameters
+    ----------
+    signature : function
+        With a docstring and nothing else in its body.
+    """
+    row, names = TABLE[signature.__name__], signature.__code__.co_varnames
+    signature.__annotations__["return"] = TableDistribution.__name__
+    check_arguments = spelled("distribution")(signature)
+
+    @wraps(signature)
+    def constructor(*args: P.args, **kwargs: P.kwargs) -> TableDistribution:
+        check_arguments(*args, **kwargs)
+        return TableDistribution(row, {**dict(zip(names, args, strict=False)), **kwargs})
+
+    return constructor

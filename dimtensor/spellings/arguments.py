@@ -197,7 +197,7 @@ def _named_first(
     where: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> ArgumentError | None:
     """Return the error for a distribution called with a name, as in PyMC."""
-    if where != "distribution":
+    if where != "distribution" or not any(isinstance(x, str) for x in args[:2]):
         return None
     name, parameters, own = _bound(function, args)
     if not own or not isinstance(own[0], str) or next(iter(parameters)) == "name":
