@@ -1,4 +1,4 @@
-"""DrawMethods of labels, orders and vectors."""
+"""Draws of labels, orders and vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DrawMethods of a generator: checks of parameters, and single use."""
+"""Base class of the draws of a generator: checks of parameters, and single use."""
 
 from __future__ import annotations
 

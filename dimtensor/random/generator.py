@@ -13,9 +13,8 @@ from dimtensor.graph.attrs import WORD, StreamAttrs
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.infer import describe
 from dimtensor.random.arrangements import Arrangements
-from dimtensor.random.discrete import Discrete
+from dimtensor.random.methods import IndependentDraws
 from dimtensor.random.seeds import required_seed
-from dimtensor.random.standard import Standard
 from dimtensor.spellings import spelled_methods
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import TensorHandle, wrap
@@ -25,7 +24,7 @@ from dimtensor.tensor.inputs import data
 @named_after
 @spelled_methods
 @dataclass(eq=False, frozen=True)
-class Generator(Standard, Discrete, Arrangements):
+class Generator(IndependentDraws, Arrangements):
     """Immutable random number generator: each draw returns values and the next generator.
 
     Made by :func:`generator`. It can be a state of a loop or an operand of a branch, as it is a

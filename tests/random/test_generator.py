@@ -7,6 +7,7 @@ import xarray as xr
 
 import dimtensor as dt
 from tests.backend_names import BACKENDS, LONG_JAX
+from tools import generate_draws
 
 OBS = dt.Dim("obs", length=5)
 GROUP = dt.Dim("group", coords=["a", "b", "c"])
@@ -42,6 +43,10 @@ def test_every_distribution_of_numpy_is_there():
     # what arrays are shuffled in place or along an axis by, and what is no draw
     others = {"bit_generator", "bytes", "permuted", "shuffle", "spawn"}
     assert known - others <= set(dir(dt.random.Generator))
+
+
+def test_the_generated_module_is_what_the_generator_writes():
+    assert generate_draws.TARGET.read_text() == generate_draws.render()
 
 
 def test_standard_distributions_are_those_of_numpy():
