@@ -37,7 +37,7 @@ def named_values(
             build_message(
                 f"a {type(args[0]).__name__} gives the values of inputs by name",
                 [("inputs", titles(sources))],
-                "give others by name, too: f(posterior, x=1.0)",
+                "give others by name, too: f(post, x=1.0)",
             )
         )
     found = values_from(args[0], [x for x in sources if x.name not in kwargs])

@@ -192,8 +192,10 @@ class Levels:
 
         Raises
         ------
+        GraphError
+            If a length is not known without the shapes.
         InputError
-            If a length is unknown, or differs from that of its dim.
+            If a length differs from that of its dim.
         """
         from dimtensor.backends.numba.c_function import CFunction
 

@@ -425,7 +425,7 @@ def date_range(
 
     Raises
     ------
-    DimError
+    OptionError
         If start, end, number and frequency do not determine the dates.
     LabelError
         If a start or an end can be read with the day first or with the month first.

@@ -74,7 +74,7 @@ def dates_between(
 
     Raises
     ------
-    DimError
+    OptionError
         If start, end, number and frequency do not determine the dates.
     """
     import pandas as pd
@@ -97,7 +97,7 @@ def dates_between(
         given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
         raise OptionError(
             build_message(
-                f"dt.date_range: these say no dates: {error}",
+                f"dt.date_range: these arguments do not determine the dates: {error}",
                 [(key, repr(value)) for key, value in given.items() if value is not None],
                 "dt.date_range('day', start='2020-01-01', periods=366, freq='D')",
             )

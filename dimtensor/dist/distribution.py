@@ -151,6 +151,13 @@ class Distribution(HasState, Spelled, ABC):
         DimTensor
             With the dims of `x` and of the parameters, without `event_dims`. It is -inf outside of
             the support.
+
+        Raises
+        ------
+        DimError
+            If `x` lacks an event dim.
+        DtypeError
+            If `x` is not a number, or neither a label nor a position where outcomes have labels.
         """
 
     def logcdf(self, x: TensorLike) -> DimTensor:

@@ -68,7 +68,7 @@ def require_castable(dtype: str, target: str, what: Callable[[], str]) -> None:
         raise DtypeError(
             build_message(
                 f"complex numbers do not become {target}: {what()} is of {dtype}",
-                hint="dt.real, dt.imag, dt.abs and dt.angle make real numbers of them",
+                hint="x.real, x.imag, dt.abs(x) and dt.angle(x) are real",
             )
         )
 

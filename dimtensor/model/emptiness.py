@@ -216,7 +216,7 @@ def _warn_of_groups(groups: _GroupReduction, empty: np.ndarray) -> None:
             f"groups along {names} have no elements: their {groups.reduction} is NaN, and so is "
             "the log density of what depends on it",
             [("empty", listing(labels))],
-            "leave them out (sel, dropna), or say what they are: "
+            "leave them out with sel or dropna, or say what they are: "
             f".{groups.reduction}().fillna(0.0)",
         ),
         ModelWarning,

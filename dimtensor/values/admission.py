@@ -83,7 +83,8 @@ def require_elements(array: np.ndarray, dims: Dims, source: str) -> None:
         kind = type(array.item()).__name__
         raise InputError(
             build_message(
-                f"{source} has dims {names_of(dims)} and is given a {kind}, which holds no numbers",
+                f"{source} has dims {names_of(dims)} and is given a value of type {kind}, which "
+                "holds no numbers",
                 hint="pass an xarray.DataArray, a pandas.Series, an array or a list",
             )
         )

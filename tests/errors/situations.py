@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -1739,3 +1742,447 @@ def unknown_rewrite():
 @building
 def numbers_as_units_of_states():
     dt.scan(lambda s, x: (s, s), 0.0, X, dim="country", checkpoint=3)
+
+
+@building
+def values_by_name_and_by_place():
+    dt.function([X, Y], EFFECT, backend="python")(xr.Dataset({"x": ("country", [1.0] * 3)}), 1.0)
+
+
+@building
+def length_that_a_c_function_lacks():
+    dt.function([LATE], LATE.sum(), backend="numba").c_function()
+
+
+@building
+def weeks_of_another_calendar():
+    year = xr.date_range("2000-01-01", periods=3, calendar="noleap", use_cftime=True)
+    dt.labels(dt.Dim("day", coords=year).dt.week)
+
+
+@building
+def dates_that_nothing_says():
+    dt.date_range("day", start="2020-01-01", end="2020-12-31", periods=3, freq="D")
+
+
+@building
+def dates_without_a_unit():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer NumPy warns of the dtype itself
+        dt.Dim("t", coords=np.array(["NaT", "NaT"], "M8"))
+
+
+@building
+def dates_of_two_orders():
+    dt.date_range("day", start="13/01/2020", end="01/13/2020", freq="D")
+
+
+@building
+def value_of_labels_that_is_a_float():
+    dist.Categorical(dt.data([0.5, 0.5], dims=dt.Dim("kind", length=2)), dim="kind").logp(0.5)
+
+
+@building
+def mixture_of_distributions_of_labels():
+    kind, k = dt.Dim("kind", coords=["a", "b"]), dt.Dim("k", length=2)
+    parts = dist.Categorical(dt.full([k, kind], 0.5), dim=kind)
+    dist.mixture(dt.full(k, 0.5), parts, dim=k)
+
+
+@building
+def parameter_of_the_name_of_a_function():
+    dist.custom(lambda x: -x, dt.positive, mean=3.0)
+
+
+@building
+def matrix_whose_dims_are_not_named():
+    dt.LogDensity(
+        dt.tensor("s", dims=[AGE, THREE]).sum(),
+        {dt.tensor("s", dims=[AGE, THREE]): dt.supports.cov_matrix()},
+    )
+
+
+@building
+def derivative_of_a_draw():
+    rng = dt.random.generator(1)
+    dt.grad(rng.gamma(X, 1.0)[0].sum(), X)
+
+
+@building
+def derivative_that_is_not_known():
+    nu = dt.scalar("nu")
+    dt.grad(dt.special.jv(nu, 2.0), nu)
+
+
+@building
+def real_of_complex_numbers():
+    dt.data([1.0 + 2.0j], dims=OBS).astype("float64")
+
+
+@building
+def replacement_of_other_labels():
+    country = dt.Dim("country", coords=["Italy", "Peru"])
+    dt.substitute(X + 1.0, {X: dt.tensor("z", dims=country)})
+
+
+@building
+def replaced_dim_of_data():
+    obs = dt.Dim("obs", length=3)
+    dt.substitute(dt.data([1.0, 2.0, 3.0], dims=obs) * 2.0, {obs: dt.Dim("obs", length=4)})
+
+
+@building
+def namespace_that_is_no_dict():
+    dt.from_formula("y ~ f(x)", pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), namespace=np.exp)
+
+
+@building
+def effects_of_a_formula_twice():
+    table = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "g": ["a", "b"]})
+    dt.from_formula("y ~ x + (1 | g) + (x | g)", table)
+
+
+@building
+def response_of_a_formula_with_levels():
+    dt.from_formula("g ~ x", pd.DataFrame({"x": [1.0, 2.0, 3.0], "g": ["a", "b", "c"]}))
+
+
+@building
+def predictions_outside_of_the_knots():
+    table = pd.DataFrame({"x": np.linspace(0.0, 1.0, 9), "y": np.linspace(0.0, 1.0, 9)})
+    model = dt.from_formula("y ~ bs(x, df=4)", table)
+    model.predict(model.draw(2, seed=1)["prior"].to_dataset(), pd.DataFrame({"x": [2.0]}), seed=1)
+
+
+@building
+def dims_of_one_name_in_a_pymc_model():
+    one, other = dt.Dim("obs", length=2), dt.Dim("obs", length=3)
+    a = dt.rv("a", dist.Normal(0.0, 1.0), dims=one)
+    b = dt.rv("b", dist.Normal(a.sum(), 1.0), dims=other)
+    dt.to_pymc(dt.Model(b))
+
+
+@building
+def zeros_of_a_distribution_without_zero():
+    y = dt.rv("y", dist.Gamma(2.0, 1.0), dims=OBS)
+    dt.Model(y, backend="python").observe(y=[1.0, 0.0])
+
+
+@building
+def sampling_without_observations():
+    dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0)), backend="python").sample(10)
+
+
+@building
+def sampling_without_unknowns():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    dt.Model(theta, backend="python").observe(theta=1.0).sample(10)
+
+
+@building
+def variable_of_no_group():
+    model = dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0)), backend="python")
+    model.draw(2, seed=1)["theta"]
+
+
+@building
+def density_of_an_input_without_a_support():
+    dt.LogDensity((X * Y).sum(), {X: dt.real})
+
+
+@building
+def length_of_a_prediction_of_a_dim_that_has_one():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    model = dt.Model(dt.rv("y", dist.Normal(theta, 1.0), dims=THREE), backend="python")
+    model.predict(model.draw(2, seed=1)["prior"].to_dataset(), dims={THREE: 4}, seed=1)
+
+
+@building
+def vectors_of_too_many_axes():
+    dt.LogDensity(X.sum(), {X: dt.real}, backend="python").constrain(np.zeros((2, 2, 2, 3)))
+
+
+@building
+def sum_that_counts_terms_several_times():
+    dt.LogDensity((X * X + Y * Y).sum(), {X: dt.real, Y: dt.real}, backend="python").check()
+
+
+@building
+def intervals_of_values_that_are_not_known():
+    X.groupby_bins(X, [0.0, 1.0])
+
+
+@building
+def function_of_windows_that_leaves_the_dim():
+    Y.rolling(age=2).reduce(lambda x, dim: x)
+
+
+@building
+def values_searched_along_their_own_dim():
+    dt.searchsorted(X, X)
+
+
+@building
+def function_of_numpy_without_dims():
+    np.add.reduce(X)
+
+
+@building
+def checkpoints_of_states_without_a_number_of_steps():
+    dt.scan(lambda s, x: (s + x, s), 0.0, LATE, dim=OBS, checkpoint=dt.checkpoint_states(3))
+
+
+@building
+def variable_made_in_a_branch():
+    dt.if_else(dt.scalar("c") > 0.0, lambda x: dt.rv("z", dist.Normal(x, 1.0)), lambda x: x, X)
+
+
+@building
+def generator_that_a_step_returns_as_it_was():
+    names = {"dt": dt, "X": X, "rng": dt.random.generator(1)}
+    code = "dt.scan(lambda rng, x: (rng, rng.normal()[0] + x), rng, X, dim='country')"
+    exec(compile(code, "draws.py", "exec"), names)
+
+
+@building
+def evaluation_without_values_of_variables():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    mu = dt.rv("mu", dist.Normal(theta, 1.0))
+    dt.evaluate({"sum": mu + theta}, xr.Dataset({"theta": 1.0}), backend="python")
+
+
+@building
+def distribution_as_an_operand():
+    X + dist.Normal(0.0, 1.0)
+
+
+@building
+def series_without_the_name_of_its_dim():
+    X + pd.Series([1.0, 2.0, 3.0], ["Italy", "Kenya", "USA"], name="rate")
+
+
+@building
+def right_hand_side_with_the_dim_of_the_solution():
+    country = COUNTRY.rename()
+    matrix = dt.tensor("m", dims=[COUNTRY, country])
+    dt.linalg.solve(matrix, matrix, (COUNTRY, country))
+
+
+@building
+def variable_that_a_function_does_not_get():
+    other = pt.vector("other")
+    dt.apply(lambda x: x + other, X, input_core_dims=[["country"]], output_core_dims=[["country"]])
+
+
+@building
+def axes_of_other_names_than_the_dims():
+    from pytensor.xtensor.type import xtensor
+
+    dt.from_shaped(xtensor("v", dims=("a", "b"), shape=(3, 5)), [COUNTRY, AGE])
+
+
+@building
+def polynomials_of_groups_along_another_dim():
+    group = dt.data(["USA", "Italy", "USA"], dims=THREE, categories=COUNTRY)
+    dt.tensor("x", dims=[THREE, AGE]).groupby(group).polyfit(AGE, 1)
+
+
+@building
+def groups_reduced_over_another_dim():
+    group = dt.data(["USA", "Italy", "USA"], dims=THREE, categories=COUNTRY)
+    dt.tensor("x", dims=[THREE, AGE]).groupby(group).sum("age")
+
+
+@building
+def groups_given_as_a_list():
+    X.groupby(["a", "b", "a"])
+
+
+@building
+def labels_several_times():
+    X.sel(country=np.array(["USA", "USA", "Italy"]))
+
+
+@building
+def positions_several_times():
+    X.isel(country=np.array([2, 2, 0]))
+
+
+@building
+def labels_of_a_dataarray_along_late_labels():
+    LATE.sel(obs=labeled(["a", "b"], [0, 1], "row"))
+
+
+@building
+def mask_over_several_dims_of_one():
+    EFFECT.isel(country=EFFECT > 0.0)
+
+
+@building
+def rows_in_another_order_than_the_dim():
+    dt.frame(pd.DataFrame({"a": [1.0] * 3}, ["USA", "Kenya", "Italy"]), dims=COUNTRY)
+
+
+@building
+def columns_named_by_numbers():
+    dt.frame(pd.DataFrame(np.ones((3, 2))), dims=COUNTRY)
+
+
+@building
+def rows_without_a_dim():
+    dt.frame(pd.DataFrame({"a": [1.0, 2.0]}))
+
+
+@building
+def rows_without_labels():
+    index = pd.MultiIndex.from_tuples([("a", 1.0), ("b", np.nan)], names=["g", "k"])
+    dt.frame(pd.DataFrame({"a": [1.0, 2.0]}, index))
+
+
+@building
+def rows_of_the_same_labels():
+    index = pd.MultiIndex.from_tuples([("a", 1), ("a", 1)], names=["g", "k"])
+    dt.frame(pd.DataFrame({"a": [1.0, 2.0]}, index))
+
+
+@building
+def object_as_values_of_a_dim():
+    dt.data(object(), dims=OBS)
+
+
+@building
+def tree_without_a_posterior():
+    dt.function([X], X, backend="python")(xr.DataTree.from_dict({"prior": xr.Dataset({"x": 1.0})}))
+
+
+@building
+def data_of_one_name():
+    a = dt.data([1.0, 2.0], dims=dt.Dim("a", length=2), name="d")
+    b = dt.data([1.0, 3.0], dims=dt.Dim("b", length=2), name="d")
+    dt.function([], a.sum() + b.sum(), backend="python").with_data(d=[1.0, 1.0])
+
+
+@building
+def table_whose_columns_are_no_dim():
+    import polars as pl
+
+    dt.data(pl.DataFrame({"a": [1.0], "b": [2.0]}), dims=[COUNTRY, OBS])
+
+
+@building
+def names_that_utf8_lacks():
+    x = dt.tensor("\ud83d\ude00", dims=COUNTRY)
+    with tempfile.TemporaryDirectory() as folder:
+        dt.function([x], x.sum(), backend="numba").export(Path(folder, "f"))
+
+
+@building
+def selection_that_is_empty():
+    kind = dt.Dim("kind", coords=["a", "b"])
+    a = dt.rv("a", dist.Normal(0.0, 1.0), dims=kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dt.Model(dt.rv("y", dist.Normal(a.sel(kind=[]).sum(), 1.0)), backend="python").logp
+
+
+@building
+def groups_without_elements():
+    group = dt.data(["USA", "Italy", "USA"], dims=THREE, categories=COUNTRY)
+    a = dt.rv("a", dist.Normal(0.0, 1.0), dims=THREE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = dt.rv("y", dist.Normal(a.groupby(group).mean(), 1.0))
+        dt.Model(y, backend="python").observe(y=[1.0, 2.0, 3.0]).log_density()
+
+
+@building
+def expression_of_pymc_that_draws():
+    import pymc as pm
+
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal.dist(), 1.0)
+    dt.from_pymc(model)
+
+
+@building
+def shape_of_pymc_that_is_drawn():
+    import pymc as pm
+
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=3)
+        pm.Deterministic("y", x[x > 0])
+    dt.from_pymc(model)
+
+
+@building
+def dims_of_a_pymc_model_with_other_labels():
+    import pymc as pm
+
+    from dimtensor.interop.pymc.inside import deterministic
+
+    with pm.Model(coords={"country": ["Italy", "Peru", "USA"]}) as _:
+        deterministic("x", dt.ones(COUNTRY))
+
+
+@building
+def discrete_variable_beside_a_sum_in_pymc():
+    z = dt.rv("z", dist.Bernoulli(0.5))
+    n = dt.rv("n", dist.Poisson(1.0 + z))
+    y = dt.rv("y", dist.Normal(n + z, 1.0))
+    dt.to_pymc(dt.Model(y).marginalize("z"))
+
+
+@building
+def bounds_beside_a_sum_in_pymc():
+    z = dt.rv("z", dist.Bernoulli(0.5))
+    x = dt.rv("x", dist.Uniform(0.0, 1.0 + z))
+    y = dt.rv("y", dist.Normal(x + z, 1.0))
+    dt.to_pymc(dt.Model(y).marginalize("z"))
+
+
+@building
+def observations_left_out_of_a_series_in_pymc():
+    y = dt.rv(
+        "y",
+        dist.RandomWalk(dist.Normal(0.0, 1.0), dim=THREE, start=dist.Normal(0.0, 1.0)),
+        dims=THREE,
+    )
+    dt.to_pymc(dt.Model(y, backend="python").observe(y=[1.0, np.nan, 2.0], missing="drop"))
+
+
+@building
+def draws_without_missing_observations():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(mu, 1.0), dims=THREE)
+    model = dt.Model(y, dt.rv("out", dist.Normal(y, 1.0)), backend="python")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = model.observe(y=[1.0, np.nan, 2.0], missing="infer")
+        post = xr.Dataset({"mu": (("chain", "draw"), np.zeros((1, 2)))})
+        fit.predict(post, names=["out"], seed=1)
+
+
+@building
+def draws_of_other_elements_than_those_of_new_data():
+    x = dt.data([1.0, 2.0, 3.0], dims=OBS, name="x")
+    z = dt.rv("z", dist.Normal(0.0, 1.0), dims=OBS)
+    fit = dt.Model(dt.rv("y", dist.Normal(z * x, 1.0)), backend="python").observe(y=[1.0] * 3)
+    post = xr.Dataset({"z": (("chain", "draw", "obs"), np.zeros((1, 2, 3)))})
+    fit.predict(post, {"x": [1.0, 2.0]}, names=["y"], seed=1)
+
+
+@building
+def prediction_that_lacks_known_labels():
+    time = dt.Dim("time", coords=["a", "b", "c"])
+    walk = dist.GaussianRandomWalk(0.0, 1.0, dim=time, start=dist.Normal(0.0, 1.0))
+    fit = dt.Model(dt.rv("x", walk), backend="python").observe(x=[1.0, 2.0, 3.0])
+    draws = xr.Dataset({"other": (("chain", "draw"), np.zeros((1, 2)))})
+    fit.predict(draws, dims={time: dt.Dim("time", coords=["a", "d"])}, seed=1)
+
+
+@building
+def additional_dim_of_a_loaded_function():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "f")
+        dt.function([X], X.sum(), backend="numba").export(path)
+        dt.load_exported(path)(xr.DataArray(np.ones((2, 3)), dims=["draw", "country"]))

@@ -317,7 +317,7 @@ def test_dims_that_have_to_be_named():
         model_of(dt.supports.ordered, [])
     with pytest.raises(dt.DimError, match=r"simplex of 'y': there is no dim 'kk'"):
         model_of(dt.supports.simplex("kk"), [K])
-    with pytest.raises(dt.DimError, match="the dims of rows and columns of 'y' are named"):
+    with pytest.raises(dt.DimError, match="needs the dims of its rows and columns"):
         model_of(dt.supports.cholesky_corr, [K, BATCH])
     with pytest.raises(dt.DimError, match="rows and columns are two dims of one length"):
         model_of(dt.supports.cholesky_corr(K, BATCH), [K, BATCH])

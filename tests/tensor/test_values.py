@@ -142,7 +142,7 @@ def test_tensors_of_data_are_arguments():
     ("value", "kind"),
     [
         ({"IBM": 1.0}, "dict, whose keys are no dims"),
-        (None, "NoneType, which holds no numbers"),
+        (None, "value of type NoneType, which holds no numbers"),
         (iter([1.0]), "list_iterator, which can be read only once"),
     ],
 )

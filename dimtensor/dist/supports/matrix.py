@@ -91,7 +91,7 @@ class _Square(Support):
                     return row, col
         raise DimError(
             build_message(
-                f"{self.kind}: the dims of rows and columns of {x.name!r} are named",
+                f"{self.kind} of {x.name!r} needs the dims of its rows and columns",
                 [("dims", [dim._short for dim in x.dims] or "none (a scalar)")],
                 f"dt.supports.{self.kind}(row, col); only where the tensor has a dim and its "
                 "rename, as in dims=[row, row.rename()], they may be left out",

@@ -106,7 +106,7 @@ def manifest_text(folder: Path, manifest: dict[str, Any]) -> bytes:
                 "the function is not exported: names have two halves of a letter beside each "
                 "other, which are one letter in a file",
                 [("names", listing(map(ascii, wrong)))],
-                "give names that UTF-8 can write",
+                "give names that can be written in UTF-8",
             )
         )
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

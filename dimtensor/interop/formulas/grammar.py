@@ -92,7 +92,7 @@ def parse_formula(
                     build_message(
                         f"the effects {term.name} are in the formula {formula!r} twice",
                         [("again in", f"({text_of(bar)})")],
-                        "(0 + x | g) has a slope and no intercept, which (x | g) brings along",
+                        "(x | g) includes an intercept; (0 + x | g) has a slope alone",
                     )
                 )
             seen.add(term.name)

@@ -164,6 +164,8 @@ def from_formula(
     OptionError
         If the formula cannot be parsed, calls a function that is not allowed or has too many terms,
         or a family or link does not exist.
+    ArgumentError
+        If `namespace` is not a dict.
     LabelError
         If a column or variable does not exist.
     InputError

@@ -85,7 +85,8 @@ class MarginalPotentials:
         if d.discrete:
             raise GraphError(
                 build_message(
-                    f"to_pymc: the discrete variable {name!r} depends on what is summed out",
+                    f"to_pymc: the discrete variable {name!r} depends on a variable that is "
+                    "summed out",
                     [(name, repr(d))],
                     f"sum it out as well: model.marginalize({name!r})",
                 )
@@ -97,10 +98,10 @@ class MarginalPotentials:
         if any(self.reads(node) for node in nodes):
             raise GraphError(
                 build_message(
-                    f"to_pymc: where {name!r} may be depends on what is summed out, and a "
-                    "transform of PyMC has bounds that are known",
+                    f"to_pymc: the support of {name!r} depends on a variable that is summed out, "
+                    "and transforms of PyMC need known bounds",
                     [(name, repr(d))],
-                    "write the model before marginalize(...)",
+                    "convert the model before it is marginalized: dt.to_pymc(model)",
                 )
             )
         return found

@@ -56,7 +56,9 @@ def to_pymc(model: Model) -> pm.Model:
     Raises
     ------
     ArgumentError
-        If `model` is not a Model, or two dims have the same name.
+        If `model` is not a Model.
+    DimError
+        If two dims have the same name.
     GraphError
         If missing values are dropped along event dims, a length is not known, or the bounds of a
         variable depend on a marginalized one.

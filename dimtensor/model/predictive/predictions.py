@@ -133,8 +133,8 @@ def _check_draws(
                         build_message(
                             f"predict: {name!r} has {own} elements along {dim._short!r} in the "
                             f"draws, and {other!r} has {x.sizes[dim._short]}",
-                            hint=f"of draws without it, post['posterior'].drop_vars({name!r}), "
-                            "new elements are drawn",
+                            hint="leave it out of the draws, "
+                            f"post['posterior'].drop_vars({name!r}): new elements are drawn",
                         )
                     )
 

@@ -48,8 +48,8 @@ def binned(
     if node.kind != "data":
         raise GraphError(
             build_message(
-                "groupby_bins: which elements lie in an interval is found in data; these values "
-                "are not known yet",
+                "groupby_bins takes data: the values of this tensor are not known before a "
+                "function is called",
                 hint="x.where((g > low) & (g <= high), 0.0).sum() adds up what lies in one",
             )
         )

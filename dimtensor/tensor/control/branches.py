@@ -75,6 +75,8 @@ def if_else(  # type: ignore[misc]
         If the condition is not boolean.
     ArgumentError
         If the functions return trees of different structures.
+    GraphError
+        If a function makes a random variable.
 
     Examples
     --------

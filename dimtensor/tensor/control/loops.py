@@ -78,6 +78,8 @@ def scan(
         If a step returns something other than a pair, or a state of another structure.
     OptionError
         If options of gradients contradict each other.
+    GraphError
+        If a step makes a random variable, or returns a generator that it has drawn from.
 
     Examples
     --------

@@ -176,7 +176,7 @@ def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, A
             build_message(
                 f"{name}: the right-hand side has {col._title}, which is the dim of the solution",
                 [("matrix", describe(matrix)), ("right-hand side", describe(right))],
-                "rename it in the right-hand side with rename_dim",
+                "rename it: b.rename_dim(dim)",
             )
         )
     dtype = promote((matrix.dtype, right.dtype))

@@ -89,7 +89,7 @@ class GroupReductions:
                     f"{name}: the groups are of elements along {self._along._title}, which is "
                     "not named",
                     [("dims of x", dim_set(self._x.dims)), ("named", dim_set(dims))],
-                    f"x.{name}(dim) reduces over others alone",
+                    f"x.{name}(dim) reduces over other dims without groups",
                 )
             )
         if len(dims) == 1:
@@ -120,6 +120,11 @@ class GroupReductions:
             Whether to leave out NaN, as in all reductions of groups.
         min_count : int, optional
             With `skipna`: the number of elements that must be left; otherwise the result is NaN.
+
+        Raises
+        ------
+        DimError
+            If `dim` lacks the grouped dim, as in all reductions of groups.
 
         Examples
         --------

@@ -86,6 +86,8 @@ class GroupBy(GroupArithmetic):
         DimError
             If the labels do not have exactly one dim of the tensor, or those of several tensors
             not the same.
+        InputError
+            If the labels are a list or an array, which have no dim.
         """
         if isinstance(labels, (list, tuple)) and any(map(_is_key, labels)):
             return cls._of_several(x, labels, categories)

@@ -416,8 +416,8 @@ class IndexingMixin(TensorHandle):
         ------
         DimError
             If the labels do not share one dim with the tensor.
-        LabelError
-            If they are no labels of a dim, or a name that is none.
+        InputError, LabelError
+            If they have no dim, or are no labels of one.
 
         Examples
         --------

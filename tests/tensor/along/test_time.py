@@ -197,8 +197,8 @@ K = dt.Dim("k", length=3)
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: dt.date_range("day"), "these say no dates"),
-        (lambda: dt.date_range("day", start="soon", periods=2), "these say no dates"),
+        (lambda: dt.date_range("day"), "do not determine the dates"),
+        (lambda: dt.date_range("day", start="soon", periods=2), "do not determine the dates"),
         (lambda: K.dt.month, "the labels of dim 'k' are no dates, they are not known"),
         (lambda: dt.Dim("k", coords=[1, 2]).dt.year, "they are of dtype int64"),
         (lambda: K.extend(2), "extend: the labels of dim 'k' are no dates"),
