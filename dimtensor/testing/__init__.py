@@ -1,4 +1,4 @@
-"""Random dims, tensors and programs, and oracles, for tests of code that uses dims.
+"""Random dims, tensors and arrays, and oracles, for tests of code that uses dims.
 
 The rest of dimtensor does not import it; :mod:`dimtensor.testing.strategies` needs hypothesis.
 """

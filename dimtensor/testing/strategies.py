@@ -1,4 +1,4 @@
-"""Hypothesis strategies for labels, dims, tensors, DataArrays and whole programs.
+"""Hypothesis strategies for labels, dims, tensors and DataArrays.
 
 Examples
 --------
@@ -14,28 +14,84 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
 
 import dimtensor as dt
-import dimtensor.testing.kinds
-import dimtensor.testing.reshaping
-import dimtensor.testing.selections
-from dimtensor.testing.choosing import Choose
-from dimtensor.testing.programs import (
-    ANONYMOUS,
-    KINDS,
-    DimSpec,
-    ProgramInput,
-    ProgramStep,
-    RandomProgram,
-    Trial,
-)
+from dimtensor.caches import bounded
+from dimtensor.testing.comparing import ANONYMOUS
+
+T = TypeVar("T")
 
 LABELS = ("strings", "integers", "dates", "floats")
-_NAMES = ("b", "a", "t")
+
+
+@dataclass(frozen=True)
+class DimSpec:
+    """A dim with its length and labels, which may come with the data."""
+
+    dim: dt.Dim
+    length: int
+    labels: np.ndarray | None
+
+    @property
+    def name(self) -> str:
+        return self.dim.name or ANONYMOUS
+
+
+@dataclass(frozen=True)
+class DrawnTensor:
+    """An input or data tensor, and its values.
+
+    ``array`` has labels in the order of the dims; ``given`` is the argument of the call: the same
+    values with axes and labels in another order.
+    """
+
+    tensor: dt.DimTensor
+    array: Any
+    given: Any
+
+    @property
+    def symbolic(self) -> bool:
+        return self.tensor.node.kind == "input"
+
+
+@bounded(1024)
+def _integers(low: int, high: int) -> st.SearchStrategy[int]:
+    return st.integers(low, high)
+
+
+class Choose:
+    """Choices that shrink towards the first option."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy], Any]):
+        self.draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return self.draw(_integers(low, high))
+
+    def one(self, options: Sequence[T]) -> T:
+        return options[self.integer(0, len(options) - 1)]
+
+    def flag(self, one_in: int = 2) -> bool:
+        """Return True with a probability of 1 / `one_in`."""
+        return self.integer(1, one_in) == one_in
+
+    def some(self, options: Sequence[T], at_least: int = 0, at_most: int | None = None) -> list[T]:
+        """Choose some of the options, in any order."""
+        remaining = list(options)
+        high = len(remaining) if at_most is None else min(at_most, len(remaining))
+        count = self.integer(min(at_least, high), high)
+        return [remaining.pop(self.integer(0, len(remaining) - 1)) for _ in range(count)]
+
+    def shuffled(self, options: Sequence[T]) -> list[T]:
+        return self.some(options, at_least=len(options))
+
+    def integers(self, low: int, high: int, count: int) -> list[int]:
+        return [self.integer(low, high) for _ in range(count)]
 
 
 def _labels(choose: Choose, length: int, kind: str) -> np.ndarray:
@@ -125,11 +181,11 @@ def data_arrays(
 
 
 @st.composite
-def tensors(draw: Any, dims: Sequence[dt.Dim], dtype: str | None = None) -> ProgramInput:
-    """Draw a tensor on dims of known length, with values; see :class:`ProgramInput`."""
+def tensors(draw: Any, dims: Sequence[dt.Dim], dtype: str | None = None) -> DrawnTensor:
+    """Draw a tensor on dims of known length, with values; see :class:`DrawnTensor`."""
     choose = Choose(draw)
     specs = [DimSpec(dim, len(dim), dim.coords) for dim in dims]
-    return _input(choose, specs, "x", dtype or choose.one(["float64", "int64", "bool"]))
+    return draw_tensor(choose, specs, "x", dtype or choose.one(["float64", "int64", "bool"]))
 
 
 def _array(choose: Choose, specs: Sequence[DimSpec], dtype: str) -> Any:
@@ -157,71 +213,12 @@ def _in_another_order(choose: Choose, array: Any, specs: Sequence[DimSpec]) -> A
     return array.isel(moved).transpose(*choose.shuffled(array.dims))
 
 
-def _input(choose: Choose, specs: Sequence[DimSpec], name: str, dtype: str) -> ProgramInput:
+def draw_tensor(choose: Choose, specs: Sequence[DimSpec], name: str, dtype: str) -> DrawnTensor:
+    """Choose values of a tensor on dims, which is an input or, at times, data."""
     array = _array(choose, specs, dtype)
     given = _in_another_order(choose, array, specs)
     own = [spec.dim for spec in choose.shuffled(specs)]
     if ANONYMOUS not in array.dims and choose.flag(4):
         by_name = {dim.name: dim for dim in own}
-        return ProgramInput(dt.data(given, dims=[by_name[n] for n in given.dims]), array, given)
-    return ProgramInput(dt.tensor(name, dims=own, dtype=dtype), array, given)
-
-
-DEFAULT_KINDS: tuple[str, ...] = tuple(KINDS)
-DEFAULT_DTYPES = ("float64", "float64", "int64", "bool")
-
-
-@st.composite
-def programs(
-    draw: Any,
-    kinds: Sequence[str] = DEFAULT_KINDS,
-    max_steps: int = 8,
-    dtypes: Sequence[str] = DEFAULT_DTYPES,
-    make_dim: Callable[..., DimSpec] = dim_spec,
-    anonymous: bool = True,
-) -> RandomProgram:
-    """Draw a random program, which runs in dimtensor and in xarray.
-
-    Parameters
-    ----------
-    kinds : sequence of str
-        Kinds of steps, by default all; see :data:`dimtensor.testing.programs.KINDS`.
-    max_steps : int
-    dtypes : sequence of str
-        Dtypes of the inputs; repeated ones are drawn more often.
-    make_dim : callable
-        ``make_dim(choose, name)`` gives a :class:`~dimtensor.testing.programs.DimSpec`.
-    anonymous : bool
-        Allow an anonymous dim.
-    """
-    choose = Choose(draw)
-    return random_program(
-        choose, kinds, choose.integer(1, max_steps), dtypes, make_dim, anonymous and choose.flag(8)
-    )
-
-
-def random_program(
-    choose: Choose,
-    kinds: Sequence[str] = DEFAULT_KINDS,
-    attempts: int = 8,
-    dtypes: Sequence[str] = DEFAULT_DTYPES,
-    make_dim: Callable[..., DimSpec] = dim_spec,
-    anonymous: bool = False,
-) -> RandomProgram:
-    """Make a program by choices; see :func:`programs`."""
-    names: list[str | None] = [*choose.some(_NAMES, 1), *([None] if anonymous else [])]
-    env = {spec.name: spec for spec in (make_dim(choose, name) for name in names)}
-    # the first input has every dim, and thereby all lengths
-    inputs = [_input(choose, list(env.values()), "x0", choose.one(dtypes))]
-    named = [spec for name, spec in env.items() if name != ANONYMOUS]
-    for number in range(1, choose.integer(1, 3)):
-        own = choose.some(named)
-        inputs.append(_input(choose, own, f"x{number}", choose.one(dtypes)))
-    trial = Trial(env, inputs)
-    for _ in range(attempts):
-        kind = choose.one(kinds)
-        drawn = KINDS[kind].draw(choose, trial)
-        if drawn is not None:
-            operands, params = drawn
-            trial.attempt(ProgramStep(kind, operands, params))
-    return trial.program()
+        return DrawnTensor(dt.data(given, dims=[by_name[n] for n in given.dims]), array, given)
+    return DrawnTensor(dt.tensor(name, dims=own, dtype=dtype), array, given)

@@ -77,8 +77,8 @@ MODULES = (
     "random",
     "special",
     "supports",
+    "testing.comparing",
     "testing.differences",
-    "testing.programs",
     "testing.strategies",
 )
 

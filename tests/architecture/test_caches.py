@@ -68,7 +68,6 @@ STATE = {
     "dimtensor.ops.derivatives.scalars.elementwise._PARTIALS": "registry: derivatives",
     "dimtensor.ops.rewrites.table.RULES": "registry: rewrites",
     "dimtensor.saturation.rules.rule.RULES": "registry: rewrites",
-    "dimtensor.testing.programs.KINDS": "registry: operations of random programs",
 }
 
 

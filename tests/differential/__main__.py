@@ -28,8 +28,8 @@ def _alarm(signum: int, frame: Any) -> None:
 
 
 def programs_of(options: argparse.Namespace, seed: int) -> Any:
-    from dimtensor.testing.choosing import Seeded
     from tests.differential.generate import nested_program, random_program
+    from tests.random_programs.choosing import Seeded
 
     if options.pairs:
         return nested_program(Seeded(seed), seed)

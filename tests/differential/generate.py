@@ -13,7 +13,7 @@ import tests.differential.elementwise
 import tests.differential.flows
 import tests.differential.library
 import tests.differential.places  # noqa: F401 (the tables of operations fill by import)
-from dimtensor.testing.choosing import Choose, Seeded
+from dimtensor.testing.strategies import Choose
 from tests.differential.named import Named, NumPy, union
 from tests.differential.program import (
     CONSTRUCTS,
@@ -25,6 +25,7 @@ from tests.differential.program import (
     Step,
     run_step,
 )
+from tests.random_programs.choosing import Seeded
 
 LARGEST = 30.0  # of values: what follows stays in range
 MARGIN = 2e-3  # from kinks

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.testing.choosing import Choose
+from dimtensor.testing.strategies import Choose
 
 TINY = 5e-324  # the smallest denormal
 NUMBERS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -0.3, TINY, -TINY,

@@ -11,8 +11,8 @@ import pytest
 import dimtensor as dt
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.values import Scalar, Value
-from dimtensor.testing.choosing import Seeded
 from tests.differential.ieee import _TEMPLATES, Expression, describe, difference, expression, points
+from tests.random_programs.choosing import Seeded
 
 N = dt.Dim("n", length=len(points()[0]))
 x, y = dt.tensor("x", dims=N), dt.tensor("y", dims=N)

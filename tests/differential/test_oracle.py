@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dimtensor.testing.choosing import Seeded
 from tests.differential.checks import CHECKS, compared, compared_closely
 from tests.differential.generate import nested_program, op_program, random_program
 from tests.differential.named import Named
 from tests.differential.oracle import Loss, Oracle, single
 from tests.differential.program import OPS, Program, run
+from tests.random_programs.choosing import Seeded
 
 
 def direction(like: Named) -> Named:

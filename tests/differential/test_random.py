@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dimtensor.testing.choosing import Seeded
 from tests.backend_names import COMPILED
 from tests.differential.generate import random_program
 from tests.differential.test_systematic import check, marked
+from tests.random_programs.choosing import Seeded
 
 KNOWN: dict[int, str] = {}
 

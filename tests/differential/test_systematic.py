@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import tests.differential.generate  # noqa: F401 (fills the tables of operations)
-from dimtensor.testing.choosing import Seeded
 from tests.backend_names import BACKENDS, COMPILED
 from tests.differential.checks import CHECKS, Failure, failures
 from tests.differential.generate import nested_program, op_program, pair_program
 from tests.differential.program import CONSTRUCTS, OPS, Program, source
+from tests.random_programs.choosing import Seeded
 
 # What is known not to hold yet: taken out where it does, which strict marks make sure of.
 KNOWN_OPS: dict[str, str] = {}

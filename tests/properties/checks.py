@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dimtensor as dt
-from dimtensor.testing.programs import RandomProgram, Refusal, assert_same
+from dimtensor.testing.comparing import assert_same
+from tests.random_programs.programs import RandomProgram, Refusal
 
 
 def check_refusals(program: RandomProgram) -> None:

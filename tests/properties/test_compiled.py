@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.testing.choosing import Seeded
-from dimtensor.testing.strategies import random_program
 from tests.backend_names import BACKENDS, COMPILED
 from tests.properties.checks import check_values
 from tests.properties.test_gradients import SMOOTH, check_gradient
+from tests.random_programs.choosing import Seeded
+from tests.random_programs.strategies import random_program
 
 
 @pytest.mark.compiled

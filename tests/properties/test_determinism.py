@@ -12,8 +12,8 @@ CHILD = """
 import pytensor
 import dimtensor as dt
 from dimtensor.compile.program import build_program
-from dimtensor.testing.choosing import Seeded
-from dimtensor.testing.strategies import random_program
+from tests.random_programs.choosing import Seeded
+from tests.random_programs.strategies import random_program
 
 for seed in range(12):
     program = random_program(Seeded(seed), attempts=10, anonymous=seed % 3 == 0)

@@ -7,9 +7,10 @@ from hypothesis import given
 
 import dimtensor as dt
 from dimtensor.graph.checking.checks import without_checks
-from dimtensor.testing.programs import RandomProgram, assert_same
-from dimtensor.testing.strategies import programs
+from dimtensor.testing.comparing import assert_same
 from tests.effort import a_third
+from tests.random_programs.programs import RandomProgram
+from tests.random_programs.strategies import programs
 
 
 def checked(program: RandomProgram, condition: dt.DimTensor) -> list[dt.DimTensor]:

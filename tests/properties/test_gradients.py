@@ -10,11 +10,12 @@ import xarray as xr
 from hypothesis import assume, given
 
 import dimtensor as dt
-from dimtensor.testing.choosing import Choose, Seeded
-from dimtensor.testing.programs import KINDS, DimSpec, RandomProgram
-from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs, random_program
+from dimtensor.testing.strategies import Choose, DimSpec, dim_spec
 from tests.backend_names import BACKENDS
 from tests.effort import a_third
+from tests.random_programs.choosing import Seeded
+from tests.random_programs.programs import KINDS, RandomProgram
+from tests.random_programs.strategies import DEFAULT_KINDS, programs, random_program
 
 SMOOTH = tuple(kind for kind in DEFAULT_KINDS if KINDS[kind].smooth)
 STEP = 1e-6

@@ -11,19 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import dimtensor as dt
-from dimtensor.testing.choosing import Choose
-from dimtensor.testing.programs import (
-    KINDS,
-    DimSpec,
-    ProgramStep,
-    RandomProgram,
-    assert_same,
-    labels_of,
-)
-from dimtensor.testing.selections import Pointwise
-from dimtensor.testing.strategies import DEFAULT_KINDS, dim_spec, programs
+from dimtensor.testing.comparing import assert_same, labels_of
+from dimtensor.testing.strategies import Choose, DimSpec, dim_spec
 from tests.effort import a_third
 from tests.properties.checks import run
+from tests.random_programs.programs import KINDS, ProgramStep, RandomProgram
+from tests.random_programs.selections import Pointwise
+from tests.random_programs.strategies import DEFAULT_KINDS, programs
 
 # maximum and minimum of zeros of both signs depend on the order
 COMMUTATIVE = ("add", "multiply", "equal", "logical_and")
@@ -239,8 +233,8 @@ def test_function_of_other_lengths_and_labels(program: RandomProgram) -> None:
 
 def test_run_takes_every_value(rng: np.random.Generator) -> None:
     """The helper returns as many values as the program has, so that none goes unchecked."""
-    from dimtensor.testing.choosing import Seeded
-    from dimtensor.testing.strategies import random_program
+    from tests.random_programs.choosing import Seeded
+    from tests.random_programs.strategies import random_program
 
     program = random_program(Seeded(int(rng.integers(1000))))
     assert len(run(program)) == len(program.inputs) + len(program.steps) == len(program.arrays())

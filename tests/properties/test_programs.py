@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from dimtensor.testing.programs import RandomProgram
-from dimtensor.testing.strategies import DEFAULT_KINDS, programs
 from tests.properties.checks import check_refusals, check_values
+from tests.random_programs.programs import RandomProgram
+from tests.random_programs.strategies import DEFAULT_KINDS, programs
 
 INDEXING = ("isel", "sel", "update", "mask", "best", "concat", "along", "binary", "expand")
 SHAPES = ("ravel", "unravel", "rename", "stack", "concat", "expand", "squeeze", "binary", "reduce")

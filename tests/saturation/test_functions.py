@@ -10,9 +10,9 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.graph import toposort
-from dimtensor.testing.choosing import Seeded
-from dimtensor.testing.strategies import DEFAULT_KINDS, random_program
 from tests.backend_names import BACKENDS
+from tests.random_programs.choosing import Seeded
+from tests.random_programs.strategies import DEFAULT_KINDS, random_program
 from tests.saturation import models as m
 
 MEAN = m.a.sel(county=m.where) + m.g * m.uranium.sel(county=m.where) + m.b * m.basement

@@ -24,11 +24,12 @@ from dimtensor.dims.selection import Mask
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import SHORT, FormlessError
 from dimtensor.graph.kind import kind_of
-from dimtensor.testing.programs import RandomProgram
-from dimtensor.testing.strategies import dim_spec, programs
+from dimtensor.testing.strategies import dim_spec
 from tests.benchmarks.cases import effect, normal, radon
 from tests.effort import a_third
 from tests.properties.checks import check_values
+from tests.random_programs.programs import RandomProgram
+from tests.random_programs.strategies import programs
 
 
 def fingerprint(inputs: list, outputs: list) -> str:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.testing.choosing import Seeded
-from dimtensor.testing.programs import assert_same
-from dimtensor.testing.strategies import random_program
+from dimtensor.testing.comparing import assert_same
 from tests.compile.caching.test_fingerprint import long_dim
+from tests.random_programs.choosing import Seeded
+from tests.random_programs.strategies import random_program
 
 OBS = dt.Dim("obs")
 HELD = [dt.data(np.arange(4.0) + 10.0**at, dims=OBS, name=f"held {at}") for at in range(3)]

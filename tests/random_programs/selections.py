@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 import dimtensor as dt
-from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
-from dimtensor.testing.kinds import Drawn, dim_of
-from dimtensor.testing.programs import ANONYMOUS, Env, StepKind, Trial, plain, register
+from dimtensor.testing.comparing import ANONYMOUS
+from dimtensor.testing.strategies import Choose
+from tests.random_programs.choosing import has_dims, is_numeric, pick, pick_dim
+from tests.random_programs.kinds import Drawn, dim_of
+from tests.random_programs.programs import Env, StepKind, Trial, plain, register
 
 
 class Pointwise:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 import dimtensor as dt
-from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
-from dimtensor.testing.kinds import Drawn, dim_of, dims_of, holds_no_labels, is_small
-from dimtensor.testing.programs import ANONYMOUS, Env, StepKind, Trial, labels_of, register
+from dimtensor.testing.comparing import ANONYMOUS, labels_of
+from dimtensor.testing.strategies import Choose
+from tests.random_programs.choosing import has_dims, is_numeric, pick, pick_dim
+from tests.random_programs.kinds import Drawn, dim_of, dims_of, holds_no_labels, is_small
+from tests.random_programs.programs import Env, StepKind, Trial, register
 
 
 def _draw_rename(choose: Choose, trial: Trial) -> Drawn:

@@ -3,54 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-from hypothesis import strategies as st
+from dimtensor.testing.strategies import Choose
+from tests.random_programs.programs import Trial
 
-from dimtensor.caches import bounded
-from dimtensor.testing.programs import Trial
-
-T = TypeVar("T")
 Accepts = Callable[[Any, Any], bool]
 
 MAX_SIZE = 200
 MAX_DIMS = 4
-
-
-@bounded(1024)
-def _integers(low: int, high: int) -> st.SearchStrategy[int]:
-    return st.integers(low, high)
-
-
-class Choose:
-    """Choices that shrink towards the first option."""
-
-    def __init__(self, draw: Callable[[st.SearchStrategy], Any]):
-        self.draw = draw
-
-    def integer(self, low: int, high: int) -> int:
-        return self.draw(_integers(low, high))
-
-    def one(self, options: Sequence[T]) -> T:
-        return options[self.integer(0, len(options) - 1)]
-
-    def flag(self, one_in: int = 2) -> bool:
-        """Return True with a probability of 1 / `one_in`."""
-        return self.integer(1, one_in) == one_in
-
-    def some(self, options: Sequence[T], at_least: int = 0, at_most: int | None = None) -> list[T]:
-        """Choose some of the options, in any order."""
-        remaining = list(options)
-        high = len(remaining) if at_most is None else min(at_most, len(remaining))
-        count = self.integer(min(at_least, high), high)
-        return [remaining.pop(self.integer(0, len(remaining) - 1)) for _ in range(count)]
-
-    def shuffled(self, options: Sequence[T]) -> list[T]:
-        return self.some(options, at_least=len(options))
-
-    def integers(self, low: int, high: int, count: int) -> list[int]:
-        return [self.integer(low, high) for _ in range(count)]
 
 
 class Seeded(Choose):

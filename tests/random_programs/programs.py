@@ -3,7 +3,7 @@
 A :class:`RandomProgram` has inputs and steps. Every step reads earlier values (inputs first) and
 adds one. ``program.tensors()`` builds the dims-tensors, ``program.arrays()`` computes the same with
 xarray, independently. The strategy that draws programs is
-:func:`dimtensor.testing.strategies.programs`.
+:func:`tests.random_programs.strategies.programs`.
 """
 
 from __future__ import annotations
@@ -16,38 +16,8 @@ import numpy as np
 
 import dimtensor as dt
 from dimtensor.errors import DimtensorError
-
-ANONYMOUS = "dim_0"  # name in results of the anonymous dim that a program may have
-
-
-@dataclass(frozen=True)
-class DimSpec:
-    """A dim with its length and labels, which may come with the data."""
-
-    dim: dt.Dim
-    length: int
-    labels: np.ndarray | None
-
-    @property
-    def name(self) -> str:
-        return self.dim.name or ANONYMOUS
-
-
-@dataclass(frozen=True)
-class ProgramInput:
-    """An input or data tensor, and its values.
-
-    ``array`` has labels in the order of the dims; ``given`` is the argument of the call: the same
-    values with axes and labels in another order.
-    """
-
-    tensor: dt.DimTensor
-    array: Any
-    given: Any
-
-    @property
-    def symbolic(self) -> bool:
-        return self.tensor.node.kind == "input"
+from dimtensor.testing.comparing import ANONYMOUS, labels_of
+from dimtensor.testing.strategies import DimSpec, DrawnTensor
 
 
 @dataclass(frozen=True)
@@ -108,14 +78,14 @@ class RandomProgram:
     ----------
     env : dict of str to DimSpec
         Dims of inputs and steps by name.
-    inputs : tuple of ProgramInput
+    inputs : tuple of DrawnTensor
     steps : tuple of ProgramStep
     refused : tuple of Refusal
         Rejected steps: xarray or dimtensor raised. They are not part of the program.
     """
 
     env: dict[str, DimSpec]
-    inputs: tuple[ProgramInput, ...]
+    inputs: tuple[DrawnTensor, ...]
     steps: tuple[ProgramStep, ...]
     refused: tuple[Refusal, ...] = field(default=(), repr=False)
 
@@ -205,7 +175,7 @@ def plain(array: Any) -> Any:
 class Trial:
     """Program under construction, with values of both libraries to choose the next step by."""
 
-    def __init__(self, env: dict[str, DimSpec], inputs: Sequence[ProgramInput]):
+    def __init__(self, env: dict[str, DimSpec], inputs: Sequence[DrawnTensor]):
         self.env = env
         self.inputs = tuple(inputs)
         self.values = [i.tensor for i in inputs]
@@ -252,7 +222,7 @@ class Trial:
             seen = (array.sizes[name], labels_of(array, name))
             known = self.met.setdefault(dim, seen)
             self.labels.setdefault(dim, array[name].values if name in array.indexes else None)
-            if not _same(known, seen):
+            if known != seen:
                 raise AssertionError(f"{dim!r} stands for {known} and for {seen}")
             if dim.length is not None and dim.length != seen[0]:
                 raise AssertionError(f"{dim!r} has length {dim.length}, xarray's has {seen[0]}")
@@ -260,58 +230,3 @@ class Trial:
     def program(self) -> RandomProgram:
         """Return the program of the steps that ran in both libraries."""
         return RandomProgram(self.env, self.inputs, tuple(self.steps), tuple(self.refused))
-
-
-def labels_of(array: Any, name: str) -> list | None:
-    """Return the labels of a dim of a DataArray, None without any."""
-    if name not in array.indexes:
-        return None
-    index = array.indexes[name]
-    return [_plain_label(label) for label in index.tolist()]
-
-
-def _plain_label(label: Any) -> Any:
-    """Convert a label for comparisons; NaN and NaT become a value that equals itself."""
-    if isinstance(label, tuple):
-        return tuple(_plain_label(part) for part in label)
-    if label is None or label != label:
-        return "<missing>"
-    if isinstance(label, np.datetime64) or hasattr(label, "isoformat"):
-        return str(np.datetime64(label, "ns"))
-    return label
-
-
-def _same(one: tuple[int, list | None], other: tuple[int, list | None]) -> bool:
-    return one == other
-
-
-def assert_same(found: Any, expected: Any, what: str = "", rtol: float = 1e-9) -> None:
-    """Assert that a result has the dims, labels, kind of dtype and values of a DataArray.
-
-    The order of the dims is ignored.
-
-    Parameters
-    ----------
-    found, expected : DataArray
-    what : str
-        Name of the result in the message.
-
-    Raises
-    ------
-    AssertionError
-    """
-    if set(found.dims) != set(expected.dims):
-        raise AssertionError(f"{what}: dims {set(found.dims)}, expected {set(expected.dims)}")
-    for name in expected.dims:
-        one, other = labels_of(found, name), labels_of(expected, name)
-        if one != other:
-            raise AssertionError(f"{what}: labels of {name!r} are {one}, expected {other}")
-    found = found.transpose(*expected.dims)
-    if found.dtype.kind != expected.dtype.kind:
-        raise AssertionError(f"{what}: dtype {found.dtype}, expected {expected.dtype}")
-    if found.dtype.kind in "biufc":
-        np.testing.assert_allclose(
-            found.values, expected.values, rtol=rtol, atol=1e-9, err_msg=what, equal_nan=True
-        )
-    elif found.values.tolist() != expected.values.tolist():
-        raise AssertionError(f"{what}: {found.values}, expected {expected.values}")

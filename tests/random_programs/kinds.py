@@ -8,8 +8,10 @@ import numpy as np
 
 import dimtensor as dt
 from dimtensor.tensor import elementwise
-from dimtensor.testing.choosing import Choose, has_dims, is_numeric, pick, pick_dim
-from dimtensor.testing.programs import ANONYMOUS, Env, StepKind, Trial, register
+from dimtensor.testing.comparing import ANONYMOUS
+from dimtensor.testing.strategies import Choose
+from tests.random_programs.choosing import has_dims, is_numeric, pick, pick_dim
+from tests.random_programs.programs import Env, StepKind, Trial, register
 
 Drawn = tuple[tuple[int, ...], dict[str, Any]] | None
 
