@@ -32,10 +32,7 @@ UNREVISED = {
     f"docs/design/{name}.md"
     for name in (
         "benchmarks",
-        "compile-time",
-        "jax",
         "kernels",
-        "rewrites",
     )
 }
 
