@@ -86,7 +86,7 @@ _MANY = 20  # cases of a test that are more than one day's work
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what does not depend on the processor, and cases that have their turn later."""
-    kept = items
+    kept = [item for item in items if _has_its_plugins(item)]
     if config.getoption("processor"):
         from tests import processors
 
@@ -99,6 +99,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped := [item for item in items if item not in chosen]:
         config.hook.pytest_deselected(items=dropped)
     items[:] = kept
+
+
+_PLUGINS = Path(__file__).parent / "dimtensor" / "plugins"
+
+
+def _has_its_plugins(item: pytest.Item) -> bool:
+    """Whether the folders of the plug-ins that a test is marked with are there."""
+    return all((_PLUGINS / mark.args[0]).is_dir() for mark in item.iter_markers("plugin"))
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the folder of tests of a plug-in that is not there."""
+    folder = collection_path.parent
+    of_plugin = folder.name == "plugins" and folder.parent.name == "tests"
+    return True if of_plugin and not (_PLUGINS / collection_path.name).is_dir() else None
 
 
 def _of_today(items: list[pytest.Item], days: int) -> list[pytest.Item]:

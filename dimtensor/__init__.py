@@ -39,6 +39,8 @@ from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.errors import UnknownDimError as UnknownDimError
 from dimtensor.hooks import provided_by as _provided_by
+from dimtensor.plugins import find as _find_in_plugin
+from dimtensor.plugins import names as _names_of_plugins
 from dimtensor.upstream.homes import usable_home as _usable_home
 from dimtensor.upstream.imports import around_import as _around_import
 
@@ -74,6 +76,8 @@ def __getattr__(name: str) -> Any:
         found = _all_names()
         if name in found:
             return found[name]
+        if name in _names_of_plugins():
+            return globals().setdefault(name, _find_in_plugin(name))
     from dimtensor.spellings import as_variable, no_attribute
 
     if name.startswith("_"):
@@ -88,7 +92,7 @@ def __dir__() -> list[str]:
     """List the public names, without internal modules."""
     return sorted(
         name
-        for name, value in _all_names().items()
+        for name, value in (_all_names() | _names_of_plugins()).items()
         if name in _SUBMODULES or not isinstance(value, ModuleType)
     )
 

@@ -6,10 +6,12 @@ A dim has an HTML form, which the display package makes; nothing in ``dims`` imp
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 _PROVIDERS: list[str] = []
+_PLUGINS = "dimtensor.plugins"
 
 
 def provided_by(*modules: str) -> None:
@@ -24,6 +26,8 @@ class Hook:
     ----------
     name : str
         What it does, for the message of an error.
+    plugin : str, optional
+        Folder of :mod:`dimtensor.plugins` that is imported where no other module provides it.
 
     Examples
     --------
@@ -35,10 +39,11 @@ class Hook:
     (4, 2)
     """
 
-    __slots__ = ("_functions", "name")
+    __slots__ = ("_functions", "name", "plugin")
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, plugin: str | None = None):
         self.name = name
+        self.plugin = plugin
         self._functions: dict[type, Callable[..., Any]] = {}
 
     def provides[F: Callable[..., Any]](self, *classes: type) -> Callable[[F], F]:
@@ -50,6 +55,16 @@ class Hook:
 
         return register
 
+    def find(self, x: Any) -> Callable[..., Any] | None:
+        """Return the function for the class of an argument, None where no module provides one."""
+        for load in (None, *(partial(import_module, name) for name in _PROVIDERS), self._load):
+            if load is not None:
+                load()
+            for base in type(x).__mro__:
+                if base in self._functions:
+                    return self._functions[base]
+        return None
+
     def __call__(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """Call the function for the class of an argument.
 
@@ -58,10 +73,18 @@ class Hook:
         LookupError
             If no module provides one.
         """
-        for module in (None, *_PROVIDERS):
-            if module is not None:
-                import_module(module)
-            for base in type(x).__mro__:
-                if base in self._functions:
-                    return self._functions[base](x, *arguments, **options)
-        raise LookupError(f"no module provides {self.name} of a {type(x).__name__}")
+        function = self.find(x)
+        if function is None:
+            raise LookupError(f"no module provides {self.name} of a {type(x).__name__}")
+        return function(x, *arguments, **options)
+
+    def _load(self) -> None:
+        """Import the plug-in, if its folder is there."""
+        if self.plugin is None:
+            return
+        module = f"{_PLUGINS}.{self.plugin}"
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name not in (module, _PLUGINS):
+                raise

@@ -1,4 +1,9 @@
-"""All public names, which `dimtensor` has when one of them is first asked for."""
+"""All public names, which `dimtensor` has when one of them is first asked for.
+
+Those of plug-ins are here for type checkers alone; `dimtensor.plugins` finds them.
+"""
+
+import typing as _typing
 
 from dimtensor import random as random
 from dimtensor import special as special
@@ -150,6 +155,8 @@ from dimtensor.tensor.positional.border import from_shaped as from_shaped
 from dimtensor.tensor.reductions.covariances import corr as corr
 from dimtensor.tensor.reductions.covariances import cov as cov
 from dimtensor.tensor.reductions.polynomials import polyval as polyval
-from dimtensor.tensor.simplify import Simplified as Simplified
-from dimtensor.tensor.simplify import simplify as simplify
 from dimtensor.tensor.tables.frame import frame as frame
+
+if _typing.TYPE_CHECKING:
+    from dimtensor.plugins.saturation import Simplified as Simplified
+    from dimtensor.plugins.saturation import simplify as simplify

@@ -28,12 +28,15 @@ from dimtensor.errors import (
 )
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
+from dimtensor.hooks import Hook
 from dimtensor.renderers import html
-from dimtensor.saturation.derivatives import simplified
 from dimtensor.values.data import bind_data, title_of
 from dimtensor.values.exchange import exchanged
 from dimtensor.values.outputs import Held, Labeler
 from dimtensor.values.ports import Reading, batch_names
+
+# (outputs, lengths, allowed rewrites, whether data-only parts are free) -> outputs
+cheaper_outputs = Hook("rewriting by cost", plugin="saturation")
 
 # frames are cached for this many sets of lengths and labels; the oldest are dropped
 _KEPT_FRAMES = 16
@@ -447,7 +450,7 @@ def function(
     if simplify is not False:
         lengths = None if simplify is True else checked_lengths(simplify)
         once = kernels and backend_of(check_backend(backend)).compiles
-        results = simplified(results, lengths, allowed(allow), once).outputs
+        results = cheaper_outputs(results, lengths, allowed(allow), once)
     return CompiledFunction(Code(nodes, results, backend, kernels, allowed(allow)), structure)
 
 

@@ -31,9 +31,3 @@ def weight(name: str) -> int:
 SORT_DEPTH = 20
 # comparisons and moves per element and level
 SORT = 2
-# a draw: the words of a generator, and a function of them
-DRAW = 3 * CALL
-# an element read by a gather
-GATHER = 2
-# cost of gradients and tangents in units of the function (Baur and Strassen 1983: at most 3 to 5)
-REVERSE, FORWARD = 3, 2

@@ -16,8 +16,8 @@ from pytensor.graph.fg import FunctionGraph
 
 from dimtensor.compile.code import compiling
 from dimtensor.compile.program import Program, build_program
-from dimtensor.cost.nodes import size_of
 from dimtensor.cost.polynomial import ZERO, Count, Lengths, Number, Polynomial
+from dimtensor.cost.sizes import size_of
 from dimtensor.cost.weights import SORT, SORT_DEPTH
 from dimtensor.dims import Dim, Dims, depends_on_mask
 from dimtensor.explanation.nests import NestReader, Totals

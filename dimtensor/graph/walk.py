@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from dimtensor.graph.node import KINDS, Node
 
+_LEAVES = frozenset({"data", "constant", "length", "positions", "label_position"})
+_RANDOM = frozenset({"rv", "draw", "seed", "stream"})
+
 
 def toposort(outputs: Iterable[Node], stop: Collection[Node] = ()) -> list[Node]:
     """Return all nodes of a graph, every node after its inputs, in a deterministic order.
@@ -68,3 +71,19 @@ def _add_with_regions(nodes: Iterable[Node], found: dict[Node, None]) -> None:
             if not all(each in found for each in ends):
                 _add_with_regions(toposort(ends), found)
         found[node] = None
+
+
+def is_fixed(node: Node, inputs: Iterable[bool]) -> bool:
+    """Return whether a node depends on data and numbers alone, given which of its inputs do."""
+    if not node.inputs:
+        return node.kind in _LEAVES
+    return node.kind not in _RANDOM and all(inputs)
+
+
+def fixed_nodes(nodes: Iterable[Node]) -> set[Node]:
+    """Return the data-only nodes among some nodes in topological order."""
+    found: set[Node] = set()
+    for node in nodes:
+        if is_fixed(node, (x in found for x in node.inputs)):
+            found.add(node)
+    return found

@@ -114,8 +114,8 @@ def _drawn(row: object) -> str:
 
 def rules() -> str:
     """The rules of rewriting by cost."""
-    import dimtensor.saturation.driver  # noqa: F401
-    from dimtensor.saturation.rules.rule import RULES
+    import dimtensor.plugins.saturation  # noqa: F401
+    from dimtensor.plugins.saturation.rules.rule import RULES
 
     lines = ["| rule | why both sides are the same | |", "| --- | --- | --- |"]
     for rule in RULES:

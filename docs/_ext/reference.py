@@ -40,7 +40,7 @@ TOPICS = {
     "loops": "tensor.control graph.checkpoints",
     "linalg": "tensor.linalg",
     "derivatives": "tensor.autodiff",
-    "compiling": "tensor.evaluate compile caches explanation tensor.simplify",
+    "compiling": "tensor.evaluate compile caches explanation plugins.saturation",
     "graphs": "tensor.graphs graph",
     "random": "random",
     "supports": "dist.supports",

@@ -27,7 +27,6 @@ LAYERS = (
     "dims",
     "graph",
     "cost",
-    "saturation",
     "values",
     "upstream",
     "ops",
@@ -46,7 +45,7 @@ LAYERS = (
     "explanation",
 )
 # They may import everything and are imported lazily.
-OUTSIDE = ("interop", "testing", "__main__")
+OUTSIDE = ("interop", "plugins", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
 WITHOUT_PYTENSOR = (
     "hooks",
@@ -65,7 +64,6 @@ WITHOUT_PYTENSOR = (
     "dims",
     "graph",
     "cost",
-    "saturation",
     "values",
 )
 

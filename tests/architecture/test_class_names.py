@@ -11,7 +11,7 @@ from tests.architecture.sources import tree
 
 PACKAGE = Path(dimtensor.__file__).parent
 # Their classes are named within the layer: `ir.Store` is a statement, `graph.kinds.Split` a kind.
-ENGINE = {"backends", "cost", "graph", "kernels", "lower", "ops", "saturation"}
+ENGINE = {"backends", "cost", "graph", "kernels", "lower", "ops"}
 
 
 def repeated(package: Path, engine: set[str]) -> dict[str, list[str]]:

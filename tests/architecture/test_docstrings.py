@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import dimtensor as dt
-from dimtensor import dist, linalg, random, testing
+from dimtensor import dist, linalg, plugins, random, testing
 
 NAMESPACES: tuple[ModuleType, ...] = (dt, linalg, random, dist, testing)
 # of a class that is not called: its constructor takes anything, to say so
@@ -55,7 +55,12 @@ def public(namespaces: tuple[ModuleType, ...] = NAMESPACES) -> Iterator[Public]:
     """Functions, classes and their members, each once."""
     seen: set[int] = set()
     for namespace in namespaces:
-        for name, value in sorted(vars(namespace).items()):
+        if namespace is dt:
+            dir(dt)
+            known = {name: getattr(dt, name) for name in plugins.names()} | vars(dt)
+        else:
+            known = vars(namespace)
+        for name, value in sorted(known.items()):
             if name.startswith("_") or not callable(value) or not ours(value) or id(value) in seen:
                 continue
             seen.add(id(value))

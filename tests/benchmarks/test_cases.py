@@ -120,6 +120,7 @@ def test_densities_agree(name, run):
     assert {"dimtensor-numba", "dimtensor-jax", "scipy"} <= {line["who"] for line in lines}
 
 
+@pytest.mark.plugin("saturation")
 @pytest.mark.parametrize("number", range(10))
 def test_programs_that_are_simplified_compute_the_same(number, run):
     case = importlib.import_module("cases.simplify")

@@ -77,7 +77,8 @@ def loops():
     last = dt.scan(lambda s, each: (s * 0.5 + each, s), dt.scalar("s"), x, dim=obs)[0]
     some = x.isel(obs=x > 1.0)
     gradient = dt.grad((x * dt.scalar("s")).sum() + last + some.sum(), dt.scalar("s"))
-    dt.simplify((x * dt.scalar("s")).sum())
+    if "simplify" in dir(dt):
+        dt.simplify((x * dt.scalar("s")).sum())
     dt.function([dt.scalar("s")], gradient, backend="python")
 
 limited(loops, 20, 150)

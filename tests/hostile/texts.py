@@ -24,6 +24,11 @@ class Named(NamedTuple):
     mistakes: dict[str, Callable[[], Any]]
 
 
+def _of_plugins(x: dt.DimTensor) -> dict[str, Any]:
+    """Make what plug-ins make of an expression, as far as they are there."""
+    return {"simplified": dt.simplify(x)} if "simplify" in dir(dt) else {}
+
+
 def named(end: str) -> Named:
     """Make objects, and calls with them that are mistakes."""
 
@@ -50,7 +55,7 @@ def named(end: str) -> Named:
         "Coarsen": x.coarsen({t: 2}), "Cumulative": x.cumulative(t), "Weighted": x.weighted(d),
         "generator": dt.random.generator(1).split(t), "node": x.node, "function": f,
         "frame": dt.frame(table, dims=dt.Dim(n("o"))), "cost": dt.explain(x * d),
-        "simplified": dt.simplify(x * d * 2 / 2), "model": model, "fit": fit, "rv": m,
+        **_of_plugins(x * d * 2 / 2), "model": model, "fit": fit, "rv": m,
         "log density": fit.log_density(), "support": dt.supports.simplex(k), "plots": fit.plot,
         "ordered": dist.ordered(dist.Normal(0, 1), dim=k),
         "distribution": fit.variables[n("y")].distribution,

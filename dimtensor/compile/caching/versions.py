@@ -31,7 +31,6 @@ LAYERS = (
     "dims",
     "graph",
     "cost",
-    "saturation",
     "values",
     "upstream",
     "ops",

@@ -11,7 +11,6 @@ from dimtensor.display.cards.results import (
     cross_validation_html,
     distribution_html,
 )
-from dimtensor.display.cards.rewritten import rewritten_html, rewritten_text
 from dimtensor.display.html import function_html, tensor_html, tensor_latex
 from dimtensor.display.pictures import ranks
 from dimtensor.display.pictures.picture import draw_model, to_graph
@@ -25,18 +24,15 @@ from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.model import Model
 from dimtensor.renderers import html, latex, picture, plots, text
 from dimtensor.tensor.handle import TensorHandle
-from dimtensor.tensor.simplify import Simplified
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
     TensorHandle: tensor_text,
-    Simplified: rewritten_text,
     LogDensity: density_text,
     Model: model_text,
 }
 _CARDS: dict[type, Callable[[Any], str]] = {
     TensorHandle: tensor_html,
     CompiledFunction: function_html,
-    Simplified: rewritten_html,
     Distribution: distribution_html,
     LogDensity: density_html,
     Model: model_html,

@@ -14,7 +14,7 @@ from dimtensor.graph.kind import placed
 from dimtensor.graph.node import keep_place, next_serial
 from dimtensor.graph.rebuilding.independence import is_apart
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild
-from dimtensor.saturation.egraph import fixed_nodes
+from dimtensor.graph.walk import fixed_nodes
 
 # Their attributes say nothing of dims along which they keep positions apart.
 _PLAIN = frozenset(

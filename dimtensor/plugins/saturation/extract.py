@@ -15,8 +15,8 @@ from heapq import heappop, heappush
 from dimtensor.graph.kind import kind_of
 from dimtensor.graph.node import Node, keep_place, next_serial
 from dimtensor.graph.printing.words import carry
-from dimtensor.saturation.costs import Costs
-from dimtensor.saturation.egraph import EGraph, ENode, parts_of
+from dimtensor.plugins.saturation.costs import Costs
+from dimtensor.plugins.saturation.egraph import EGraph, ENode, parts_of
 
 Choice = dict[int, ENode]
 
@@ -157,7 +157,7 @@ class Extraction:
     def _exchanged(self, choice: Choice, cost: float) -> tuple[Choice, float]:
         """The choice with members exchanged where that makes the whole cheaper."""
         needed = self._below(choice, self._graph.roots)
-        whole = _Whole(self, choice, needed)
+        whole = _SharedCost(self, choice, needed)
         tried = 0
         for at in reversed(list(needed)):
             members = self._graph.nodes(at)
@@ -194,7 +194,7 @@ def _with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     return new
 
 
-class _Whole:
+class _SharedCost:
     """A choice, how many of its members use each class, and what all cost together."""
 
     def __init__(self, extraction: Extraction, choice: Choice, needed: Choice):

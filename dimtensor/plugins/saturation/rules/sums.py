@@ -8,9 +8,9 @@ from dimtensor.dims import Dim, Dims, RenamedDim, mask_keys, sort_dims, without
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.node import Node, make
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.saturation.egraph import ENode
-from dimtensor.saturation.rules.rule import Matching, rule
-from dimtensor.saturation.views import (
+from dimtensor.plugins.saturation.egraph import ENode
+from dimtensor.plugins.saturation.rules.rule import Matching, rule
+from dimtensor.plugins.saturation.views import (
     MOST_TERMS,
     Product,
     as_dtype,

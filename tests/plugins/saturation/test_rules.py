@@ -7,8 +7,8 @@ import pytest
 import scipy.special as sp
 
 import dimtensor as dt
-from dimtensor.saturation.rules.rule import RULES
-from tests.saturation import models as m
+from dimtensor.plugins.saturation.rules.rule import RULES
+from tests.plugins.saturation import models as m
 
 ROW, COL, MID, RANK = (
     dt.Dim(n, length=size) for n, size in zip("ijlq", (30, 40, 20, 5), strict=True)

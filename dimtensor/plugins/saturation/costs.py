@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from dimtensor.cost import Lengths, node_cost
-from dimtensor.cost.weights import GATHER, weight
+from dimtensor.cost import Lengths
+from dimtensor.cost.weights import weight
 from dimtensor.dims import Dim
 from dimtensor.graph.node import Node
 from dimtensor.graph.walk import toposort
+from dimtensor.plugins.saturation.node_costs import GATHER, node_cost
 
 # what stands for a length that nothing tells
 ASSUMED = 1000

@@ -8,16 +8,13 @@ union-find, hash-consing, and congruence, which is restored after a round of uni
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dimtensor.graph.kind import commutes, kind_of
 from dimtensor.graph.node import Node
 from dimtensor.graph.regions import type_of
-from dimtensor.graph.walk import toposort
-
-# leaves that a call does not change
-FIXED_LEAVES = frozenset({"data", "constant", "length", "positions", "label_position"})
+from dimtensor.graph.walk import fixed_nodes, is_fixed, toposort
 
 Origin = frozenset[int]
 _GIVEN: Origin = frozenset()
@@ -164,7 +161,7 @@ class EGraph:
         made = ENode(key, children, node)
         made.owner = at = len(self._parents)
         if len(children) == len(inputs) == len(node.inputs):
-            fixed = _is_fixed(node, map(self.is_fixed, children))
+            fixed = is_fixed(node, map(self.is_fixed, children))
         else:
             fixed = node in fixed_nodes(toposort([node]))
         self._parents.append(at)
@@ -218,9 +215,6 @@ class EGraph:
         self._classes[self.find(at)].uses.extend(kept.values())
 
 
-_RANDOM = frozenset({"rv", "draw", "seed", "stream"})
-
-
 def parts_of(node: Node) -> tuple[Any, tuple[Node, ...]]:
     """What identifies a node beside its children, and the inputs that are its children.
 
@@ -245,18 +239,3 @@ def _key(node: Node, attrs: Any, children: tuple[int, ...]) -> tuple:
     if commutes(node):
         children = tuple(sorted(children))
     return (node.kind, attrs, children)
-
-
-def _is_fixed(node: Node, inputs: Iterable[bool]) -> bool:
-    if not node.inputs:
-        return node.kind in FIXED_LEAVES
-    return node.kind not in _RANDOM and all(inputs)
-
-
-def fixed_nodes(nodes: Iterable[Node]) -> set[Node]:
-    """Those of some nodes, in topological order, that follow from data and numbers alone."""
-    found: set[Node] = set()
-    for node in nodes:
-        if _is_fixed(node, (x in found for x in node.inputs)):
-            found.add(node)
-    return found

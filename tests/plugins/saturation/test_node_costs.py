@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import pytensor.tensor as pt
-import pytensor.tensor.math
-import pytensor.tensor.special
 import pytest
 
 import dimtensor as dt
-from dimtensor.cost import Lengths, graph_cost, node_cost
-from dimtensor.cost.nodes import FLOPS
-from dimtensor.cost.weights import CALL, QUICK, weight
+from dimtensor.cost import Lengths
 from dimtensor.graph.node import KINDS
-from dimtensor.graph.optable import rows
-from dimtensor.ops.facts import facts_of
+from dimtensor.plugins.saturation.node_costs import FLOPS, graph_cost, node_cost
 
 i, j, k, m = (dt.Dim(name) for name in "ijkm")
 x, y = dt.tensor("x", dims=[i, k]), dt.tensor("y", dims=[k, j])
@@ -26,16 +20,6 @@ def flops(tensor):
 
 def test_every_kind_has_a_cost():
     assert set(FLOPS) == set(KINDS)
-
-
-@pytest.mark.parametrize("row", rows("elemwise"), ids=lambda row: row.name)
-def test_weights_are_those_of_kernels(row):
-    found = [getattr(m, row.lowers_to, None) for m in (pt, pytensor.tensor.math)]
-    scalar = [op.scalar_op for op in found if getattr(op, "scalar_op", None) is not None]
-    if scalar:
-        assert weight(row.name) == facts_of(scalar[0]).cost
-    else:  # composed of others
-        assert weight(row.name) in (0, QUICK, CALL)
 
 
 def test_products_of_matrices():

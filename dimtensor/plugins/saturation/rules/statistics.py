@@ -22,8 +22,8 @@ from typing import NamedTuple
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.node import Node, make
-from dimtensor.saturation.egraph import ENode
-from dimtensor.saturation.rules.lookups import (
+from dimtensor.plugins.saturation.egraph import ENode
+from dimtensor.plugins.saturation.rules.lookups import (
     FEWER,
     Lookup,
     along,
@@ -32,9 +32,9 @@ from dimtensor.saturation.rules.lookups import (
     lookup_of,
     scatter,
 )
-from dimtensor.saturation.rules.rule import Matching, rule
-from dimtensor.saturation.rules.sums import sum_of
-from dimtensor.saturation.views import Product, constant, elemwise, over
+from dimtensor.plugins.saturation.rules.rule import Matching, rule
+from dimtensor.plugins.saturation.rules.sums import sum_of
+from dimtensor.plugins.saturation.views import Product, constant, elemwise, over
 
 _MOST_COLUMNS = 4
 # a column that is so small beside what it was before it was made orthogonal is zero

@@ -19,7 +19,7 @@ from dimtensor.errors import MissingExtraError
 from dimtensor.graph.printing.formula import formula_lines
 
 if TYPE_CHECKING:
-    from dimtensor.tensor.simplify import Simplified
+    from dimtensor.plugins.saturation.frontend import Simplified
 
 
 def rewritten_text(found: Simplified) -> str:

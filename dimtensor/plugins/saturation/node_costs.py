@@ -30,19 +30,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
-import numpy as np
-
 from dimtensor.cost.polynomial import ONE, ZERO, Count, Lengths, Number, Polynomial
-from dimtensor.cost.weights import (
-    CALL,
-    DRAW,
-    FORWARD,
-    GATHER,
-    REVERSE,
-    SORT,
-    SORT_DEPTH,
-    weight,
-)
+from dimtensor.cost.sizes import size_of
+from dimtensor.cost.weights import CALL, SORT, SORT_DEPTH, weight
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph.beside import Beside
 from dimtensor.graph.functions import BatchedFunction
@@ -51,6 +41,12 @@ from dimtensor.graph.node import Node
 from dimtensor.graph.regions import Region, split_inputs
 from dimtensor.graph.walk import toposort
 
+# a draw: the words of a generator, and a function of them
+DRAW = 3 * CALL
+# an element read by a gather
+GATHER = 2
+# cost of gradients and tangents in units of the function (Baur and Strassen 1983: at most 3 to 5)
+REVERSE, FORWARD = 3, 2
 # bytes that are moved in the time of one flop
 _BYTES_PER_FLOP = 8
 _ASSUMED = 1000  # for unknown lengths when the contraction order is chosen
@@ -141,11 +137,6 @@ def _cost(node: Node, fused: bool) -> Cost:
     if node.kind == "index":
         return Cost(flops, size_of(node))
     return Cost(flops)
-
-
-def size_of(node: Node) -> Polynomial:
-    """Return the size of a node's values in bytes."""
-    return Polynomial.size(node.dims) * np.dtype(node.dtype).itemsize
 
 
 def _elements(node: Node) -> Polynomial:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.graph.node import Node
-from dimtensor.saturation.egraph import ENode
-from dimtensor.saturation.rules.lookups import FEWER, along, indexed_by, scatter
-from dimtensor.saturation.rules.rule import Matching, rule
-from dimtensor.saturation.rules.sums import sum_of
-from dimtensor.saturation.views import Product, as_dtype, constant, elemwise, over
+from dimtensor.plugins.saturation.egraph import ENode
+from dimtensor.plugins.saturation.rules.lookups import FEWER, along, indexed_by, scatter
+from dimtensor.plugins.saturation.rules.rule import Matching, rule
+from dimtensor.plugins.saturation.rules.sums import sum_of
+from dimtensor.plugins.saturation.views import Product, as_dtype, constant, elemwise, over
 
 _LOGARITHMS = frozenset({"xlogy", "xlog1py"})
 

@@ -10,10 +10,10 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.graph.attrs import DataAttrs, IndexAttrs, IndexItem, UpdateAttrs
 from dimtensor.graph.node import Node, make
-from dimtensor.saturation.egraph import ENode
-from dimtensor.saturation.rules.rule import Matching, rule
-from dimtensor.saturation.rules.sums import length_of, sum_of
-from dimtensor.saturation.views import Product, constant, elemwise, over
+from dimtensor.plugins.saturation.egraph import ENode
+from dimtensor.plugins.saturation.rules.rule import Matching, rule
+from dimtensor.plugins.saturation.rules.sums import length_of, sum_of
+from dimtensor.plugins.saturation.views import Product, constant, elemwise, over
 
 FEWER = 0.5  # groups are worth it where there are at most so many per element
 

@@ -14,8 +14,8 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import Node, make
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.saturation.costs import Costs
-from dimtensor.saturation.egraph import EGraph, ENode
+from dimtensor.plugins.saturation.costs import Costs
+from dimtensor.plugins.saturation.egraph import EGraph, ENode
 
 LARGEST_POWER = 4
 MOST_FACTORS = 16

@@ -12,15 +12,15 @@ from dimtensor.errors import DimtensorError
 from dimtensor.graph.node import Node, keep_place, next_serial
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import type_of
-from dimtensor.saturation.costs import Costs
-from dimtensor.saturation.egraph import EGraph, ENode
-from dimtensor.saturation.extract import Extraction
-from dimtensor.saturation.rules import likelihoods as _likelihoods  # noqa: F401
-from dimtensor.saturation.rules import lookups as _lookups  # noqa: F401
-from dimtensor.saturation.rules import matrices as _matrices  # noqa: F401
-from dimtensor.saturation.rules import statistics as _statistics  # noqa: F401
-from dimtensor.saturation.rules import sums as _sums  # noqa: F401
-from dimtensor.saturation.rules.rule import RULES, Matching, Rule
+from dimtensor.plugins.saturation.costs import Costs
+from dimtensor.plugins.saturation.egraph import EGraph, ENode
+from dimtensor.plugins.saturation.extract import Extraction
+from dimtensor.plugins.saturation.rules import likelihoods as _likelihoods  # noqa: F401
+from dimtensor.plugins.saturation.rules import lookups as _lookups  # noqa: F401
+from dimtensor.plugins.saturation.rules import matrices as _matrices  # noqa: F401
+from dimtensor.plugins.saturation.rules import statistics as _statistics  # noqa: F401
+from dimtensor.plugins.saturation.rules import sums as _sums  # noqa: F401
+from dimtensor.plugins.saturation.rules.rule import RULES, CostRule, Matching
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,16 @@ def saturated(
     return Rewritten(found.outputs, found.rules, found.given, found.cost)
 
 
-def _saturate(graph: EGraph, m: Matching, rules: Sequence[Rule], limits: Limits) -> None:
+def _saturate(graph: EGraph, m: Matching, rules: Sequence[CostRule], limits: Limits) -> None:
     ends = time.perf_counter() + limits.seconds
     most = graph.size + limits.nodes
-    by_kind: dict[str, list[Rule]] = {}
+    by_kind: dict[str, list[CostRule]] = {}
     for rule in rules:
         for kind in rule.kinds:
             by_kind.setdefault(kind, []).append(rule)
     dirty: set[int] | None = None
     for _ in range(limits.rounds):
-        tried: list[tuple[Rule, ENode]] = []
+        tried: list[tuple[CostRule, ENode]] = []
         m.views.forget()
         for at in graph.classes():
             if graph.is_fixed(at) or (dirty is not None and at not in dirty):
@@ -116,7 +116,7 @@ def _saturate(graph: EGraph, m: Matching, rules: Sequence[Rule], limits: Limits)
         dirty = _above(graph, changed | set(range(size, graph.size)))
 
 
-def _apply(graph: EGraph, m: Matching, rule: Rule, one: ENode, changed: set[int]) -> None:
+def _apply(graph: EGraph, m: Matching, rule: CostRule, one: ENode, changed: set[int]) -> None:
     since = next_serial()
     try:
         found = list(rule.apply(m, one))

@@ -9,13 +9,13 @@ from typing import Any
 from dimtensor.dims import Dims
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.node import Node
-from dimtensor.saturation.costs import Costs
-from dimtensor.saturation.egraph import EGraph, ENode
-from dimtensor.saturation.views import Product, Views
+from dimtensor.plugins.saturation.costs import Costs
+from dimtensor.plugins.saturation.egraph import EGraph, ENode
+from dimtensor.plugins.saturation.views import Product, Views
 
 
 @dataclass(frozen=True)
-class Rule:
+class CostRule:
     """A rule.
 
     Attributes
@@ -40,14 +40,14 @@ class Rule:
     exact: bool = True
 
 
-RULES: list[Rule] = []
+RULES: list[CostRule] = []
 
 
 def rule(name: str, reason: str, *kinds: str, exact: bool = True) -> Callable[[Any], Any]:
     """Register a function as a rule."""
 
     def register(apply: Any) -> Any:
-        RULES.append(Rule(name, reason, frozenset(kinds), apply, exact))
+        RULES.append(CostRule(name, reason, frozenset(kinds), apply, exact))
         return apply
 
     return register

@@ -11,9 +11,9 @@ import pytest
 import dimtensor as dt
 from dimtensor.graph import toposort
 from tests.backend_names import BACKENDS
+from tests.plugins.saturation import models as m
 from tests.random_programs.choosing import Seeded
 from tests.random_programs.strategies import DEFAULT_KINDS, random_program
-from tests.saturation import models as m
 
 MEAN = m.a.sel(county=m.where) + m.g * m.uranium.sel(county=m.where) + m.b * m.basement
 LOGP = (-0.5 * ((m.y - MEAN) / m.s) ** 2 - dt.log(m.s) - 0.5 * np.log(2 * np.pi)).sum()

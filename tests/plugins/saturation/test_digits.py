@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 import dimtensor as dt
-from tests.saturation import models as m
+from tests.plugins.saturation import models as m
 
 FAR = 1e8  # from zero; what varies around it is of size 1
 Y = FAR + m.Y

@@ -11,7 +11,7 @@ import scipy.stats as st
 
 import dimtensor as dt
 from dimtensor import dist
-from tests.saturation import models as m
+from tests.plugins.saturation import models as m
 
 counts = dt.data(m.K.astype(int), dims=m.HOUSE, name="counts")
 trials = dt.data(m.LEVEL, dims=m.HOUSE, name="trials")

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import Structure, allowed, checked_lengths
-from dimtensor.cost import Polynomial, node_cost
+from dimtensor.cost import Polynomial
 from dimtensor.dims import Dim
 from dimtensor.graph import Node, toposort
+from dimtensor.graph.walk import fixed_nodes
+from dimtensor.plugins.saturation.derivatives import simplified
+from dimtensor.plugins.saturation.driver import Rewritten
+from dimtensor.plugins.saturation.node_costs import node_cost
+from dimtensor.plugins.saturation.rules.rule import RULES
 from dimtensor.renderers import Rendered, picture
-from dimtensor.saturation.derivatives import simplified
-from dimtensor.saturation.driver import Rewritten
-from dimtensor.saturation.egraph import fixed_nodes
-from dimtensor.saturation.rules.rule import RULES
 from dimtensor.spellings.attributes import former_names
 from dimtensor.spellings.renamed import METHODS_OF_RESULTS
 from dimtensor.tensor.handle import as_node, wrap

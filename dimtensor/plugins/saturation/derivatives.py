@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from dimtensor.cost.weights import FORWARD, REVERSE
 from dimtensor.dims import Dim, depends_on_mask
 from dimtensor.graph.derivatives import derivative_like, laid_open
 from dimtensor.graph.node import Node
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.regions import DERIVATIVES, split_derivative
-from dimtensor.graph.walk import toposort
-from dimtensor.saturation.costs import Costs
-from dimtensor.saturation.driver import Limits, Rewritten, saturated
-from dimtensor.saturation.egraph import fixed_nodes
+from dimtensor.graph.walk import fixed_nodes, toposort
+from dimtensor.plugins.saturation.costs import Costs
+from dimtensor.plugins.saturation.driver import Limits, Rewritten, saturated
+from dimtensor.plugins.saturation.node_costs import FORWARD, REVERSE
 
 
 def simplified(
@@ -41,12 +40,12 @@ def simplified(
     limits : Limits, optional
     """
     costs = Costs(lengths, outputs)
-    found = _Whole(costs, allow, once, limits or Limits()).run(list(outputs))
+    found = _Simplification(costs, allow, once, limits or Limits()).run(list(outputs))
     found.assumptions = costs.assumptions
     return found
 
 
-class _Function(NamedTuple):
+class _Differentiated(NamedTuple):
     """What a derivative is taken of, before and after."""
 
     value: Node
@@ -54,13 +53,13 @@ class _Function(NamedTuple):
     found: Rewritten
 
 
-class _Whole:
+class _Simplification:
     def __init__(self, costs: Costs, allow: Collection[str], once: bool, limits: Limits):
         self._costs = costs
         self._allow = allow
         self._once = once
         self._limits = limits
-        self._functions: dict[tuple, _Function | None] = {}
+        self._functions: dict[tuple, _Differentiated | None] = {}
 
     def run(self, outputs: list[Node]) -> Rewritten:
         """Outputs rewritten, functions of derivatives first."""
@@ -102,7 +101,7 @@ class _Whole:
         free = fixed_nodes(nodes) if self._once else ()
         return sum(self._costs.of(node) for node in nodes if node not in free)
 
-    def _function(self, key: tuple, node: Node) -> _Function | None:
+    def _function(self, key: tuple, node: Node) -> _Differentiated | None:
         if key not in self._functions:
             self._functions[key] = None
             opened = laid_open(node)
@@ -111,7 +110,7 @@ class _Whole:
                 y, wrt = opened
                 at_values = dict(zip(wrt, node.inputs, strict=False))
                 value = rebuild([y], at_values)[0]
-                self._functions[key] = _Function(value, wrt, self.run([y]))
+                self._functions[key] = _Differentiated(value, wrt, self.run([y]))
         return self._functions[key]
 
     def _with_functions(self, outputs: list[Node]) -> list[Node]:

@@ -10,10 +10,10 @@ from dimtensor.graph.attrs import ApplyAttrs, ReduceAttrs
 from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.node import Node, make
 from dimtensor.graph.rebuilding.substitute import relabel_node
-from dimtensor.saturation.egraph import ENode
-from dimtensor.saturation.rules.rule import Matching, rule
-from dimtensor.saturation.rules.sums import length_of, sum_of
-from dimtensor.saturation.views import Product, as_dtype, constant, elemwise
+from dimtensor.plugins.saturation.egraph import ENode
+from dimtensor.plugins.saturation.rules.rule import Matching, rule
+from dimtensor.plugins.saturation.rules.sums import length_of, sum_of
+from dimtensor.plugins.saturation.views import Product, as_dtype, constant, elemwise
 
 _SOLVED = ("solve", "slogdet")
 
@@ -255,7 +255,7 @@ def _repeated(sign: Node, dims: Sequence[Dim]) -> Node:
 # -- diagonals and low rank ------------------------------------------------------------------------
 
 
-class _Sum(NamedTuple):
+class _DiagonalPlusLowRank(NamedTuple):
     """A diagonal, and a product of two matrices of few columns; of one, without a dim for it."""
 
     diagonal: Node
@@ -264,7 +264,7 @@ class _Sum(NamedTuple):
     rank: Dim | None
 
 
-def _diagonal_and_low_rank(m: Matching, at: int, row: Dim, col: Dim) -> _Sum | None:
+def _diagonal_and_low_rank(m: Matching, at: int, row: Dim, col: Dim) -> _DiagonalPlusLowRank | None:
     terms = m.views.terms(at)
     if len(terms) not in (1, 2):
         return None
@@ -273,7 +273,7 @@ def _diagonal_and_low_rank(m: Matching, at: int, row: Dim, col: Dim) -> _Sum | N
     if len(diagonals) != 1:
         return None
     if not rest:
-        return _Sum(diagonals[0], None, None, None)
+        return _DiagonalPlusLowRank(diagonals[0], None, None, None)
     return _separated(m, diagonals[0], rest[0], row, col)
 
 
@@ -294,7 +294,9 @@ def _diagonal(m: Matching, term: Product, row: Dim, col: Dim) -> Node | None:
     return m.views.made(Product(term.number, tuple(powers)), "float64")
 
 
-def _separated(m: Matching, diagonal: Node, term: Product, row: Dim, col: Dim) -> _Sum | None:
+def _separated(
+    m: Matching, diagonal: Node, term: Product, row: Dim, col: Dim
+) -> _DiagonalPlusLowRank | None:
     rank: Dim | None = None
     powers = list(term.powers)
     number = term.number
@@ -314,7 +316,7 @@ def _separated(m: Matching, diagonal: Node, term: Product, row: Dim, col: Dim) -
         return None
     if not any(m.views.has(at, (row,)) for at, _ in left):
         return None
-    return _Sum(diagonal, Product(number, left), Product(1.0, right), rank)
+    return _DiagonalPlusLowRank(diagonal, Product(number, left), Product(1.0, right), rank)
 
 
 def _one_sum(m: Matching, at: int) -> tuple[Dim, Product] | None:
@@ -333,7 +335,7 @@ class _Woodbury:
     D^-1`` (Woodbury 1950), and ``det A = det D det S``.
     """
 
-    def __init__(self, m: Matching, found: _Sum, row: Dim, col: Dim):
+    def __init__(self, m: Matching, found: _DiagonalPlusLowRank, row: Dim, col: Dim):
         self._m = m
         self._found = found
         self._row, self._col = row, col
@@ -444,7 +446,7 @@ def low_rank(m: Matching, one: ENode) -> Iterator[Node]:
         yield woodbury.solved(m.graph.node(one.children[1]))
 
 
-def _structured(m: Matching, one: ENode) -> tuple[Dim, Dim, _Sum] | None:
+def _structured(m: Matching, one: ENode) -> tuple[Dim, Dim, _DiagonalPlusLowRank] | None:
     asked = _asked(one)
     if asked is None:
         return None
