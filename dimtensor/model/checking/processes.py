@@ -6,19 +6,18 @@ copy would lack. They do not run the caller's script, so that it needs no guard.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pickle
-import queue
-import struct
-import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any
+from queue import SimpleQueue
+from subprocess import PIPE, Popen, TimeoutExpired
+from typing import Any
 
 import numpy as np
 
@@ -35,11 +34,9 @@ from dimtensor.errors import (
     clipped,
     plain_repr,
 )
-from dimtensor.forks import freed_in_children
 from dimtensor.settings import inherited, settings
 
 Task = Callable[[Any, Any], Any]
-_LENGTH = struct.Struct("<Q")
 _PACKAGE = str(Path(__file__).parents[2] / "__init__.py")
 # seconds for a worker that answers no more
 _PATIENCE = 5.0
@@ -123,8 +120,76 @@ def _in_processes(
                 "processes=1 stays in this one",
             )
         ) from error
-    with tempfile.TemporaryDirectory(prefix="dimtensor-") as folder:
-        return _Pool(sent, number, folder, what, progress).run(arguments)
+    results: dict[int, Any] = {}
+    compiled = 0
+    with tempfile.TemporaryDirectory(prefix="dimtensor-") as folder, ExitStack() as stack:
+        given = os.path.join(folder, "task")
+        Path(given).write_bytes(sent)
+        command = [sys.executable, *_options(), "-c", _SERVE, json.dumps(_path()), _PACKAGE, given]
+        environment = _environment(folder)
+        workers = [
+            stack.enter_context(Popen(command, stdin=PIPE, stdout=PIPE, env=environment))
+            for _ in range(number)
+        ]
+        idle: SimpleQueue[Popen[bytes]] = SimpleQueue()
+        for worker in workers:
+            idle.put(worker)
+
+        def run(at: int) -> tuple[int, Any, int]:
+            worker = idle.get()
+            try:
+                return at, *_answer_of(worker, arguments[at], what)
+            finally:
+                idle.put(worker)
+
+        threads = stack.enter_context(ThreadPoolExecutor(number))
+        try:
+            # what the first task compiles is in the cache for all others
+            for places in (range(1), range(1, len(arguments))):
+                for done in as_completed([threads.submit(run, at) for at in places]):
+                    at, results[at], count = done.result()
+                    compiled += count
+                    progress(len(results))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.kill()
+            raise
+    return [results[at] for at in range(len(arguments))], compiled
+
+
+def _answer_of(worker: Popen[bytes], argument: Any, what: str) -> tuple[Any, int]:
+    """Run a task in a worker; return its result and its number of compilations."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    try:
+        pickle.dump(argument, worker.stdin)
+        worker.stdin.flush()
+        fine, result, compiled = pickle.load(worker.stdout)
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
+        raise _ended(worker, what) from error
+    if not fine:
+        raise result
+    return result, compiled
+
+
+def _ended(worker: Popen[bytes], what: str) -> DimtensorError:
+    """Return the error for a worker that ended."""
+    assert worker.stdin is not None
+    with suppress(OSError):  # what was not read is still in the buffer
+        worker.stdin.close()
+    try:
+        status: int | str = worker.wait(_PATIENCE)
+    except TimeoutExpired:
+        worker.kill()
+        status = "none, it had to be ended"
+    return DimtensorError(
+        build_message(
+            f"{what}: a process ended before its task did",
+            [("exit status", status)],
+            "what it printed says why; processes=1 stays in this process",
+        )
+    )
 
 
 def _compiled() -> int:
@@ -137,121 +202,6 @@ def _number(processes: int | None, what: str) -> int:
         return os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
     check_numbers(what, processes=processes)
     return processes
-
-
-class _Pool:
-    """Workers, each with a thread that hands it tasks."""
-
-    def __init__(
-        self, sent: bytes, number: int, folder: str, what: str, progress: Callable[[int], None]
-    ):
-        self.sent, self.number, self.what, self.progress = sent, number, what, progress
-        self.environment = _environment(folder)
-        self.waiting: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-        self.results: dict[int, Any] = {}
-        self.errors: list[BaseException] = []
-        self.compilations = 0
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self._lock = freed_in_children(threading.Lock())
-
-    def run(self, arguments: Sequence[Any]) -> tuple[list[Any], int]:
-        for pair in enumerate(arguments):
-            self.waiting.put(pair)
-        first_done = threading.Event()
-        threads = [
-            threading.Thread(target=self._work, args=(at, first_done)) for at in range(self.number)
-        ]
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        except BaseException as error:
-            self._stop(error, first_done)
-            for thread in threads:
-                if thread.ident is not None:  # an interrupt may come before all are started
-                    thread.join()
-            raise
-        if self.errors:
-            raise self.errors[0]
-        return [self.results[at] for at in range(len(arguments))], self.compilations
-
-    def _stop(self, error: BaseException, first_done: threading.Event) -> None:
-        """End all workers: those who wait for one read that it is gone."""
-        with self._lock:
-            self.errors.append(error)
-            for worker in self.workers:
-                worker.kill()
-        first_done.set()
-
-    def _work(self, number: int, first_done: threading.Event) -> None:
-        if number:  # what the first one compiles is there for all others
-            first_done.wait()
-        try:
-            self._serve_one(first_done)
-        except BaseException as error:
-            with self._lock:
-                self.errors.append(error)
-        finally:
-            first_done.set()
-
-    def _serve_one(self, first_done: threading.Event) -> None:
-        if self.errors:
-            return
-        with subprocess.Popen(
-            [sys.executable, *_options(), "-c", _SERVE, json.dumps(_path()), _PACKAGE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=self.environment,
-        ) as worker:
-            try:
-                self._hand_out(worker, first_done)
-            except (EOFError, BrokenPipeError) as error:
-                raise self._ended(worker) from error
-            except BaseException:
-                worker.kill()
-                raise
-
-    def _ended(self, worker: subprocess.Popen[bytes]) -> DimtensorError:
-        """Return the error for a worker that ended."""
-        assert worker.stdin is not None
-        with contextlib.suppress(OSError):  # there may be something left that was not read
-            worker.stdin.close()
-        try:
-            status: int | str = worker.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            worker.kill()
-            status = "none, it had to be ended"
-        return DimtensorError(
-            build_message(
-                f"{self.what}: a process ended before its task did",
-                [("exit status", status)],
-                "what it printed says why; processes=1 stays in this process",
-            )
-        )
-
-    def _hand_out(self, worker: subprocess.Popen[bytes], first_done: threading.Event) -> None:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        with self._lock:
-            self.workers.append(worker)
-        _write(worker.stdin, self.sent)
-        while not self.errors:
-            try:
-                at, argument = self.waiting.get_nowait()
-            except queue.Empty:
-                break
-            _write(worker.stdin, pickle.dumps(argument))
-            fine, result, compiled = pickle.loads(_read(worker.stdout))
-            with self._lock:
-                if not fine:
-                    self.errors.append(result)
-                    break
-                self.results[at] = result
-                self.compilations += compiled
-                self.progress(len(self.results))
-            first_done.set()
-        worker.stdin.close()
 
 
 def _options() -> list[str]:
@@ -278,51 +228,31 @@ def _environment(folder: str) -> dict[str, str]:
         found.setdefault(name, "1")
     if not settings().cache:
         # nothing is left behind, but workers compile once for all of them
-        found.update(DIMTENSOR_CACHE="1", DIMTENSOR_CACHE_DIR=folder)
+        found.update(DIMTENSOR_CACHE="1", DIMTENSOR_CACHE_DIR=os.path.join(folder, "cache"))
     return found
 
 
-def _write(stream: IO[bytes], content: bytes) -> None:
-    stream.write(_LENGTH.pack(len(content)))
-    stream.write(content)
-    stream.flush()
-
-
-def _read(stream: IO[bytes]) -> bytes:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (length,) = _LENGTH.unpack(head)
-    content = stream.read(length)
-    if len(content) < length:
-        raise EOFError
-    return content
-
-
 def serve() -> None:
-    """Be a worker: read tasks, write results, until there is no more input."""
+    """Serve as a worker: read arguments, write results, until there is no more input."""
     own = os.dup(1)
     os.dup2(2, 1)  # what a task prints does not come among the results
-    requests = sys.stdin.buffer
-    task, shared = pickle.loads(_read(requests))
-    before = 0
+    task, shared = pickle.loads(Path(sys.argv[3]).read_bytes())
     with open(own, "wb") as results:
         while True:
             try:
-                argument = pickle.loads(_read(requests))
+                argument = pickle.load(sys.stdin.buffer)
             except EOFError:
                 return
-            answer: tuple[bool, Any, int]
+            before = _compiled()
             try:
-                found = task(shared, argument)
-                answer = (True, found, _compiled() - before)
+                answer = (True, task(shared, argument), _compiled() - before)
             except Exception as error:  # it is raised where the task came from
                 answer = (False, error, 0)
-            before = _compiled()
-            _write(results, _answer(answer))
+            results.write(_pickled(answer))
+            results.flush()
 
 
-def _answer(answer: tuple[bool, Any, int]) -> bytes:
+def _pickled(answer: tuple[bool, Any, int]) -> bytes:
     try:
         return pickle.dumps(answer)
     except Exception as error:  # classes of the user's raise what they like
