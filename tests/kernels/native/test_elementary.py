@@ -18,8 +18,11 @@ rng = np.random.default_rng(0)
 N = 400
 WIDE = np.exp(rng.uniform(-740, 709, N))
 SPECIAL = np.array(
-    [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 710.0, -746.0, 5e-324, 1e308, 1e-320, -1e300]
-)
+    [
+        np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 710.0, 5e-324, 1e308, 1e-320, -1e300,
+        -709.0, -744.5, -745.1, -745.2, -745.99, -746.0, -746.01, -750.0,
+    ]
+)  # fmt: skip
 
 
 def log1p(x):
