@@ -16,7 +16,7 @@ from dimtensor.upstream.pytensor import vectorize_node
 
 
 def over_batch(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) -> list[Variable]:
-    """Outputs of a graph some of whose variables have batch axes, before those of their own.
+    """Return the outputs of a graph some of whose variables are replaced by batched ones.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def _length(node: Apply, x: Variable) -> Variable:
 
 
 def _reshaped(node: Apply, x: Variable) -> Variable:
-    """A reshape that knows the lengths of the batch.
+    """Reshape a batch with its known lengths.
 
     PyTensor works a length that it does not know out from the number of elements; where that is 0
     the length is anything.

@@ -66,7 +66,7 @@ def _joined(op: Any, node: Any) -> list[list[bool]]:
 
 
 def _nothing(x: Variable) -> Variable:
-    """Zeros, floats of what is discrete."""
+    """Return zeros, as floats where a variable is discrete."""
     from dimtensor.ops.derivatives.flow import is_continuous, lengths, zeros
 
     if not isinstance(x.type, TensorType):

@@ -56,12 +56,12 @@ class Facts:
 
     @property
     def is_quick(self) -> bool:
-        """Whether it takes no longer than a product."""
+        """Cost of at most a multiplication."""
         return self.cost <= QUICK
 
     @property
     def is_cheap(self) -> bool:
-        """Whether it is sooner repeated than stored and loaded."""
+        """Cost low enough to recompute instead of storing and loading."""
         return self.cost <= DIVISION
 
 

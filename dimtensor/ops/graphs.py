@@ -25,7 +25,7 @@ _COTANGENTS = "dimtensor_cotangents"  # of a frozen graph: the products of it th
 
 
 def tag_of(x: Variable | Apply) -> dict[str, Any]:
-    """What is noted on a variable or a node, by name.
+    """Return the notes on a variable or a node, by name.
 
     PyTensor's tags call a function in Python for each look at one of their attributes.
     """
@@ -34,7 +34,7 @@ def tag_of(x: Variable | Apply) -> dict[str, Any]:
 
 
 def with_inputs(node: Apply, inputs: list[Variable]) -> Apply:
-    """A node of the same operation of other inputs, with the notes on the node and its outputs.
+    """Copy a node with other inputs, and with the notes on the node and its outputs.
 
     Where types are the same this takes half as long as PyTensor's ``clone_with_new_inputs``.
 
@@ -79,7 +79,7 @@ def nodes_of(graph: FunctionGraph, *kinds: type) -> list[Apply]:
 
 
 def is_zero(variable: Variable) -> bool:
-    """Whether it is known that all elements are zeros, of either sign."""
+    """Return whether all elements are known to be zeros, of either sign."""
     node = variable.owner
     if node is None:
         return isinstance(variable, Constant) and not np.any(variable.data)
@@ -100,7 +100,7 @@ def replace_variables(
 
 
 def set_outputs(graph: FunctionGraph, outputs: Sequence[Variable], reason: str) -> None:
-    """Give a graph other outputs in place of its own.
+    """Replace the outputs of a graph by others.
 
     `FunctionGraph.replace` takes what is not needed any more out node by node, and each is looked
     for among all readers of its inputs: of a number that all nodes read, the square of them. Here
@@ -127,7 +127,7 @@ def set_outputs(graph: FunctionGraph, outputs: Sequence[Variable], reason: str) 
 
 
 def computation(op: Any, inputs: Sequence[Hashable]) -> Hashable:
-    """A key that two applications of operations share if they compute the same.
+    """Return a key that two applications of operations share if they compute the same.
 
     The first two operands of sums and products may be exchanged; the others are added in turn.
 
@@ -145,7 +145,7 @@ def computation(op: Any, inputs: Sequence[Hashable]) -> Hashable:
 
 
 def shared(outputs: Sequence[Variable]) -> list[Variable]:
-    """The outputs, computed by a graph of which no two nodes compute the same.
+    """Merge equal nodes in the graph of outputs.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _key(variable: Variable) -> Hashable:
 
 
 def replaced(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) -> list[Variable]:
-    """The outputs with variables replaced by others, all at once.
+    """Replace variables in the graph of outputs, all at once.
 
     What depends on none of the variables stays the same object, and so does what takes their place:
     a derivative with respect to it finds it. The time is that of one walk, whatever the depth.
@@ -281,7 +281,7 @@ def replaced(outputs: Sequence[Variable], replace: Mapping[Variable, Variable]) 
 
 
 def cotangent_of(product: Variable) -> int | None:
-    """Which operand of a product is a cotangent that may be zero for want of a use, if it is noted.
+    """Return the number of a product's operand that is noted as a cotangent, None without one.
 
     Where it is zero, the other operands have no influence on the product, whatever that is
     multiplied by in turn: an infinity, in reverse mode over reverse mode.
@@ -295,16 +295,16 @@ def note_cotangent(product: Variable, at: int) -> None:
 
 
 def pass_on(old: Variable, new: Variable) -> None:
-    """Note on a product what is noted on one that has the same operands."""
+    """Copy the note on a product to one of the same operands."""
     at = cotangent_of(old)
     if at is not None:
         note_cotangent(new, at)
 
 
 def freeze(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FrozenFunctionGraph:
-    """The frozen graph from inputs to outputs; equal nodes are one.
+    """Freeze the graph from inputs to outputs, with equal nodes merged.
 
-    Graphs share their nodes, so which operands are cotangents is kept by each graph for itself.
+    Frozen graphs share their nodes, so each graph stores the notes on cotangents itself.
     """
     nodes = io_toposort(list(inputs), list(outputs))
     graph = frozen_graph(inputs, outputs, nodes)
@@ -321,7 +321,7 @@ def freeze(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FrozenFun
 def bound(
     graph: FrozenFunctionGraph, values: Sequence[Variable]
 ) -> tuple[list[Variable], dict[Variable, Variable]]:
-    """Outputs of a frozen graph at values, and which variable takes the place of which frozen one.
+    """Bind a frozen graph to values; returns outputs and a map from frozen to new variables.
 
     Examples
     --------

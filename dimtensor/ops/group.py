@@ -96,7 +96,7 @@ def group_position(which: str, x: np.ndarray, codes: np.ndarray, n_groups: int) 
 
 
 def _batched(which: str) -> Callable[..., np.ndarray]:
-    """The function of vectors over leading axes, none of which needs to have positions."""
+    """Return the function of vectors, over leading axes."""
 
     def positions(x: np.ndarray, codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
         batch = np.broadcast_shapes(x.shape[:-1], codes.shape[:-1], groups.shape[:-1])

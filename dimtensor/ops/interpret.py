@@ -53,7 +53,7 @@ class Interpreter:
 
 
 def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
-    """How to perform a node; in guarded graphs there may be nothing where something is read."""
+    """Return a function that performs a node; guarded graphs may read empty arrays."""
     from pytensor.compile.builders import OpFromGraph
     from pytensor.conditional.op import IfElse
     from pytensor.tensor.basic import Alloc
@@ -138,7 +138,7 @@ def prepare(node: Apply) -> None:
 
 
 def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """The result of the selected branch; PyTensor's virtual machine would run that branch alone."""
+    """Store the result of the selected branch; PyTensor's machine runs that branch alone."""
     condition, *values = inputs
     start = 0 if condition else len(storage)
     for cell, value in zip(storage, values[start:], strict=False):
@@ -148,20 +148,20 @@ def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> N
 def _perform_graph(
     inner: Interpreter, node: Any, inputs: list[Any], storage: list[list[Any]]
 ) -> None:
-    """The graph inside of an operation, which PyTensor would compile."""
+    """Run the graph inside of an operation, which PyTensor would compile."""
     for cell, result in zip(storage, inner(*inputs), strict=True):
         cell[0] = result
 
 
 def _perform_repetition(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """A repeated array. Of one zero, PyTensor makes zeros without its sign."""
+    """Repeat an array; PyTensor drops the sign of a repeated zero."""
     node.op.perform(node, inputs, storage)
     if inputs[0].size == 1 and not inputs[0].any():
         storage[0][0][...] = inputs[0]
 
 
 def _perform_read(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """A look-up, of zeros where there is nothing."""
+    """Perform a look-up, which gives zeros for empty arrays."""
     x, *positions = inputs
     if 0 in x.shape:
         x = np.zeros(without_empty(node.op.idx_list, x.shape), x.dtype)
@@ -169,7 +169,7 @@ def _perform_read(node: Any, inputs: list[Any], storage: list[list[Any]]) -> Non
 
 
 def _perform_update(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """An update, which leaves an empty array as it is."""
+    """Perform an update, which leaves an empty array unchanged."""
     if 0 in inputs[0].shape:
         storage[0][0] = inputs[0]
     else:
@@ -177,7 +177,7 @@ def _perform_update(node: Any, inputs: list[Any], storage: list[list[Any]]) -> N
 
 
 def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """An op over leading axes, which NumPy's vectorize refuses where one of them is empty."""
+    """Perform an op over leading axes, also empty ones, which NumPy's vectorize refuses."""
     op = node.op
     cores = [value.ndim - len(core) for value, core in zip(inputs, op.inputs_sig, strict=True)]
     batch = np.broadcast_shapes(*(v.shape[:n] for v, n in zip(inputs, cores, strict=True)))
@@ -197,7 +197,7 @@ def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> No
 
 
 def _unit(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An identity matrix, or ones; zeros for integers, which may be positions."""
+    """Return an identity matrix, or ones; zeros for integers, which may be positions."""
     if dtype.kind in "iu":
         return np.zeros(shape, dtype=dtype)
     return np.eye(*shape, dtype=dtype) if len(shape) == 2 else np.ones(shape, dtype=dtype)
@@ -210,7 +210,7 @@ def _perform_zeros(node: Any, inputs: list[Any], storage: list[list[Any]]) -> No
 
 
 def _perform_wide(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """An elementwise op of more operands than a NumPy ufunc takes, element by element."""
+    """Perform an elementwise op with more operands than a NumPy ufunc takes."""
     arrays = np.broadcast_arrays(*inputs)
     results = [np.empty(arrays[0].shape, dtype=v.type.dtype) for v in node.outputs]
     for at in np.ndindex(arrays[0].shape):

@@ -106,7 +106,7 @@ class SVD(WithRules, PytensorSVD):
         super().__init__(full_matrices, compute_uv, overwrite_a)
 
     def make_node(self, x: Any) -> Apply:
-        """Outputs have the lengths that are known, which JAX asks of what is made of them."""
+        """Make a node whose outputs have static lengths, which JAX needs in later operations."""
         node = super().make_node(x)
         m, n = node.inputs[0].type.shape
         if m is None or n is None or self.full_matrices:
@@ -128,7 +128,7 @@ class SVD(WithRules, PytensorSVD):
 
 
 class CholeskyGradient(WithRules, Op):
-    r"""Cotangent of a symmetric matrix, from that of its lower Cholesky factor.
+    r"""Cotangent of a symmetric matrix, from the cotangent of its lower Cholesky factor.
 
     Inputs are the factor L and its cotangent C, of both of which the lower triangles are read. With
     M the symmetric matrix whose lower triangle is that of :math:`L^T C`, the output is the lower

@@ -30,7 +30,7 @@ class _Unknown(Exception):
 
 
 def elementwise(op: Any, *operands: Variable) -> Variable:
-    """An elementwise operation of one result, as ``op(*operands)`` makes it.
+    """Apply an elementwise operation with one result, as ``op(*operands)`` does.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def elementwise(op: Any, *operands: Variable) -> Variable:
 
 @bounded(4096)
 def _type_of_result(op: Elemwise, *types: Any) -> TensorType | None:
-    """The type of the one result of operands that need no axes to be added, or None."""
+    """Return the type of the single result of operands with equal axes, or None."""
     if any(not isinstance(x, TensorType) or x.ndim != types[0].ndim for x in types):
         return None
     results = op.make_node(*[x() for x in types]).outputs
@@ -54,7 +54,7 @@ def _type_of_result(op: Elemwise, *types: Any) -> TensorType | None:
 
 
 def selected(x: Variable, entries: Sequence[Any]) -> Variable:
-    """A selection by integers, slices and scalars, as ``x[entries]`` makes it.
+    """Select by integers, slices and scalars, as ``x[entries]`` does.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _slice_length(entry: slice, length: int | None) -> int | None:
 
 
 def _number(part: Any) -> int | None:
-    """What an end of a slice or a length is, if it is known; None is what nothing tells.
+    """Return the value of a slice's end or of a length; None if it is unknown.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _number(part: Any) -> int | None:
 
 
 def _scalar(part: Any) -> Variable:
-    """An integer as PyTensor's selections have it."""
+    """Convert an integer to the form it has in PyTensor's selections."""
     if isinstance(part, int):
         return ScalarConstant(int64, part)
     if not isinstance(part, Variable) or part.type.dtype not in integer_dtypes:
@@ -114,7 +114,7 @@ def _scalar(part: Any) -> Variable:
 
 
 def alloc(value: Variable, *lengths: Any) -> Variable:
-    """A value broadcast to a shape, as ``pytensor.tensor.alloc`` makes it.
+    """Broadcast a value to a shape, as ``pytensor.tensor.alloc`` does.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def alloc(value: Variable, *lengths: Any) -> Variable:
 
 
 def reshaped(x: Variable, lengths: Sequence[Any]) -> Variable:
-    """The elements of an array, in their order, in another shape.
+    """Reshape an array.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def reshaped(x: Variable, lengths: Sequence[Any]) -> Variable:
 
 
 def of_length_one(x: Variable, axes: Collection[int]) -> Variable:
-    """An array of which it is known that it has length 1 along some axes; asked for when it runs.
+    """Mark some axes as having length 1, with a check at run time.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def of_length_one(x: Variable, axes: Collection[int]) -> Variable:
 
 
 def of_lengths(x: Variable, lengths: Mapping[int, int]) -> Variable:
-    """An array of which lengths are known, by axis; those that no type tells are asked for.
+    """Give axes static lengths; lengths that are not known are checked at run time.
 
     Examples
     --------
@@ -191,12 +191,12 @@ def of_lengths(x: Variable, lengths: Mapping[int, int]) -> Variable:
 
 
 def _length(length: Any) -> int | None:
-    """A length, if it is known without a look at what the graph computes.
+    """Return the value of a length that is known without evaluating the graph.
 
     Raises
     ------
     _Unknown
-        If it is computed of constants.
+        If it is computed from constants.
     """
     if not isinstance(length, Variable):
         return _number(length)
@@ -209,7 +209,7 @@ def _length(length: Any) -> int | None:
 
 
 def _is_given(number: Variable) -> bool:
-    """Whether a number follows from something that is no constant."""
+    """Return whether a number depends on something other than constants."""
     if number.owner is None or getattr(number.type, "ndim", None) != 0:
         return not isinstance(number, Constant)
     x, axis = _measured(number)
@@ -219,7 +219,7 @@ def _is_given(number: Variable) -> bool:
 
 
 def _measured(length: Variable) -> tuple[Variable | None, int]:
-    """Which variable's axis a length is read from, if it is."""
+    """Return the variable and the axis that a length is read from."""
     node = length.owner
     if node is not None and isinstance(node.op, Shape_i):
         return node.inputs[0], node.op.i

@@ -21,7 +21,7 @@ _NAME = "dimtensor_note"
 
 
 class Note(NamedTuple):
-    """What is known of a variable.
+    """Display provenance of a variable.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Note(NamedTuple):
 
 
 def note_of(variable: Any) -> Note | None:
-    """The note on a variable."""
+    """Return the note on a variable, None without one."""
     return tag_of(variable).get(_NAME)
 
 

@@ -53,13 +53,13 @@ class Inhabited(CheckAndRaise):
 
 
 def inhabited(length: Variable, is_read: Variable) -> Variable:
-    """A length that is not 0 wherever something is read."""
+    """Check that a length is not 0 if an element is read."""
     condition = pt.or_(pt.gt(length, 0), pt.invert(is_read))
     return Inhabited(IndexError, NOTHING_TO_READ)(length, condition)
 
 
 def without_empty(entries: Sequence[Any], shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape of which all axes that positions are of have elements.
+    """Return a shape whose indexed axes have at least one element.
 
     Parameters
     ----------
@@ -117,6 +117,6 @@ def positions_of_masks(graph: FunctionGraph) -> None:
 
 
 def _without_first_axes(value: Variable, ndim: int) -> Variable:
-    """A value without first axes of length 1 that no selection of some axes has."""
+    """Squeeze leading axes of length 1 that the selection lacks."""
     more = max(value.type.ndim - ndim, 0)
     return value.squeeze(tuple(range(more))) if more else value

@@ -207,7 +207,7 @@ class Convolve(WithRules, Op):
 
 
 def _of_length(found: Variable, like: Variable) -> Variable:
-    """A vector as long as another one, by zeros or cut: where there were no positions."""
+    """Pad a vector with zeros, or cut it, to the length of another."""
     (n,), (m,) = found.type.shape, like.type.shape
     if n is not None and n == m:
         return found
@@ -216,6 +216,6 @@ def _of_length(found: Variable, like: Variable) -> Variable:
 
 
 def _all(variables: Sequence[Variable], flows: Sequence[Any]) -> list[Variable]:
-    """Derivatives, zeros where there is none."""
+    """Replace missing derivatives by zeros."""
     pairs = zip(variables, flows, strict=True)
     return [pt.zeros_like(v) if flow is None else flow for v, flow in pairs]

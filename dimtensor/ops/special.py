@@ -23,7 +23,7 @@ from pytensor.tensor.elemwise import Elemwise
 
 
 class SpecialOp(UnaryScalarOp):
-    """A function of one float, which is that of SciPy."""
+    """Function of SciPy, of one float."""
 
     def __init__(self, name: str):
         self.nfunc_spec = (f"scipy.special.{name}", 1, 1)
@@ -120,12 +120,12 @@ class I1e(SpecialOp):
 
 
 def number(value: float, beside: Variable) -> np.ndarray:
-    """A number of the dtype of a variable."""
+    """Return a number as an array of the dtype of a variable."""
     return np.asarray(value, dtype=beside.type.dtype)
 
 
 def like(x: Variable, of_tensors: Any, of_scalars: Any) -> Any:
-    """The function for what a variable is: PyTensor differentiates scalar ops as such, too."""
+    """Choose the function of tensors or the one of scalars for a variable."""
     return of_tensors if hasattr(x.type, "broadcastable") else of_scalars
 
 
@@ -141,10 +141,10 @@ OPS: Sequence[SpecialOp] = (scalar_log_ndtr, scalar_i0e, scalar_i1e)
 
 
 def ndtr(x: Variable) -> Variable:
-    """The normal cdf."""
+    """Return the cdf of the standard normal distribution."""
     return number(0.5, x) * pt.erfc(x * number(-math.sqrt(0.5), x))
 
 
 def ndtri(p: Variable) -> Variable:
-    """The quantile of the normal distribution."""
+    """Return the quantile function of the standard normal distribution."""
     return pt.erfcinv(number(2, p) * p) * number(-math.sqrt(2), p)

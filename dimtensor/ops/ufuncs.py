@@ -85,7 +85,7 @@ def _logaddexp2(x: Variable, y: Variable) -> Variable:
 
 
 def _ldexp(x: Variable, exponent: Variable) -> Variable:
-    """A number times a power of two, in steps of which none overflows before the product does.
+    """Multiply by a power of two, in steps that do not overflow before the product does.
 
     Powers are exact on every backend where ``exp2`` is not on JAX.
     """

@@ -19,7 +19,7 @@ from dimtensor.upstream.freezing import exact
 
 
 def complex_parts_closed(variable: Variable) -> Variable:
-    """A real variable, with what lies between real ones by way of complex ones as one operation.
+    """Wrap the complex part of the graph of a real variable in one operation.
 
     `pytensor.grad` refuses complex numbers. The operation has a derivative of ours, and is opened
     when the graph is compiled.

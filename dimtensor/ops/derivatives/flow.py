@@ -30,7 +30,7 @@ class Undefined(NamedTuple):
     reason: str
 
     def as_variable(self) -> Variable:
-        """It as PyTensor's operations have it."""
+        """Return the reason as a variable of PyTensor's `NullType`."""
         return NullType(self.reason)()
 
 
@@ -54,17 +54,17 @@ class Flow(NamedTuple):
 
     @property
     def sparse_when_masked(self) -> int:
-        """The same of the value that is zero where the mask is false."""
+        """Sparsity of the value after it is zeroed where the mask is false."""
         return self.sparse if self.mask is None else SPARSE
 
 
 def is_continuous(variable: Variable) -> bool:
-    """Whether there are derivatives with respect to a variable."""
+    """Return whether a variable has a dtype with derivatives: floats or complex numbers."""
     return getattr(variable.type, "dtype", "object").startswith(("float", "complex"))
 
 
 def number(value: Any, like: Variable) -> Constant:
-    """A constant that broadcasts against a variable, of its dtype."""
+    """Return a constant that broadcasts against a variable, of its dtype."""
     dtype = like.type.dtype
     return _number(np.asarray(value, dtype=dtype).tobytes(), dtype, getattr(like.type, "ndim", 0))
 
@@ -76,7 +76,7 @@ def _number(value: bytes, dtype: str, ndim: int) -> Constant:
 
 
 def is_constant(variable: Variable, value: float | None = None) -> bool:
-    """Whether a variable is a constant, without zeros or with one value everywhere."""
+    """Return whether a variable is a constant without zeros, or with one value everywhere."""
     if not isinstance(variable, Constant) or not isinstance(variable.type, TensorType):
         return False
     data = np.asarray(variable.data)
@@ -84,7 +84,7 @@ def is_constant(variable: Variable, value: float | None = None) -> bool:
 
 
 def times(t: Variable, factor: Variable) -> Variable:
-    """A derivative times a partial derivative."""
+    """Multiply a derivative by a partial derivative."""
     if is_constant(t, 1) and t.type.dtype == factor.type.dtype:
         return factor
     if is_constant(factor, 1):
@@ -98,7 +98,7 @@ def masked(value: Variable, mask: Variable | None) -> Variable:
 
 
 def both(one: Variable | None, other: Variable | None) -> Variable | None:
-    """The mask that is true where both are."""
+    """Return the conjunction of two masks, where None is true everywhere."""
     if one is None or other is None or one is other:
         return other if one is None else one
     return pt.and_(one, other)
@@ -110,7 +110,7 @@ def lengths(variable: Variable) -> list[Any]:
 
 
 def filled(value: Variable, like: Variable) -> Variable:
-    """The value with the lengths of a variable."""
+    """Broadcast a value to the lengths of a variable."""
     axes = zip(value.type.shape, like.type.shape, strict=True)
     if any(n == 1 and m != 1 for n, m in axes):
         return _allocated(value, like)
@@ -123,9 +123,9 @@ def zeros(like: Variable) -> Variable:
 
 
 def _allocated(value: Variable, like: Variable) -> Variable:
-    """A value repeated to the lengths of a variable, whose static lengths the result has.
+    """Repeat a value to the lengths of a variable, with its static lengths.
 
-    PyTensor would look for static lengths by rewriting all that computes the lengths.
+    PyTensor would find static lengths by rewriting the graph that computes the lengths.
     """
     shape = [pt.as_tensor_variable(n, dtype="int64") for n in lengths(like)]
     result = TensorType(value.type.dtype, like.type.shape)()
@@ -133,14 +133,14 @@ def _allocated(value: Variable, like: Variable) -> Variable:
 
 
 def of_dtype(value: Variable, like: Variable) -> Variable:
-    """The value with the dtype of a variable."""
+    """Cast a value to the dtype of a variable."""
     if value.type.dtype != like.type.dtype:
         return pt.cast(value, like.type.dtype)
     return value
 
 
 def of_type(value: Variable, like: Variable) -> Variable:
-    """The value with the dtype of a variable, and with length 1 where that is known to have it."""
+    """Cast a value to the dtype of a variable, with the variable's static axes of length 1."""
     value = of_dtype(value, like)
     if not isinstance(value.type, TensorType):
         return value
@@ -150,7 +150,7 @@ def of_type(value: Variable, like: Variable) -> Variable:
 
 
 def settled(flow: Flow, like: Variable) -> Variable:
-    """A derivative as a plain variable of the type of what it belongs to."""
+    """Return a derivative as a plain variable, with the type of the variable that it belongs to."""
     value = masked(flow.value, flow.mask)
     if not isinstance(like.type, TensorType):
         return value
@@ -158,7 +158,7 @@ def settled(flow: Flow, like: Variable) -> Variable:
 
 
 def accumulated(flows: Sequence[Flow]) -> Flow:
-    """The sum of derivatives of one variable."""
+    """Sum the derivatives of one variable."""
     if len(flows) == 1:
         return flows[0]
     sparse = min(flow.sparse_when_masked for flow in flows)
@@ -181,12 +181,12 @@ def _any(masks: list[Any]) -> Variable:
 
 
 def total(values: Sequence[Variable]) -> Variable:
-    """The sum of variables, at least one."""
+    """Sum variables, at least one."""
     return values[0] if len(values) == 1 else elementwise(pt.add, *values)
 
 
 def shuffled(value: Variable, order: Sequence[Any]) -> Variable:
-    """A `DimShuffle`, made one with a `DimShuffle` before it."""
+    """Apply a `DimShuffle`, merged with one before it."""
     node = value.owner
     if node is not None and isinstance(node.op, DimShuffle):
         value, order = (
@@ -199,7 +199,7 @@ def shuffled(value: Variable, order: Sequence[Any]) -> Variable:
 
 
 def summed_to(flow: Flow, like: Variable, out: Variable) -> Flow:
-    """A derivative of a broadcast operand, summed over the axes along which it was repeated."""
+    """Sum the derivative of a broadcast operand over the axes along which it was repeated."""
     pairs = list(zip(like.type.shape, out.type.shape, strict=True))
     repeated = [axis for axis, (n, m) in enumerate(pairs) if n == 1 and m != 1]
     if not repeated:

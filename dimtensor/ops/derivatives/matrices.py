@@ -61,7 +61,7 @@ def _t(x: Variable) -> Variable:
 
 
 def _diagonal(x: Variable) -> Variable:
-    """The diagonal of a square matrix, by a mask: a selection by positions has no simple batch."""
+    """Return the diagonal of a square matrix, by a mask, which has a simple batched form."""
     n = x.shape[0] if x.type.shape[0] is None else x.type.shape[0]
     return pt.switch(_is_diagonal(n), x, number(0, x)).sum(axis=1)
 
@@ -79,14 +79,14 @@ def _is_diagonal(n: Any) -> Variable:
 
 
 def _halved(x: Variable) -> Variable:
-    """The lower triangle, with half of the diagonal."""
+    """Return the lower triangle with half of the diagonal."""
     n = x.shape[0] if x.type.shape[0] is None else x.type.shape[0]
     lower = _triangle(x, True)
     return pt.switch(_is_diagonal(n), lower * number(0.5, x), lower)
 
 
 def _read(t: Variable, lower: bool) -> Variable:
-    """The symmetric matrix of which an operation reads one triangle."""
+    """Return the symmetric matrix of which an operation reads one triangle."""
     if lower:
         return _triangle(t, True) + _t(_triangle(t, True, -1))
     return _triangle(t, False) + _t(_triangle(t, False, 1))
@@ -116,7 +116,7 @@ def _det(node: Any, tangents: Tangents) -> list[Any]:
 
 @forward_rule(SLogDet)
 def _slogdet(node: Any, tangents: Tangents) -> list[Any]:
-    """Of the logarithm; the sign is piecewise constant."""
+    """Push a tangent to the logarithm; the sign is piecewise constant."""
     return [None, pt.sum(_t(Inverse()(node.inputs[0])) * tangents[0])]
 
 
@@ -154,7 +154,7 @@ def _solve_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list
 
 @forward_rule(CholeskySolve)
 def _cholesky_solve(node: Any, tangents: Tangents) -> list[Any]:
-    """The matrix is C C', or C' C of an upper triangle."""
+    """Push tangents through a solve with C C', or C' C for an upper triangle."""
     (c, _), (x,), (tc, tb) = node.inputs, node.outputs, tangents
     moved = tb
     if tc is not None:
@@ -247,7 +247,7 @@ def _svd(node: Any, tangents: Tangents) -> list[Any]:
     k = s.shape[0]
     same = _is_diagonal(k)
     rows, columns = s[:, None], s[None, :]
-    # as a product, which does not lose what is near
+    # as a product, which keeps the digits of a small difference
     apart = pt.switch(same, number(1, u), (columns - rows) * (columns + rows))
     tv, tu = pt.dot(t, v), pt.dot(_t(t), u)
     p = pt.dot(_t(u), tv)

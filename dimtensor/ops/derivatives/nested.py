@@ -80,7 +80,7 @@ def _outside(found: Sequence[Any], pairs: dict[Any, Any]) -> Results:
 
 
 def _written_out(node: Any) -> list[Variable]:
-    """The graph of an `OpFromGraph`, inlined."""
+    """Inline the graph of an `OpFromGraph`."""
     graph = node.op.fgraph
     if isinstance(graph, FrozenFunctionGraph):
         return bound(graph, node.inputs)[0]
@@ -102,7 +102,7 @@ def _pull_graph(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Resu
 
 
 def _has_own(op: OpFromGraph) -> bool:
-    """Whether somebody gave the operation a derivative of its own."""
+    """Return whether the operation overrides its derivative."""
     return (
         getattr(op, "pullback_overrides", None) is not None
         or type(op).pullback is not OpFromGraph.pullback
@@ -174,7 +174,7 @@ def _ifelse(condition: Variable, one: Variable, other: Variable) -> Variable:
 
 
 def _core(node: Any) -> Any:
-    """A node of the operation that runs over leading axes, on variables of its own."""
+    """Return a node of the core operation on new variables, without batch axes."""
     core = core_node(node.op, node.inputs)
     inputs = stand_ins(core.inputs, node.inputs)
     outputs = [v.type() for v in core.outputs]
@@ -249,7 +249,7 @@ def _pull_products(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> list[F
 
 
 def _push_products(node: Any, tangents: Sequence[Flow | None]) -> Flow:
-    """The tangent of a batch of matrix products."""
+    """Push tangents through a batch of matrix products."""
     pairs = zip(tangents, node.inputs, strict=True)
     (found,) = _push_blockwise(node, [None if t is None else settled(t, x) for t, x in pairs])
     return Flow(found, None, SPARSE)
@@ -262,7 +262,7 @@ declare_flow_rules(
 
 
 def _summed(answer: Variable, x: Variable, batch: Variable, n: int) -> Variable:
-    """A cotangent summed over the leading axes along which an input was repeated."""
+    """Sum a cotangent over the leading axes along which an input was repeated."""
     axes = [at for at in range(n) if x.type.shape[at] == 1 and batch.type.shape[at] != 1]
     if not axes:
         return answer

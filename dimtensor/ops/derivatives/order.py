@@ -1,4 +1,4 @@
-"""Whether a derivative that is taken is differentiated in turn.
+"""Record whether a derivative will be differentiated again.
 
 Where a cotangent is zero for want of a use, products with it are left out. By chance it may be zero
 where it is used; then derivatives of the product by it and by its other factor are not zero, and
@@ -17,7 +17,7 @@ _again: ContextVar[bool | None] = ContextVar("again", default=None)
 
 
 def is_differentiated_again() -> bool:
-    """Whether what is taken now may be differentiated; it may, if nobody says that it is not."""
+    """Return whether the current derivative may be differentiated again; True by default."""
     return _again.get() is not False
 
 

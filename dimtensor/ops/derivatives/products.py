@@ -24,7 +24,7 @@ from dimtensor.ops.nodes import alloc, reshaped, selected
 
 
 def push_running_product(node: Any, tangent: Variable) -> Variable:
-    """The tangent of a cumulative product."""
+    """Push a tangent through a cumulative product."""
     (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
     infinite = may_be_infinite(x)
     terms = _first(unused_times(tangent, _before(out, axis), infinite), axis)
@@ -32,7 +32,7 @@ def push_running_product(node: Any, tangent: Variable) -> Variable:
 
 
 def pull_running_product(node: Any, cotangent: Variable) -> Variable:
-    """The cotangent of what a cumulative product is taken of."""
+    """Pull a cotangent back through a cumulative product."""
     (x,), (out,), axis = node.inputs, node.outputs, node.op.axis
     infinite = may_be_infinite(x)
     factors = _shifted(x, axis, 1, back=True)
@@ -41,12 +41,12 @@ def pull_running_product(node: Any, cotangent: Variable) -> Variable:
 
 
 def _first(x: Variable, axis: int) -> Variable:
-    """The variable with an axis as its first."""
+    """Move an axis to the front."""
     return shuffled(x, [axis, *(at for at in range(x.type.ndim) if at != axis)])
 
 
 def _back(x: Variable, axis: int) -> Variable:
-    """The variable with its first axis where it was."""
+    """Move the first axis back to its place."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, x.type.ndim)]
     return shuffled(x, order)
 

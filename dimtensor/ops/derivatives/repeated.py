@@ -15,10 +15,10 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor
 from dimtensor.ops.derivatives.flow import shuffled
 
 
-def that_stays(node: Any, c: Variable) -> Variable:
-    """The cotangents of the values of an update, with 0 for those that others are written over.
+def last_write_cotangent(node: Any, c: Variable) -> Variable:
+    """Return the cotangents of the values of an update, 0 for values that later ones overwrite.
 
-    The update itself is asked, with the number of each value in the place of the values.
+    The update is applied to the numbers of the values, which shows the last writes.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ def that_stays(node: Any, c: Variable) -> Variable:
 
 
 def _are_distinct(indices: Sequence[Variable]) -> bool:
-    """Whether arrays of positions are known to select nothing twice."""
+    """Return whether arrays of positions are known to select no element twice."""
     ndim = max((v.type.ndim for v in indices if hasattr(v.type, "ndim")), default=0)
     covered = {_distinct_along(v, ndim) for v in indices}
     return covered >= set(range(ndim))
 
 
 def _distinct_along(index: Variable, ndim: int) -> int | None:
-    """The axis, of all broadcast, along which positions are distinct and change alone."""
+    """Return the broadcast axis along which positions are distinct, None if unknown."""
     order: list[Any] = [*range(index.type.ndim)] if hasattr(index.type, "ndim") else []
     node = index.owner
     if node is not None and isinstance(node.op, DimShuffle):

@@ -1,4 +1,4 @@
-"""Which rule differentiates which operation.
+"""Registry of forward and reverse rules of operations.
 
 A forward rule gets a node and the tangents of its inputs, None where there is none, and gives the
 tangents of its outputs. A reverse rule gets a node, the cotangents of its outputs and which of the
@@ -61,22 +61,22 @@ def _declared[R: Callable[..., Any]](
 
 
 def forward_of(op: Any) -> Forward | None:
-    """The forward rule of an operation."""
+    """Return the forward rule of an operation, None without one."""
     return getattr(op, "push_rule", None) or _found(_FORWARD, op)
 
 
 def reverse_of(op: Any) -> Reverse | None:
-    """The reverse rule of an operation."""
+    """Return the reverse rule of an operation, None without one."""
     return getattr(op, "pull_rule", None) or _found(_REVERSE, op)
 
 
 def reverse_with_uses_of(op: Any) -> Callable[..., Any] | None:
-    """The reverse rule of an operation that makes use of which outputs are used."""
+    """Return the reverse rule of an operation that depends on which outputs are used."""
     return _found(_REVERSE_WITH_USES, op)
 
 
 def ahead_of(op: Any) -> Callable[..., Any] | None:
-    """The rule of an operation for cotangents of variables before it."""
+    """Return the rule of an operation for cotangents of the variables before it."""
     return _found(_AHEAD, op)
 
 
@@ -107,6 +107,6 @@ def declare_flow_rules(kind: type, rules: FlowRules) -> None:
 
 
 def flow_rules(node: Any) -> FlowRules | None:
-    """The rules of a node that take masks, if it has any."""
+    """Return the rules of a node that take masks, None without any."""
     rules = _found(_FLOW, node.op)
     return rules if rules is not None and rules.applies(node) else None

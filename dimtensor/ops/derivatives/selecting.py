@@ -20,14 +20,14 @@ def _axes(node: Any) -> list[int]:
 
 
 def _kept(node: Any, x: Variable) -> Variable:
-    """The result with the reduced axes kept as axes of length 1."""
+    """Return the result with the reduced axes as axes of length 1."""
     axes, numbers = _axes(node), iter(range(x.type.ndim))
     ndim = node.inputs[0].type.ndim
     return shuffled(x, ["x" if at in axes else next(numbers) for at in range(ndim)])
 
 
 def _shares(node: Any) -> tuple[Variable, Variable]:
-    """Which elements attain the extreme, and how many do."""
+    """Return a mask of the elements that attain the extreme, and their number."""
     (x,), (out,) = node.inputs, node.outputs
     tied = pt.eq(x, _kept(node, out))
     count = pt.sum(pt.cast(tied, x.type.dtype), axis=_axes(node), dtype=x.type.dtype)

@@ -47,7 +47,7 @@ from dimtensor.ops.derivatives.flow import (
     zeros,
 )
 from dimtensor.ops.derivatives.products import pull_running_product, push_running_product
-from dimtensor.ops.derivatives.repeated import that_stays
+from dimtensor.ops.derivatives.repeated import last_write_cotangent
 from dimtensor.ops.derivatives.rules import (
     FlowRules,
     Tangents,
@@ -64,12 +64,12 @@ Results = list[Any]
 
 
 def _first_only(node: Any, wanted: Sequence[bool], result: Any) -> Results:
-    """The cotangent of the first input; the others are indices or lengths."""
+    """Return the cotangent of the first input; the others are indices or lengths."""
     return [result if wanted[0] else None, *[None] * (len(node.inputs) - 1)]
 
 
 def _reordered(flow: Flow, order: Sequence[Any]) -> Flow:
-    """A derivative with its axes in another order, of which "x" are new ones."""
+    """Reorder the axes of a derivative, where "x" is a new one."""
     mask = flow.mask
     if mask is not None:
         rest = [
@@ -307,7 +307,7 @@ def _put_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Result
         take = (AdvancedSubtensor if advanced else Subtensor)(node.op.idx_list)
         taken = take(c, *indices)
         if node.op.set_instead_of_inc or getattr(node.op, "ignore_duplicates", False):
-            taken = that_stays(node, taken)
+            taken = last_write_cotangent(node, taken)
         found[1] = sum_over_broadcast_dims(y, taken)
     return found
 
@@ -335,7 +335,7 @@ def _backwards(x: Variable, axis: int) -> Variable:
 
 
 def sum_from_the_end(x: Variable, axis: int) -> Variable:
-    """The sum of each element and those after it."""
+    """Sum each element and those after it."""
     return _backwards(pt.cumsum(_backwards(x, axis), axis=axis), axis)
 
 
@@ -425,7 +425,7 @@ declare_flow_rules(Dot, FlowRules(pull_dot, _push_dot))
 
 
 def _dot_with(factor: Variable, flow: Flow, like: Variable, first: bool) -> Variable:
-    """The product of a factor, which is the first or the second, and a derivative.
+    """Multiply a derivative by a matrix factor, on either side.
 
     A derivative may be zero because an element is not used. Then it is not multiplied by what may
     be infinite, as in the products of elements that this is the sum of. Of two matrices that takes
@@ -439,7 +439,7 @@ def _dot_with(factor: Variable, flow: Flow, like: Variable, first: bool) -> Vari
 
 
 def _with_vector(factor: Variable, t: Variable, first: bool) -> Variable:
-    """The product of a factor and a vector of derivatives; zeros are not multiplied."""
+    """Multiply a factor by a vector of derivatives, skipping zeros."""
     across = shuffled(t, [1, 0])
     used, nothing = pt.neq(across, number(0, t)), number(0, factor)
     kept = pt.switch(used, factor, nothing)
@@ -450,7 +450,7 @@ def _with_vector(factor: Variable, t: Variable, first: bool) -> Variable:
 
 
 def _where_infinite(factor: Variable, t: Variable, first: bool) -> Variable:
-    """The product of a factor and a derivative; if an element is infinite, each product guarded."""
+    """Multiply a factor by a derivative, with guarded products if an element is infinite."""
     from dimtensor.ops.loop.conditional import Shortcut, conditional
 
     def plain() -> list[Variable]:

@@ -29,7 +29,7 @@ from dimtensor.upstream.pytensor import vectorize_node
 
 @vectorize_node.register(Scan)
 def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
-    """Outputs of a `Scan` node some of whose inputs have more axes, the first ones.
+    """Return the outputs of a `Scan` some of whose inputs have leading batch axes.
 
     The number of steps has to be one for the whole batch; it is checked when the loop runs.
     """
@@ -58,7 +58,7 @@ def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
 
 
 def _one_number(n_steps: Variable, before: Any, after: Any) -> Variable:
-    """The number of steps, of which there is one for each element of a batch."""
+    """Return the number of steps that the elements of a batch share."""
     if after.sequences:  # it is their length
         return after.sequences[0].shape[_added(after.sequences[0], before.sequences[0])]
     numbers = pt.maximum(n_steps.ravel(), 0)
@@ -68,7 +68,7 @@ def _one_number(n_steps: Variable, before: Any, after: Any) -> Variable:
 
 
 def _added(after: Variable, before: Variable) -> int:
-    """How many axes a variable has more than another."""
+    """Count the axes that a variable has in addition to those of another."""
     return after.type.ndim - before.type.ndim if _is_tensor(before) else 0
 
 
@@ -78,7 +78,7 @@ def _same_axes(after: Variable, before: Variable) -> bool:
 
 @vectorize_node.register(Loop)
 def vectorize_loop(op: Loop, node: Apply, *inputs: Variable) -> list[Variable]:
-    """Outputs of a `Loop` node some of whose inputs have more axes, the first ones."""
+    """Return the outputs of a `Loop` some of whose inputs have leading batch axes."""
     batch = _Batch.of(node.inputs, inputs)
     step = _batched_step(op, batch, op.split_inputs(inputs), True)
     assert step.go_on is not None
@@ -122,7 +122,7 @@ class _Batch:
         return cls(ndim, shape, static)
 
     def full(self, x: Variable, core_ndim: int) -> Variable:
-        """The variable with all axes of the batch."""
+        """Broadcast a variable to all axes of the batch."""
         added = x.type.ndim - core_ndim
         if added == self.ndim and (1 not in x.type.shape[:added] or 1 in self.static):
             return x
@@ -130,12 +130,12 @@ class _Batch:
         return alloc(x, *self.shape, *core)
 
     def wider(self, x: Variable) -> Variable:
-        """A variable like this one, with the axes of the batch."""
+        """Make a variable of the same type with the axes of the batch."""
         return TensorType(x.type.dtype, (*self.static, *x.type.shape))(x.name)
 
 
 def _longest(lengths: Sequence[Variable]) -> Variable:
-    """The length of axes of which some may be of length one."""
+    """Return the length of broadcast axes, some of which may be of length one."""
     longest = lengths[0]
     for length in lengths[1:]:
         longest = pt.switch(pt.eq(longest, 1), length, longest)
@@ -207,7 +207,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
 
 
 def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _BatchedStep:
-    """A step after which those elements go on that go on themselves."""
+    """Mask a step: finished batch elements keep their state."""
     assert step.go_on is not None
     n = len(step.states)
     on = TensorType("bool", batch.static)("on")
@@ -244,7 +244,7 @@ def _is_tensor(variable: Variable) -> bool:
 
 @vectorize_node.register(Conditional)
 def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> Any:
-    """Outputs of a `Conditional` some of whose operands have more axes, the first ones.
+    """Return the outputs of a `Conditional` some of whose operands have leading batch axes.
 
     One condition holds for the whole batch; where each element has its own, each is a branch of
     its own as well.

@@ -74,7 +74,7 @@ def outside_of_step(
     outputs: Sequence[Variable],
     again: Callable[[], Sequence[Variable]],
 ) -> list[Variable]:
-    """What depends on checks, but not on the inner variables, and was there before the step.
+    """Collect existing variables that depend on checks, but not on the inner variables.
 
     A step that runs once more makes its own checks anew, and reads the others again.
     """
@@ -89,7 +89,7 @@ def outside_of_step(
 
 
 def _is_index(variable: Variable) -> bool:
-    """Whether a variable is an index or a shape, whose numbers are captured each on its own."""
+    """Return whether a variable is an index or a shape, whose numbers are captured one by one."""
     node = variable.owner
     if node is None:
         return False
@@ -98,7 +98,7 @@ def _is_index(variable: Variable) -> bool:
 
 
 def _is_small_constant(variable: Variable) -> bool:
-    """Whether a variable is a constant, or one number that is computed from constants."""
+    """Return whether a variable is a constant, or a number computed from constants."""
     return all(map(_is_small, reached([variable], inputs_of)))
 
 
@@ -115,7 +115,7 @@ def _is_one_number(variable: Variable) -> bool:
 
 
 def is_lengths(constant: Constant) -> bool:
-    """Whether a constant may be a shape, which JAX is to know when it traces a loop."""
+    """Return whether a constant may be a shape, which JAX needs when it traces a loop."""
     return (
         isinstance(constant.type, TensorType)
         and constant.type.dtype == "int64"
@@ -125,7 +125,7 @@ def is_lengths(constant: Constant) -> bool:
 
 
 def as_state(x: Any) -> Variable:
-    """The initial value of a state; Python's numbers become int64 and floats."""
+    """Convert the initial value of a state; Python's numbers become int64 and floats."""
     if isinstance(x, Variable):
         return x
     if isinstance(x, (bool, np.bool_)):
@@ -136,7 +136,7 @@ def as_state(x: Any) -> Variable:
 
 
 def as_result(x: Any) -> Variable:
-    """A result of a step, as a variable."""
+    """Convert a result of a step to a variable."""
     return x if isinstance(x, Variable) else pt.as_tensor_variable(x)
 
 
@@ -195,7 +195,7 @@ def _described(variable: Variable) -> str:
 
 
 def converted(variable: Variable, wanted: Any) -> Variable:
-    """The variable with the dtype and the static shape of a type."""
+    """Convert a variable to the dtype and the static shape of a type."""
     if not isinstance(wanted, TensorType):
         return variable
     if variable.type.dtype != wanted.dtype:

@@ -71,7 +71,7 @@ class Conditional(WithRules, Op, HasInnerGraph):
         return type(self).__name__
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> list[Variable]:
-        """The outputs, in a list also where there is one."""
+        """Return the outputs as a list, also where there is only one."""
         return super().__call__(*inputs, **{**kwargs, "return_list": True})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,9 +115,9 @@ class Conditional(WithRules, Op, HasInnerGraph):
         return [[x in a or y in b for a, b in behind] for x, y in pairs]
 
     def pull_rule(self, node: Any, cotangents: Any, wanted: Sequence[bool]) -> list[Any]:
-        """The conditional of the derivatives of the branches, which compute again what they need.
+        """Return a conditional of the branches' derivatives, which recompute their intermediates.
 
-        What a branch leaves undefined is so where the other has it, too.
+        An input whose derivative is undefined in one branch has none in the other, either.
         """
         condition, *given = node.inputs
         at = [k for k, c in enumerate(cotangents) if c is not None]
@@ -175,7 +175,7 @@ class Shortcut(Conditional):
 
 
 def _joint(one: Any, other: Any) -> Any:
-    """The type of an output: lengths are those that either branch knows."""
+    """Merge the types of an output of two branches, with all static lengths."""
     if one == other:
         return one
     tensors = isinstance(one, TensorType) and isinstance(other, TensorType)
@@ -190,7 +190,9 @@ def _joint(one: Any, other: Any) -> Any:
 def _slopes(
     branch: FrozenFunctionGraph, given: Sequence[Variable], at: Sequence[int], wrt: Sequence[int]
 ) -> tuple[list[Variable], list[Any]]:
-    """Inputs of a branch and cotangents of its outputs, and with them the cotangents of inputs."""
+    """Return the inputs of a branch with cotangents of its outputs, and the cotangents of its
+    inputs.
+    """
     inputs = stand_ins(branch.inputs, given)
     outputs, _ = bound(branch, inputs)
     cotangents = [outputs[k].type() for k in at]
@@ -219,7 +221,7 @@ def _tangents(
 
 
 def _of_type(variable: Variable, wanted: Any) -> Variable:
-    """The variable as one of exactly this type: two branches must agree."""
+    """Convert a variable to exactly one type, on which two branches agree."""
     variable = converted(variable, wanted)
     if variable.type != wanted:
         variable = pt.specify_shape(variable, wanted.shape)

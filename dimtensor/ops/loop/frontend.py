@@ -159,7 +159,7 @@ def build_scan(
     options: LoopOptions = PLAIN,
     go: Any = True,
 ) -> ScanResult:
-    """A scan from the graph of its step.
+    """Build a scan from the graph of its step.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def build_scan(
         if parts is not None:
             plain = LoopOptions(options.reverse, derivative=options.derivative)
             kept = step._replace(next_states=next_states)
-            return _beside(n_steps, parts, kept, init, sequences, plain)
+            return _fissioned_scan(n_steps, parts, kept, init, sequences, plain)
     outputs = [*next_states, *traced]
     if options.histories and inverse is None:
         # what a gradient needs of each step; draws of generators are traced when it is taken
@@ -216,7 +216,7 @@ def build_scan(
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
 
 
-def _beside(
+def _fissioned_scan(
     n_steps: Any,
     parts: Split,
     step: StepGraph,
@@ -224,7 +224,7 @@ def _beside(
     sequences: Sequence[Variable],
     options: LoopOptions,
 ) -> ScanResult:
-    """A loop of what stays in it, and the rest for all steps at once."""
+    """Build a smaller loop, and compute the fissioned part for all steps at once."""
     kept = [[given[k] for k in parts.kept] for given in (step.states, step.next_states, init)]
     inside = step._replace(states=kept[0], next_states=kept[1], traced=parts.traced)
     smaller = build_scan(n_steps, inside, kept[2], sequences, options)
@@ -296,7 +296,7 @@ def while_loop(
 
 
 def build_loop(step: StepGraph, init: Sequence[Variable], go: Any) -> list[Variable]:
-    """The final states of a `Loop` from the graph of its step; parameters as in `build_scan`."""
+    """Return the final states of a `Loop` built from the graph of its step; see `build_scan`."""
     states, next_states, inverse = list(step.states), list(step.next_states), step.inverse
     assert step.go_on is not None
     if inverse is not None:  # the gradient runs as many steps back

@@ -14,7 +14,7 @@ from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 
 
 def inverse_error(result: ScanResult) -> Variable:
-    """How far the inverse of a loop is from taking each of its steps back.
+    """Measure the error of a loop's inverse over all its steps.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def inverse_error(result: ScanResult) -> Variable:
 
 
 def _difference(state: Variable, found: Variable) -> Variable:
-    """The largest relative difference, 1 where what is no float differs."""
+    """Return the largest relative difference; for values that are not floats, 1 if any differs."""
     if is_continuous(state):
         apart = abs(state - found) / pt.maximum(abs(state), 1)
     else:

@@ -14,7 +14,7 @@ from dimtensor.ops.loop.spec import LoopSpec
 
 @dataclass
 class StateParts:
-    """A state: what it starts with, its variable in the body, what follows and what it ends with.
+    """State of a loop: initial value, variable in the body, next value and final outputs.
 
     ``outputs`` are the outputs of the node that hold what it ends with.
     """
@@ -46,7 +46,7 @@ class Trace:
 
 
 def has_steps(n_steps: Variable) -> bool:
-    """Whether a number of steps is known, and not 0."""
+    """Return whether a number of steps is known and positive."""
     return isinstance(n_steps, Constant) and int(n_steps.data) > 0
 
 
@@ -89,7 +89,7 @@ class ScanGraph:
 
     @property
     def runs(self) -> bool:
-        """Whether the loop is known to make a step."""
+        """Knowledge that the loop runs at least one step."""
         return self.go is None and has_steps(self.n_steps)
 
     @property
@@ -126,7 +126,7 @@ class ScanGraph:
         return tuple(trace.is_open for trace in self.traces)
 
     def build(self) -> dict[Variable, Variable]:
-        """A node of these parts: what takes the place of the outputs of the old one."""
+        """Build a node from these parts, and map the old outputs to the new ones."""
         op = Scan(
             freeze(self.inner, self.outputs),
             LoopSpec(

@@ -93,7 +93,7 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
         return type(self).__name__
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> list[Variable]:
-        """The outputs, in a list also where there is one."""
+        """Return the outputs as a list, also where there is only one."""
         return super().__call__(*inputs, **{**kwargs, "return_list": True})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -160,14 +160,14 @@ class Scan(_LoopOp):
             raise TypeError(f"what stops a loop is a bool scalar, not {body.outputs[-1].type}")
 
     def split_inputs(self, inputs: Sequence[Any]) -> ScanInputs:
-        """Inputs of a node (or values of them) by role."""
+        """Split inputs of a node, or their values, by role."""
         n_steps, *rest = inputs
         go = rest.pop(0) if self.stops else None
         n, m = self.n_states, self.n_states + self.n_sequences
         return ScanInputs(n_steps, go, rest[:n], rest[n:m], rest[m:])
 
     def split_outputs(self, outputs: Sequence[Any]) -> ScanOutputs:
-        """Outputs of a node (or values of them) by role."""
+        """Split outputs of a node, or their values, by role."""
         n, m = self.n_states, self.n_states + self.n_traces
         return ScanOutputs(
             list(outputs[:n]), list(outputs[n:m]), outputs[m] if self.stops else None
@@ -176,7 +176,7 @@ class Scan(_LoopOp):
     def split_body_inputs(
         self, inputs: Sequence[Any] | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """States, sequence elements and captured inputs of the body (or what stands for them)."""
+        """Split the body's inputs, or their values, into states, elements and captured inputs."""
         inputs = self.body.inputs if inputs is None else inputs
         n, m = self.n_states, self.n_states + self.n_sequences
         return list(inputs[:n]), list(inputs[n:m]), list(inputs[m:])
@@ -268,7 +268,7 @@ class Scan(_LoopOp):
         return scan_shapes(self, node, shapes)
 
     def length_of_trace(self, node: Apply, output: Variable, axis: int) -> Variable | None:
-        """The number of steps, where that is known not to be negative."""
+        """Return the number of steps where it is known not to be negative."""
         n_steps = node.inputs[0].owner
         if axis or output not in self.split_outputs(node.outputs).traces or n_steps is None:
             return None
@@ -312,7 +312,7 @@ class Loop(_LoopOp):
             raise TypeError(f"what stops a loop is a bool scalar, not {body.outputs[-1].type}")
 
     def split_inputs(self, inputs: Sequence[Any]) -> ScanInputs:
-        """Inputs of a node (or values of them) by role; there are no steps and no sequences."""
+        """Split inputs of a node, or their values, by role; there are no steps and no sequences."""
         go, *rest = inputs
         return ScanInputs(None, go, rest[: self.n_states], [], rest[self.n_states :])
 
@@ -362,7 +362,7 @@ def _bool_scalar(x: Any) -> Variable:
 
 
 def _own(value: Any, variable: Variable, inputs: Sequence[Any]) -> Any:
-    """The value in memory of its own, of the variable's dtype."""
+    """Copy a value to its own memory, with the variable's dtype."""
     if isinstance(variable.type, TensorType):
         return np.array(value, dtype=variable.type.dtype)
     return copy.deepcopy(value) if any(value is x for x in inputs) else value

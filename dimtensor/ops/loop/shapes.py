@@ -19,7 +19,7 @@ from dimtensor.ops.graphs import replaced
 
 
 def steps_that_run(n_steps: Variable) -> Variable:
-    """A number of steps as a length: below 0 there is none."""
+    """Return a number of steps as a length, 0 for negative numbers."""
     if isinstance(n_steps, Constant):
         return n_steps if n_steps.data >= 0 else constant(0, dtype=n_steps.type.dtype)
     is_length = n_steps.owner is not None and isinstance(n_steps.owner.op, Shape_i)
@@ -48,7 +48,7 @@ def _without_what_they_are_of(feature: ShapeFeature, lengths: list[Variable]) ->
 
 
 def is_of_one_length(variable: Variable, varying: Collection[Variable]) -> bool:
-    """Whether the axes of a variable of a step are as long in every step, as those of a trace are.
+    """Return whether a step's variable has the same lengths in every step, as a trace needs.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def scan_shapes(op: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
 def _replaced_by_structure(
     variables: Sequence[Variable], replace: dict[Variable, Variable]
 ) -> list[Variable]:
-    """The variables with expressions replaced, wherever equal ones occur."""
+    """Replace expressions in variables, and all expressions equal to them."""
     by_key = {_key(old): new for old, new in replace.items()}
     found = {}
     for variable in ancestors(variables):

@@ -13,7 +13,7 @@ from dimtensor.graph.checkpoints import Checkpoints
 
 @dataclass(frozen=True)
 class LoopSpec:
-    """How the inputs and outputs of a loop's body are to be read, and how the loop runs.
+    """Roles of the inputs and outputs of a loop's body, and how the loop runs.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class LoopSpec:
     open_traces: tuple[bool, ...] = ()
 
     def is_open(self, trace: int) -> bool:
-        """Whether nobody reads what steps that did not run have left in a trace."""
+        """Return whether the elements of a trace after a stop are never read."""
         return self.stops and trace < len(self.open_traces) and self.open_traces[trace]
 
 
@@ -70,7 +70,7 @@ class StepGraph(NamedTuple):
 
 
 class LoopOptions(NamedTuple):
-    """How a loop is built of its step.
+    """Options for building a loop from its step.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ def number_of_steps(n_steps: Any, sequences: Sequence[Variable]) -> Variable:
 
 
 def as_long_as(sequence: Variable, number: int, n_steps: Variable) -> Variable:
-    """A sequence that is checked to have an element for each step, unless that is known."""
+    """Check that a sequence has an element for each step, unless that is known."""
     length, steps = sequence.shape[0], n_steps
     static = sequence.type.shape[0]
     if equal_computations([length], [steps]) or (
@@ -83,7 +83,7 @@ def settled(
     initial: list[Variable],
     elements: list[Variable],
 ) -> StepGraph:
-    """The step on states of types that it keeps."""
+    """Find types of the states that a step keeps, and return the step on them."""
     types = [v.type for v in initial]
     for _ in range(_MOST_TRIALS):
         states = [

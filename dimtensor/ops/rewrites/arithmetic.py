@@ -44,19 +44,19 @@ def _is_real(variable: Variable) -> bool:
 
 
 def like(value: Any, variable: Variable) -> Variable:
-    """A number as a constant that is broadcast against a variable."""
+    """Return a number as a constant that broadcasts against a variable."""
     data = np.full((1,) * variable.type.ndim, value, dtype=variable.type.dtype)
     return pt.constant(data, dtype=variable.type.dtype)
 
 
 def _operand(variable: Variable, *kinds: type) -> Variable | None:
-    """The operand of an elementwise operation of one kind."""
+    """Return the operand of an elementwise operation of some kinds, None for other variables."""
     return variable.owner.inputs[0] if isinstance(scalar_op(variable), kinds) else None
 
 
 @rule(EQ)
 def equal_to_itself(node: Apply, rw: Rewriting) -> Variable | None:
-    """An integer without axes is equal to itself: no check of a length stands between loops."""
+    """Fold the comparison of an integer scalar with itself, so that no check separates loops."""
     x, y = node.inputs
     if x is not y or x.type.ndim or _is_float(x):
         return None
@@ -65,7 +65,7 @@ def equal_to_itself(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Add, Mul, Sub, TrueDiv, Pow, ScalarMaximum, ScalarMinimum, Switch)
 def numbers_of_one_dtype(node: Apply, rw: Rewriting) -> Variable | None:
-    """A constant has the dtype of the result, where its numbers are the same in it."""
+    """Cast constants to the dtype of the result where the cast keeps their values."""
     out = node.outputs[0].type.dtype
     first = isinstance(node.op.scalar_op, Switch)
     operands = list(node.inputs)
@@ -228,7 +228,7 @@ def inverse_root(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Switch)
 def arm(node: Apply, rw: Rewriting) -> Variable | None:
-    """A selection with a constant condition, or with equal arms, is the arm."""
+    """Replace a selection with a constant condition, or with equal arms, by the arm."""
     condition, then, otherwise = node.inputs
     out = node.outputs[0]
     chosen: Variable | None = None
@@ -250,7 +250,7 @@ def arm(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Switch)
 def condition_turned(node: Apply, rw: Rewriting) -> Variable | None:
-    """A selection by what is not so has its arms exchanged."""
+    """Exchange the arms of a selection by a negated condition."""
     condition, then, otherwise = node.inputs
     inside = _operand(condition, Invert)
     if inside is None or inside.type.dtype != "bool":
@@ -260,7 +260,7 @@ def condition_turned(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Switch)
 def arm_of_arm(node: Apply, rw: Rewriting) -> Variable | None:
-    """An arm that selects by the same condition is one of its own arms."""
+    """Resolve arms that select by the condition of the outer selection."""
     condition, *arms = node.inputs
     found = list(arms)
     for at, one in enumerate(arms):
@@ -273,13 +273,13 @@ def arm_of_arm(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Invert)
 def not_not(node: Apply, rw: Rewriting) -> Variable | None:
-    """A double negation cancels."""
+    """Remove a double negation."""
     return _operand(node.inputs[0], Invert)
 
 
 @rule(AND, OR)
 def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
-    """True is left out of conditions that are all to hold, False where one is enough."""
+    """Drop constant True from conjunctions, and constant False from disjunctions."""
     if node.outputs[0].type.dtype != "bool":
         return None
     neutral = isinstance(node.op.scalar_op, AND)
@@ -293,7 +293,7 @@ def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(AND, OR)
 def condition_and_its_negation(node: Apply, rw: Rewriting) -> Variable | None:
-    """A condition or its negation is true; both together are false."""
+    """Fold a condition or its negation to True, and a condition and its negation to False."""
     for one, other in (node.inputs, node.inputs[::-1]):
         if _operand(other, Invert) is one is not None and one.type.dtype == "bool":
             return pt.second(one, like(isinstance(node.op.scalar_op, OR), one))

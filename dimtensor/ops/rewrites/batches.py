@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @rule(Blockwise)
 def range_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
-    """A range that is the same for a whole batch is made once: JAX knows its length then."""
+    """Compute a range that is equal in a whole batch once, so that JAX knows its length."""
     if not isinstance(node.op.core_op, ARange):
         return None
     ends = _same_in_all(node.inputs, node.op.batch_ndim(node))
@@ -44,9 +44,7 @@ def fill_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Blockwise)
 def selection_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
-    """A basic selection, or an update, in each array of a batch is one that takes the batch in
-    full, where it is the same in all of them.
-    """
+    """Replace equal basic selections or updates in a batch by one with full slices along it."""
     core = node.op.core_op
     if not isinstance(core, (Subtensor, IncSubtensor)):
         return None
@@ -68,9 +66,7 @@ def selection_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Blockwise)
 def scatter_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
-    """An update through arrays of positions, the same in each array of a batch, takes the batch
-    in full.
-    """
+    """Replace equal updates through positions in a batch by one with full slices along it."""
     core = node.op.core_op
     if not isinstance(core, AdvancedIncSubtensor):
         return None
@@ -131,14 +127,14 @@ def _batch_lengths(node: Apply, rw: Rewriting) -> list[Variable | int]:
 
 
 def _with_core_axes(value: Variable, batch: int, count: int) -> Variable:
-    """A batch of arrays that have so many axes, new ones first."""
+    """Add leading core axes to a batch of arrays, up to `count` core axes."""
     axes = range(value.type.ndim)
     missing = batch + count - value.type.ndim
     return value.dimshuffle([*axes[:batch], *["x"] * missing, *axes[batch:]])
 
 
 def _for_all(x: Variable, value: Variable, batch: int, rw: Rewriting) -> Variable:
-    """An array of its own for each value that is put into one."""
+    """Repeat an array along batch axes, one copy for each value that is written into it."""
     pairs = zip(x.type.shape[:batch], value.type.shape, strict=False)
     if not any(n == 1 and m != 1 for n, m in pairs):
         return x

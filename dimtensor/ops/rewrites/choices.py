@@ -32,9 +32,7 @@ def _long(variables: Collection[Variable]) -> set[int]:
 
 @rule(Elemwise, differentiable=False)
 def function_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
-    """A function of a choice between two numbers for each element is a choice between two values:
-    it is computed twice, and not for each element.
-    """
+    """Move a function of an elementwise choice between two numbers into its arms."""
     if isinstance(node.op.scalar_op, Switch) or len(node.outputs) != 1:
         return None
     chosen = [at for at, v in enumerate(node.inputs) if _is_choice(v)]
@@ -55,7 +53,7 @@ def function_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Switch, differentiable=False)
 def choice_in_its_own_arm(node: Apply, rw: Rewriting) -> Variable | None:
-    """In an arm, what is chosen by the same condition is chosen already."""
+    """Resolve selections in an arm by conditions that the outer selection implies."""
     condition, *arms = node.inputs
     if condition.type.dtype != "bool":
         return None
@@ -69,7 +67,7 @@ def choice_in_its_own_arm(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _implied(condition: Variable, value: bool) -> dict[Variable, bool]:
-    """Conditions whose values follow from that of one."""
+    """Collect conditions whose values follow from the value of one."""
     found: dict[Variable, bool] = {}
     stack = [(condition, value)]
     while stack and len(found) < _MOST_SEEN:
@@ -86,7 +84,7 @@ def _implied(condition: Variable, value: bool) -> dict[Variable, bool]:
 
 
 def _value(condition: Variable, known: dict[Variable, bool]) -> bool | None:
-    """What a condition is, if that follows."""
+    """Return the value of a condition that follows from known ones, None otherwise."""
     if condition in known:
         return known[condition]
     kind = scalar_op(condition)
@@ -103,9 +101,9 @@ def _value(condition: Variable, known: dict[Variable, bool]) -> bool | None:
 
 
 def _settled(arm: Variable, known: dict[Variable, bool]) -> Variable:
-    """An arm in which choices by known conditions are made.
+    """Resolve selections by known conditions in an arm.
 
-    Library functions are left as they are: what they are computed of elsewhere may be the same.
+    Library functions are kept, as their results may be shared with other expressions.
     """
     seen: dict[Variable, Variable] = {}
 
@@ -138,7 +136,7 @@ def _settled(arm: Variable, known: dict[Variable, bool]) -> Variable:
 
 @rule(Switch)
 def choice_of_choice(node: Apply, rw: Rewriting) -> Variable | None:
-    """A choice whose one arm chooses again, with the same other arm, is one by both conditions."""
+    """Merge a selection in an arm with an outer selection that shares its other arm."""
     condition, then, otherwise = node.inputs
     if condition.type.dtype != "bool" or not _is_choice(then):
         return None

@@ -63,7 +63,7 @@ def folded(node: Apply) -> list[Variable] | None:
 
 
 def _is_root(node: Apply) -> bool:
-    """Whether a power is a root, which a rule makes it: of -0.0 the root is -0.0, the power 0.0."""
+    """Return whether a power is a square root: at -0.0 the root is -0.0, and the power 0.0."""
     if not isinstance(node.op, Elemwise) or not isinstance(node.op.scalar_op, Pow):
         return False
     x, exponent = node.inputs
@@ -71,7 +71,7 @@ def _is_root(node: Apply) -> bool:
 
 
 def _without_scipy(op: Any, x: Any) -> np.ndarray | None:
-    """Results by the C library, as kernels have it; None of what it lacks.
+    """Evaluate a function by the C library, as kernels do; None for functions it lacks.
 
     Many densities have such constants, and to import SciPy takes longer than to rewrite them.
     """

@@ -18,7 +18,7 @@ from dimtensor.ops.rewrites.lengths import source_of_length
 from dimtensor.ops.rewrites.table import RULES, Rule, by_operation, operation
 from dimtensor.upstream.freezing import signature
 
-# how often rules may apply, for each node of the graph, before the rest is left as it is
+# applications of rules per node of the graph after which rewriting stops
 _MOST_STEPS = 60
 # constants of more elements are told apart by identity
 _COMPARED = 10_000
@@ -80,7 +80,7 @@ class Rewriting:
         self._steps_left = 1000
 
     def rewritten(self, outputs: Sequence[Variable]) -> list[Variable]:
-        """The rewritten outputs."""
+        """Return the rewritten outputs."""
         done, becomes = self._done, self._becomes
         stack = list(reversed(outputs))
         while stack:
@@ -154,7 +154,7 @@ class Rewriting:
         return found
 
     def _interned(self, node: Apply, inputs: list[Variable]) -> Apply:
-        """The node of an operation and inputs that stands for all equal ones."""
+        """Return the node that represents all nodes of an operation and inputs."""
         key = computation(node.op, inputs)
         known = self._nodes.get(key)
         if known is None:
@@ -165,7 +165,9 @@ class Rewriting:
         return known
 
     def constant(self, variable: Variable) -> Variable:
-        """The constant that stands for all equal ones; other variables stand for themselves."""
+        """Return the constant that represents all equal ones; other variables are returned
+        unchanged.
+        """
         if not isinstance(variable, Constant):
             return variable
         data = variable.data
@@ -179,7 +181,7 @@ class Rewriting:
         return folded(node)
 
     def length(self, variable: Variable, axis: int) -> Variable | int:
-        """The length of an axis, of a variable that need not be computed for it if there is one."""
+        """Return the length of an axis, from the variable that is cheapest to compute."""
         path = []
         found: Variable | int | None = None
         while found is None:
@@ -203,14 +205,14 @@ class Rewriting:
 
 
 def _as_broadcast(old: Variable, new: Variable) -> bool:
-    """Whether axes of length 1 are the same ones: elsewhere one would be repeated."""
+    """Return whether two variables have the same axes of length 1, which broadcast."""
     if not isinstance(old.type, TensorType):
         return True
     return all((n == 1) == (m == 1) for n, m in zip(old.type.shape, new.type.shape, strict=True))
 
 
 def number(variable: Variable) -> Any:
-    """The value of a constant that is one number; None of others."""
+    """Return the value of a constant with one element, None for other variables."""
     while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
         variable = variable.owner.inputs[0]
     if isinstance(variable, Constant) and isinstance(variable.type, TensorType):

@@ -71,7 +71,7 @@ def with_known_values(
 
 
 def _values(nodes: Sequence[Apply]) -> dict[Variable, np.ndarray]:
-    """The values of outputs of nodes that follow from constants and are worth keeping."""
+    """Return the values of node outputs that follow from constants and are worth storing."""
     found: dict[Variable, Any] = {}
     kept: dict[Variable, np.ndarray] = {}
     given = sum(np.size(c.data) for c in _constants(nodes))
@@ -96,7 +96,7 @@ def _constants(nodes: Sequence[Apply]) -> set[Constant]:
 
 
 def _performed(node: Apply, found: dict[Variable, Any], most: int) -> list[Any] | None:
-    """The outputs of a node; None where they have too many elements, or there is an error."""
+    """Perform a node; None if it fails or its outputs have too many elements."""
     if isinstance(node.op, _LEFT) and not isinstance(node.op, _STRUCTURED):
         return None
     for v in node.outputs:

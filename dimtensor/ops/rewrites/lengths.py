@@ -27,7 +27,7 @@ _AS_FIRST_INPUT = (
 
 
 def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Variable | int | None:
-    """An expression for the length of an axis that the type does not say.
+    """Return an expression for a length that is not static.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def _of_range(start: Variable, stop: Variable, step: Variable) -> Variable | Non
 
 
 def _selected(node: Apply, axis: int) -> tuple[Variable, int] | None:
-    """The length of an axis that is taken in full, or reversed."""
+    """Return the source of an axis that is selected in full, or reversed."""
     out = 0
     entries = [*node.op.idx_list]
     entries += [slice(None)] * (node.inputs[0].type.ndim - len(entries))
@@ -103,7 +103,7 @@ def _selected(node: Apply, axis: int) -> tuple[Variable, int] | None:
 
 
 def _is_one_step(node: Apply, step: int | None) -> bool:
-    """Whether a step, which is the number of an operand, is to the next or the last position."""
+    """Return whether the step of a slice, given by operand number, is 1 or -1."""
     if step is None:
         return True
     operand = node.inputs[1 + step]

@@ -31,16 +31,14 @@ def _axes(node: Apply) -> list[int]:
 
 
 def _over(node: Apply, x: Variable, axes: list[int]) -> Variable:
-    """The same reduction over other axes."""
+    """Return the same reduction over other axes."""
     op = node.op.clone(axis=tuple(axes) if len(axes) < x.type.ndim else None)
     return op(x)
 
 
 @rule(*_REDUCTIONS, kind=REDUCTION)
 def reduced_axes(node: Apply, rw: Rewriting) -> Variable | None:
-    """A reduction over an axis of length 1 drops it; over no axis, it is its operand. All axes are
-    named in one way.
-    """
+    """Drop axes of length 1 from a reduction, and name its axes in one way."""
     x, out, axes = node.inputs[0], node.outputs[0], _axes(node)
     op = node.op.scalar_op
     if not isinstance(op, _KEEP) or x.type.dtype != out.type.dtype:
@@ -73,7 +71,7 @@ def reduced_transposed(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Sum, Max, Min, All, Any, CAReduce, kind=REDUCTION)
 def reduced_twice(node: Apply, rw: Rewriting) -> Variable | None:
-    """A sum of sums, or the largest of largest ones, is one reduction."""
+    """Merge a sum of sums, or a maximum of maxima."""
     made = node.inputs[0].owner
     if made is None or type(made.op) is not type(node.op):
         return None
@@ -89,7 +87,7 @@ def reduced_twice(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Sum, kind=REDUCTION)
 def sum_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
-    """A sum of what is repeated is a product; over no elements it is 0, whatever is repeated."""
+    """Replace a sum along broadcast axes by a product with their lengths, 0 if one is empty."""
     made, out = node.inputs[0].owner, node.outputs[0]
     if made is None or not isinstance(made.op, Alloc) or not is_float(out.type.dtype):
         return None
@@ -118,7 +116,7 @@ def sum_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def times_length(total: Variable, known: int, late: list[Variable]) -> Variable:
-    """A number times how often it is added up; 0 where it is never."""
+    """Multiply a number by the number of times that it is summed; 0 for none."""
     dtype = total.type.dtype
     if known == 0:
         return alloc(pt.constant(np.zeros((), dtype)), *(
@@ -136,7 +134,7 @@ def times_length(total: Variable, known: int, late: list[Variable]) -> Variable:
 
 @rule(Dot, kind=REDUCTION)
 def outer_product(node: Apply, rw: Rewriting) -> Variable | None:
-    """A product of a column and a row is elementwise."""
+    """Replace the matrix product of a column and a row by an elementwise product."""
     a, b = node.inputs
     if a.type.ndim != 2 or b.type.ndim != 2 or a.type.shape[1] != 1 or b.type.shape[0] != 1:
         return None

@@ -48,7 +48,7 @@ def _is_known(entry: Any) -> bool:
 
 
 def _shortest(entry: Any, length: int | None) -> Any:
-    """A slice without ends that are those of the axis."""
+    """Drop the ends of a slice that coincide with those of the axis."""
     if not isinstance(entry, slice):
         return entry
     start, stop, step = entry.start, entry.stop, entry.step
@@ -72,7 +72,7 @@ def _is_all(entry: Any) -> bool:
 
 @rule(Subtensor)
 def selection(node: Apply, rw: Rewriting) -> Variable | None:
-    """A selection of everything is nothing, and equal selections are written alike."""
+    """Remove a selection of all elements, and write equal selections in one way."""
     x = node.inputs[0]
     entries = entries_of(node)
     shortest = [_shortest(e, n) for e, n in zip(entries, x.type.shape, strict=True)]
@@ -86,7 +86,7 @@ def selection(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _written(entries: list[Any]) -> int:
-    """How many entries come before those that take everything."""
+    """Count the entries before trailing full slices."""
     return max((at + 1 for at, e in enumerate(entries) if not _is_all(e)), default=0)
 
 
@@ -113,7 +113,7 @@ def selection_of_vector(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Subtensor)
 def selection_of_selection(node: Apply, rw: Rewriting) -> Variable | None:
-    """A selection of a selection is one, where the ends are known and count from the start."""
+    """Merge two selections whose ends are known and count from the start."""
     before = node.inputs[0].owner
     if before is None or not isinstance(before.op, Subtensor):
         return None
@@ -151,7 +151,7 @@ def _as_slice(positions: range) -> slice:
 
 @rule(Subtensor)
 def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
-    """A selection from a broadcast axis is a shorter broadcast."""
+    """Shorten a broadcast by a selection along the broadcast axis."""
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, Alloc):
         return None
@@ -181,7 +181,7 @@ def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Subtensor)
 def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
-    """The one position along an axis that was added is the array without it."""
+    """Drop an added axis whose only position is selected."""
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, DimShuffle):
         return None
@@ -201,7 +201,7 @@ def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Subtensor)
 def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
-    """Reading back the positions of an update gives the value that was written."""
+    """Replace a selection of exactly the updated elements by the value that was written."""
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, IncSubtensor) or not made.op.set_instead_of_inc:
         return None
@@ -214,7 +214,7 @@ def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(IncSubtensor)
 def update_of_all(node: Apply, rw: Rewriting) -> Variable | None:
-    """An update of everything is a sum, or the array that is put."""
+    """Replace an update of all elements by a sum, or by the value that is written."""
     x, value = node.inputs[:2]
     entries = [_shortest(e, n) for e, n in zip(entries_of(node), x.type.shape, strict=True)]
     if not all(map(_is_all, entries)) or value.type.dtype != x.type.dtype:
@@ -258,7 +258,7 @@ def _covered(variable: Variable, out: Variable) -> bool:
 
 
 def updates_of_zeros(variable: Variable) -> list[Apply] | None:
-    """Updates of zeros, from the last one; None of anything else."""
+    """Return the updates of an array of zeros, the last one first; None for other arrays."""
     found: list[Apply] = []
     while True:
         node = variable.owner

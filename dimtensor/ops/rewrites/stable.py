@@ -33,7 +33,7 @@ def _real(variable: Variable) -> bool:
 
 
 def _one_and(node: Apply, kind: type) -> Variable | None:
-    """The other operand of a sum of two, or of a difference, of which the first is 1."""
+    """Return the operand that is added to 1, or subtracted from it."""
     if not isinstance(node.op.scalar_op, kind) or len(node.inputs) != 2:
         return None
     pairs = [node.inputs] if kind is Sub else [node.inputs, node.inputs[::-1]]
@@ -115,8 +115,8 @@ def logistic(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Mul, kind=ACCURATE)
 def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
-    """``a / (1 + exp(x)) * exp(x)``, as in the derivative of ``log(1 + exp(x))``, is
-    ``a * sigmoid(x)``; so is ``a * sigmoid(-x) * exp(x)``.
+    """Simplify ``a / (1 + exp(x)) * exp(x)`` to ``a * sigmoid(x)``, and ``a * sigmoid(-x) *
+    exp(x)``, too.
     """
     if not _real(node.outputs[0]):
         return None
@@ -153,9 +153,9 @@ def one_minus_logistic(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Log, kind=ACCURATE)
 def log_of_sum_of_exp(node: Apply, rw: Rewriting) -> Variable | None:
-    """The largest exponent is taken out of ``log(sum(exp(x)))``, which then does not overflow.
+    """Subtract the maximum in ``log(sum(exp(x)))``, which then does not overflow.
 
-    An infinite one is left where it is: ``inf - inf`` would be NaN.
+    An infinite maximum is not subtracted, as ``inf - inf`` is NaN.
     """
     total = node.inputs[0]
     made = total.owner
@@ -177,7 +177,7 @@ def log_of_sum_of_exp(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _is_shifted(exponent: Variable) -> bool:
-    """Whether something that is selected was taken away already."""
+    """Return whether a selection, such as a finite maximum, is subtracted from an exponent."""
     if not isinstance(scalar_op(exponent), Sub):
         return False
     taken = exponent.owner.inputs[1]

@@ -30,13 +30,13 @@ _GRADIENT_MARKS = (ViewOp, ZeroGrad, UndefinedGrad, DisconnectedGrad, GradClip, 
 
 @rule(Identity, *_GRADIENT_MARKS)
 def same_as_operand(node: Apply, rw: Rewriting) -> Variable:
-    """A copy, and what marks something for a derivative, is its operand."""
+    """Replace a copy, or a marker for derivatives, by its operand."""
     return node.inputs[0]
 
 
 @rule(Blockwise)
 def no_batch(node: Apply, rw: Rewriting) -> list[Variable] | None:
-    """An operation on the trailing axes of arrays that have no others is the operation itself."""
+    """Replace a batched operation without batch axes by the operation itself."""
     op: Blockwise = node.op
     if op.batch_ndim(node):
         return None
@@ -61,7 +61,7 @@ def transposed(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(DimShuffle)
 def transposed_fill(node: Apply, rw: Rewriting) -> Variable | None:
-    """A broadcast array with other axes is broadcast to those axes."""
+    """Replace a transposed broadcast by a broadcast to the transposed shape."""
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, Alloc):
         return None
@@ -89,7 +89,7 @@ def fill(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Vanishing)
 def vanished(node: Apply, rw: Rewriting) -> Variable:
-    """An operation that adds to derivatives only is zero elsewhere."""
+    """Replace an operation that contributes to derivatives only by zero."""
     out = node.outputs[0]
     zero = pt.constant(np.zeros((1,) * out.type.ndim, out.type.dtype))
     return _alloc(zero, [rw.length(out, axis) for axis in range(out.type.ndim)])
@@ -109,7 +109,7 @@ def broadcast(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _covers(value: Variable, out: Variable) -> bool:
-    """Whether a value has all axes of a result that are longer than 1."""
+    """Return whether a value has all axes of a result that are longer than 1."""
     return all(n != 1 or m == 1 for n, m in zip(value.type.shape, out.type.shape, strict=True))
 
 
@@ -119,8 +119,8 @@ def _alloc(value: Variable, lengths: list) -> Variable:
 
 @rule(*(Elemwise,))
 def operands_that_are_fills(node: Apply, rw: Rewriting) -> Variable | None:
-    """An operand is not repeated where another one has the axes; what no operand has the axes of
-    is computed once, and its result is repeated.
+    """Move broadcasts behind an elementwise operation, or drop them where another operand has the
+    axes.
     """
     if len(node.outputs) != 1 or not node.inputs:
         return None
@@ -137,7 +137,7 @@ def operands_that_are_fills(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _repeated(variable: Variable) -> Variable:
-    """The array that is broadcast, with the axes of the result."""
+    """Return the array that is broadcast, with the axes of the result."""
     node = variable.owner
     if node is None or not isinstance(node.op, Alloc):
         return variable
@@ -162,7 +162,7 @@ def join_of_one(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(ScalarFromTensor, TensorFromScalar)
 def there_and_back(node: Apply, rw: Rewriting) -> Variable | None:
-    """A number taken out of an array that was made of it is the number."""
+    """Cancel conversions from a number to an array and back."""
     made = node.inputs[0].owner
     if made is not None and isinstance(made.op, (ScalarFromTensor, TensorFromScalar)):
         if type(made.op) is not type(node.op):
@@ -172,7 +172,7 @@ def there_and_back(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Shape)
 def shape_as_lengths(node: Apply, rw: Rewriting) -> Variable:
-    """A shape is the vector of its lengths, each found where it is cheapest."""
+    """Replace a shape by the vector of its lengths, each from its cheapest source."""
     x = node.inputs[0]
     if not x.type.ndim:
         return pt.constant(np.zeros(0, dtype="int64"))
@@ -185,7 +185,7 @@ def _vector(lengths: list) -> Variable:
 
 @rule(Shape_i)
 def length(node: Apply, rw: Rewriting) -> Variable | None:
-    """A length that a type tells is a constant; others are read from what is there anyway."""
+    """Replace a static length by a constant, and others by reads of existing arrays."""
     x, axis = node.inputs[0], node.op.i
     found = rw.length(x, axis)
     if isinstance(found, int):
@@ -196,7 +196,7 @@ def length(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(SpecifyShape)
 def known_shape(node: Apply, rw: Rewriting) -> Variable | None:
-    """Lengths that are known to be what is asked for are not checked."""
+    """Remove a check of lengths that are static and right."""
     x, *lengths = node.inputs
     for axis, asked in enumerate(lengths):
         if not isinstance(asked.type, TensorType):
@@ -210,7 +210,7 @@ def known_shape(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Assert, CheckAndRaise)
 def check_that_holds(node: Apply, rw: Rewriting) -> Variable | None:
-    """A check of conditions that are true constants is what it is made on."""
+    """Remove checks of conditions that are constant and true."""
     x, *conditions = node.inputs
     kept = [c for c in conditions if not (isinstance(c, Constant) and np.all(c.data))]
     if len(kept) == len(conditions):
@@ -254,9 +254,7 @@ def _fits(x: Variable, out: Variable) -> bool:
 
 @rule(Cast)
 def cast(node: Apply, rw: Rewriting) -> Variable | None:
-    """A cast to the dtype that a number has is nothing; one that loses nothing is left out before
-    another.
-    """
+    """Remove a cast to the dtype of its operand, and a lossless cast before another cast."""
     (x,), out = node.inputs, node.outputs[0]
     if x.type.dtype == out.type.dtype:
         return x
@@ -270,7 +268,7 @@ def cast(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _is_exact_in(source: np.dtype, dtype: str) -> bool:
-    """Whether all numbers of one dtype are numbers of the other: int64 are no floats."""
+    """Return whether all numbers of one dtype are numbers of the other; int64 are not floats."""
     if source.kind in "iu" and np.dtype(dtype).kind in "fc":
         halves = 2 if np.dtype(dtype).kind == "c" else 1
         return source.itemsize < np.dtype(dtype).itemsize // halves

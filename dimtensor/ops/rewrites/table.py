@@ -76,12 +76,12 @@ def by_operation(rules: list[Rule]) -> dict[type, list[Rule]]:
 
 
 def operation(node: Apply) -> type:
-    """The class by which rules for a node are found."""
+    """Return the class by which rules for a node are found."""
     op: Any = node.op
     return type(op.scalar_op) if isinstance(op, Elemwise) else type(op)
 
 
 def scalar_op(variable: Variable) -> ScalarOp | None:
-    """The scalar operation that a variable is the elementwise result of."""
+    """Return the scalar operation of an elementwise result, None for other variables."""
     node = variable.owner
     return node.op.scalar_op if node is not None and isinstance(node.op, Elemwise) else None

@@ -63,7 +63,7 @@ class Partial(NamedTuple):
 
 
 def same(t: Variable) -> Variable:
-    """A derivative times one."""
+    """Return the derivative itself: the partial derivative is one."""
     return t
 
 
@@ -115,7 +115,7 @@ class _HasNone(Exception):
 
 
 def _by_op(node: Any, at: int) -> Callable[[Variable], Variable]:
-    """The partial derivative that PyTensor's scalar operation has."""
+    """Return the partial derivative that PyTensor's scalar operation defines."""
 
     def product(t: Variable) -> Variable:
         try:
@@ -164,7 +164,7 @@ def pull_elementwise(
 
 
 def _where_used(node: Any, at: int, noted: int, value: Variable, t: Variable) -> Variable:
-    """The derivative of a product by an operand, of which another is a cotangent that may be zero.
+    """Derive a product by an operand where another operand is a cotangent that may be zero.
 
     Where it is, the value is zero, with the slope by the cotangent that it has elsewhere: that of
     a product, or of a quotient of which the cotangent is the numerator, is the value for one.
@@ -189,7 +189,7 @@ def _note_factor(product: Variable, cotangent: Variable) -> None:
 
 
 def _is_singular(node: Any, at: int, partial: Partial) -> bool:
-    """Whether a partial may be infinite, or not a number, by itself or by the operands it reads."""
+    """Return whether a partial derivative, or an operand it reads, may be infinite or NaN."""
     if partial.singular or partial.times in (same, pt.neg):
         return partial.singular
     linear = isinstance(node.op.scalar_op, (ps.Mul, ps.TrueDiv))
@@ -198,7 +198,7 @@ def _is_singular(node: Any, at: int, partial: Partial) -> bool:
 
 
 def _guarded(partial: Partial, t: Variable) -> Variable:
-    """A derivative times a partial that may be infinite; zero is not multiplied by that.
+    """Multiply a derivative by a partial that may be infinite, so that zero stays zero.
 
     That it is zero need not stay so: by the derivative itself the product has the slope that it
     has elsewhere. Only what the partial is computed from has no influence where it is zero.
@@ -209,7 +209,7 @@ def _guarded(partial: Partial, t: Variable) -> Variable:
 
 
 def unused_times(t: Variable, factor: Variable, infinite: bool) -> Variable:
-    """A derivative, of which elements may be zero for want of a use, times what may be infinite."""
+    """Multiply a derivative, zero for unused elements, by a factor that may be infinite."""
     if infinite:
         return _guarded(Partial(lambda t: elementwise(pt.mul, t, factor)), t)
     product = elementwise(pt.mul, t, factor)
@@ -218,7 +218,7 @@ def unused_times(t: Variable, factor: Variable, infinite: bool) -> Variable:
 
 
 def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
-    """The tangent of the result of an elementwise operation."""
+    """Push tangents through an elementwise operation."""
     from dimtensor.errors import GraphError
 
     terms: list[tuple[Variable, Variable | None]] = []
@@ -226,7 +226,7 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
     for at, (flow, partial) in enumerate(zip(tangents, _partials_of(node), strict=True)):
         if flow is None or partial is None:
             continue
-        # a tangent has no mask: it is what it is
+        # tangents carry no mask of unused elements
         value = flow.value
         try:
             guard = flow.sparse and not is_constant(value) and _is_singular(node, at, partial)
@@ -249,7 +249,7 @@ def push_elementwise(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
 
 
 def _opposite(one: Any, other: Any) -> bool:
-    """Whether one mask is the negation of the other."""
+    """Return whether one mask is the negation of the other."""
     node = other.owner
     return (
         node is not None
@@ -263,7 +263,7 @@ declare_flow_rules(Elemwise, FlowRules(pull_elementwise, push_elementwise, _is_r
 
 
 def expanded(node: Any) -> list[Variable]:
-    """The outputs of an elementwise operation that is composed of others, written out."""
+    """Write out the outputs of a composed elementwise operation."""
     inner = node.op.scalar_op.fgraph
     known: dict[Variable, Variable] = dict(zip(inner.inputs, node.inputs, strict=True))
     for part in inner.toposort():

@@ -43,7 +43,7 @@ def _over(t: Variable, divisor: Variable) -> Variable:
 
 
 def _doubled(t: Variable, factor: float = 2.0) -> Variable:
-    """A derivative times 2: that of ``-0.5 * x**2`` is ``-x``, with no product."""
+    """Multiply a derivative by 2, folded into constants: ``-0.5 * x**2`` has ``-x``."""
     if isinstance(t, Constant) and np.size(t.data) == 1:
         return pt.constant(np.asarray(t.data * factor, dtype=t.type.dtype), dtype=t.type.dtype)
     node = t.owner
@@ -119,7 +119,7 @@ def _mod(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Pow)
 def _pow(xs: Sequence[Variable], z: Variable) -> Found:
-    """Of x^y: y x^(y - 1) by the base (zero where y is zero), and x^y log(x) by the exponent."""
+    """Derive x^y: y x^(y - 1) by the base (zero where y is zero), x^y log(x) by the exponent."""
     x, y = xs
     exponent = _value(y)
 
@@ -148,7 +148,7 @@ def _pow(xs: Sequence[Variable], z: Variable) -> Found:
 
 
 def _value(variable: Variable) -> float | None:
-    """The one value of a constant."""
+    """Return the value of a constant with one element, None for others."""
     data = constant_of(variable)
     return float(data.flat[0]) if data is not None and data.size == 1 else None
 
@@ -322,21 +322,21 @@ def _switch(xs: Sequence[Variable], z: Variable) -> Found:
 
 @partials(ps.Maximum)
 def _maximum(xs: Sequence[Variable], z: Variable) -> Found:
-    """Of two equal operands the first gets the whole derivative."""
+    """Derive the maximum; the first of two equal operands gets the whole derivative."""
     first = pt.ge(*xs)
     return [Partial(same, first), Partial(same, pt.invert(first))]
 
 
 @partials(ps.Minimum)
 def _minimum(xs: Sequence[Variable], z: Variable) -> Found:
-    """Of two equal operands the first gets the whole derivative."""
+    """Derive the minimum; the first of two equal operands gets the whole derivative."""
     first = pt.le(*xs)
     return [Partial(same, first), Partial(same, pt.invert(first))]
 
 
 @partials(ps.Clip)
 def _clip(xs: Sequence[Variable], z: Variable) -> Found:
-    """Of bounds in the wrong order the lower one decides."""
+    """Derive `clip`; if the bounds are in the wrong order, the lower one counts."""
     x, low, high = xs
     below, above = pt.lt(x, low), pt.gt(x, high)
     not_below = pt.invert(below)

@@ -1,4 +1,4 @@
-"""Which values may be infinite, or not a number, though what they are computed from is finite.
+"""Poles: values that may be infinite or NaN although their operands are finite.
 
 A derivative that is zero because an element is not used is not multiplied by partial derivatives
 made of such values.
@@ -36,7 +36,7 @@ _MARK = "dimtensor_may_be_infinite"  # in the tag of an input of an inner graph
 
 
 def constant_of(variable: Variable) -> np.ndarray | None:
-    """The data of a constant, be it broadcast."""
+    """Return the data of a constant, also of a broadcast one; None for other variables."""
     node = variable.owner
     if node is not None and isinstance(node.op, DimShuffle):
         variable = node.inputs[0]
@@ -44,7 +44,7 @@ def constant_of(variable: Variable) -> np.ndarray | None:
 
 
 def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
-    """Whether the operations just before a value have a pole, or an edge of a domain.
+    """Return whether the operations just before a value have a pole or an edge of a domain.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
 
 
 def may_become_infinite(cotangent: Variable) -> bool:
-    """The same of a cotangent, which may have come a long way."""
+    """Apply `may_be_infinite` to a cotangent, with a wider search."""
     return may_be_infinite(cotangent, _MOST_OF_COTANGENTS)
 
 
 def _is_nan(variable: Variable) -> bool:
-    """Whether a variable is the constant NaN, which ends are filled with."""
+    """Return whether a variable is the constant NaN, which pads ends."""
     return (
         isinstance(variable, Constant)
         and variable.data.size == 1
@@ -93,17 +93,17 @@ def _is_nan(variable: Variable) -> bool:
 
 
 def is_marked(variable: Variable) -> bool:
-    """Whether a variable stands for what may be infinite."""
+    """Return whether a variable is marked as possibly infinite."""
     return tag_of(variable).get(_MARK, False)
 
 
 def mark_infinite(variable: Variable) -> None:
-    """Note on the input of an inner graph that what it stands for may be infinite."""
+    """Mark the input of an inner graph as possibly infinite."""
     tag_of(variable)[_MARK] = True
 
 
 def stand_ins(inner: Sequence[Variable], values: Sequence[Variable]) -> list[Variable]:
-    """New variables for the inputs of an inner graph, which is differentiated by itself.
+    """Make new variables for the inputs of an inner graph, which is differentiated on its own.
 
     They are marked where the values may be infinite. Scalars are not: all that uses one that is
     infinite is, too.
@@ -146,7 +146,7 @@ def _float_inputs(variable: Variable) -> list[Variable]:
 
 
 def _has_pole(variable: Variable) -> bool:
-    """Whether the operation that gives a value has a pole, in its inner graphs as well."""
+    """Return whether the operation of a value, or its inner graph, has a pole."""
     node = variable.owner
     if node is None:
         return False
@@ -156,7 +156,7 @@ def _has_pole(variable: Variable) -> bool:
 
 
 def _is_finite(node: Variable) -> bool:
-    """Whether an operation gives what is finite at finite operands."""
+    """Return whether an operation is finite at finite operands."""
     kind = node.op.scalar_op
     if isinstance(kind, ps.TrueDiv):
         divisor = constant_of(node.inputs[1])

@@ -40,7 +40,7 @@ _WAITED = 2000
 
 
 def is_series(node: Any) -> bool:
-    """Whether a node applies a loop over scalars to each element."""
+    """Return whether a node applies a loop over scalars to each element."""
     return isinstance(node.op.scalar_op, ScalarLoop)
 
 
@@ -108,7 +108,7 @@ def push_series(node: Any, tangents: Tangents) -> list[Any]:
 
 
 def _settled(state: Variable, new: Variable, slope: Variable, moved: Variable) -> Variable:
-    """Whether a tangent stays what it is in a step, or its state does not."""
+    """Return whether a tangent has converged, or its state has not."""
     tolerance = number(_TOLERANCE, new)
     still = pt.le(pt.abs(pt.sub(new, state)), pt.mul(tolerance, pt.abs(new)))
     ends = pt.le(pt.abs(pt.sub(moved, slope)), pt.mul(tolerance, pt.abs(moved)))
@@ -140,7 +140,7 @@ def _scalar(variable: Variable) -> Variable:
 
 
 def _as_scalars(outputs: Sequence[Variable], inputs: Sequence[Variable]) -> Any:
-    """Inputs and outputs of a graph of scalars, made of one of tensors without axes."""
+    """Convert a graph of tensors without axes to a graph of scalars."""
     known: dict[Variable, Variable] = {x: get_scalar_type(x.type.dtype)() for x in inputs}
     fresh = list(known.values())
     for node in toposort(outputs):

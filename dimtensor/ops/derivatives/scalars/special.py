@@ -48,7 +48,7 @@ def _hyp2f1(xs: Sequence[Variable], z: Variable) -> Found:
 
 
 def _gauss(a: Variable, b: Variable, c: Variable, x: Variable) -> Variable:
-    """The hypergeometric function of x < 1, by its series.
+    """Evaluate the hypergeometric function at x < 1 by its series.
 
     Of a negative x it is that of x / (x - 1), which is between 0 and 1.
     """
@@ -65,7 +65,7 @@ def _gauss(a: Variable, b: Variable, c: Variable, x: Variable) -> Variable:
 
 
 def _terms(dtype: str) -> ScalarLoop:
-    """The series, term by term: their sum, the last one and how many."""
+    """Sum the series term by term; the results are the sum, the last term and their number."""
     scalar = ps.get_scalar_type(dtype)
     total, term, k, a, b, c, x = (scalar(name) for name in ("total", "term", "k", *"abcx"))
     one = np.asarray(1, dtype=dtype)
@@ -89,12 +89,12 @@ def _betainc(xs: Sequence[Variable], z: Variable) -> Found:
 
 
 def _singular(slope: Callable[[], Variable]) -> Partial:
-    """A partial derivative that may be infinite."""
+    """Make a partial derivative that may be infinite."""
     return Partial(lambda t: times(t, slope()), None, True)
 
 
 def _beta_slope(a: Variable, b: Variable, x: Variable, at: int) -> Variable:
-    """A partial derivative of betainc: PyTensor's, at parameters for which it converges.
+    """Derive betainc as PyTensor does, at parameters for which its fractions converge.
 
     It has continued fractions of x and of 1 - x, and takes the second one from a / (a + b) on; from
     there to (a + 1) / (a + b + 2) that hardly converges, and gives NaN. The recurrence in a,
@@ -125,7 +125,7 @@ def _beta_slope(a: Variable, b: Variable, x: Variable, at: int) -> Variable:
 
 
 def _log_where(x: Variable, shape: Variable, log: Variable | None = None) -> Variable:
-    """A logarithm that is multiplied by a shape less 1: of 0 it is a number where that is 0."""
+    """Return a logarithm that is multiplied by a shape less 1, finite where that is 0."""
     at_an_end = pt.and_(pt.eq(x, number(0, x)), pt.eq(shape, number(1, x)))
     return pt.switch(at_an_end, number(0, x), pt.log(x) if log is None else log)
 
@@ -161,7 +161,7 @@ def _betaincinv(xs: Sequence[Variable], z: Variable) -> Found:
 
 
 def _slope(value: Variable, at: int) -> Variable:
-    """The partial derivative of a function by an operand, as PyTensor has it."""
+    """Return the partial derivative of a function by an operand, as PyTensor defines it."""
     node = value.owner
     inputs, outputs = list(node.inputs), list(node.outputs)
     return batch_derivatives(node.op, inputs, outputs, [pt.ones_like(value)])[at]

@@ -111,7 +111,7 @@ def pull_ahead(
 
 
 def _is_of_numbers(op: Scan) -> bool:
-    """Whether all that a step takes and gives are numbers, by operations on numbers."""
+    """Return whether all inputs and outputs of a step are numbers."""
     given = (*op.body.inputs, *op.body.outputs)
     return all(getattr(v.type, "ndim", None) == 0 for v in given)
 
@@ -119,7 +119,7 @@ def _is_of_numbers(op: Scan) -> bool:
 def _numbers_before(
     node: Apply, depends: Collection[Variable], asked: Collection[Variable]
 ) -> list[Variable] | None:
-    """The nearest numbers that the inputs of a loop are simply computed of; None if not so."""
+    """Return the nearest numbers from which a loop's inputs are simply computed, or None."""
     found: dict[Variable, None] = {}
     stack = [v for v in node.inputs if v in depends]
     seen = set(stack)
@@ -178,7 +178,7 @@ def _moved(
 
 
 class _Step(NamedTuple):
-    """A step with tangents of what it takes and gives, one mapping by numbers for each direction.
+    """Step with the tangents of its inputs and outputs, a mapping by number per direction.
 
     States have the numbers that they have, sequences and captured inputs follow; of what a step
     gives, traces follow.
@@ -242,7 +242,7 @@ class _Step(NamedTuple):
         return cls(fresh, outputs, of_states, of_others, results)
 
     def graph(self, op: Scan, given: Any) -> StepGraph:
-        """The states and their tangents, one after the other, and traces of tangents."""
+        """Return the step with states followed by their tangents, and traces of tangents."""
         n, m = op.n_states, op.n_states + op.n_sequences
         following = [
             by.get(i, zeros(v))
@@ -272,9 +272,9 @@ def _live_states(op: Scan, by: Any, needed: list[bool]) -> list[int]:
 
 
 def _times(partial: Variable, tangent: Variable, infinite: bool) -> Variable:
-    """A partial derivative times a tangent, either of which may be zero for want of a dependence.
+    """Multiply a partial derivative by a tangent, either of which may be structurally zero.
 
-    It is told whether tangents may be infinite.
+    `infinite` says whether tangents may be infinite.
     """
     if is_constant(tangent, 1):
         return partial
@@ -288,7 +288,7 @@ def _times(partial: Variable, tangent: Variable, infinite: bool) -> Variable:
 
 
 def _may_be_masked(partial: Variable) -> bool:
-    """Whether a partial derivative is zero perhaps because an arm is not taken."""
+    """Return whether a partial derivative may be zero because an arm is not taken."""
     nodes = [v.owner for v in ancestors([partial]) if v.owner is not None]
     return any(
         not isinstance(node.op, Elemwise) or isinstance(node.op.scalar_op, Switch) for node in nodes

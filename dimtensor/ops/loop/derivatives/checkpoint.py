@@ -94,7 +94,7 @@ def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Se
 
     @cache
     def again(n: int, depth: int) -> int:
-        """Steps that run again."""
+        """Count the steps that are recomputed."""
         if depth == 0:
             return 0
         size = lengths[depth - 1]
@@ -106,7 +106,7 @@ def schedule(n_steps: int, checkpoint: Checkpoints | Sequence[int] | None) -> Se
 
 
 def levels_within(n_steps: int, memory: int) -> int:
-    """The fewest levels with which a gradient stores no more than so many states.
+    """Return the fewest levels with which a gradient stores at most `memory` states.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def checkpointed(
     options: LoopOptions,
     go: Any,
 ) -> ScanResult:
-    """A scan in segments; parameters as in `build_scan`.
+    """Build a scan in segments; parameters as in `build_scan`.
 
     Raises
     ------
@@ -200,7 +200,7 @@ class _Nested:
     def run(
         self, n_steps: Any, init: list[Variable], sequences: list[Variable], depth: int
     ) -> tuple[list[Variable], list[Variable]]:
-        """Final states and traces of so many steps, in segments of `depth` levels."""
+        """Return final states and traces of `n_steps` steps, in segments of `depth` levels."""
         if depth == 0:
             result = self._scan(n_steps, self.step, init, sequences)
             return result.states, result.traces

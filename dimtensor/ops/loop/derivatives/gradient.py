@@ -128,7 +128,7 @@ class _Forward:
 
 @dataclass
 class _Step:
-    """The derivative of one step, as a graph on variables of its own.
+    """Derivative of one step, as a graph on new variables.
 
     ``adjoints`` and ``cotangents`` are variables by the numbers of states and traces; the gradients
     are by the numbers of states, sequences and captured inputs.
@@ -261,7 +261,7 @@ def _answers(
 
 
 def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], Variable]:
-    """The loop the other way round; cotangents by role and number of the forward loop's inputs."""
+    """Run the reverse pass; returns cotangents by role and number of the forward inputs."""
     if back.undefined_states or not (back.adjoints or back.cotangents):
         return {}
     steps = _BackwardSteps(forward)
@@ -334,7 +334,7 @@ def _states_before(op: Any, after: dict[int, Variable], back: _Step) -> dict[int
 
 
 def _added_constant(state: Variable, following: Variable) -> Constant | None:
-    """The constant increment of an integer state; None if the step does anything else with it."""
+    """Return the constant increment of an integer state, None for any other update."""
     node = following.owner
     if node is None or is_continuous(state) or not isinstance(node.op, Elemwise):
         return None
@@ -349,7 +349,7 @@ def _added_constant(state: Variable, following: Variable) -> Constant | None:
 def _recomputed(
     op: Any, wanted: list[Variable], before: dict[int, Variable], back: _Step
 ) -> list[int]:
-    """Numbers of the states that are computed backwards: those that are needed."""
+    """Return the numbers of the states that the backward steps need recomputed."""
     numbers = {back.states[i]: i for i in before}
     needed = [numbers[v] for v in _used(list(numbers), wanted)]
     # an inverse computes each state from all
@@ -357,7 +357,7 @@ def _recomputed(
 
 
 def _accumulated(total: Variable, added: Variable) -> Variable:
-    """A sum; what adds zeros nearly everywhere is added where it is not."""
+    """Add to a sum; a scatter into zeros becomes a scatter into the sum."""
     node = added.owner
     if node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Add):
         if any(_adds_to_zeros(v) for v in node.inputs):
@@ -379,7 +379,7 @@ def _adds_to_zeros(variable: Variable) -> bool:
 
 
 def _used(candidates: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
-    """The candidates that outputs reach, not counting what lies behind another candidate."""
+    """Return the candidates that outputs reach, without those behind another candidate."""
     among = set(candidates)
     seen = set(reached(outputs, lambda v: () if v in among else inputs_of(v)))
     return [v for v in candidates if v in seen]
@@ -400,7 +400,7 @@ def _drawn_within(
 
 
 class _BackwardSteps:
-    """How many steps go back, and where each reads."""
+    """Number of backward steps, and the elements that each reads."""
 
     def __init__(self, forward: _Forward):
         op, given = forward.op, forward.given
@@ -416,13 +416,13 @@ class _BackwardSteps:
             self.n_back = pt.minimum(self.n_done, self.truncate)
 
     def at_start(self, adjoint: Variable) -> Variable:
-        """The adjoint of an initial state, which none that is truncated reaches."""
+        """Return the adjoint of an initial state, zero if truncation ends before it."""
         if self.truncate is None:
             return adjoint
         return masked(adjoint, pt.eq(self.n_back, self.n_done))
 
     def run(self, step: StepGraph, init: list[Variable], sequences: list[Variable]) -> ScanResult:
-        """The steps back, each reading its elements of the sequences."""
+        """Run the backward steps, each with its elements of the sequences."""
         if self.forward.stops:
             return self._run_stopped(step, init, sequences)
         if self.truncate is not None:
@@ -435,7 +435,7 @@ class _BackwardSteps:
     def _run_last(
         self, step: StepGraph, init: list[Variable], sequences: list[Variable]
     ) -> ScanResult:
-        """The last steps only."""
+        """Run the last steps only, for a truncated gradient."""
         start = pt.constant(0, dtype="int64") if self.reverse else self.n_done - self.n_back
         part = slice(start, start + self.n_back)
         options = LoopOptions(not self.reverse, derivative=True)
@@ -450,7 +450,7 @@ class _BackwardSteps:
     def _run_stopped(
         self, step: StepGraph, init: list[Variable], sequences: list[Variable]
     ) -> ScanResult:
-        """A sequence, as long as the steps that ran, reversed.
+        """Run backward steps of a loop that stopped, over reversed sequences of the steps that ran.
 
         It is a loop that stops as well, so that on every backend it has traces of a known length.
         A step reads what it needs of the step that it goes back: steps that did not run, which may
@@ -460,7 +460,7 @@ class _BackwardSteps:
         next_at = at + 1 if self.reverse else at - 1
         first = self.n_steps - self.n_done if self.reverse else self.n_done - 1
         last = first + self.n_back if self.reverse else first - self.n_back
-        # one of a batch that has ended goes on with the others, and reads what it does not use
+        # a finished batch element runs on with the others, and its reads are not used
         inside = pt.minimum(at, self.n_steps - 1) if self.reverse else pt.maximum(at, 0)
         reads = {
             variable: converted(x[inside], variable.type)
@@ -483,7 +483,7 @@ class _BackwardSteps:
         return result._replace(states=result.states[1:], traces=traces)
 
     def _placed(self, traces: Sequence[Variable]) -> list[Variable]:
-        """Traces of the steps back at the steps that they go back; zeros for those that none is."""
+        """Place traces of backward steps at the forward steps they belong to, zeros elsewhere."""
         t = pt.arange(self.n_steps, dtype="int64")
         at = t - (self.n_steps - self.n_done) if self.reverse else self.n_done - 1 - t
         inside = pt.clip(at, 0, pt.maximum(self.n_steps - 1, 0))
@@ -495,6 +495,6 @@ class _BackwardSteps:
 
 
 def _with_axes(x: Variable, like: Variable) -> Variable:
-    """The variable with as many axes as another, new ones last."""
+    """Add trailing axes to a variable until it has as many as another."""
     missing = like.type.ndim - x.type.ndim
     return pt.shape_padright(x, missing) if missing else x

@@ -1,4 +1,4 @@
-"""Which outputs of a loop depend differentiably on which of its inputs."""
+"""Jacobian pattern: the outputs of a loop that depend differentiably on each input."""
 
 from __future__ import annotations
 

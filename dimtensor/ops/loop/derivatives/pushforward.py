@@ -68,7 +68,7 @@ def push_loop(node: Any, tangents: Tangents) -> list[Variable | None]:
 
 @dataclass
 class _TangentStep:
-    """A step and its derivative, as a graph; tangents are by the numbers of what they belong to."""
+    """Step and its derivative as a graph, with tangents by the number of their variables."""
 
     states: list[Variable]
     elements: list[Variable]
@@ -79,7 +79,7 @@ class _TangentStep:
 
 
 def _reached(op: Any, tangents: Tangents) -> list[bool]:
-    """Outputs that depend on an input with a tangent."""
+    """Return a mask of the outputs that depend on an input with a tangent."""
     rows = [row for row, t in zip(connections(op), tangents, strict=True) if t is not None]
     return [any(column) for column in zip(*rows, strict=True)] if rows else []
 

@@ -18,7 +18,7 @@ from dimtensor.ops.loop.derivatives.jacobian_pattern import body_pattern, reache
 
 
 def body_stand_ins(op: Any, given: Any, used: Sequence[bool] | None = None) -> list[Variable]:
-    """New variables for states, sequence elements and captured inputs.
+    """Make new variables for states, sequence elements and captured inputs.
 
     They are marked where the values that a loop is given may be infinite, and states that are
     computed of such values in any step; so that elements that are not used have derivatives of
@@ -44,7 +44,7 @@ def seed_stand_ins(
     traces: dict[int, Variable],
     cotangents: Sequence[Variable],
 ) -> tuple[dict[int, Variable], dict[int, Variable]]:
-    """New variables for adjoints of states and cotangents of traces, by number.
+    """Make new variables for adjoints of states and cotangents of traces, by number.
 
     They are marked if some cotangent that the loop is given, or a partial derivative within it, may
     be infinite.

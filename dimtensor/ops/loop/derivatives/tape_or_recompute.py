@@ -1,4 +1,4 @@
-"""What a step computes beside its states leaves the loop, and is computed for all steps at once.
+"""Move computations that do not feed back into states out of a loop, to run once for all steps.
 
 A log likelihood is written in the step that moves the state. Its logarithm and its division then
 wait for each other in every step, and so do those of the gradient. Computed from the traces of the
@@ -30,7 +30,7 @@ from dimtensor.traversal import reached
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 _MOST_LEAVES = 4
-# sums of what is cheap leave too: a step gets shorter; but each takes an array as long as the loop
+# sums of cheap terms leave, too, which shortens a step; but each needs an array as long as the loop
 _MOST_SUMS = 6
 # sums of arrays with so many elements or fewer stay in the loop
 _SMALL = 64
@@ -62,7 +62,7 @@ class Split:
         elements: Sequence[Variable],
         sequences: Sequence[Variable],
     ) -> tuple[list[Variable], list[Variable]]:
-        """Final states and traces as the whole step has them, of those of the step that is left.
+        """Return final states and traces of the whole step from those of the smaller loop.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Split:
 
 
 def _product(terms: Variable) -> Variable | None:
-    """The sum over steps of outer products, as one product of matrices; None of other terms."""
+    """Return the sum over steps of outer products as one matrix product, None for other terms."""
     node = terms.owner
     if node is None or not isinstance(node.op, Elemwise) or len(node.inputs) != 2:
         return None
@@ -218,7 +218,7 @@ def _sums(
 
 
 def _is_summable(variable: Variable) -> bool:
-    """Whether a sum leaves the loop: one of numbers, or of arrays that are not small."""
+    """Return whether a sum may leave the loop: one of numbers, or of arrays that are not small."""
     if not isinstance(variable.type, TensorType) or not is_float(variable.type.dtype):
         return False
     lengths = variable.type.shape
@@ -256,7 +256,7 @@ def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
 def _slow(
     given: Sequence[Variable], next_states: Sequence[Variable], depends: set[Variable]
 ) -> set[Variable]:
-    """What the states that stay make a step compute, and takes long to compute again."""
+    """Return the variables of a step that remaining states need and that are slow to recompute."""
     found: set[Variable] = set()
     for node in io_toposort(given, next_states):
         if not isinstance(node.op, _ELEMENTWISE) or depends.isdisjoint(node.outputs):
@@ -285,7 +285,7 @@ def _leaves(
             leaves.append(variable)
             continue
         if isinstance(node.op, Elemwise):
-            # what is quick is not worth an array for each of its operands
+            # a quick operation is not worth an array for each operand
             worth |= not facts_of(node.op.scalar_op).is_quick
         stack.extend(node.inputs)
     if not worth or len(leaves) > _MOST_LEAVES or wanted in leaves:

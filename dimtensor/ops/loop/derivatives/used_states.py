@@ -1,4 +1,4 @@
-"""Of which states of a loop all elements are used in each step.
+"""Find the states of a loop all of whose elements are used in each step.
 
 Where one is not used, its adjoint is zero, and is not multiplied by a state that became infinite.
 To ask each product for that costs a fifth of the time of a Kalman filter, in which all is used.
@@ -34,7 +34,7 @@ _CHOOSING = (
 
 
 def used_states(op: Any, finals: Sequence[bool], traces: Sequence[bool]) -> list[bool]:
-    """Whether all elements of each state are used by the step that is given it, in each step.
+    """Return whether the step uses all elements of each state, in every step.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def used_states(op: Any, finals: Sequence[bool], traces: Sequence[bool]) -> list
     n = op.n_states
     readers = [_read_by(op.body.inputs[:n], output) for output in op.body.outputs]
     traced = [any(i in readers[n + k] for k, on in enumerate(traces) if on) for i in range(n)]
-    # those of the last step, and of them what is used if those of the step after are
+    # start with the states used by the last step, then propagate backwards
     used = [traced[i] or _is_read(i, readers, finals) for i in range(n)]
     while True:
         before = [on and (traced[i] or _is_read(i, readers, used)) for i, on in enumerate(used)]
@@ -74,7 +74,7 @@ def seed_flows(
 
 
 def _read_by(states: Sequence[Variable], output: Variable) -> set[int]:
-    """Numbers of the states of which each element has a part in what is computed."""
+    """Return the numbers of the states all of whose elements an output depends on."""
     if not is_continuous(output):
         return set()
     seen = set(reached([output], lambda variable: list(_wholly_read(variable))))

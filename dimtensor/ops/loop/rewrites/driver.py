@@ -22,9 +22,9 @@ from dimtensor.ops.loop.rewrites.sum_order import associate, carry_sums, ordered
 from dimtensor.ops.loop.rewrites.tape import save_for_gradients
 from dimtensor.ops.rewrites import rewrite
 
-# each round makes loops smaller or fewer; what is left after so many is left
+# each round makes loops smaller or fewer; rewriting stops after this many
 _MOST_ROUNDS = 8
-# what may be asked for beside what is exact
+# opt-in rewrites that are not exact
 REASSOCIATE = "reassociate"
 ASKED_FOR = (REASSOCIATE,)
 # what those ask for who keep traces of loops in steps side by side
@@ -107,7 +107,7 @@ def rewrite_loops(
 
 
 def rewrite_inner(graph: FunctionGraph) -> None:
-    """The rewrites of the table, for a body."""
+    """Apply the rules of the table to a body."""
     rewrite(graph)
 
 
@@ -116,7 +116,7 @@ def _loops(graph: FunctionGraph) -> list[Apply]:
 
 
 def _surroundings(graph: FunctionGraph, node: Apply) -> Hashable:
-    """What rewrites of a scan go by beside its own operation: what it is given, and its readers."""
+    """Return what rewrites of a scan depend on besides its operation: inputs and readers."""
     return tuple(node.inputs), tuple(tuple(graph.clients.get(out, ())) for out in node.outputs)
 
 
@@ -210,7 +210,7 @@ def _rewrite_conditional(
     rewrite_body: Callable[[FunctionGraph], Any],
     allow: Collection[str],
 ) -> bool:
-    """Rewrite the branches, and leave out results that nobody needs, and what only they need."""
+    """Rewrite the branches, and eliminate dead outputs and the code only they use."""
     op = node.op
     if op.inner_rewritten:
         return False
@@ -288,7 +288,7 @@ def _join_inputs(parts: ScanGraph) -> bool:
             elif role == "captured" and _is_number(part.outside):
                 replace[part.variable] = first[part.outside] = part.outside
             elif role == "captured" and _repeats_number(part.outside):
-                # a node of its own: rewriting steps would change that of the graph around them
+                # a copy: rewriting steps would change the node in the graph around them
                 (own,) = part.outside.owner.clone().outputs
                 replace[part.variable] = first[part.outside] = own
             else:
@@ -299,14 +299,14 @@ def _join_inputs(parts: ScanGraph) -> bool:
 
 
 def _is_number(variable: Variable) -> bool:
-    """Whether a constant is one number, of any axes, or lengths of axes."""
+    """Return whether a constant has one element, or is a vector of lengths."""
     if not isinstance(variable, Constant):
         return False
     return getattr(variable.data, "size", None) == 1 or is_lengths(variable)
 
 
 def _repeats_number(variable: Variable) -> bool:
-    """Whether an array of a known shape is one number everywhere."""
+    """Return whether an array of a known shape is one number everywhere."""
     node = variable.owner
     return (
         node is not None
@@ -356,7 +356,7 @@ def _join_states(parts: ScanGraph) -> bool:
 
 
 def _results(parts: ScanGraph, first: dict[int, int]) -> list[Hashable]:
-    """What tells results of a step apart where some states are taken for others."""
+    """Return keys of a step's results that are equal where some states are replaced by others."""
     variables = [state.variable for state in parts.states]
     replace = {variables[i]: variables[j] for i, j in first.items() if i != j}
     return identities(parts.outputs, replace)
@@ -386,7 +386,7 @@ def _join_traces(parts: ScanGraph) -> bool:
 
 
 def _use_final_states(graph: FunctionGraph) -> bool:
-    """The last element of a trace of what a state becomes is the final state."""
+    """Replace the last element of the trace of a state by the final state."""
     replace = {}
     for node in _loops(graph):
         op = node.op

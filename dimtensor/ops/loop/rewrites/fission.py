@@ -60,7 +60,7 @@ def _is_known(variable: Variable, known: Collection[Variable]) -> bool:
 def _split(
     node: Apply, known: Collection[Variable], of_data: Collection[Variable]
 ) -> dict[Variable, Variable]:
-    """What takes the place of the outputs of a loop; nothing if its states are not known."""
+    """Split a loop in two, and map its outputs to replacements; empty without known states."""
     states, rest = ScanGraph(node), ScanGraph(node)
     if not rest.states or rest.go_on is not None or not _is_known(rest.n_steps, known):
         return {}

@@ -55,7 +55,7 @@ def _steps_key(n_steps: Variable) -> Any:
 
 
 def _depends(node: Apply, other: Apply) -> bool:
-    """Whether a node needs what another gives."""
+    """Return whether a node depends on another."""
     results = set(other.outputs)
     return any(v in results for v in ancestors(node.inputs))
 

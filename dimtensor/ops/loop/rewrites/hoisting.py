@@ -45,7 +45,7 @@ def hoist(parts: ScanGraph) -> bool:
         views = variable in inside and isinstance(variable.owner.op, _VIEWS)
         return inputs_of(variable)[::-1] if views else []
 
-    # views move with what they are views of
+    # views move together with the arrays that they show
     leaving = [
         v
         for v in reached(needed[::-1], below)
@@ -82,7 +82,7 @@ def _depends_on(variable: Variable, outer: set[Variable]) -> bool:
 
 
 def vectorize(parts: ScanGraph) -> dict[Variable, Variable] | None:
-    """A loop without states as operations on arrays, if those of the body are elementwise.
+    """Replace a loop without states, and with an elementwise body, by operations on arrays.
 
     Returns
     -------

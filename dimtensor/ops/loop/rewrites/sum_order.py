@@ -30,7 +30,7 @@ _FIXED, _OF_ELEMENTS = 0, 1
 
 
 def associate(parts: ScanGraph) -> None:
-    """Order the sums and products of a body by what they wait for."""
+    """Order the sums and products of a body for the shortest loop-carried path."""
     states = [state.variable for state in parts.states]
     elements = [part.variable for part in parts.elements]
     parts.set_outputs(ordered(parts.inner, parts.outputs, states, elements))
@@ -65,7 +65,7 @@ def ordered(
 
 
 def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
-    """Carry the sum where a state is a sum times what is fixed.
+    """Carry the sum where a state is a sum times a loop-invariant factor.
 
     A state that is 0 at first and becomes ``c * u``, where u is the state and something else, is
     only used in ``u = x + state``. If u is the state, ``u = x + c * u`` is one instruction.
@@ -118,7 +118,7 @@ def _is(node: Apply, kinds: tuple[type, ...]) -> bool:
 def _ranks(
     inner: FunctionGraph, states: Sequence[Variable], elements: Sequence[Variable]
 ) -> dict[Variable, int]:
-    """How long each variable waits for the states."""
+    """Rank variables by the length of their path from the loop carry."""
     ranks = dict.fromkeys(inner.inputs, _FIXED)
     ranks |= dict.fromkeys(elements, _OF_ELEMENTS)
     ranks |= dict.fromkeys(states, _OF_ELEMENTS + 1)
@@ -140,7 +140,7 @@ def _between(inner: FunctionGraph, states: Sequence[Variable]) -> set[Variable]:
 
 
 def _is_total(inner: FunctionGraph, state: Variable, after: Variable) -> bool:
-    """Whether a state is only added to."""
+    """Return whether a state is only added to."""
     readers = inner.clients.get(state, [])
     return all(
         isinstance(reader, Apply) and reader.outputs == [after] and _is(reader, (Add, Sub))
@@ -149,16 +149,16 @@ def _is_total(inner: FunctionGraph, state: Variable, after: Variable) -> bool:
 
 
 def _may_open(graph: FunctionGraph, variable: Variable, top: Variable) -> bool:
-    """Whether a sum in a sum is only there, and has the same elements."""
+    """Return whether a nested sum is read once, and has the same elements."""
     # a product that was made without a factor of -1 is no part of the graph yet
     alone = len(graph.clients.get(variable, ())) <= 1
     return variable is top or (alone and variable.type == top.type)
 
 
 def _is_short_cut(variable: Variable, ranks: dict[Variable, int]) -> bool:
-    """Whether a number that is read elsewhere, too, is what waits times what need not wait.
+    """Return whether a shared number is the product of one loop-carried and invariant factors.
 
-    A product of it with more waits for one product only if all the rest is multiplied first.
+    Further factors are multiplied first, so that a single product depends on the carry.
     """
     waits = [_rank(v, ranks) > _OF_ELEMENTS for v in variable.owner.inputs]
     return variable.type.ndim == 0 and waits.count(True) == 1
@@ -216,7 +216,7 @@ def _factored(
     ranks: dict[Variable, int],
     between: set[Variable],
 ) -> list[tuple[int, Variable]]:
-    """Terms of which those with the same factor, that of all factors waits longest, are one."""
+    """Factor terms with equal factors, where that shortens the loop-carried path."""
     groups: dict[Variable, list[tuple[int, Variable]]] = {}
     kept = []
     for sign, term in terms:
@@ -258,7 +258,7 @@ def _times(one: Variable, two: Variable) -> Variable:
 
 
 def _in_turn(items: Sequence[tuple[int, Any]], combine: Callable[[Any, Any], Any]) -> Any:
-    """Combine, always the two that wait least, until one is left."""
+    """Combine the two items of the lowest ranks until one remains."""
     heap = [(rank, at, item) for at, (rank, item) in enumerate(items)]
     heapq.heapify(heap)
     number = itertools.count(len(heap))
@@ -278,7 +278,7 @@ def _rank(variable: Variable, ranks: dict[Variable, int]) -> int:
 def _factors(
     graph: FunctionGraph, top: Variable, ranks: dict[Variable, int], between: set[Variable]
 ) -> tuple[bool, list[Variable]]:
-    """Whether a product is negated, and its factors, those of products in it included."""
+    """Return whether a product is negated, and its factors, with those of nested products."""
     negative, found, stack = False, [], [top]
     while stack:
         variable = stack.pop()

@@ -36,7 +36,7 @@ from dimtensor.traversal import reached
 from dimtensor.upstream.freezing import signature
 
 _VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
-# what is computed of constants is compared up to so many variables
+# expressions of constants are compared up to this many variables
 _MOST = 16
 # a value is traced if it takes more than so many sums or products
 _LEAST = 4
@@ -73,7 +73,7 @@ def _made_before(node: Apply) -> list[Apply]:
 
 
 def _stopped_before(node: Apply) -> list[Apply]:
-    """The loop that stopped and whose steps a loop goes back, from the last one that ran."""
+    """Return the loops that stopped and whose steps a reverse pass runs, from the last one on."""
     if not node.op.derivative:
         return []
     for start in node.op.split_inputs(node.inputs).states:
@@ -92,7 +92,7 @@ def _stopped_before(node: Apply) -> list[Apply]:
 
 
 def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable, Variable], Any]:
-    """What a step back reads of traces at the number of the step, and that number.
+    """Return the traces that a backward step reads at the number of the step, and that number.
 
     A counter starts at the last step that ran; a bound keeps it from leaving the traces.
     """
@@ -116,13 +116,13 @@ def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable,
 
 
 def _is_bounded(variable: Variable) -> bool:
-    """Whether a number is kept below or above another one."""
+    """Return whether a number is bounded by a maximum or a minimum."""
     kind = getattr(getattr(variable.owner, "op", None), "scalar_op", None)
     return isinstance(kind, (ScalarMaximum, ScalarMinimum))
 
 
 def _key(variable: Variable) -> Hashable:
-    """A variable, or for one that is computed of constants alone what it is computed by."""
+    """Return a key of a variable, structural where it is computed from constants alone."""
     below = list(islice(reached([variable], inputs_of), _MOST + 1))
     if len(below) > _MOST or not all(
         isinstance(v, Constant) or (v.owner and isinstance(v.owner.op, (Elemwise, *_VIEWS)))
@@ -192,14 +192,14 @@ def _save_in_steps(before: ScanGraph, after: ScanGraph) -> None:
 
 
 def _steps_of(op: Scan) -> Hashable:
-    """What loops that stop have in common if they differ in what they trace alone."""
+    """Return a key that loops with stops share if they differ in their traces only."""
     n = op.n_states
     types = tuple(v.type for v in op.body.inputs)
     return types, n, op.n_sequences, op.body.outputs[:n], op.body.outputs[-1], op.inverse
 
 
 def _with_traces_of(node: Apply, other: Scan) -> Apply:
-    """A loop that traces what another one of the same steps does, too."""
+    """Add the traces of another loop of the same steps to a loop."""
     op = node.op
     n, m = op.n_states, op.n_states + op.n_traces
     traced = other.body.outputs[n : n + other.n_traces]
@@ -216,7 +216,7 @@ def _with_traces_of(node: Apply, other: Scan) -> Apply:
 
 
 def _pairs(node: Apply, other: Apply) -> list[tuple[Variable, Variable]]:
-    """Outputs of a node that are those of another one of the same inputs."""
+    """Pair outputs of two nodes of the same inputs that are equal."""
     if node.op == other.op:
         return list(zip(node.outputs, other.outputs, strict=True))
     of_node = node.op.split_outputs(node.outputs)
@@ -234,7 +234,7 @@ def _pairs(node: Apply, other: Apply) -> list[tuple[Variable, Variable]]:
 def _known(
     before: ScanGraph, after: ScanGraph, read: dict[Variable, Variable], inner: bool
 ) -> dict[Variable, Variable]:
-    """Variables of the loop that goes back, and what they are in the loop before."""
+    """Map variables of the backward loop to their values in the forward loop."""
     given: dict[Hashable, Variable] = {
         out: trace.element for trace in before.traces for out in trace.outputs
     }
@@ -272,7 +272,7 @@ def _known(
 
 
 def _is_kept(node: Apply, before: ScanGraph, readers: FunctionGraph) -> bool:
-    """Whether what a loop in a step traces may be kept, in place of running it again."""
+    """Return whether the traces of an inner loop may be stored instead of running it again."""
     if before.go_on is not None or not _stops_forward(node.op):
         return False
     traces = node.op.split_outputs(node.outputs).traces
@@ -297,7 +297,7 @@ def _is_open(trace: Variable) -> bool:
 
 
 def is_of_inner_steps(scan: Scan, element: Variable, graph: FunctionGraph) -> bool:
-    """Whether what a loop traces is an open trace that a loop in its step makes for that."""
+    """Return whether a trace is an open trace of a loop inside the step."""
     node = element.owner
     if scan.stops or node is None or not _stops_forward(node.op):
         return False
@@ -307,7 +307,7 @@ def is_of_inner_steps(scan: Scan, element: Variable, graph: FunctionGraph) -> bo
 
 
 def is_read_by_rows(trace: Variable, graph: FunctionGraph, scan: Scan) -> bool:
-    """Whether all readers of a trace of traces are loops whose loops look up rows of them."""
+    """Return whether all readers of a trace of traces are loops that look up rows of it."""
     for node, at in graph.clients[trace]:
         if not isinstance(node.op, Scan) or node.op.stops:
             return False
@@ -324,7 +324,7 @@ def is_read_by_rows(trace: Variable, graph: FunctionGraph, scan: Scan) -> bool:
 
 
 def _reads_rows(node: Apply, at: int) -> bool:
-    """Whether a loop that captures an array reads rows of it at numbers, and nothing else."""
+    """Return whether a loop reads a captured array only by rows at its counters."""
     if not isinstance(node.op, Scan):
         return False
     graph = node.op.body
@@ -372,16 +372,16 @@ def _worth_saving(
 
 
 def _viewed(variable: Variable) -> Variable:
-    """What a variable shows in another order, or with more axes."""
+    """Return the variable behind transpositions and added axes."""
     while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
         variable = variable.owner.inputs[0]
     return variable
 
 
 def _of_fewer_axes(variable: Variable) -> list[Variable]:
-    """What a table is quickly computed from, if all of it has fewer axes; else nothing.
+    """Return the smaller arrays that a table is quickly computed from; empty if there are none.
 
-    To compute elements of a table again takes less than to write and read it.
+    Recomputing elements of a table is faster than writing and reading it.
     """
     found: dict[Variable, None] = {}
     for v in reached([variable], lambda v: inputs_of(v) if _is_quick(v) else ()):
@@ -406,7 +406,7 @@ def _axes(variable: Variable) -> int:
 
 
 def _operations(variable: Variable, saved: set[Variable]) -> int:
-    """How many operations on an element a variable takes, roughly."""
+    """Estimate the operations per element that a variable takes."""
     total = 0
     for v in reached([variable], lambda v: () if v in saved else inputs_of(v)):
         if v in saved or v.owner is None:
