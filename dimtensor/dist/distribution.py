@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class Distribution(HasState, Spelled, ABC):
+class Distribution(
+    HasState, Spelled, ABC, state=("name", "discrete", "event_dims", "_own_dims", "_hidden_dims")
+):
     """Base class of distributions.
 
     Parameters are numbers and dims-tensors, and methods build expressions of them; nothing is drawn
@@ -107,10 +109,9 @@ class Distribution(HasState, Spelled, ABC):
 
     def _without_own_dims(self, dims: Dims) -> Distribution:
         """Return the distribution with these dims only if parameters have them."""
-        state = self._state()
-        if "_own_dims" in state:
-            return self._from_state({**state, "_own_dims": without(self._own_dims, dims)})
-        return self
+        if not self._own_dims:
+            return self
+        return self._from_state({**self._state(), "_own_dims": without(self._own_dims, dims)})
 
     def _nested(self) -> Iterator[Distribution]:
         """Distributions that this one is made of."""

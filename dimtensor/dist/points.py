@@ -95,7 +95,7 @@ class DiracDelta(VectorDistribution):
         return full(self._draw_dims(dims), self._parameters["c"]), rng
 
 
-class Interpolated(VectorDistribution):
+class Interpolated(VectorDistribution, state=("dim",)):
     """A number whose density is drawn as straight lines through points, and 0 outside of them.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Values that are their class and their attributes."""
+"""Values that are their class and the state that it declares."""
 
 from __future__ import annotations
 
@@ -12,16 +12,39 @@ from dimtensor.errors import GraphError, build_message
 
 
 class HasState:
-    """Base of distributions and supports: one is equal to another of its class and attributes.
+    """Base of distributions and supports: one is equal to another of its class and state.
 
-    Attributes are tensors, dims, plain values, functions, supports and distributions, or lists,
-    tuples and dicts of them. A copy may have other tensors and dims in their place, so what follows
-    from them is a property, not an attribute.
+    A class names the attributes of its state beside those of its bases:
+    ``class Shifted(Distribution, state=("by",))``. They are tensors, dims, plain values, functions,
+    supports and distributions, or lists, tuples and dicts of them. A copy may have other tensors
+    and dims in their place, so what follows from them is a property, not an attribute.
     """
 
+    _state_names: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, state: tuple[str, ...] = (), **options: Any) -> None:
+        """Declare the attributes of the state."""
+        super().__init_subclass__(**options)
+        cls._state_names = (*state, *(name for name in cls._state_names if name not in state))
+
     def _state(self) -> dict[str, Any]:
-        """Return the attributes by name."""
-        return dict(self.__dict__)
+        """Return the attributes of the state by name.
+
+        Raises
+        ------
+        GraphError
+            If there are others.
+        """
+        undeclared = [name for name in self.__dict__ if name not in self._state_names]
+        if undeclared:
+            raise GraphError(
+                build_message(
+                    f"copies of {type(self).__name__} would lose attributes that its state does "
+                    f"not declare: {', '.join(undeclared)}",
+                    hint=f"class {type(self).__name__}(..., state={tuple(undeclared)})",
+                )
+            )
+        return {name: getattr(self, name) for name in self._state_names}
 
     @classmethod
     def _from_state(cls, state: Mapping[str, Any]) -> Self:

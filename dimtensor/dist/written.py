@@ -50,7 +50,9 @@ class UserDensity(OpaqueLeaf):
     dims: Dims
 
 
-class WithCapturedTensors(Distribution):
+class WithCapturedTensors(
+    Distribution, state=("_density", "_exchanged", "_inputs", "_read", "_support")
+):
     """Distribution whose functions capture random variables and data.
 
     The functions give expressions of the tensors that they captured. In these expressions captured

@@ -181,7 +181,7 @@ class AboveOne(Support):
         return dt.log(y - 1.0)
 
 
-class Pareto2(Distribution):
+class Pareto2(Distribution, state=("alpha",)):
     """A distribution with one class, on a support of its own: P(x > y) = y ** -alpha."""
 
     name = "Pareto2"
@@ -334,7 +334,7 @@ def test_only_its_own_modules_know_a_derived_dim() -> None:
     assert [str(path) for path in files if asked.search(path.read_text())] == []
 
 
-class FarFrom(dt.supports.Support):
+class FarFrom(dt.supports.Support, state=("center", "name")):
     """Numbers further than 1 above a center: y = center + 1 + exp(x)."""
 
     def __init__(self, center: Any):

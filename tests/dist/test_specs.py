@@ -62,3 +62,12 @@ def test_pickled_distributions_have_the_same_density():
     d = pickle.loads(pickle.dumps(dist.truncated(dist.Normal(0.5, 2.0), lower=0.0)))
     expected = stats.truncnorm(-0.25, np.inf, 0.5, 2.0).logpdf(1.5)
     assert d.logp(1.5).item() == pytest.approx(expected, rel=1e-14)
+
+
+def test_attributes_that_a_class_does_not_declare_are_named():
+    class Shifted(type(dt.positive)):
+        def __init__(self, by):
+            self.by = by
+
+    with pytest.raises(dt.GraphError, match="copies of Shifted would lose attributes .*: by"):
+        dt.rv("x", dist.Flat(Shifted(1.0)))

@@ -60,7 +60,7 @@ def _log_constant(eta: DimTensor, n: int) -> DimTensor:
     return constant
 
 
-class LKJCholesky(VectorDistribution):
+class LKJCholesky(VectorDistribution, state=("row", "col")):
     """The Cholesky factor of a correlation matrix.
 
     The density of the factor L is Π L_kk^(n - k + 2 (eta - 1)) / c, k from 2 to n, with the
@@ -119,7 +119,7 @@ class LKJCholesky(VectorDistribution):
         return where(same, 1.0, z) * exp(0.5 * where(below | same, rest, 0.0)), rng
 
 
-class LKJCorr(VectorDistribution):
+class LKJCorr(VectorDistribution, state=("row", "col")):
     """A correlation matrix, with the density det(x)^(eta - 1) / c.
 
     The constant and the draws are those of :class:`LKJCholesky`, which samples faster.
@@ -174,7 +174,7 @@ class LKJCorr(VectorDistribution):
         return self_product(factor, self.row, self.col), rng
 
 
-class LKJCholeskyCov(VectorDistribution):
+class LKJCholeskyCov(VectorDistribution, state=("row", "col", "sd")):
     """The Cholesky factor of a covariance, of standard deviations and a correlation matrix.
 
     The factor is that of the correlations, whose rows are multiplied by the standard deviations s.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class _Elliptical(VectorDistribution):
+class _Elliptical(VectorDistribution, state=("form", "row", "col")):
     """A distribution of a vector by the distance from its location, in a matrix."""
 
     def __init__(self, name: str, given: dict[str, tuple[Any, str]], *shared: str):
@@ -255,7 +255,7 @@ class MvStudentT(_Elliptical):
         return sqrt((nu + distance) / size), rng
 
 
-class MatrixNormal(VectorDistribution):
+class MatrixNormal(VectorDistribution, state=("row", "_row", "col", "_col")):
     """A normal matrix, whose rows and columns have covariances.
 
     The density is that of MvNormal of all elements, with the Kronecker product of the covariances.
@@ -317,7 +317,7 @@ class MatrixNormal(VectorDistribution):
         return dot(rows, z, cols, dim=[self._row, self._col])
 
 
-class ZeroSumNormal(VectorDistribution):
+class ZeroSumNormal(VectorDistribution, state=("dim",)):
     """Normal elements whose sums along dims are zero.
 
     The density, on the space of such elements, is that of independent normal ones in an
@@ -377,7 +377,7 @@ class ZeroSumNormal(VectorDistribution):
         return self._values["sigma"] * x, rng
 
 
-class CAR(VectorDistribution):
+class CAR(VectorDistribution, state=("row", "col")):
     """A conditional autoregression: each element around the mean of its neighbors.
 
     The density is that of a normal vector with the precision tau (D - alpha W), where D has the
@@ -436,7 +436,7 @@ class CAR(VectorDistribution):
         return MvNormal(p["mu"], tau=tau).draw(rng, dims)
 
 
-class ICAR(VectorDistribution):
+class ICAR(VectorDistribution, state=("row", "col", "zero_sum_stdev")):
     """The intrinsic conditional autoregression: differences of neighbors are normal.
 
     The density is sigma^(c - n) exp(-Σ W (x - x')² / (4 sigma²)), for n elements in c connected

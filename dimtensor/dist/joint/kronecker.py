@@ -45,7 +45,7 @@ def _through(x: DimTensor, matrices: Sequence[tuple[DimTensor, Dim]]) -> DimTens
     return x
 
 
-class KroneckerNormal(VectorDistribution):
+class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
     """Normal elements over several dims, whose covariance is the Kronecker product of one per dim.
 
     The density is that of MvNormal of all elements; the product is never formed. With noise, whose

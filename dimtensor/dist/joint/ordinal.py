@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class _Ordered(VectorDistribution):
+class _Ordered(VectorDistribution, state=("dim", "cut")):
     """One label of a dim whose labels are in order, by cutpoints of a latent variable."""
 
     def __init__(self, name: str, eta: Any, cutpoints: Any, dim: Dim, sigma: Any = None):

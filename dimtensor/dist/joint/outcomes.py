@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class Categorical(VectorDistribution):
+class Categorical(VectorDistribution, state=("dim",)):
     """One label of a dim.
 
     The probability of the label i is p of i, or softmax(logits) of i.
@@ -94,7 +94,7 @@ class Categorical(VectorDistribution):
         return as_labels(drawn_position(exp(self._log_p), self.dim, u), self.dim), rng
 
 
-class Dirichlet(VectorDistribution):
+class Dirichlet(VectorDistribution, state=("dim",)):
     """Shares along a dim, with sum 1.
 
     The density is Γ(Σ a) Π x^(a - 1) / Π Γ(a).
@@ -151,7 +151,7 @@ class Dirichlet(VectorDistribution):
         return (log(larger) + log1p(-u) / self._values["a"]).softmax(self.dim), rng
 
 
-class _CountVector(VectorDistribution):
+class _CountVector(VectorDistribution, state=("dim",)):
     """Counts along a dim, whose sum is known."""
 
     dim: Dim
@@ -282,7 +282,7 @@ class DirichletMultinomial(_CountVector):
         return rng.multinomial(self._parameters["n"], shares, dim=self.dim, dims=apart)
 
 
-class StickBreaking(VectorDistribution):
+class StickBreaking(VectorDistribution, state=("dim",)):
     """Shares along a dim that are broken off a stick one after the other, with sum 1.
 
     All but the last one are shares of what is left, of Beta(1, alpha) variables. The density of K

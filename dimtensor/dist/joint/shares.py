@@ -9,7 +9,8 @@ import numpy as np
 
 from dimtensor.dims import Dim
 from dimtensor.dist.state import HasState
-from dimtensor.dist.supports.along import SUM_WITHIN, AlongDim
+from dimtensor.dist.supports import Support
+from dimtensor.dist.supports.along import SUM_WITHIN
 from dimtensor.errors import OptionError, build_message, plain_repr
 from dimtensor.graph import Node
 from dimtensor.graph.forms import known_length
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _MOVES = ("named", "expand", "index", "cast", "check", "relabel")
 
 
-class Together(HasState, ABC):
+class Together(HasState, ABC, state=("dim", "what", "unused", "built", "known")):
     """A condition on the values of a parameter along a dim.
 
     Known values are checked at once, values that fulfill it by construction never, and others where
@@ -46,8 +47,6 @@ class Together(HasState, ABC):
     OptionError
         If known values do not fulfill it.
     """
-
-    supports: tuple[str, ...]
 
     def __init__(self, values: DimTensor, dim: Dim, what: str, unused: Dim | None = None):
         self.dim, self.what, self.unused = dim, what, unused
@@ -97,9 +96,11 @@ class Together(HasState, ABC):
         if root.kind != "rv":
             return False
         support = root.attrs.spec.build(root.inputs).support
-        if not isinstance(support, AlongDim) or support._kind not in self.supports:
-            return False
-        return support.dim is dim or (support.dim is None and root.dims == (dim,))
+        return self._is_guaranteed_by(support) and (support.event_dims or root.dims) == (dim,)
+
+    @abstractmethod
+    def _is_guaranteed_by(self, support: Support) -> bool:
+        """Return True if values of a support fulfill the condition along its event dim."""
 
     @abstractmethod
     def _holds(self, values: DimTensor) -> DimTensor:
@@ -117,7 +118,8 @@ class Together(HasState, ABC):
 class Shares(Together):
     """Probabilities whose sum along a dim is 1."""
 
-    supports = ("simplex",)
+    def _is_guaranteed_by(self, support: Support) -> bool:
+        return support.sums_to_one
 
     def _is_built_so(self, node: Node) -> bool:
         root, dim = _origin(node, self.dim)
@@ -150,7 +152,8 @@ class Shares(Together):
 class Increasing(Together):
     """Cutpoints that increase along a dim."""
 
-    supports = ("ordered", "positive_ordered")
+    def _is_guaranteed_by(self, support: Support) -> bool:
+        return support.is_increasing
 
     def _holds(self, values: DimTensor) -> DimTensor:
         steps = values.diff(self.dim)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class VectorDistribution(Distribution):
+class VectorDistribution(Distribution, state=("_parameters", "_together", "_support")):
     """Base class of distributions with event dims, and of those with categorical outcomes.
 
     Parameters

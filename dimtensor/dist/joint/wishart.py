@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class _Wishart(VectorDistribution):
+class _Wishart(VectorDistribution, state=("row", "col")):
     """Base class of the Wishart distributions and their Cholesky factors.
 
     Parameters

@@ -51,7 +51,7 @@ def _bound(value: Any, infinite: float, what: str) -> DimTensor | None:
     return as_parameter(value, "bound", what)
 
 
-class _WithBounds(Wrapper):
+class _WithBounds(Wrapper, state=("lower", "upper")):
     """Base class of truncated and censored distributions; infinite elements are no bounds."""
 
     def __init__(self, name: str, base: Distribution, lower: Any, upper: Any):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class FlatOn(Distribution):
+class FlatOn(Distribution, state=("_support", "_bounds")):
     """Flat density on a support."""
 
     name = "Flat"

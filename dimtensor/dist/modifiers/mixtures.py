@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class Mixture(Distribution):
+class Mixture(Distribution, state=("weights", "parts", "dim", "_shares")):
     """Mixture of distributions with weights along a dim."""
 
     name = "mixture"
@@ -239,7 +239,7 @@ def mixture(
     return Mixture(w, each[0] if one else each, dim)
 
 
-class Custom(Distribution):
+class Custom(Distribution, state=("_parameters", "_functions", "_support")):
     """User-defined distribution."""
 
     def __init__(

@@ -146,7 +146,7 @@ def _by_position(
     return _ByPosition(first, later, dim, n, event)
 
 
-class _ByPosition(Distribution):
+class _ByPosition(Distribution, state=("first", "later", "dim", "n")):
     """Independent elements, with another distribution at the first positions."""
 
     name = "standardized"

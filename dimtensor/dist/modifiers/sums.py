@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST = 10_000  # terms of a sum
 
 
-class WithSummedCdf(Distribution):
+class WithSummedCdf(Distribution, state=("base", "is_whole", "_first", "_dim")):
     """A discrete distribution with probabilities that are sums from one number to another.
 
     Where values above the last number are possible, `logcdf` and `logsf` are those of values up to

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class Transformed(Wrapper):
+class Transformed(Wrapper, state=("forward", "inverse", "_support", "increasing")):
     """Distribution of a monotonic function of a random variable."""
 
     def __init__(

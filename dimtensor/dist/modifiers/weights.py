@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class WeightedDensity(Wrapper):
+class WeightedDensity(Wrapper, state=("weight",)):
     """Distribution with a weighted log density; draws and probabilities are unchanged."""
 
     def __init__(self, base: Distribution, weight: Any):

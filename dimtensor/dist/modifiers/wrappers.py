@@ -56,7 +56,7 @@ def in_dtype_of(x: DimTensor, d: Distribution, value: DimTensor) -> DimTensor:
     return value.astype(x.dtype) if narrow and value.dtype != x.dtype else value
 
 
-class Wrapper(Distribution):
+class Wrapper(Distribution, state=("base", "_own")):
     """Distribution that modifies a base distribution."""
 
     def __init__(self, name: str, base: Distribution, parameters: Mapping[str, DimTensor]):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class ZeroInflated(Wrapper):
+class ZeroInflated(Wrapper, state=("psi",)):
     """Zero-inflated distribution."""
 
     def __init__(self, base: Distribution, psi: Any):
@@ -93,7 +93,7 @@ class ZeroInflated(Wrapper):
         return where(u < self.psi, value, 0), rng
 
 
-class Hurdle(Wrapper):
+class Hurdle(Wrapper, state=("psi",)):
     """Make a hurdle model: zeros with a probability, and a distribution of nonzero values."""
 
     def __init__(self, base: Distribution, psi: Any):

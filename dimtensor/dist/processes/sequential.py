@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 After = Callable[[Any], Any]
 
 
-class Series(Distribution):
+class Series(Distribution, state=("step", "dim", "_own", "_init", "_init_tree", "_xs", "_xs_tree")):
     """Elements along a dim, each with a distribution that depends on those before it.
 
     The density is the product of those of all elements, each given the state before it.
@@ -220,7 +220,7 @@ def _leaves(value: Any, what: str) -> tuple[list[DimTensor], Any]:
     return [wrap(as_node(leaf, what=f"{what} of Series")) for leaf in leaves], tree
 
 
-class InOrder(Wrapper):
+class InOrder(Wrapper, state=("dim",)):
     """Order statistics: sorted independent draws of one distribution along a dim."""
 
     def __init__(self, base: Distribution, dim: Dim):

@@ -42,7 +42,7 @@ def series_dim(dim: Any, name: str) -> Dim:
     return dim
 
 
-class RandomWalk(VectorDistribution):
+class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
     """A start, and independent steps along a dim.
 
     The density is that of the first element, times those of the differences.
@@ -190,7 +190,7 @@ def GaussianRandomWalk(
     return RandomWalk(Normal(mu, sigma), dim, start)
 
 
-class AR(VectorDistribution):
+class AR(VectorDistribution, state=("dim", "start", "lag")):
     """An autoregression: each element is a sum of multiples of those before it, and noise.
 
     The density is that of the first elements, as many as there are lags, times
@@ -307,7 +307,7 @@ class AR(VectorDistribution):
         return first_of(states, self.lag)
 
 
-class MarkovChain(VectorDistribution):
+class MarkovChain(VectorDistribution, state=("dim", "labels", "following")):
     """Labels that follow each other along a dim: each depends on the one before it.
 
     The probability is start of the first label, times the move from each to the next one.

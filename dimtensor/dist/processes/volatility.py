@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class GARCH11(VectorDistribution):
+class GARCH11(VectorDistribution, state=("dim",)):
     """Normal elements around 0, whose variance follows from the element before and its variance.
 
     The variance of the first element is initial_vol², and then
@@ -135,7 +135,7 @@ class GARCH11(VectorDistribution):
         return values, rng
 
 
-class EulerMaruyama(VectorDistribution):
+class EulerMaruyama(VectorDistribution, state=("dim", "sde", "start", "_names")):
     """A stochastic differential equation in steps of one length.
 
     The density is that of the first element, times

@@ -25,26 +25,26 @@ SHORT = 64
 SUM_WITHIN = 1e-4
 
 
-class AlongDim(Support):
+class AlongDim(Support, state=("dim",)):
     """A support along one dim, which is named by calling it: ``dt.supports.simplex(country)``."""
 
+    kind: str
     is_elementwise = False
     dim_arguments = ("dim",)
 
-    def __init__(self, kind: str, dim: Dim | str | None = None):
-        self._kind = kind
+    def __init__(self, dim: Dim | str | None = None):
         self.dim = dim
 
     @property
     def name(self) -> str:  # type: ignore[override]
         shown = self.dim._short if isinstance(self.dim, Dim) else self.dim
-        return self._kind if shown is None else f"{self._kind}({shown})"
+        return self.kind if shown is None else f"{self.kind}({shown})"
 
     def __call__(self, dim: Dim | str | None = None) -> Any:
-        return type(self)(self._kind, dim)
+        return type(self)(dim)
 
     def resolve(self, x: DimTensor) -> Support:
-        return type(self)(self._kind, the_dim(x, self.dim, self._kind))
+        return type(self)(the_dim(x, self.dim, self.kind))
 
     @property
     def event_dims(self) -> Dims:
@@ -69,6 +69,9 @@ class Ordered(AlongDim):
     >>> density.constrain(np.array([-1.0, 0.0, 0.0]))["x"].values.tolist()
     [-1.0, 0.0, 1.0]
     """
+
+    kind = "ordered"
+    is_increasing = True
 
     def contains(self, y: DimTensor) -> DimTensor:
         return _increasing(y, self._along)
@@ -99,6 +102,9 @@ class PositiveOrdered(AlongDim):
     [1.0, 2.0, 3.0]
     """
 
+    kind = "positive_ordered"
+    is_increasing = True
+
     def contains(self, y: DimTensor) -> DimTensor:
         return _increasing(y, self._along) & (y >= 0).all(self._along)
 
@@ -126,7 +132,9 @@ class Simplex(AlongDim):
     (1, [0.5, 0.5])
     """
 
+    kind = "simplex"
     is_bounded = True
+    sums_to_one = True
 
     def contains(self, y: DimTensor) -> DimTensor:
         close = abs(y.sum(self._along) - 1.0) <= SUM_WITHIN
@@ -201,7 +209,9 @@ class ZeroSum(Simplex):
     [0.7071, -0.7071]
     """
 
+    kind = "zero_sum"
     is_bounded = False
+    sums_to_one = False
 
     def contains(self, y: DimTensor) -> DimTensor:
         return abs(y.sum(self._along)) <= SUM_WITHIN * (1.0 + abs(y).max(self._along))
@@ -214,13 +224,13 @@ class ZeroSum(Simplex):
         return self._from_logs(y)
 
 
-class ZeroSums(Support):
+class ZeroSums(Support, state=("_each",)):
     """Sum 0 along each of several dims: the map along one after the other."""
 
     is_elementwise = False
 
     def __init__(self, dims: Dims):
-        self._each = [ZeroSum("zero_sum", dim) for dim in dims]
+        self._each = [ZeroSum(dim) for dim in dims]
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -315,7 +325,7 @@ def _backwards_cumsum(x: DimTensor, dim: Dim) -> DimTensor:
     return turned.relabel(again, dim)
 
 
-ordered = Ordered("ordered")
-positive_ordered = PositiveOrdered("positive_ordered")
-simplex = Simplex("simplex")
-zero_sum = ZeroSum("zero_sum")
+ordered = Ordered()
+positive_ordered = PositiveOrdered()
+simplex = Simplex()
+zero_sum = ZeroSum()

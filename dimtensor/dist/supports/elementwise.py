@@ -76,7 +76,7 @@ class Positive(Support):
         return log(y)
 
 
-class _BoundedSupport(Support):
+class _BoundedSupport(Support, state=("low", "high")):
     """Numbers between two bounds, each of which is None, a number or a tensor."""
 
     low: Bound
@@ -102,7 +102,7 @@ class _BoundedSupport(Support):
         return inside if self.high is None else inside & (y <= self.high)
 
 
-class Bounded(_BoundedSupport):
+class Bounded(_BoundedSupport, state=("_name",)):
     """Numbers between two bounds, or on one side of a bound.
 
     Between bounds y = a + (b - a) s(x) with the logistic function s, whose log Jacobian is

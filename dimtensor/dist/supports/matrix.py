@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class _Square(Support):
+class _Square(Support, state=("_row", "_col")):
     """Square matrices, with unconstrained elements in a triangle."""
 
     kind: str

@@ -32,6 +32,8 @@ class Support(HasState, ABC):
     discrete : bool
     is_elementwise : bool
         False if elements of a value constrain each other, such as those of a simplex.
+    sums_to_one, is_increasing : bool
+        True if elements along the event dim sum to 1, or do not decrease.
     dim_arguments : tuple of str
         The dims that calling the support takes: ``("dim",)`` of ``simplex(dim)``.
 
@@ -52,6 +54,8 @@ class Support(HasState, ABC):
     name: str
     discrete = False
     is_elementwise = True
+    sums_to_one = False
+    is_increasing = False
     dim_arguments: tuple[str, ...] = ()
 
     @property

@@ -68,7 +68,9 @@ def lifted_function(
     return LiftedFunction(LiftedGraph(inputs, found), dtypes, name), tensors, axes
 
 
-class LiftedDensity(Distribution):
+class LiftedDensity(
+    Distribution, state=("function", "_given", "cores", "axes", "out", "_support", "drawn")
+):
     """Distribution with PyMC's log density and draws.
 
     Parameters
@@ -163,7 +165,9 @@ def _alone(op: Op, *inputs: Any) -> list[Any]:
     return [op(*inputs)]
 
 
-class LiftedSupport(Support):
+class LiftedSupport(
+    Support, state=("name", "forward", "backward", "given", "cores", "axes", "free")
+):
     """Support given by a PyMC transform.
 
     Parameters
@@ -224,7 +228,7 @@ class LiftedSupport(Support):
         return self.forward(0, y, self.axes, self.given[0], self.cores[0], self.free)
 
 
-class WithSupport(Wrapper):
+class WithSupport(Wrapper, state=("values",)):
     """Distribution with another support, such as that of a PyMC transform, and the same density."""
 
     def __init__(self, base: Distribution, support: Support):
@@ -262,7 +266,7 @@ class WithSupport(Wrapper):
         return self.base.draw(rng, dims)
 
 
-class PotentialTerm(Distribution):
+class PotentialTerm(Distribution, state=("term",)):
     """Term of a log density that belongs to no variable, as added by ``pm.Potential``.
 
     It is the density of an auxiliary number that is always observed to be 0.
