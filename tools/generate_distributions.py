@@ -151,7 +151,7 @@ def _meaning(row: Row, param: Param) -> str:
     if param.default is not None:
         text += f" By default {param.default:g}."
     if param.name not in row.names:
-        (way,) = [one for one in row.alternatives if param.name in one.names][:1]
+        way = next(one for one in row.parametrizations if param.name in one.names)
         text += (
             f" With {', '.join(n for n in way.names if n != param.name)}."
             if (len(way.names) > 1)

@@ -112,6 +112,29 @@ class Parametrization:
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """Alternative parametrization in which one parameter takes the place of another.
+
+    Parameters
+    ----------
+    of : str
+        The parameter of the row that it replaces.
+    param : Param
+    convert : callable
+        From the values of a parametrization to that of the replaced parameter.
+    """
+
+    of: str
+    param: Param
+    convert: Callable[[Any], Any]
+
+    def within(self, params: tuple[Param, ...]) -> Parametrization:
+        """Return the parametrization with the other parameters of a row."""
+        found = tuple(self.param if param.name == self.of else param for param in params)
+        return Parametrization(found, lambda p: {self.of: self.convert(p)})
+
+
+@dataclass(frozen=True)
 class Row:
     """One distribution.
 
@@ -129,13 +152,13 @@ class Row:
         Of a value inside of the support (a probability between 0 and 1) and the parameters.
     mean, variance : callable or Missing
         Of the parameters.
-    draw : callable, str or Missing
-        A recipe of NumPy's draws, or ``"icdf"``: the quantile of a uniform one.
     source : str
         Where the formulas are from.
+    draw : callable, str or Missing
+        A recipe of NumPy's draws, or ``"icdf"``: the quantile of a uniform one.
     logsf : callable or Missing, optional
         Logarithm of the probability of larger values; else it is computed from the cdf.
-    alternatives : tuple of Parametrization
+    alternatives : tuple of Parametrization or Replacement
     increasing : tuple of str
         Parameters that are in increasing order.
     ends : str
@@ -161,12 +184,12 @@ class Row:
     icdf: Formula | Missing
     mean: Moment | Missing
     variance: Moment | Missing
-    draw: Draw | str | Missing
     source: str
     example: Mapping[str, float]
     window: tuple[float, float]
+    draw: Draw | str | Missing = "icdf"
     logsf: Formula | Missing | None = None
-    alternatives: tuple[Parametrization, ...] = ()
+    alternatives: tuple[Parametrization | Replacement, ...] = ()
     increasing: tuple[str, ...] = ()
     ends: str = "[]"
     inner: Moment | None = None
@@ -181,7 +204,11 @@ class Row:
     @property
     def parametrizations(self) -> tuple[Parametrization, ...]:
         """All parametrizations, the row's own first."""
-        return (Parametrization(self.params, lambda p: {}), *self.alternatives)
+        others = (
+            one.within(self.params) if isinstance(one, Replacement) else one
+            for one in self.alternatives
+        )
+        return (Parametrization(self.params, lambda p: {}), *others)
 
     @property
     def arguments(self) -> dict[str, Param]:

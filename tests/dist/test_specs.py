@@ -69,5 +69,5 @@ def test_attributes_that_a_class_does_not_declare_are_named():
         def __init__(self, by):
             self.by = by
 
-    with pytest.raises(dt.GraphError, match="copies of Shifted would lose attributes .*: by"):
+    with pytest.raises(dt.GraphError, match=r"copies of Shifted would lose attributes .*: by"):
         dt.rv("x", dist.Flat(Shifted(1.0)))

@@ -9,7 +9,8 @@ from typing import Any
 from dimtensor.dist.formulas import HALF_LOG_2PI, JKB1, JKB2, LOG_2, LOG_PI, log_odds
 from dimtensor.dist.gammas import log_gamma_bend, log_rising
 from dimtensor.dist.probabilities import beta_icdf, log_below, log_betainc, log_betaincc, log_part
-from dimtensor.dist.supports import Bounded, Support, unit
+from dimtensor.dist.rows.cells import PRECISION, first, tails
+from dimtensor.dist.supports import Bounded, Support, plain_bound, unit
 from dimtensor.dist.table import NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
     abs,
@@ -37,14 +38,9 @@ from dimtensor.tensor.elementwise import (
 )
 
 
-def number_of(x: Any) -> Any:
-    """Convert a constant to a number; other tensors are unchanged."""
-    return x.node.attrs.value.item() if x.node.kind == "constant" else x
-
-
 def between(low: str, high: str) -> Callable[[Any], Support]:
     """Return the support between two parameters."""
-    return lambda p: Bounded(number_of(getattr(p, low)), number_of(getattr(p, high)))
+    return lambda p: Bounded(plain_bound(getattr(p, low)), plain_bound(getattr(p, high)))
 
 
 def _by_count(mean: Any, count: Any) -> dict[str, Any]:
@@ -235,8 +231,7 @@ BOUNDED: list[Row] = [
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
         logp=lambda x, p: -log(p.upper - p.lower) + 0.0 * x,
-        logcdf=lambda x, p: log_part(*_share(x, p)),
-        logsf=lambda x, p: log_part(*_share(x, p)[::-1]),
+        **tails(_share, log_part),
         icdf=lambda q, p: p.lower + q * (p.upper - p.lower),
         mean=lambda p: 0.5 * (p.lower + p.upper),
         variance=lambda p: square(p.upper - p.lower) / 12.0,
@@ -308,12 +303,10 @@ BOUNDED: list[Row] = [
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
         logp=_arcsine_logp,
-        logcdf=lambda x, p: log_part(*_arcsine_parts(x, p)),
-        logsf=lambda x, p: log_part(*_arcsine_parts(x, p)[::-1]),
+        **tails(_arcsine_parts, log_part),
         icdf=lambda q, p: p.lower + (p.upper - p.lower) * square(sin(0.5 * math.pi * q)),
         mean=lambda p: 0.5 * (p.lower + p.upper),
         variance=lambda p: square(p.upper - p.lower) / 8.0,
-        draw="icdf",
         source=f"{JKB2}, section 25.3",
         example={"lower": -1.0, "upper": 2.0},
         window=(-1, 2),
@@ -342,12 +335,10 @@ BOUNDED: list[Row] = [
         increasing=("lower", "upper"),
         support=between("lower", "upper"),
         logp=lambda x, p: -log(x) - log(_log_ratio(p.lower, p.upper)),
-        logcdf=lambda x, p: log_part(*_log_uniform_parts(x, p)),
-        logsf=lambda x, p: log_part(*_log_uniform_parts(x, p)[::-1]),
+        **tails(_log_uniform_parts, log_part),
         icdf=_log_uniform_icdf,
         mean=lambda p: (p.upper - p.lower) / _log_ratio(p.lower, p.upper),
         variance=_log_uniform_variance,
-        draw="icdf",
         source="Hamming, Bell System Technical Journal 49, 1609-1625 (1970)",
         example={"lower": 0.5, "upper": 4.0},
         window=(0.3, 4.2),
@@ -366,7 +357,6 @@ BOUNDED: list[Row] = [
         icdf=_kumaraswamy_icdf,
         mean=_kumaraswamy_mean,
         variance=_kumaraswamy_variance,
-        draw="icdf",
         source="Kumaraswamy, Journal of Hydrology 46, 79-88 (1980)",
         example={"a": 2.0, "b": 3.0},
         window=(0, 1),
@@ -377,10 +367,7 @@ BOUNDED: list[Row] = [
         density="φ((logit x - mu) / sigma) / (sigma x (1 - x))",
         params=params("mu: real = 0 | mean of the log odds",
                       "sigma: positive = 1 | their deviation"),
-        alternatives=(
-            also("mu: real = 0 | mean of the log odds", "tau: positive | precision, 1 / sigma²",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
-        ),
+        alternatives=PRECISION,
         support=lambda p: unit,
         ends="()",
         logp=lambda x, p: (
@@ -391,7 +378,6 @@ BOUNDED: list[Row] = [
         icdf=lambda q, p: sigmoid(p.mu + p.sigma * ndtri(q)),
         mean=NO_CLOSED_FORM,
         variance=NO_CLOSED_FORM,
-        draw="icdf",
         source=f"{JKB1}, section 12.4.3",
         example={"mu": 0.4, "sigma": 0.9},
         window=(0, 1),
@@ -406,8 +392,7 @@ BOUNDED: list[Row] = [
         increasing=("lower", "c", "upper"),
         support=between("lower", "upper"),
         logp=_triangular_logp,
-        logcdf=lambda x, p: _triangular_parts(x, p)[0],
-        logsf=lambda x, p: _triangular_parts(x, p)[1],
+        **tails(_triangular_parts, first),
         icdf=_triangular_icdf,
         mean=lambda p: (p.lower + p.upper + p.c) / 3.0,
         variance=_triangular_variance,

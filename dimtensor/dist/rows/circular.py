@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dimtensor.dist.formulas import LOG_2, LOG_PI, REACH, integral
-from dimtensor.dist.probabilities import log_of_two, log_part
+from dimtensor.dist.probabilities import log_of_two
 from dimtensor.tensor.elementwise import (
     arcsin,
     arctan2,
@@ -86,17 +86,7 @@ def _exponent(angle: Any, kappa: Any) -> Any:
     return -2.0 * kappa * square(sin(0.5 * angle))
 
 
-def wrapped_cauchy_logcdf(x: Any, p: Any) -> Any:
-    """In closed form."""
-    return log_part(*_parts(x, p))
-
-
-def wrapped_cauchy_logsf(x: Any, p: Any) -> Any:
-    """In closed form."""
-    return log_part(*_parts(x, p)[::-1])
-
-
-def _parts(x: Any, p: Any) -> tuple[Any, Any]:
+def wrapped_cauchy_parts(x: Any, p: Any) -> tuple[Any, Any]:
     """Probabilities of smaller angles and of larger ones.
 
     The distribution is that of twice the angle of a vector whose second coordinate is divided by

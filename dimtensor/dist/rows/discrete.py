@@ -18,9 +18,8 @@ from dimtensor.dist.probabilities import (
     rounding,
     unit,
 )
-from dimtensor.dist.rows.bounded import number_of
-from dimtensor.dist.rows.tails import finite_above
-from dimtensor.dist.supports import Integers
+from dimtensor.dist.rows.cells import finite_above, instead, tails
+from dimtensor.dist.supports import Integers, plain_bound
 from dimtensor.dist.table import NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
     abs,
@@ -56,11 +55,7 @@ def log_q(p: Any) -> Any:
 
 
 LOGIT = "logit_p: real | log odds, log p - log(1 - p)"
-
-
-def by_logit(p: Any) -> dict[str, Any]:
-    """Convert log odds to a probability."""
-    return {"p": sigmoid(p.logit_p)}
+LOG_ODDS = instead("p", LOGIT, by=lambda p: sigmoid(p.logit_p))
 
 
 def _bernoulli_logp(x: Any, p: Any) -> Any:
@@ -153,7 +148,7 @@ def _draw_beta_negative(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
 
 
 def _hypergeometric_support(p: Any) -> Integers:
-    N, k, n = number_of(p.N), number_of(p.k), number_of(p.n)
+    N, k, n = plain_bound(p.N), plain_bound(p.k), plain_bound(p.n)
     if all(isinstance(x, float) for x in (N, k, n)):
         return Integers(max(0.0, n - N + k), min(k, n))
     return Integers(maximum(0.0, n - N + k), minimum(k, n))
@@ -209,7 +204,7 @@ DISCRETE: list[Row] = [
         doc="One trial: 1 with a probability, else 0.",
         density="p^k (1 - p)^(1 - k)",
         params=params("p: probability | probability of 1"),
-        alternatives=(also(LOGIT, by=by_logit),),
+        alternatives=LOG_ODDS,
         support=lambda p: Integers(0, 1),
         discrete=True,
         logp=_bernoulli_logp,
@@ -228,8 +223,8 @@ DISCRETE: list[Row] = [
         doc="Number of successes in independent trials.",
         density="C(n, k) p^k (1 - p)^(n - k)",
         params=params("n: count | number of trials", "p: probability | probability of success"),
-        alternatives=(also("n: count | number of trials", LOGIT, by=by_logit),),
-        support=lambda p: Integers(0, number_of(p.n)),
+        alternatives=LOG_ODDS,
+        support=lambda p: Integers(0, plain_bound(p.n)),
         discrete=True,
         logp=_binomial_logp,
         logcdf=lambda k, p: log_betainc(p.n - k, k + 1.0, 1.0 - p.p, p.p),
@@ -248,11 +243,10 @@ DISCRETE: list[Row] = [
         density="1 / (upper - lower + 1)",
         params=params("lower: whole | lower end", "upper: whole | upper end"),
         increasing=("lower", "upper"),
-        support=lambda p: Integers(number_of(p.lower), number_of(p.upper)),
+        support=lambda p: Integers(plain_bound(p.lower), plain_bound(p.upper)),
         discrete=True,
         logp=lambda k, p: -log(p.upper - p.lower + 1.0) + 0.0 * k,
-        logcdf=lambda k, p: log_part(*_discrete_uniform_parts(k, p)),
-        logsf=lambda k, p: log_part(*_discrete_uniform_parts(k, p)[::-1]),
+        **tails(_discrete_uniform_parts, log_part),
         icdf=_discrete_uniform_icdf,
         mean=lambda p: 0.5 * (p.lower + p.upper),
         variance=lambda p: (square(p.upper - p.lower + 1.0) - 1.0) / 12.0,
@@ -266,12 +260,12 @@ DISCRETE: list[Row] = [
         doc="Number of trials up to the first success, with it.",
         density="p (1 - p)^(k - 1)",
         params=params("p: probability | probability of success"),
-        alternatives=(also(LOGIT, by=by_logit),),
+        alternatives=LOG_ODDS,
         support=lambda p: Integers(1),
         discrete=True,
         logp=_geometric_logp,
         logcdf=_geometric_logcdf,
-        logsf=lambda k, p: _geometric_logsf(k, p),
+        logsf=_geometric_logsf,
         icdf=_geometric_icdf,
         mean=lambda p: 1.0 / p.p,
         variance=lambda p: (1.0 - p.p) / square(p.p),
@@ -314,7 +308,7 @@ DISCRETE: list[Row] = [
         params=params("alpha: positive | shape of successes", "beta: positive | shape of failures",
                       "n: count | number of trials"),
         keyword_only=("alpha", "beta", "n"),
-        support=lambda p: Integers(0, number_of(p.n)),
+        support=lambda p: Integers(0, plain_bound(p.n)),
         discrete=True,
         logp=_beta_binomial_logp,
         logcdf=NO_CLOSED_FORM,
@@ -394,7 +388,6 @@ DISCRETE: list[Row] = [
         icdf=_discrete_weibull_icdf,
         mean=NO_CLOSED_FORM,
         variance=NO_CLOSED_FORM,
-        draw="icdf",
         source="Nakagawa and Osaki, IEEE Transactions on Reliability 24, 300-301 (1975)",
         example={"q": 0.85, "beta": 1.4},
         window=(0, 9),

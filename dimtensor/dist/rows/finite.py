@@ -17,19 +17,17 @@ from dimtensor.dist.formulas import (
     log_odds,
     places_and_weights,
 )
-from dimtensor.dist.probabilities import difference, log_between, log_of_two
-from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.probabilities import difference, log_between, log_of_two, log_part
+from dimtensor.dist.rows.cells import PRECISION, instead, standardized, symmetric, tails
 from dimtensor.dist.rows.circular import (
     turns,
     von_mises_logcdf,
     von_mises_logsf,
     wrapped_cauchy_icdf,
-    wrapped_cauchy_logcdf,
-    wrapped_cauchy_logsf,
+    wrapped_cauchy_parts,
 )
-from dimtensor.dist.rows.location_scale import standardized
-from dimtensor.dist.supports import Bounded, Support, real, unit
-from dimtensor.dist.table import NO_CLOSED_FORM, Missing, Row, also, params
+from dimtensor.dist.supports import Bounded, Support, plain_bound, real, unit
+from dimtensor.dist.table import NO_CLOSED_FORM, Missing, Row, params
 from dimtensor.tensor.elementwise import (
     abs,
     arccos,
@@ -63,7 +61,7 @@ def _around(location: str, scale: str) -> Callable[[Any], Support]:
     """Return the support from a scale below a location to a scale above it."""
 
     def support(p: Any) -> Support:
-        at, width = number_of(getattr(p, location)), number_of(getattr(p, scale))
+        at, width = plain_bound(getattr(p, location)), plain_bound(getattr(p, scale))
         return Bounded(at - width, at + width)
 
     return support
@@ -77,14 +75,14 @@ def on_circle(p: Any) -> Support:
 def _truncated(p: Any) -> tuple[Any, Any]:
     """Return the standardized bounds, as Python numbers where they are infinite."""
     found = []
-    for bound in (number_of(p.lower), number_of(p.upper)):
+    for bound in (plain_bound(p.lower), plain_bound(p.upper)):
         infinite = isinstance(bound, float) and math.isinf(bound)
         found.append(bound if infinite else (bound - p.mu) / p.sigma)
     return found[0], found[1]
 
 
 def _truncated_support(p: Any) -> Support:
-    lower, upper = number_of(p.lower), number_of(p.upper)
+    lower, upper = plain_bound(p.lower), plain_bound(p.upper)
     known = isinstance(lower, float) and isinstance(upper, float)
     return real if known and lower == -upper == -math.inf else Bounded(lower, upper)
 
@@ -266,21 +264,14 @@ FINITE: list[Row] = [
                       "sigma: positive = 1 | standard deviation without bounds",
                       f"lower: bound = {-math.inf} | lower bound",
                       f"upper: bound = {math.inf} | upper bound"),
-        alternatives=(
-            also("mu: real = 0 | mean without bounds", "tau: positive | precision, 1 / sigma²",
-                 f"lower: bound = {-math.inf} | lower bound",
-                 f"upper: bound = {math.inf} | upper bound",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
-        ),
+        alternatives=PRECISION,
         increasing=("lower", "upper"),
         support=_truncated_support,
         logp=_truncated_logp,
-        logcdf=lambda x, p: log_of_two(*_truncated_logs(x, p)),
-        logsf=lambda x, p: log_of_two(*_truncated_logs(x, p)[::-1]),
+        **tails(_truncated_logs, log_of_two),
         icdf=_truncated_icdf,
         mean=lambda p: p.mu + p.sigma * _truncated_moments(p)[0],
         variance=lambda p: square(p.sigma) * _truncated_moments(p)[1],
-        draw="icdf",
         source=f"{JKB1}, section 13.10.1",
         example={"mu": 0.5, "sigma": 1.2, "lower": -1.0, "upper": 2.0},
         window=(-1.2, 2.2),
@@ -309,8 +300,7 @@ FINITE: list[Row] = [
         params=params("mu: real = 0 | direction", "rho: between 0 and 1 | concentration"),
         support=on_circle,
         logp=_wrapped_cauchy_logp,
-        logcdf=wrapped_cauchy_logcdf,
-        logsf=wrapped_cauchy_logsf,
+        **tails(wrapped_cauchy_parts, log_part),
         icdf=wrapped_cauchy_icdf,
         mean=CIRCLE,
         variance=CIRCLE,
@@ -328,8 +318,7 @@ FINITE: list[Row] = [
         support=_around("mu", "s"),
         ends="()",
         logp=_raised_logp,
-        logcdf=lambda z, p: _by_symmetry(_raised_cdf, z),
-        logsf=lambda z, p: _by_symmetry(_raised_cdf, -z),
+        **symmetric(lambda z, p: _by_symmetry(_raised_cdf, z)),
         icdf=NO_CLOSED_FORM,
         mean=lambda p: 0.0,
         variance=lambda p: 1.0 / 3.0 - 2.0 / math.pi**2,
@@ -346,8 +335,7 @@ FINITE: list[Row] = [
         params=params("mu: real = 0 | location", "r: positive = 1 | radius"),
         support=_around("mu", "r"),
         logp=lambda z, p: LOG_2 - LOG_PI + 0.5 * log((1.0 - z) * (1.0 + z)),
-        logcdf=lambda z, p: _by_symmetry(_semicircle_cdf, z),
-        logsf=lambda z, p: _by_symmetry(_semicircle_cdf, -z),
+        **symmetric(lambda z, p: _by_symmetry(_semicircle_cdf, z)),
         icdf=lambda q, p: 2.0 * betaincinv(1.5 + 0.0 * q, 1.5 + 0.0 * q, q) - 1.0,
         mean=lambda p: 0.0,
         variance=lambda p: 0.25,
@@ -361,8 +349,8 @@ FINITE: list[Row] = [
         doc="The exponential distribution, rising or falling, between 0 and 1.",
         density="lam^x (1 - lam)^(1 - x) / ∫ lam^t (1 - lam)^(1 - t) dt over 0 < t < 1",
         params=params("lam: between 0 and 1 | shape"),
-        alternatives=(
-            also("logit_lam: real | log odds of lam", by=lambda p: {"lam": sigmoid(p.logit_lam)}),
+        alternatives=instead(
+            "lam", "logit_lam: real | log odds of lam", by=lambda p: sigmoid(p.logit_lam)
         ),
         support=lambda p: unit,
         logp=lambda x, p: _odds(p) * x - log_expm1_over(_odds(p)),
@@ -371,7 +359,6 @@ FINITE: list[Row] = [
         icdf=_tilted_icdf,
         mean=_tilted_mean,
         variance=_tilted_variance,
-        draw="icdf",
         source="Loaiza-Ganem and Cunningham, Neural Information Processing Systems 32 (2019)",
         example={"lam": 0.8},
         window=(0, 1),

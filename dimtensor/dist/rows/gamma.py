@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from dimtensor.dist.formulas import JKB1, LOG_2, LOG_PI
@@ -14,6 +15,7 @@ from dimtensor.dist.probabilities import (
     log_gammaincc,
     log_gammaincc_power,
 )
+from dimtensor.dist.rows.cells import finite_above, instead
 from dimtensor.dist.supports import positive
 from dimtensor.dist.table import Row, also, params
 from dimtensor.tensor.elementwise import (
@@ -26,34 +28,14 @@ from dimtensor.tensor.elementwise import (
     power,
     sqrt,
     square,
-    where,
     xlogy,
 )
 
 DEGREES = "nu: positive | degrees of freedom"
 
 
-def gamma_logp(x: Any, shape: Any, rate: Any) -> Any:
-    """Log density of the gamma distribution."""
-    return shape * log(rate) - gammaln(shape) + xlogy(shape - 1.0, x) - rate * x
-
-
-def inverse_gamma_logp(x: Any, shape: Any, scale: Any) -> Any:
-    """Log density of one divided by a gamma variable."""
-    return shape * log(scale) - gammaln(shape) - (shape + 1.0) * log(x) - scale / x
-
-
 def _inverse_gamma(shape: Any, scale: Any) -> dict[str, Any]:
     """Cells of one divided by a gamma variable, whose parameters are computed."""
-
-    def mean(p: Any) -> Any:
-        a = shape(p)
-        return where(a > 1.0, scale(p) / where(a > 1.0, a - 1.0, 1.0), math.inf)
-
-    def variance(p: Any) -> Any:
-        a = shape(p)
-        two = where(a > 2.0, a - 2.0, 1.0)
-        return where(a > 2.0, square(scale(p) / where(a > 1.0, a - 1.0, 1.0)) / two, math.inf)
 
     def draw(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
         x, rng = rng.gamma(shape(p), 1.0, dims=dims)
@@ -62,12 +44,16 @@ def _inverse_gamma(shape: Any, scale: Any) -> dict[str, Any]:
     return {
         "support": lambda p: positive,
         "ends": "(]",
-        "logp": lambda x, p: inverse_gamma_logp(x, shape(p), scale(p)),
+        "logp": lambda x, p: (
+            shape(p) * log(scale(p)) - gammaln(shape(p)) - (shape(p) + 1.0) * log(x) - scale(p) / x
+        ),
         "logcdf": lambda x, p: log_gammaincc(shape(p), scale(p) / x),
         "logsf": lambda x, p: log_gammainc(shape(p), scale(p) / x),
         "icdf": lambda q, p: scale(p) / gammainccinv(shape(p), q),
-        "mean": mean,
-        "variance": variance,
+        "mean": lambda p: finite_above(1.0, shape(p), lambda a: scale(p) / (a - 1.0)),
+        "variance": lambda p: finite_above(
+            2.0, shape(p), lambda a: square(scale(p) / (a - 1.0)) / (a - 2.0)
+        ),
         "draw": draw,
     }
 
@@ -76,12 +62,28 @@ def _gamma(shape: Any, rate: Any) -> dict[str, Any]:
     """Cells of a gamma variable, whose parameters are computed."""
     return {
         "support": lambda p: positive,
-        "logp": lambda x, p: gamma_logp(x, shape(p), rate(p)),
+        "logp": lambda x, p: (
+            shape(p) * log(rate(p)) - gammaln(shape(p)) + xlogy(shape(p) - 1.0, x) - rate(p) * x
+        ),
         "logcdf": lambda x, p: log_gammainc(shape(p), rate(p) * x),
         "logsf": lambda x, p: log_gammaincc(shape(p), rate(p) * x),
         "icdf": lambda q, p: gammaincinv(shape(p), q) / rate(p),
         "mean": lambda p: shape(p) / rate(p),
         "variance": lambda p: shape(p) / square(rate(p)),
+    }
+
+
+def _power_tails(parts: Callable[[Any, Any], tuple[Any, Any, Any]]) -> dict[str, Any]:
+    """Make the cells of both tails of a power of a gamma variable.
+
+    Parameters
+    ----------
+    parts : callable
+        From a value and the parameters to the shape, the gamma variable and its logarithm.
+    """
+    return {
+        "logcdf": lambda x, p: log_gammainc_power(*parts(x, p)),
+        "logsf": lambda x, p: log_gammaincc_power(*parts(x, p)),
     }
 
 
@@ -136,18 +138,9 @@ GAMMA: list[Row] = [
         alternatives=(
             also("mu: positive | mean", "sigma: positive | standard deviation",
                  by=lambda p: {"alpha": square(p.mu / p.sigma), "beta": p.mu / square(p.sigma)}),
-            also("alpha: positive | shape", "scale: positive | 1 / beta",
-                 by=lambda p: {"beta": 1.0 / p.scale}),
+            *instead("beta", "scale: positive | 1 / beta", by=lambda p: 1.0 / p.scale),
         ),
-        support=lambda p: positive,
-        logp=lambda x, p: (
-            p.alpha * log(p.beta) - gammaln(p.alpha) + xlogy(p.alpha - 1.0, x) - p.beta * x
-        ),
-        logcdf=lambda x, p: log_gammainc(p.alpha, p.beta * x),
-        logsf=lambda x, p: log_gammaincc(p.alpha, p.beta * x),
-        icdf=lambda q, p: gammaincinv(p.alpha, q) / p.beta,
-        mean=lambda p: p.alpha / p.beta,
-        variance=lambda p: p.alpha / square(p.beta),
+        **_gamma(lambda p: p.alpha, lambda p: p.beta),
         draw=lambda rng, p, dims: rng.gamma(p.alpha, 1.0 / p.beta, dims=dims),
         source=f"{JKB1}, chapter 17",
         example={"alpha": 2.5, "beta": 1.3},
@@ -174,12 +167,7 @@ GAMMA: list[Row] = [
             LOG_2 * (1.0 - 0.5 * p.nu) - gammaln(0.5 * p.nu) + xlogy(p.nu - 1.0, x)
             - 0.5 * square(x)
         ),
-        logcdf=lambda x, p: log_gammainc_power(
-            0.5 * p.nu, 0.5 * square(x), 2.0 * log(x) - LOG_2
-        ),
-        logsf=lambda x, p: log_gammaincc_power(
-            0.5 * p.nu, 0.5 * square(x), 2.0 * log(x) - LOG_2
-        ),
+        **_power_tails(lambda x, p: (0.5 * p.nu, 0.5 * square(x), 2.0 * log(x) - LOG_2)),
         icdf=lambda q, p: math.sqrt(2.0) * gamma_icdf_power(q, 0.5 * p.nu, 0.5),
         mean=lambda p: _chi_mean(p.nu),
         variance=lambda p: -p.nu * expm1(2.0 * log_half_rising(0.5 * p.nu)),
@@ -197,11 +185,8 @@ GAMMA: list[Row] = [
         logp=lambda x, p: (
             0.5 * LOG_2 - 0.5 * LOG_PI + 2.0 * log(x) - 3.0 * log(p.a) - 0.5 * square(x / p.a)
         ),
-        logcdf=lambda x, p: log_gammainc_power(
-            _like(x, 1.5), 0.5 * square(x / p.a), 2.0 * log(x / p.a) - LOG_2
-        ),
-        logsf=lambda x, p: log_gammaincc_power(
-            _like(x, 1.5), 0.5 * square(x / p.a), 2.0 * log(x / p.a) - LOG_2
+        **_power_tails(
+            lambda x, p: (_like(x, 1.5), 0.5 * square(x / p.a), 2.0 * log(x / p.a) - LOG_2)
         ),
         icdf=lambda q, p: p.a * sqrt(2.0 * gammaincinv(_like(q, 1.5), q)),
         mean=lambda p: 2.0 * p.a * math.sqrt(2.0 / math.pi),
@@ -221,11 +206,8 @@ GAMMA: list[Row] = [
             LOG_2 + p.m * log(p.m / p.omega) - gammaln(p.m) + xlogy(2.0 * p.m - 1.0, x)
             - p.m * square(x) / p.omega
         ),
-        logcdf=lambda x, p: log_gammainc_power(
-            p.m, p.m * square(x) / p.omega, 2.0 * log(x) + log(p.m / p.omega)
-        ),
-        logsf=lambda x, p: log_gammaincc_power(
-            p.m, p.m * square(x) / p.omega, 2.0 * log(x) + log(p.m / p.omega)
+        **_power_tails(
+            lambda x, p: (p.m, p.m * square(x) / p.omega, 2.0 * log(x) + log(p.m / p.omega))
         ),
         icdf=lambda q, p: sqrt(p.omega / p.m) * gamma_icdf_power(q, p.m, 0.5),
         mean=_nakagami_mean,
@@ -282,12 +264,7 @@ GAMMA: list[Row] = [
             log(p.c / p.scale) - gammaln(p.a) + xlogy(p.a * p.c - 1.0, x / p.scale)
             - power(x / p.scale, p.c)
         ),
-        logcdf=lambda x, p: log_gammainc_power(
-            p.a, power(x / p.scale, p.c), p.c * log(x / p.scale)
-        ),
-        logsf=lambda x, p: log_gammaincc_power(
-            p.a, power(x / p.scale, p.c), p.c * log(x / p.scale)
-        ),
+        **_power_tails(lambda x, p: (p.a, power(x / p.scale, p.c), p.c * log(x / p.scale))),
         icdf=lambda q, p: p.scale * gamma_icdf_power(q, p.a, 1.0 / p.c),
         mean=_generalized_mean,
         variance=_generalized_variance,

@@ -30,7 +30,8 @@ from dimtensor.dist.probabilities import (
     log_of_two,
     log_part,
 )
-from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.rows.cells import INVERSE_SQUARE, PRECISION, first, instead, tails
+from dimtensor.dist.rows.gamma import DEGREES
 from dimtensor.dist.rows.student import (
     MANY,
     student_logp,
@@ -38,7 +39,7 @@ from dimtensor.dist.rows.student import (
     student_quantile,
     student_variance,
 )
-from dimtensor.dist.supports import Bounded, positive
+from dimtensor.dist.supports import Bounded, plain_bound, positive
 from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, Row, also, params
 from dimtensor.tensor.elementwise import (
     abs,
@@ -65,8 +66,6 @@ from dimtensor.tensor.elementwise import (
     where,
 )
 
-DEGREES = "nu: positive | degrees of freedom"
-
 
 def _cauchy_parts(z: Any) -> tuple[Any, Any]:
     """Probabilities of smaller and larger absolute values."""
@@ -80,7 +79,7 @@ def _scaled(scale: Any, drawn: tuple[Any, Any]) -> tuple[Any, Any]:
 
 def above(low: Any) -> Bounded:
     """Return the support above a parameter."""
-    return Bounded(number_of(low))
+    return Bounded(plain_bound(low))
 
 
 def _half_student_mean(nu: Any) -> Any:
@@ -170,16 +169,6 @@ def _rice_logs(x: Any, p: Any) -> tuple[Any, Any]:
     )
 
 
-def _rice_logcdf(x: Any, p: Any) -> Any:
-    """Compute the log of the cdf, precise at both ends."""
-    return log_of_two(*_rice_logs(x, p))
-
-
-def _rice_logsf(x: Any, p: Any) -> Any:
-    """Compute the log of the survival function, precise at both ends."""
-    return log_of_two(*_rice_logs(x, p)[::-1])
-
-
 def _draw_rice(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     x, rng = rng.normal(p.nu, p.sigma, dims=dims)
     y, rng = rng.normal(0.0, p.sigma, dims=dims)
@@ -226,10 +215,7 @@ POSITIVE: list[Row] = [
         doc="The normal distribution around 0, of absolute values.",
         density="√2 exp(-x² / (2 sigma²)) / (sigma √π)",
         params=params("sigma: positive = 1 | scale"),
-        alternatives=(
-            also("tau: positive | precision, 1 / sigma²",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
-        ),
+        alternatives=PRECISION,
         support=lambda p: positive,
         logp=lambda x, p: (
             LOG_2 - HALF_LOG_2PI - 0.5 * square(x / p.sigma) - log(p.sigma)
@@ -249,9 +235,7 @@ POSITIVE: list[Row] = [
         doc="The exponential distribution.",
         density="lam exp(-lam x)",
         params=params("lam: positive = 1 | rate"),
-        alternatives=(
-            also("scale: positive | 1 / lam", by=lambda p: {"lam": 1.0 / p.scale}),
-        ),
+        alternatives=instead("lam", "scale: positive | 1 / lam", by=lambda p: 1.0 / p.scale),
         support=lambda p: positive,
         logp=lambda x, p: log(p.lam) - p.lam * x,
         logcdf=lambda x, p: log1mexp(-p.lam * x),
@@ -269,10 +253,7 @@ POSITIVE: list[Row] = [
         doc="The distribution of exp(y) where y is normal.",
         density="exp(-(log x - mu)² / (2 sigma²)) / (x sigma √(2π))",
         params=params("mu: real = 0 | mean of log x", "sigma: positive = 1 | its deviation"),
-        alternatives=(
-            also("mu: real = 0 | mean of log x", "tau: positive | precision, 1 / sigma²",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
-        ),
+        alternatives=PRECISION,
         support=lambda p: positive,
         ends="(]",
         logp=lambda x, p: (
@@ -311,8 +292,7 @@ POSITIVE: list[Row] = [
         params=params("beta: positive = 1 | scale"),
         support=lambda p: positive,
         logp=lambda x, p: LOG_2 - LOG_PI - log(p.beta) - log1p_square(x / p.beta),
-        logcdf=lambda x, p: log_part(*_cauchy_parts(x / p.beta)),
-        logsf=lambda x, p: log_part(*_cauchy_parts(x / p.beta)[::-1]),
+        **tails(lambda x, p: _cauchy_parts(x / p.beta), log_part),
         icdf=lambda q, p: p.beta * where(
             q < 0.5, tan(0.5 * math.pi * q), 1.0 / tan(0.5 * math.pi * (1.0 - q))
         ),
@@ -328,14 +308,10 @@ POSITIVE: list[Row] = [
         doc="Student's t distribution around 0, of absolute values.",
         density="2 Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + (x / sigma)²/nu)^(-(nu+1)/2)",
         params=params(DEGREES, "sigma: positive = 1 | scale"),
-        alternatives=(
-            also(DEGREES, "lam: positive | 1 / sigma²",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.lam)}),
-        ),
+        alternatives=INVERSE_SQUARE,
         support=lambda p: positive,
         logp=lambda x, p: LOG_2 + student_logp(x / p.sigma, p.nu) - log(p.sigma),
-        logcdf=lambda x, p: _half_student_parts(x / p.sigma, p.nu)[0],
-        logsf=lambda x, p: _half_student_parts(x / p.sigma, p.nu)[1],
+        **tails(lambda x, p: _half_student_parts(x / p.sigma, p.nu), first),
         icdf=lambda q, p: p.sigma * student_quantile(1.0 - q, q, p.nu),
         mean=lambda p: p.sigma * _half_student_mean(p.nu),
         variance=lambda p: square(p.sigma) * (
@@ -387,14 +363,10 @@ POSITIVE: list[Row] = [
         doc="The Rice distribution: the length of a normal vector that is not around 0.",
         density="x exp(-(x² + nu²) / (2 sigma²)) I₀(x nu / sigma²) / sigma²",
         params=params("nu: not negative | length of the mean", "sigma: positive = 1 | scale"),
-        alternatives=(
-            also("b: not negative | nu / sigma", "sigma: positive = 1 | scale",
-                 by=lambda p: {"nu": p.b * p.sigma}),
-        ),
+        alternatives=instead("nu", "b: not negative | nu / sigma", by=lambda p: p.b * p.sigma),
         support=lambda p: positive,
         logp=_rice_logp,
-        logcdf=_rice_logcdf,
-        logsf=_rice_logsf,
+        **tails(_rice_logs, log_of_two),
         icdf=NO_CLOSED_FORM,
         mean=_rice_mean,
         variance=_rice_variance,
@@ -411,8 +383,7 @@ POSITIVE: list[Row] = [
                       "alpha: real = 0 | shift"),
         keyword_only=("alpha",),
         alternatives=(
-            also("mu: positive | mean of y", "phi: positive | lam / mu", "alpha: real = 0 | shift",
-                 by=lambda p: {"lam": p.mu * p.phi}),
+            *instead("lam", "phi: positive | lam / mu", by=lambda p: p.mu * p.phi),
             also("lam: positive | shape", "phi: positive | lam / mu", "alpha: real = 0 | shift",
                  by=lambda p: {"mu": p.lam / p.phi}),
         ),

@@ -16,9 +16,9 @@ from dimtensor.dist.formulas import (
     log1p_square,
 )
 from dimtensor.dist.probabilities import log_below
-from dimtensor.dist.rows.location_scale import standardized
+from dimtensor.dist.rows.cells import PRECISION, standardized, symmetric
 from dimtensor.dist.supports import real
-from dimtensor.dist.table import NO_MOMENT, Row, also, params
+from dimtensor.dist.table import NO_MOMENT, Row, params
 from dimtensor.tensor.elementwise import (
     abs,
     arctan,
@@ -28,7 +28,6 @@ from dimtensor.tensor.elementwise import (
     log_ndtr,
     ndtri,
     softplus,
-    sqrt,
     square,
     tan,
     where,
@@ -69,14 +68,10 @@ REAL: list[Row] = [
         doc="The normal or Gaussian distribution.",
         density="exp(-(x - mu)² / (2 sigma²)) / (sigma √(2π))",
         params=params("mu: real = 0 | mean", "sigma: positive = 1 | standard deviation"),
-        alternatives=(
-            also("mu: real = 0 | mean", "tau: positive | precision, 1 / sigma²",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.tau)}),
-        ),
+        alternatives=PRECISION,
         support=lambda p: real,
         logp=lambda z, p: -0.5 * square(z) - HALF_LOG_2PI,
-        logcdf=lambda z, p: log_ndtr(z),
-        logsf=lambda z, p: log_ndtr(-z),
+        **symmetric(lambda z, p: log_ndtr(z)),
         icdf=lambda q, p: ndtri(q),
         mean=lambda p: 0.0,
         variance=lambda p: 1.0,
@@ -93,8 +88,7 @@ REAL: list[Row] = [
         params=params(LOCATION, SCALE),
         support=lambda p: real,
         logp=lambda z, p: -LOG_PI - log1p_square(z),
-        logcdf=_cauchy_logcdf,
-        logsf=lambda z, p: _cauchy_logcdf(-z, p),
+        **symmetric(_cauchy_logcdf),
         icdf=_cauchy_icdf,
         mean=NO_MOMENT,
         variance=NO_MOMENT,
@@ -111,8 +105,7 @@ REAL: list[Row] = [
         params=params(LOCATION, "b: positive = 1 | scale"),
         support=lambda p: real,
         logp=lambda z, p: -abs(z) - LOG_2,
-        logcdf=_laplace_logcdf,
-        logsf=lambda z, p: _laplace_logcdf(-z, p),
+        **symmetric(_laplace_logcdf),
         icdf=_laplace_icdf,
         mean=lambda p: 0.0,
         variance=lambda p: 2.0,

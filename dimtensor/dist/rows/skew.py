@@ -30,9 +30,16 @@ from dimtensor.dist.probabilities import (
     log_normal_within,
     normal_beyond_quantile,
 )
-from dimtensor.dist.rows.bounded import number_of
+from dimtensor.dist.rows.cells import (
+    INVERSE_SQUARE,
+    PRECISION,
+    first,
+    instead,
+    standardized,
+    symmetric,
+    tails,
+)
 from dimtensor.dist.rows.exponential_power import draw_power, power_icdf, power_logcdf
-from dimtensor.dist.rows.location_scale import standardized
 from dimtensor.dist.rows.real import LOCATION, SCALE
 from dimtensor.dist.rows.skew_normal import skew_normal_logs
 from dimtensor.dist.rows.student import (
@@ -47,8 +54,8 @@ from dimtensor.dist.rows.student import (
     student_logp,
     student_variance,
 )
-from dimtensor.dist.supports import Bounded, Support, real
-from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, Row, also, params
+from dimtensor.dist.supports import Bounded, Support, plain_bound, real
+from dimtensor.dist.table import IMPROPER, NO_CLOSED_FORM, Row, params
 from dimtensor.tensor.elementwise import (
     abs,
     arcsinh,
@@ -73,14 +80,6 @@ from dimtensor.tensor.elementwise import (
     trigamma,
     where,
 )
-
-TAU = "tau: positive | precision, 1 / sigma²"
-
-
-def by_tau(p: Any) -> dict[str, Any]:
-    """Convert a precision to a scale."""
-    return {"sigma": 1.0 / sqrt(p.tau)}
-
 
 # -- the exponentially modified normal ----------------------------------------------------------
 
@@ -159,7 +158,7 @@ def _draw_asymmetric(rng: Any, p: Any, dims: Any) -> tuple[Any, Any]:
     return x / p.kappa - y * p.kappa, rng
 
 
-def _secant_logcdf(z: Any) -> Any:
+def _secant_logcdf(z: Any, p: Any) -> Any:
     far = z < -30.0
     right = z > 0.0
     known = where(far | right, 0.0, z)
@@ -174,7 +173,7 @@ def _secant_icdf(q: Any, p: Any) -> Any:
 
 
 def _extreme_support(p: Any) -> Support:
-    mu, sigma, xi = number_of(p.mu), number_of(p.sigma), number_of(p.xi)
+    mu, sigma, xi = plain_bound(p.mu), plain_bound(p.sigma), plain_bound(p.xi)
     if isinstance(xi, float):
         if xi == 0.0:
             return real
@@ -225,14 +224,10 @@ SKEW: list[Row] = [
         density="Γ((nu+1)/2) / (Γ(nu/2) sigma √(nu π)) (1 + z²/nu)^(-(nu+1)/2), "
         "z = (x - mu) / sigma",
         params=params("nu: positive | degrees of freedom", LOCATION, SCALE),
-        alternatives=(
-            also("nu: positive | degrees of freedom", LOCATION, "lam: positive | 1 / sigma²",
-                 by=lambda p: {"sigma": 1.0 / sqrt(p.lam)}),
-        ),
+        alternatives=INVERSE_SQUARE,
         support=lambda p: real,
         logp=lambda z, p: student_logp(z, p.nu),
-        logcdf=student_logcdf,
-        logsf=lambda z, p: student_logcdf(-z, p),
+        **symmetric(student_logcdf),
         icdf=student_icdf,
         mean=lambda p: where(p.nu > 1.0, 0.0 * p.nu, math.nan),
         variance=lambda p: student_variance(p.nu),
@@ -247,9 +242,9 @@ SKEW: list[Row] = [
         doc="The Laplace distribution with two rates, b kappa above mu and b / kappa below.",
         density="b / (kappa + 1/kappa) exp(-(x - mu) b s kappa^s), s = sign(x - mu)",
         params=params("kappa: positive | asymmetry", LOCATION, "b: positive = 1 | rate"),
-        alternatives=(
-            also("q: between 0 and 1 | probability of values below mu", LOCATION,
-                 "b: positive = 1 | rate", by=lambda p: {"kappa": sqrt(p.q / (1.0 - p.q))}),
+        alternatives=instead(
+            "kappa", "q: between 0 and 1 | probability of values below mu",
+            by=lambda p: sqrt(p.q / (1.0 - p.q)),
         ),
         support=lambda p: real,
         logp=lambda z, p: (
@@ -292,13 +287,12 @@ SKEW: list[Row] = [
         doc="The skew normal distribution of Azzalini.",
         density="2 φ(z) Φ(alpha z) / sigma, z = (x - mu) / sigma",
         params=params("alpha: real = 1 | skewness", LOCATION, SCALE),
-        alternatives=(also("alpha: real = 1 | skewness", LOCATION, TAU, by=by_tau),),
+        alternatives=PRECISION,
         keyword_only=("alpha", "mu", "sigma"),
         support=lambda p: real,
         ends="()",
         logp=lambda z, p: LOG_2 - HALF_LOG_2PI - 0.5 * square(z) + log_ndtr(p.alpha * z),
-        logcdf=lambda z, p: skew_normal_logs(z, p.alpha)[0],
-        logsf=lambda z, p: skew_normal_logs(z, p.alpha)[1],
+        **tails(lambda z, p: skew_normal_logs(z, p.alpha), first),
         icdf=NO_CLOSED_FORM,
         mean=_skew_mean,
         variance=lambda p: 1.0 - square(_skew_mean(p)),
@@ -315,10 +309,7 @@ SKEW: list[Row] = [
         "u = z / √(a + b + z²), z = (x - mu) / sigma",
         params=params("a: positive | shape on the left", "b: positive | shape on the right",
                       LOCATION, SCALE),
-        alternatives=(
-            also("a: positive | shape on the left", "b: positive | shape on the right", LOCATION,
-                 "lam: positive | 1 / sigma²", by=lambda p: {"sigma": 1.0 / sqrt(p.lam)}),
-        ),
+        alternatives=INVERSE_SQUARE,
         support=lambda p: real,
         ends="()",
         logp=skew_student_logp,
@@ -377,8 +368,7 @@ SKEW: list[Row] = [
         support=lambda p: real,
         ends="()",
         logp=lambda z, p: -LOG_PI - log_cosh(z),
-        logcdf=lambda z, p: _secant_logcdf(z),
-        logsf=lambda z, p: _secant_logcdf(-z),
+        **symmetric(_secant_logcdf),
         icdf=_secant_icdf,
         mean=lambda p: 0.0,
         variance=lambda p: math.pi**2 / 4.0,
@@ -394,8 +384,7 @@ SKEW: list[Row] = [
         params=params(LOCATION, SCALE, "beta: positive | power"),
         support=lambda p: real,
         logp=lambda z, p: log(p.beta) - LOG_2 - gammaln(1.0 / p.beta) - power(abs(z), p.beta),
-        logcdf=power_logcdf,
-        logsf=lambda z, p: power_logcdf(-z, p),
+        **symmetric(power_logcdf),
         icdf=power_icdf,
         mean=lambda p: 0.0,
         variance=lambda p: exp(gammaln(3.0 / p.beta) - gammaln(1.0 / p.beta)),

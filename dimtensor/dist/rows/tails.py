@@ -17,11 +17,10 @@ from dimtensor.dist.probabilities import (
     log_softplus,
     normal_beyond_quantile,
 )
-from dimtensor.dist.rows.bounded import number_of
-from dimtensor.dist.rows.location_scale import standardized
+from dimtensor.dist.rows.cells import finite_above, standardized
 from dimtensor.dist.rows.positive import above
 from dimtensor.dist.rows.real import LOCATION, SCALE
-from dimtensor.dist.supports import Bounded, Support, positive
+from dimtensor.dist.supports import Bounded, Support, plain_bound, positive
 from dimtensor.dist.table import NO_CLOSED_FORM, Row, params
 from dimtensor.tensor.elementwise import (
     arcsinh,
@@ -43,11 +42,6 @@ from dimtensor.tensor.elementwise import (
 )
 
 
-def finite_above(order: float, shape: Any, value: Any) -> Any:
-    """Return a moment that is finite where a shape exceeds its order."""
-    return where(shape > order, value(where(shape > order, shape, order + 1.0)), math.inf)
-
-
 def _weibull_power(x: Any, p: Any) -> Any:
     return power(x / p.beta, p.alpha)
 
@@ -66,7 +60,7 @@ def _frechet_variance(alpha: Any) -> Any:
 
 
 def _pareto_support(p: Any) -> Support:
-    mu, sigma, xi = number_of(p.mu), number_of(p.sigma), number_of(p.xi)
+    mu, sigma, xi = plain_bound(p.mu), plain_bound(p.sigma), plain_bound(p.xi)
     if isinstance(xi, float):
         return Bounded(mu) if xi >= 0.0 else Bounded(mu, mu - sigma / xi)
     return Bounded(mu, where(xi < 0.0, mu - sigma / where(xi < 0.0, xi, -1.0), math.inf))
@@ -190,7 +184,6 @@ TAILS: list[Row] = [
         icdf=lambda q, p: p.s * power(-log(q), -1.0 / p.alpha),
         mean=lambda p: p.s * finite_above(1.0, p.alpha, lambda a: exp(gammaln(1.0 - 1.0 / a))),
         variance=lambda p: square(p.s) * finite_above(2.0, p.alpha, _frechet_variance),
-        draw="icdf",
         source=f"{JKB2}, chapter 22",
         example={"alpha": 3.5, "s": 1.3},
         window=(0, 5),
@@ -209,7 +202,6 @@ TAILS: list[Row] = [
         variance=lambda p: square(p.m) * finite_above(
             2.0, p.alpha, lambda a: a / (square(a - 1.0) * (a - 2.0))
         ),
-        draw="icdf",
         source=f"{JKB1}, chapter 20",
         example={"alpha": 3.5, "m": 1.2},
         window=(1, 4),
@@ -228,7 +220,6 @@ TAILS: list[Row] = [
         variance=lambda p: square(p.lam) * finite_above(
             2.0, p.alpha, lambda a: a / (square(a - 1.0) * (a - 2.0))
         ),
-        draw="icdf",
         source=f"{JKB1}, section 20.3",
         example={"alpha": 3.5, "lam": 2.0},
         window=(0, 5),
@@ -306,7 +297,6 @@ TAILS: list[Row] = [
         icdf=lambda q, p: power(expm1(-log1p(-q) / p.d), 1.0 / p.c),
         mean=_burr_mean,
         variance=_burr_variance,
-        draw="icdf",
         source=f"{JKB1}, section 12.4.5",
         example={"c": 2.5, "d": 1.5},
         window=(0, 3.5),
@@ -327,7 +317,6 @@ TAILS: list[Row] = [
         icdf=lambda q, p: p.alpha * exp((log(q) - log1p(-q)) / p.beta),
         mean=lambda p: p.alpha * finite_above(1.0, p.beta, _log_logistic_mean),
         variance=lambda p: square(p.alpha) * finite_above(2.0, p.beta, _log_logistic_variance),
-        draw="icdf",
         source=f"{JKB2}, section 23.11",
         example={"alpha": 1.3, "beta": 4.5},
         window=(0, 4),
@@ -363,7 +352,6 @@ TAILS: list[Row] = [
         icdf=lambda q, p: log1p(-log1p(-q) / p.eta) / p.b,
         mean=NO_CLOSED_FORM,
         variance=NO_CLOSED_FORM,
-        draw="icdf",
         source=f"{JKB2}, section 22.8",
         example={"eta": 0.3, "b": 1.2},
         window=(0, 4),
@@ -381,7 +369,6 @@ TAILS: list[Row] = [
         icdf=lambda q, p: p.beta * exp(2.0 * arcsinh(0.5 * p.alpha * ndtri(q))),
         mean=lambda p: p.beta * (1.0 + 0.5 * square(p.alpha)),
         variance=lambda p: square(p.alpha * p.beta) * (1.0 + 1.25 * square(p.alpha)),
-        draw="icdf",
         source=f"{JKB2}, section 33.2",
         example={"alpha": 0.7, "beta": 1.4},
         window=(0, 6),
