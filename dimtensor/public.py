@@ -55,7 +55,6 @@ from dimtensor.interop.formulas.regression import from_formula as from_formula
 from dimtensor.interop.pymc.coords import dims_of as dims_of
 from dimtensor.interop.pymc.reading import from_pymc as from_pymc
 from dimtensor.interop.pymc.writing import to_pymc as to_pymc
-from dimtensor.interop.pytensor import pytensor_mode as pytensor_mode
 from dimtensor.marginal.frontend import marginalize as marginalize
 from dimtensor.model.checking.calibrate import calibrate as calibrate
 from dimtensor.model.checking.cross_validate import cross_validate as cross_validate
@@ -158,5 +157,6 @@ from dimtensor.tensor.reductions.polynomials import polyval as polyval
 from dimtensor.tensor.tables.frame import frame as frame
 
 if _typing.TYPE_CHECKING:
+    from dimtensor.plugins.pytensor_mode import pytensor_mode as pytensor_mode
     from dimtensor.plugins.saturation import Simplified as Simplified
     from dimtensor.plugins.saturation import simplify as simplify

@@ -13,6 +13,7 @@ from typing import Any
 
 # public names of `dimtensor` by the folder that provides them; `dimtensor.public` has their types
 NAMES = {
+    "pytensor_mode": ("pytensor_mode",),
     "saturation": ("Simplified", "simplify"),
 }
 

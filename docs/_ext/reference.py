@@ -46,7 +46,7 @@ TOPICS = {
     "supports": "dist.supports",
     "models": "model",
     "marginalization": "marginal",
-    "interop": "interop tensor.positional",
+    "interop": "interop plugins.pytensor_mode tensor.positional",
     "display": "display",
     "errors": "errors",
     "testing": "testing",

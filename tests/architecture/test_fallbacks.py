@@ -27,10 +27,10 @@ FALLS_BACK = {
         "operations of others",
     "interop/with_pymc/test_gallery.py::test_densities_that_kernels_leave_to_numba":
         "SciPy's splines, updates where a mask of unknowns is true",
-    "interop/test_pytensor_mode.py::test_a_split_that_does_not_fit_has_pytensors_error":
+    "plugins/pytensor_mode/test_pytensor_mode.py::test_a_split_that_does_not_fit_has_pytensors_error":
         "PyTensor's own Split, which has the error",
-    "interop/test_pytensor_mode.py::test_dtypes": "complex numbers",
-    "interop/test_pytensor_mode.py::test_updates_where_a_mask_is_true":
+    "plugins/pytensor_mode/test_pytensor_mode.py::test_dtypes": "complex numbers",
+    "plugins/pytensor_mode/test_pytensor_mode.py::test_updates_where_a_mask_is_true":
         "updates where a mask is true",
     "kernels/native/test_platforms.py::test_numba_compiles_where_machine_code_is_not_loaded":
         "a platform without machine code",

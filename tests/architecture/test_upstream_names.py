@@ -32,23 +32,23 @@ NAMES = [
         "AdvancedIncSubtensor._check_runtime_broadcast_of_vector_index",
         "upstream/pytensor",
     ),
-    ("pytensor.xtensor.type", "XTensorType", "interop/pytensor"),
-    ("pytensor.xtensor.basic", "XTensorFromTensor", "interop/pytensor"),
-    ("pytensor.xtensor.basic", "TensorFromXTensor", "interop/pytensor"),
+    ("pytensor.xtensor.type", "XTensorType", "interop/pymc/placeholders"),
+    ("pytensor.xtensor.basic", "XTensorFromTensor", "plugins/pytensor_mode"),
+    ("pytensor.xtensor.basic", "TensorFromXTensor", "plugins/pytensor_mode"),
     ("pytensor.tensor.elemwise", "Elemwise._bgrad", "upstream/pytensor"),
     ("pytensor.tensor.linalg", "Solve._props_dict", "upstream/pytensor"),
     ("pytensor.tensor.subtensor", "indices_from_subtensor", "backends/jax/indexing"),
-    ("pytensor.compile.aliasing", "Supervisor", "interop/pytensor"),
-    ("pytensor.compile.aliasing", "insert_deepcopy", "interop/pytensor"),
-    ("pytensor.link.basic", "JITLinker.create_jitable_thunk", "interop/pytensor"),
-    ("pytensor.link.numba.linker", "NumbaLinker.fgraph_convert", "interop/pytensor"),
-    ("pytensor.link.numba.linker", "NumbaLinker.jit_compile", "interop/pytensor"),
+    ("pytensor.compile.aliasing", "Supervisor", "plugins/pytensor_mode"),
+    ("pytensor.compile.aliasing", "insert_deepcopy", "plugins/pytensor_mode"),
+    ("pytensor.link.basic", "JITLinker.create_jitable_thunk", "plugins/pytensor_mode"),
+    ("pytensor.link.numba.linker", "NumbaLinker.fgraph_convert", "plugins/pytensor_mode"),
+    ("pytensor.link.numba.linker", "NumbaLinker.jit_compile", "plugins/pytensor_mode"),
     ("pytensor.link.numba.dispatch.basic", "numba_funcify", "kernels/ir/functions"),
     ("pytensor.tensor.blockwise", "vectorize_node_fallback", "ops/loop/batching"),
     ("pytensor.link.jax.dispatch", "jax_funcify", "backends/jax"),
     ("pytensor.link.jax.dispatch.shape", "JAXShapeTuple", "backends/jax/graph"),
     ("pytensor.scalar.loop", "ScalarLoop", "backends/jax/special"),
-    ("pytensor.compile.mode", "optdb", "kernels/compiler, interop/pytensor"),
+    ("pytensor.compile.mode", "optdb", "kernels/compiler, interop/scans/steps"),
     ("numba.core.cgutils", "voidptr_t", "kernels/rules/fortran"),
     ("numba.core.cgutils", "unpack_tuple", "kernels/rules/fortran"),
     ("numba.core.cgutils", "alloca_once_value", "kernels/rules/fortran"),
@@ -194,15 +194,18 @@ def test_private_names_are_found():
 
 def rewrite_names():
     """Strings by which dimtensor asks for rewrites, or asks for them to be left out."""
-    from dimtensor.interop import pytensor as mode
+    from dimtensor.interop.scans import steps
 
-    found = dict.fromkeys([*mode._INCLUDED, *mode._EXCLUDED, *mode._SIMPLIFIED], "interop/pytensor")
+    found = dict.fromkeys([*steps.INCLUDED, *steps.EXCLUDED], "interop/scans/steps")
     asking = {"including", "excluding", "requiring", "RewriteDatabaseQuery", "get_mode"}
     for name, path in modules_of(PACKAGE).items():
         for node in nodes(path.read_text(), ast.Call, ast.Assign):
             strings: list[ast.AST] = []
             if isinstance(node, ast.Assign):
-                if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "UNWANTED":
+                if isinstance(node.targets[0], ast.Name) and node.targets[0].id in (
+                    "UNWANTED",
+                    "_SIMPLIFIED",
+                ):
                     strings = [node.value]
             elif getattr(node.func, "attr", getattr(node.func, "id", "")) in asking:
                 strings = [*node.args, *(keyword.value for keyword in node.keywords)]

@@ -142,6 +142,7 @@ def test_programs_that_are_simplified_compute_the_same(number, run):
 
 @pytest.mark.slow
 @pytest.mark.compiled
+@pytest.mark.plugin("pytensor_mode")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTensor to PyMC
 @pytest.mark.parametrize("name", ["rugby", "mixture", "survival"])
 def test_models_of_pymc_have_one_density_in_both_modes(name, run):

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 
-from dimtensor.interop.pytensor import with_loops
+from dimtensor.interop.scans.steps import with_loops
 from dimtensor.upstream.pytensor import xtensor_class
 
 

@@ -17,8 +17,10 @@ from pytensor.tensor.subtensor import IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.interop.scans.lengths import KnownIntegers, indices_of
-from dimtensor.kernels.emit.guards import UNFIT
 from dimtensor.kernels.plan.axis_lengths import constant_int
+
+# the whole message of the ValueError that says: this graph was compiled for other arguments
+UNFIT = "the kernel does not fit the lengths or positions of its arguments"
 
 
 class NotALoopError(Exception):

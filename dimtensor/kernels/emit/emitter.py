@@ -80,7 +80,9 @@ class Emitter:
         Where outputs of a block are to be stored; must not overlap what is bound.
     """
 
-    trusting = True  # arguments fit, because somebody has looked at them
+    # whether lengths and positions of arguments were checked before the call; an emitter of graphs
+    # from elsewhere writes checks instead, in `agree`, `differ` and `is_inside`
+    trusting = True
 
     def __init__(
         self,
@@ -262,13 +264,13 @@ class Emitter:
         self._early_lengths.add(length.target.name)
 
     def agree(self, one: Expression, two: Expression) -> None:
-        """Say that two lengths are the same; `guards` looks."""
+        """State that two lengths are equal, which this emitter does not check."""
 
     def differ(self, one: Expression, two: Expression) -> None:
-        """Say that two numbers are not the same; `guards` looks."""
+        """State that two numbers differ, which this emitter does not check."""
 
     def is_inside(self, position: Expression, length: Expression) -> None:
-        """Say that a position is one of an axis; `guards` looks."""
+        """State that a position is within an axis, which this emitter does not check."""
 
     def is_early(self, value: Expression) -> bool:
         """Whether a length or number is known before the loop around the block."""

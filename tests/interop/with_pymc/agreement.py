@@ -8,6 +8,8 @@ import numpy as np
 import pytensor
 from pytensor.compile.mode import Mode
 
+import dimtensor as dt
+
 # PyTensor's interpreter, after the rewrites that log densities need to be stable
 MODE = Mode("py", "fast_compile").including("stabilize")
 
@@ -70,3 +72,8 @@ def check_agreement(theirs: Any, ours: Any, unconstrained: bool, rotated: bool =
     if rotated:  # the bases of zero-sum vectors differ
         one, other = np.linalg.norm(one), np.linalg.norm(other)
     np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+
+
+def mode_of_kernels():
+    """Arguments of PyMC's compilation by kernels; none without the plug-in, where PyMC compiles."""
+    return {"mode": dt.pytensor_mode()} if "pytensor_mode" in dir(dt) else {}

@@ -13,7 +13,7 @@ pm = pytest.importorskip("pymc")
 az = pytest.importorskip("arviz")
 jax_errors = pytest.importorskip("jax.errors")
 
-from tests.interop.with_pymc.agreement import check_agreement  # noqa: E402
+from tests.interop.with_pymc.agreement import check_agreement, mode_of_kernels  # noqa: E402
 from tests.interop.with_pymc.gallery import GALLERY  # noqa: E402
 from tests.interop.with_pymc.models import MODELS, OTHER_VECTORS, ROTATED  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_samplers_agree(name):
             1000, tune=1000, chains=2, seed=1, progress_bar=False, report=False
         )
         with dt.to_pymc(dt.from_pymc(theirs)):
-            found = pm.sample(**options, cores=1, compile_kwargs={"mode": dt.pytensor_mode()})
+            found = pm.sample(**options, cores=1, compile_kwargs=mode_of_kernels())
     for variable in theirs.free_RVs:
         one, other = (np.asarray(x["posterior"][variable.name]) for x in (ours, found))
         error = np.sqrt(sum(np.square(_error(x)) for x in (one, other)))

@@ -13,6 +13,7 @@ import dimtensor as dt
 pm = pytest.importorskip("pymc")
 
 from dimtensor.interop.pymc.inside import deterministic, potential  # noqa: E402
+from tests.interop.with_pymc.agreement import mode_of_kernels  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:RandomVariable Ops will stop:DeprecationWarning"),
@@ -90,7 +91,7 @@ def test_labels_that_the_model_has_not_are_refused():
 def test_samplers_of_pymc_run_a_loop(sampler):
     pytest.importorskip(sampler)
     model = filtered()
-    options = {"mode": dt.pytensor_mode()} if sampler == "pymc" else {}
+    options = mode_of_kernels() if sampler == "pymc" else {}
     # chains on several devices fail there with JAX 0.12
     extra = {"chain_method": "vectorized"} if sampler == "blackjax" else {}
     with model, warnings.catch_warnings():

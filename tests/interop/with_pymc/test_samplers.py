@@ -15,6 +15,8 @@ from dimtensor import dist
 pm = pytest.importorskip("pymc")
 az = pytest.importorskip("arviz")
 
+from tests.interop.with_pymc.agreement import mode_of_kernels  # noqa: E402
+
 pytestmark = [
     pytest.mark.compiled,
     pytest.mark.slow,
@@ -79,7 +81,7 @@ def counts():
 def _sampled(model, sampler, draws, tune):
     options: dict[str, Any] = {}
     if sampler == "pymc":
-        options["compile_kwargs"] = {"mode": dt.pytensor_mode()}
+        options["compile_kwargs"] = mode_of_kernels()
     if sampler == "blackjax":  # chains on several devices fail there with JAX 0.12
         options["nuts_sampler_kwargs"] = {"chain_method": "vectorized"}
     with model, warnings.catch_warnings():

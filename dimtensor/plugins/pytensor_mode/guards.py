@@ -1,7 +1,7 @@
-"""Checks of lengths and positions, for graphs whose arguments nobody has checked.
+"""Checks of lengths and positions in kernels whose arguments are unchecked.
 
-What `dimtensor.function` runs is checked by name before it is called. A positional graph of
-somebody else's is not: a loop over two arrays of different lengths would read past the end of one.
+`dimtensor.function` checks arguments by name before a call. Nothing checks those of a positional
+graph from elsewhere: a loop over two arrays of different lengths would read past the end of one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pytensor.tensor.subtensor import (
     Subtensor,
 )
 
+from dimtensor.interop.scans.outputs import UNFIT
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.emit.scopes import Scope
 from dimtensor.kernels.emit.shared import Shared
@@ -43,18 +44,16 @@ from dimtensor.kernels.plan.plan import Group, Plan, Task
 from dimtensor.kernels.plan.signatures import signature_of
 from dimtensor.kernels.rules.elementwise import Place, counter, entries_of
 
-# the whole message of the ValueError that says: this graph was compiled for other arguments
-UNFIT = "the kernel does not fit the lengths or positions of its arguments"
 OUTSIDE = "index is out of bounds"
 
 
 class GuardedEmitter(Emitter):
-    """Writes checks in front of the loops that rely on them.
+    """Emitter that writes checks in front of the loops that rely on them.
 
-    A kernel raises a `ValueError` with the message `UNFIT` before it reads or writes anything
-    outside of an array, and an `IndexError` for a position that no axis has. What does not fit may
-    still have a meaning (an update with a value of run-time length 1, a negative position in a
-    slice): PyTensor's implementation of the same graph tells.
+    A kernel raises a `ValueError` with the message `UNFIT` before it reads or writes outside of an
+    array, and an `IndexError` for a position outside of an axis. Arguments that do not fit may be
+    valid all the same (an update with a value of run-time length 1, a negative position in a
+    slice): PyTensor's implementation of the same graph decides.
     """
 
     trusting = False
@@ -102,7 +101,7 @@ class GuardedEmitter(Emitter):
         return super()._returned(variable)
 
     def _guard(self, variables: Iterable[Variable]) -> None:
-        """Write the checks of everything that is computed on the way to some variables."""
+        """Write the checks of all nodes that some variables depend on."""
         new = [v for v in ancestors(variables, blockers=self._guarded) if v not in self._guarded]
         self._guarded.update(new)
         for variable in new:
@@ -142,7 +141,7 @@ class GuardedEmitter(Emitter):
     # -- lengths ----------------------------------------------------------------------------------
 
     def _compare_shape(self, variable: Variable) -> None:
-        """Compare the lengths of a stored array with those of what it is used with."""
+        """Compare the lengths of a stored array with those of the arrays it is used with."""
         place = self.place(variable)
         for axis in range(variable.type.ndim):
             self._compare(place.length(axis), variable, axis)
@@ -150,13 +149,13 @@ class GuardedEmitter(Emitter):
     def _compare_promised(
         self, node: Apply, is_told: Callable[[Variable, int], bool] = lambda v, axis: True
     ) -> None:
-        """Compare axes of length 1 with those that they are not broadcast to, as far as told."""
+        """Compare the lengths of pairs of axes that were assumed not to broadcast."""
         for one, two in self.plan.extents.promised.get(node, ()):
             if is_told(*one) and is_told(*two):
                 self._require_equal(self.length(*one), self.length(*two))
 
     def _compare(self, length: Expression, variable: Variable, axis: int) -> None:
-        """Compare a length with that of the class of an axis."""
+        """Compare a length with that of the equivalence class of an axis."""
         self._require_equal(length, self.length(variable, axis))
 
     def _require_equal(self, one: Expression, two: Expression) -> None:
@@ -180,7 +179,7 @@ class GuardedEmitter(Emitter):
         self.lines.append(If(condition, (Raise(error, message),)))
 
     def _guard_new(self, node: Apply) -> None:
-        """An array that is made has no length below 0, before there is memory for it."""
+        """Check that a new array has no negative length, before memory is allocated."""
         for length in node.inputs[1:] if isinstance(node.op, Alloc) else node.inputs[:2]:
             value = self.element(length, (), self.top)
             value = self._defined.get(value, value)
@@ -192,7 +191,7 @@ class GuardedEmitter(Emitter):
                 raise UnsupportedGraph(f"an array of length {known(value)}")
 
     def _compare_cores(self, node: Apply) -> None:
-        """Compare the lengths that a signature gives one name, such as both of a square matrix."""
+        """Compare lengths that share a name in a signature, such as both of a square matrix."""
         signature, _ = signature_of(node) or ((), ())
         lengths: dict[str, Expression] = {}
         for variable, core in zip(node.inputs, signature, strict=False):
@@ -204,7 +203,7 @@ class GuardedEmitter(Emitter):
     # -- positions --------------------------------------------------------------------------------
 
     def _guard_basic(self, node: Apply) -> None:
-        """Single positions are inside, and slices as long as what they are used with."""
+        """Check that positions are within their axes, and the lengths of slices."""
         x = node.inputs[0]
         out_axis = 0
         for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
@@ -223,7 +222,7 @@ class GuardedEmitter(Emitter):
                 self._require_longer(position, position, length)
 
     def _require_longer(self, low: int, high: int, length: Expression) -> None:
-        """All positions between two known ones are inside."""
+        """Check that an axis contains all positions between two known ones."""
         least, n = max(high + 1, -low), known(length)
         if n is None:
             self._refuse_if(op("<", length, integer(least)), OUTSIDE)
@@ -242,7 +241,7 @@ class GuardedEmitter(Emitter):
                 self._guard_positions(indices[entry], self.length(x, axis), wraps)
 
     def _wraps(self, x: Variable) -> bool:
-        """Whether numba itself counts a negative position from the end."""
+        """Return whether kernels count negative positions of an array from the end."""
         stack = [x]
         while stack:
             v = stack.pop()
@@ -255,7 +254,7 @@ class GuardedEmitter(Emitter):
         return True
 
     def _guard_positions(self, index: Variable, length: Expression, wraps: bool) -> None:
-        # that none is negative was looked at with all else
+        # the check without wrapping includes the other one
         if not self._ranges.isdisjoint({(index, length, wraps), (index, length, False)}):
             return
         self._ranges.add((index, length, wraps))
@@ -275,7 +274,7 @@ class GuardedEmitter(Emitter):
             self._refuse_if(op("<", negative, ZERO))
 
     def _walk(self, index: Variable, outside: Var, negative: Var, length: Expression) -> None:
-        """Loops over all positions that an index holds."""
+        """Write loops over all positions in an index."""
         scope = Scope(self)
         at: list[Expression] = []
         loops: list[tuple[Var, Expression]] = []
@@ -292,7 +291,7 @@ class GuardedEmitter(Emitter):
         body: list[Statement] = [
             *scope.temporaries,
             Assign(position, cast(value, "int64")),
-            # one sign tells of all positions, without a comparison for each
+            # the sign bit accumulates over all positions, without a comparison for each
             Accumulate("|", outside, op("|", op("+", position, length), above)),
             Accumulate("|", negative, position),
         ]
