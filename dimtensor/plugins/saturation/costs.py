@@ -1,4 +1,4 @@
-"""What an e-node costs, as a number: the polynomials of :mod:`dimtensor.cost` at some lengths."""
+"""Cost of an e-node as a number: the polynomials of :mod:`dimtensor.cost` at some lengths."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dimtensor.graph.node import Node
 from dimtensor.graph.walk import toposort
 from dimtensor.plugins.saturation.node_costs import GATHER, node_cost
 
-# what stands for a length that nothing tells
+# assumed length of dims whose length is unknown
 ASSUMED = 1000
-# a node that is there costs a little, whatever its length: of equal costs the simpler wins
+# small cost of each node, so that the simpler of two equally expensive graphs wins
 _EACH = 0.5
 
 _FREE = frozenset(
@@ -51,7 +51,7 @@ class Costs:
         return {dim: length for dim, length in found.items() if isinstance(dim, Dim)}
 
     def size(self, dims: Iterable[Dim]) -> float:
-        """How many elements a tensor with some dims has."""
+        """Count the elements of a tensor with some dims."""
         dims = tuple(dims)
         found = self._sizes.get(dims)
         if found is None:
@@ -60,7 +60,7 @@ class Costs:
         return found
 
     def of(self, node: Node) -> float:
-        """What a node costs beside its inputs."""
+        """Return the cost of a node without its inputs."""
         found = self._nodes.get(node)
         if found is None:
             found = self._nodes[node] = self._of(node)

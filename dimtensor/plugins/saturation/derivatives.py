@@ -23,7 +23,7 @@ def simplified(
     once: bool = True,
     limits: Limits | None = None,
 ) -> Rewritten:
-    """The cheapest outputs that are found to compute the same, derivatives among them.
+    """Find the cheapest equivalent outputs, derivatives among them.
 
     The derivative of a function is that of what the function becomes. Where the value is asked for,
     too, it is what the function becomes at the values of its variables, so that both share all
@@ -36,7 +36,7 @@ def simplified(
     allow : collection of str
         ``"reassociate"`` for rules that can lose digits.
     once : bool
-        Whether what follows from data alone counts as free.
+        Whether data-only subgraphs count as free.
     limits : Limits, optional
     """
     costs = Costs(lengths, outputs)
@@ -46,7 +46,7 @@ def simplified(
 
 
 class _Differentiated(NamedTuple):
-    """What a derivative is taken of, before and after."""
+    """Function that derivatives are taken of, before and after rewriting."""
 
     value: Node
     wrt: tuple[Node, ...]
@@ -62,7 +62,7 @@ class _Simplification:
         self._functions: dict[tuple, _Differentiated | None] = {}
 
     def run(self, outputs: list[Node]) -> Rewritten:
-        """Outputs rewritten, functions of derivatives first."""
+        """Rewrite outputs, functions of derivatives first."""
         nodes = toposort(outputs)
         derivatives = [node for node in nodes if node.kind in DERIVATIVES]
         if not derivatives:
@@ -96,7 +96,7 @@ class _Simplification:
         return saturated(outputs, self._costs, self._allow, self._once, self._limits)
 
     def _cost(self, outputs: Sequence[Node]) -> float:
-        """What outputs cost that a function gives beside its derivatives."""
+        """Return the cost of outputs that a function computes besides its derivatives."""
         nodes = toposort(outputs)
         free = fixed_nodes(nodes) if self._once else ()
         return sum(self._costs.of(node) for node in nodes if node not in free)
@@ -114,7 +114,7 @@ class _Simplification:
         return self._functions[key]
 
     def _with_functions(self, outputs: list[Node]) -> list[Node]:
-        """Outputs with other functions in their derivatives."""
+        """Replace the functions in the derivatives of outputs."""
 
         def replace(node: Node, inputs: tuple[Node, ...]) -> Node | None:
             if node.kind not in DERIVATIVES:
@@ -130,11 +130,11 @@ class _Simplification:
 
 
 def _has_masks(y: Node) -> bool:
-    """Whether a function has dims of the positions that a mask leaves."""
+    """Return whether a function has dims of positions selected by a mask."""
     return any(depends_on_mask(dim) for node in toposort([y]) for dim in node.dims)
 
 
 def _key(node: Node) -> tuple:
-    """What derivatives have in common that are taken of one function at the same values."""
+    """Return a key that derivatives of one function at the same values share."""
     given = split_derivative(node.attrs, node.inputs)
     return node.kind == "pushforward", node.attrs.region, given.wrt, given.captured

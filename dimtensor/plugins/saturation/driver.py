@@ -68,7 +68,7 @@ def saturated(
     once: bool = True,
     limits: Limits | None = None,
 ) -> Rewritten:
-    """The cheapest outputs that are found to compute the same; derivatives stay as they are.
+    """Find the cheapest equivalent outputs; derivatives are left unchanged.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def saturated(
     allow : collection of str
         ``"reassociate"`` for rules that can lose digits.
     once : bool
-        Whether what follows from data alone counts as free.
+        Whether data-only subgraphs count as free.
     limits : Limits, optional
     """
     graph = EGraph(outputs)

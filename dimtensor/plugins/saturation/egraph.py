@@ -74,7 +74,7 @@ class EClass:
 
 
 class EGraph:
-    """Classes of nodes, and what is known of them.
+    """Classes of equivalent nodes, with their properties.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class EGraph:
     applied : list of str
         The rules that were applied, in the order in which they were.
     size, unions : int
-        How many e-nodes and how many unions there were.
+        Numbers of e-nodes and of unions.
     """
 
     def __init__(self, outputs: Sequence[Node]):
@@ -103,11 +103,11 @@ class EGraph:
 
     @property
     def count(self) -> int:
-        """How many classes were ever made."""
+        """Number of classes ever made."""
         return len(self._parents)
 
     def find(self, at: int) -> int:
-        """The class that another one has become a part of."""
+        """Return the representative of a class."""
         parents = self._parents
         while parents[at] != at:
             parents[at] = parents[parents[at]]
@@ -122,25 +122,25 @@ class EGraph:
         return list(self._classes)
 
     def nodes(self, at: int) -> list[ENode]:
-        """The members of a class."""
+        """Return the members of a class."""
         return self._classes[self.find(at)].nodes
 
     def node(self, at: int) -> Node:
-        """What stands for a class where a rule makes nodes."""
+        """Return the node that represents a class where a rule makes nodes."""
         return self._classes[self.find(at)].node
 
     def is_fixed(self, at: int) -> bool:
-        """Whether a class follows from data and numbers alone."""
+        """Return whether a class is computed from data and numbers alone."""
         return self._classes[self.find(at)].fixed
 
     def of(self, node: Node) -> int:
-        """The class of a node, which is added if it is new."""
+        """Return the class of a node, adding new nodes."""
         return self.add(node)
 
     # -- growing ---------------------------------------------------------------------------------
 
     def add(self, node: Node, made_by: Origin = _GIVEN) -> int:
-        """The class of a node; nodes below it that are new are added."""
+        """Add a node and the new nodes below it, and return its class."""
         found = self._of.get(node)
         if found is None:
             for each in toposort([node], stop=self._of):
@@ -216,10 +216,10 @@ class EGraph:
 
 
 def parts_of(node: Node) -> tuple[Any, tuple[Node, ...]]:
-    """What identifies a node beside its children, and the inputs that are its children.
+    """Return the identity of a node apart from its children, and the inputs that are its children.
 
-    A mask is part of the dims that it makes, so it is no child: nothing may take its place. Nor
-    may anything take the place of what the bodies of a loop stand for by themselves.
+    A mask is part of the dims that it makes, so it is not a child and never replaced. Neither are
+    the bound variables of loop bodies.
     """
     kind = kind_of(node)
     if kind.has_regions:

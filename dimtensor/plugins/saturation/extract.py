@@ -62,7 +62,7 @@ class Extraction:
         self._own: dict[ENode, float] = {}
 
     def run(self) -> Extracted:
-        """The cheapest outputs that are found; those that were given, if there are no cheaper."""
+        """Return the cheapest outputs found, or the given ones if none are cheaper."""
         graph = self._graph
         given = {at: graph.nodes(at)[0] for at in graph.classes()}
         before = self._total(given)
@@ -80,7 +80,7 @@ class Extraction:
         return Extracted(self._built(best), rules, cost, before)
 
     def own(self, one: ENode) -> float:
-        """What a member costs beside its children."""
+        """Return the cost of a member without its children."""
         found = self._own.get(one)
         if found is None:
             free = self._once and self._graph.is_fixed(one.owner)
@@ -89,7 +89,7 @@ class Extraction:
         return found
 
     def _alone(self) -> Choice:
-        """The members that cost least if nothing were shared; no class is below itself.
+        """Choose the cheapest members as if nothing were shared, without cycles.
 
         Classes are settled in the order of their costs, as in the algorithm of Knuth (1977).
         """
@@ -122,7 +122,7 @@ class Extraction:
         return choice
 
     def _below(self, choice: Choice, roots: Sequence[int]) -> Choice:
-        """The classes that are needed, inputs first, and the members chosen."""
+        """Return the required classes, inputs first, with their chosen members."""
         find = self._graph.find
         order: Choice = {}
         open_: set[int] = set()
@@ -155,7 +155,7 @@ class Extraction:
             return float("inf")
 
     def _exchanged(self, choice: Choice, cost: float) -> tuple[Choice, float]:
-        """The choice with members exchanged where that makes the whole cheaper."""
+        """Exchange members where that lowers the total cost."""
         needed = self._below(choice, self._graph.roots)
         whole = _SharedCost(self, choice, needed)
         tried = 0
@@ -246,7 +246,7 @@ class _SharedCost:
                 stack += self._children(self.choice[at])
 
     def _reaches(self, one: ENode, target: int) -> bool:
-        """Whether a member is computed of a class."""
+        """Return whether a member depends on a class."""
         stack, seen = self._children(one), set()
         while stack:
             at = stack.pop()

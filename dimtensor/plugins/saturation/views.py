@@ -35,7 +35,7 @@ class Product(NamedTuple):
         return [at for at, _ in self.powers]
 
     def times(self, other: Product) -> Product:
-        """The product of two; a factor and its reciprocal stay apart, as 0 / 0 is not 1."""
+        """Multiply two products; a factor and its reciprocal are kept, as 0 / 0 is not 1."""
         powers = dict(self.powers)
         loose: list[tuple[int, int]] = []
         for at, power in other.powers:
@@ -62,21 +62,21 @@ class Views:
         self._terms: dict[int, list[Product]] = {}
 
     def forget(self) -> None:
-        """Look again: what was read is kept, although classes become one in the meantime."""
+        """Clear the cached products and terms, which unions of classes make stale."""
         self._products.clear()
         self._terms.clear()
 
     # -- reading ---------------------------------------------------------------------------------
 
     def members(self, at: int) -> list[ENode]:
-        """The members of a class; of one that is a name for another, those of the other."""
+        """Return the members of a class, seen through names."""
         nodes = self.graph.nodes(at)
         while nodes[0].sample.kind == "named":
             nodes = self.graph.nodes(nodes[0].children[0])
         return nodes
 
     def member(self, at: int, names: frozenset[str]) -> ENode | None:
-        """The first member of a class that is one of some elementwise operations on one dtype."""
+        """Return the first member that is one of some elementwise operations on one dtype."""
         dtype = self.graph.node(at).dtype
         if not is_float(dtype):
             return None
@@ -88,7 +88,7 @@ class Views:
         return None
 
     def product(self, at: int) -> Product:
-        """The factors of a class; it alone where it is no product."""
+        """Return the factors of a class, itself if it is no product."""
         found = self._products.get(at)
         if found is None:
             found = self._products[at] = self._product(at)
@@ -139,7 +139,7 @@ class Views:
         return [(inputs[0], power)]
 
     def number(self, at: int) -> float | None:
-        """The number that a class is."""
+        """Return the constant value of a class, None without one."""
         node = self.graph.node(at)
         while node.kind == "cast" and node.inputs[0].kind == "constant":
             node = node.inputs[0]
@@ -149,7 +149,7 @@ class Views:
         return float(value) if value.dtype.kind in "fiu" else None
 
     def terms(self, at: int) -> list[Product]:
-        """The terms of a class; it alone where it is no sum."""
+        """Return the terms of a class, itself if it is no sum."""
         known = self._terms.get(at)
         if known is None:
             known = self._terms[at] = self._sum(at)
@@ -177,18 +177,18 @@ class Views:
         return found
 
     def dims(self, product: Product) -> set[Dim]:
-        """The dims of all factors."""
+        """Return the dims of all factors."""
         return {dim for at in product.factors for dim in self.graph.node(at).dims}
 
     def has(self, at: int, dims: Iterable[Dim]) -> bool:
-        """Whether a class has one of some dims."""
+        """Return whether a class has one of some dims."""
         own = self.graph.node(at).dims
         return any(dim in own for dim in dims)
 
     # -- making ----------------------------------------------------------------------------------
 
     def made(self, product: Product, dtype: str) -> Node:
-        """A node for a product, small factors first."""
+        """Make a node for a product, small factors first."""
         above = self._powers([(at, p) for at, p in product.powers if p > 0], dtype)
         below = self._powers([(at, -p) for at, p in product.powers if p < 0], dtype)
         number = product.number
@@ -217,7 +217,7 @@ class Views:
         return [self.power(as_dtype(self.graph.node(at), dtype), p) for at, p in powers]
 
     def power(self, x: Node, power: int) -> Node:
-        """A small positive power."""
+        """Make a small positive power."""
         if power == 1:
             return x
         half = elemwise("square", self.power(x, power // 2))
@@ -239,7 +239,7 @@ class Views:
         return first
 
     def total(self, terms: Sequence[tuple[float, Node]], dtype: str) -> Node:
-        """A sum of multiples, small terms first."""
+        """Sum multiples, small terms first."""
         found: Node | None = None
         apart = dict.fromkeys(x for _, x in terms)
         rank = {x: at for at, x in enumerate(self.ordered(apart))}
@@ -254,7 +254,7 @@ class Views:
 
 
 def _joins(x: Node, dtype: str) -> bool:
-    """Whether an operand is of a dtype, or holds integers, which become of it."""
+    """Return whether an operand has a dtype, or holds integers that convert to it."""
     return x.dtype == dtype or (not is_float(x.dtype) and not x.dtype.startswith("complex"))
 
 
@@ -267,22 +267,22 @@ def _multiple(number: float, node: Node, dtype: str) -> Node:
 
 
 def constant(number: float, dtype: str) -> Node:
-    """The node of a number."""
+    """Make the node of a number."""
     return make("constant", (), constant_attrs(number, dtype))
 
 
 def elemwise(name: str, *inputs: Node) -> Node:
-    """An elementwise node."""
+    """Make an elementwise node."""
     return make("elemwise", inputs, name)
 
 
 def as_dtype(x: Node, dtype: str) -> Node:
-    """A node in a dtype."""
+    """Cast a node to a dtype."""
     if x.dtype == dtype:
         return x
     return make("cast", (x,), dtype)
 
 
 def over(x: Node, dims: Dims) -> Node:
-    """A node with all of some dims."""
+    """Broadcast a node to all of some dims."""
     return expand_node(x, dims)

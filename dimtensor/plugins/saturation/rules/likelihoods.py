@@ -32,7 +32,7 @@ def _apart(m: Matching, dims: Dims, product: Product, at: int) -> _Summed:
 
 
 def _is_group(m: Matching, dims: Dims, by: Mapping[Dim, int], result: Dims) -> bool:
-    """Whether what is looked up can be summed by group."""
+    """Return whether a looked-up factor can be summed by group."""
     places = along(m, by)
     if any(dim not in dims for dim in places) or any(dim in result for dim in by):
         return False
@@ -49,7 +49,7 @@ class _Groups:
         self._dtype = dtype
 
     def total(self, x: Node) -> Node:
-        """The sum of something over all dims, for each group."""
+        """Sum a node over all dims, for each group."""
         m = self._m
         x = over(x, self._found.dims)
         places = along(m, self._by)
@@ -67,7 +67,7 @@ class _Groups:
         )
 
     def node(self, each: Node) -> Node:
-        """The sum over all groups, times what has none of the dims."""
+        """Sum over all groups, times the factors without the dims."""
         m, found = self._m, self._found
         powers = (*found.outer, (m.graph.add(each), 1))
         groups = sort_dims(dim for dim in self._by if dim in each.dims)
@@ -145,7 +145,7 @@ def choices(m: Matching, one: ENode) -> Iterator[Node]:
 def _arm(
     m: Matching, one: ENode, summed: _Summed, condition: int, arm: int, chosen: bool
 ) -> Node | None:
-    """The sum of one arm where it is chosen."""
+    """Return the sum of one arm over the elements where it is chosen."""
     dtype = one.sample.dtype
     if m.views.number(arm) == 0.0:
         return constant(0.0, dtype)

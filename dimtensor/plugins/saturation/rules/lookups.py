@@ -26,7 +26,7 @@ class Lookup(NamedTuple):
 
 
 def lookup_of(m: Matching, at: int) -> Lookup | None:
-    """The look-up by tensors of positions that a class is."""
+    """Return the look-up by tensors of positions in a class, None without one."""
     for member in m.views.members(at):
         if member.sample.kind == "index" and member.children:
             items = member.sample.attrs.items
@@ -38,12 +38,12 @@ def lookup_of(m: Matching, at: int) -> Lookup | None:
 
 
 def along(m: Matching, by: Mapping[Dim, int]) -> Dims:
-    """The dims of positions."""
+    """Return the dims of positions."""
     return sort_dims({dim for at in by.values() for dim in m.graph.node(at).dims})
 
 
 def indexed_by(m: Matching, at: int, dims: Dims) -> tuple[int, dict[Dim, int]] | None:
-    """What is looked up, and where; of a class without any of some dims, it alone.
+    """Return the base and the positions of a look-up; a class without the dims is its own base.
 
     None where it has one of the dims otherwise.
     """
@@ -70,7 +70,7 @@ def joint(m: Matching, lookups: Iterable[Lookup]) -> dict[Dim, int] | None:
 
 
 def indexed(m: Matching, base: Node, by: Mapping[Dim, int]) -> Node:
-    """A look-up."""
+    """Make a look-up."""
     dims = sorted((dim for dim in by if dim in base.dims), key=lambda dim: dim._sort_key)
     items = tuple(IndexItem(dim, "tensor", at) for at, dim in enumerate(dims))
     indexers = tuple(m.graph.node(by[dim]) for dim in dims)
@@ -198,7 +198,7 @@ def _read(x: Node, items: Sequence[IndexItem], indexers: Sequence[Node]) -> Node
 def _composed(
     m: Matching, inner: ENode, items: Sequence[IndexItem], indexers: Sequence[Node]
 ) -> Node | None:
-    """A look-up in a look-up as one."""
+    """Merge a look-up in a look-up."""
     graph = m.graph
     before = inner.sample.attrs.items
     if not all(item.kind == "tensor" for item in (*items, *before)):
@@ -269,7 +269,7 @@ def _summed_by_group(
     else:
         total = counts
     each = views.made(Product(1.0, (*bases, (graph.add(total), 1))), dtype)
-    # what is looked up nowhere counts for nothing, be it infinite
+    # an element that is never looked up adds nothing, even if it is infinite
     there = elemwise("greater", counts, constant(0.0, dtype))
     each = elemwise("where", there, each, constant(0.0, dtype))
     powers = (*outer, (graph.add(each), 1))
@@ -279,7 +279,7 @@ def _summed_by_group(
 
 
 def scatter(m: Matching, value: Node, by: Mapping[Dim, int]) -> Node:
-    """Sums by group."""
+    """Sum by group."""
     places = along(m, by)
     target = sort_dims((*without(value.dims, places), *by))
     fixed = all(map(m.graph.is_fixed, (m.graph.add(value), *by.values())))

@@ -19,7 +19,7 @@ _SOLVED = ("solve", "slogdet")
 
 
 def is_identity(m: Matching, at: int, row: Dim, col: Dim) -> bool:
-    """Whether a class is 1 where two positions are equal, and 0 elsewhere."""
+    """Return whether a class is 1 where two positions are equal, and 0 elsewhere."""
     node = m.graph.node(at)
     if node.kind != "cast":
         return False
@@ -31,7 +31,7 @@ def is_identity(m: Matching, at: int, row: Dim, col: Dim) -> bool:
 
 
 def solved(matrix: Node, right: Node, row: Dim, col: Dim) -> Node:
-    """The solution of linear equations."""
+    """Solve linear equations."""
     columns = without(right.dims, matrix.dims)
     function = BatchedFunction(
         "dimtensor.ops.linalg:solve", b_ndim=1 + len(columns), assume_a="gen"
@@ -42,14 +42,14 @@ def solved(matrix: Node, right: Node, row: Dim, col: Dim) -> Node:
 
 
 def determinant(matrix: Node, row: Dim, col: Dim, output: int) -> Node:
-    """The sign of a determinant (0), or the logarithm of its absolute value (1)."""
+    """Return the sign of a determinant (output 0), or the log of its absolute value (1)."""
     function = BatchedFunction("dimtensor.ops.linalg:slogdet")
     attrs = ApplyAttrs(function, ((row, col),), (), matrix.dtype, output, "slogdet")
     return make("apply", (matrix,), attrs)
 
 
 def _asked(one: ENode) -> tuple[Dim, Dim] | None:
-    """The row and the column dim of a matrix of floats that equations or a determinant are of."""
+    """Return the row and column dims of the float matrix of equations or a determinant."""
     attrs = one.sample.attrs
     if attrs.name not in _SOLVED or not isinstance(attrs.function, BatchedFunction):
         return None
@@ -278,7 +278,7 @@ def _diagonal_and_low_rank(m: Matching, at: int, row: Dim, col: Dim) -> _Diagona
 
 
 def _diagonal(m: Matching, term: Product, row: Dim, col: Dim) -> Node | None:
-    """The elements of a diagonal matrix along its rows."""
+    """Return the elements of a diagonal matrix along its rows."""
     found = [(at, p) for at, p in term.powers if p == 1 and is_identity(m, at, row, col)]
     if len(found) != 1:
         return None

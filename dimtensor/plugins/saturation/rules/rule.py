@@ -1,4 +1,4 @@
-"""What a rule is, and what it is given."""
+"""Rule of rewriting, and its view of the e-graph."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rule(name: str, reason: str, *kinds: str, exact: bool = True) -> Callable[[A
 
 
 class Matching:
-    """What rules look at: the e-graph, sums and products in it, costs, and what is asked for."""
+    """View of the e-graph for rules: sums, products, costs and options."""
 
     def __init__(self, graph: EGraph, costs: Costs, reassociate: bool):
         self.graph = graph
@@ -63,11 +63,11 @@ class Matching:
         self.views = Views(graph, costs)
 
     def size(self, dims: Any) -> float:
-        """The number of elements of a tensor with some dims."""
+        """Count the elements of a tensor with some dims."""
         return self.costs.size(dims)
 
     def summed(self, one: ENode) -> tuple[Dims, Product] | None:
-        """The dims that a sum of floats is over, and the factors of what is summed."""
+        """Return the dims that a sum of floats is over, and the factors of its terms."""
         sample = one.sample
         graph = self.graph
         if not is_float(sample.dtype):

@@ -37,7 +37,7 @@ from dimtensor.plugins.saturation.rules.sums import sum_of
 from dimtensor.plugins.saturation.views import Product, constant, elemwise, over
 
 _MOST_COLUMNS = 4
-# a column that is so small beside what it was before it was made orthogonal is zero
+# an orthogonalized column below this fraction of its squared norm is zero
 _NOTHING = 1e-24
 
 
@@ -117,7 +117,7 @@ def _match(m: Matching, dims: Dims, product: Product, at: int) -> _Found | None:
 
 
 def _looked_up(m: Matching, products: Iterable[Product]) -> dict[int, Lookup]:
-    """Factors that are looked up; of data those that are looked up at the places of others."""
+    """Return the factors that are look-ups; data only at the positions of other look-ups."""
     found = {at: lookup_of(m, at) for product in products for at in product.factors}
     lookups = {at: x for at, x in found.items() if x is not None}
     places = {key for at, x in lookups.items() if not m.graph.is_fixed(at) for key in x.by.items()}
@@ -198,7 +198,7 @@ class _Statistics:
     def _rest(
         self, x: Node, basis: Sequence[tuple[Node, Node]], twice: bool = False
     ) -> tuple[Node, list[Node]]:
-        """What a column has beside the basis, and its coefficients in the basis."""
+        """Return the component of a column orthogonal to a basis, and its coefficients."""
         coefficients: list[Node] = []
         for _ in range(1 + twice):
             coefficients = []
@@ -213,7 +213,7 @@ class _Statistics:
         return x, coefficients
 
     def _sum(self, x: Node, weighted: bool = True) -> Node:
-        """A sum for each group."""
+        """Sum for each group."""
         if self._weight is not None and weighted:
             x = elemwise("multiply", x, self._weight)
         places = along(self._m, self._found.by)

@@ -22,7 +22,7 @@ _MOST_FACTORS = 6
 
 
 def sum_of(m: Matching, product: Product, dims: Iterable[Dim], dtype: str) -> Node:
-    """A sum of a product; factors that lack all dims are multiplied afterwards."""
+    """Sum a product, with the factors that lack all dims multiplied afterwards."""
     views = m.views
     own = views.dims(product)
     dims = tuple(dims)
@@ -39,12 +39,12 @@ def sum_of(m: Matching, product: Product, dims: Iterable[Dim], dtype: str) -> No
 
 
 def length_of(dim: Dim, dtype: str) -> Node:
-    """The length of a dim, as a float."""
+    """Return the length of a dim as a float."""
     return as_dtype(make("length", (), dim), dtype)
 
 
 def contracted(m: Matching, product: Product, dims: Dims, dtype: str) -> Node:
-    """The sum of a product, as a product of matrices where it is one."""
+    """Sum a product, as a matrix product where possible."""
     views, graph = m.views, m.graph
     if all(power == 1 for _, power in product.powers) and product.number == 1.0:
         nodes = [as_dtype(graph.node(at), dtype) for at in product.factors]
@@ -182,7 +182,7 @@ def _relabeled(m: Matching, product: Product, pairs: Sequence[tuple[Dim, Dim]]) 
 
 
 def is_linear(m: Matching, product: Product, dims: Dims) -> bool:
-    """Whether a term is a multiple of something that is read, so that terms may cancel."""
+    """Return whether a term is a multiple of a single input, so that terms may cancel."""
     inner = [(at, p) for at, p in product.powers if m.views.has(at, dims)]
     if len(inner) != 1 or inner[0][1] != 1:
         return False
@@ -259,7 +259,7 @@ def expand(m: Matching, one: ENode) -> Iterator[Node]:
 
 
 def squared(terms: Sequence[Product]) -> list[Product]:
-    """The terms of the square of a sum."""
+    """Return the terms of the square of a sum."""
     found = []
     for at, one in enumerate(terms):
         found.append(one.times(one))
