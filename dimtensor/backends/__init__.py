@@ -29,7 +29,7 @@ BackendName = Literal["numba", "jax", "python"]
 
 
 def backend_of(name: str) -> Backend:
-    """The backend of a name.
+    """Return the backend of a name.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def backend_of(name: str) -> Backend:
 
 
 def check_backend(backend: str) -> BackendName:
-    """The backend, if there is one of this name.
+    """Return a backend's name after checking that it exists and can be used.
 
     Raises
     ------

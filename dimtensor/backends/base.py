@@ -54,10 +54,10 @@ class Backend(Protocol):
         allow: Allowed,
         given: int | None,
     ) -> Executable:
-        """A function of arrays; see :func:`dimtensor.backends.compile_positional`."""
+        """Compile a function of arrays; see :func:`dimtensor.backends.compile_positional`."""
 
     def path(self, executable: Executable) -> str:
-        """The code that an executable runs, as text."""
+        """Return the code that an executable runs, as text."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class Executable:
         return (*fixed, *(np.require(one, requirements=["C", "A"]) for one in found))
 
     def bind(self, fixed: Sequence[Any]) -> Callable[..., Sequence[Any]]:
-        """A function of the arrays that come before those that stay for many calls.
+        """Bind trailing arrays that stay the same, and return a function of the others.
 
-        Where `checks` is true it raises TypeError for what is not an array as the code takes it.
+        Where `checks` is true it raises TypeError for arguments other than arrays of its dtypes.
         """
         if self.binder is not None:
             return self.binder(fixed)
@@ -117,7 +117,7 @@ class Executable:
 
     @property
     def checks(self) -> bool:
-        """Whether what is bound looks at dtypes itself."""
+        """Validation of dtypes by bound calls themselves."""
         return self.binder is not None or self.native is not None
 
     @property

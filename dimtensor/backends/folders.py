@@ -1,4 +1,4 @@
-"""Where compiled code is kept between processes."""
+"""Folder in which compiled code is kept between processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dimtensor.settings import home, settings
 
 
 def cache_folder() -> Path | None:
-    """The folder of what dimtensor keeps between processes, made if need be.
+    """Return the cache folder of dimtensor, and create it if it does not exist.
 
     It is the one named by the environment variable ``DIMTENSOR_CACHE_DIR``, else ``dimtensor`` in
     the user's cache folder of the platform. None if ``DIMTENSOR_CACHE`` is 0, or if the folder
@@ -39,7 +39,7 @@ def _is_usable(folder: Path) -> bool:
 
 
 def _user_caches() -> Path:
-    """The folder of the platform for files that can be made again."""
+    """Return the platform's folder for caches of the user."""
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"

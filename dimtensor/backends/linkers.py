@@ -44,7 +44,7 @@ def _teach_numba() -> None:
 
 
 def _numba_function(op: Any, node: Any, **kwargs: Any) -> tuple[Any, None]:
-    """A node as a function of numba's; None in the place of what would tell it from others."""
+    """Return a node as a function of numba, and None as its cache key."""
     import numba
     from pytensor.link.numba.dispatch.basic import generate_fallback_impl
 

@@ -26,7 +26,7 @@ complete_names = Hook("tab completion")  # of a shell
 
 
 class Progress:
-    """A line that says what is going on, from when it takes long until it is done.
+    """Line that reports the progress of slow work, and vanishes when it is done.
 
     Notebooks show a line of its own beside the output, terminals one in the standard error stream;
     both are brought up to date while the work goes on, and vanish after it. Where nobody watches
@@ -176,12 +176,12 @@ def _shell() -> Any:
 
 
 def _in_notebook() -> bool:
-    """Whether outputs go to a kernel's front end."""
+    """Return whether outputs go to the front end of a kernel."""
     return getattr(_shell(), "kernel", None) is not None
 
 
 def is_watched() -> bool:
-    """Whether a line about progress is seen: in a terminal or a notebook, unless asked."""
+    """Return whether progress is shown: in terminals and notebooks, or as the setting says."""
     asked = settings().progress
     if asked is not None:
         return asked and (sys.stderr is not None or _in_notebook())
@@ -189,7 +189,7 @@ def is_watched() -> bool:
 
 
 def is_interactive() -> bool:
-    """Whether somebody is typing: at Python's prompt, in IPython or in a notebook."""
+    """Return whether Python runs interactively: at its prompt, in IPython or a notebook."""
     return hasattr(sys, "ps1") or _shell() is not None
 
 

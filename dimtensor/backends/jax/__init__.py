@@ -149,7 +149,7 @@ def compile_positional(
     def with_shared(*arrays: Any) -> Any:
         return pure(*arrays, *(v.get_value(borrow=True) for v in shared))
 
-    # with what follows from data alone behind the inputs
+    # the data-only values follow the inputs
     dtypes = [] if shared else [v.type.dtype for v in graph.inputs]
     call = HostCall(pure, [v.get_value for v in shared], static, stats, dtypes)
     raw = with_shared if shared else pure
@@ -157,7 +157,7 @@ def compile_positional(
 
 
 def _once(graph: Any) -> Executable:
-    """A function that runs a graph eagerly, outside of any trace; only its loops are compiled."""
+    """Compile a graph to run eagerly, outside of any trace; only its loops are compiled."""
     from dimtensor.ops.loop.op import Scan
 
     if any(isinstance(node.op, Scan) for node in graph.apply_nodes):
@@ -166,7 +166,7 @@ def _once(graph: Any) -> Executable:
 
 
 def _translate(node: Any) -> Callable[..., Any]:
-    """The JAX function of a node."""
+    """Return the JAX function of a node."""
     from dimtensor.backends.jax import cores, indexing, products, random, special, symbolic
 
     return symbolic.with_symbols(

@@ -65,7 +65,7 @@ class HostCall:
         self._in_64_bits = jax.enable_x64
         self._compiling = freed_in_children(threading.Lock())
         self._jitted = jax.jit(pure) if static else pure
-        # by how many arrays come with the call, before those that stay
+        # by the number of arrays of a call, which precede the bound ones
         self._packings: dict[int, _Packing] = {}
         self._whole = self._of_first(())
 
@@ -76,9 +76,9 @@ class HostCall:
         return self._whole(*given)
 
     def bind(self, data: Sequence[Any]) -> Callable[..., list[np.ndarray]]:
-        """A function of the arrays that come before `data`, which go to the device once.
+        """Bind data, which are transferred once, and return a function of the other arrays.
 
-        It raises TypeError where what it gets is no array or has another dtype.
+        It raises TypeError for arguments that are not arrays, or have another dtype.
         """
         n = len(self._dtypes) - len(data)
         return self._of_first(tuple(map(place, data)), self._dtypes[:n])
@@ -86,7 +86,7 @@ class HostCall:
     def _of_first(
         self, placed: tuple[Any, ...], dtypes: tuple[np.dtype, ...] | None = None
     ) -> Callable[..., list[np.ndarray]]:
-        """A function that becomes another one, for the shapes of the arrays of its first call."""
+        """Return a function that specializes itself for the shapes of its first call."""
         run: Callable[..., list[np.ndarray]] | None = None
 
         def check(arrays: tuple[Any, ...]) -> None:
@@ -176,7 +176,7 @@ class _Packing:
         self.jitted = jax.jit(self._run)
 
     def pack(self, arrays: Sequence[Any]) -> list[Any]:
-        """The arrays that the function takes, of arrays of the shapes of the first call."""
+        """Arrange arrays of the shapes of the first call as the function takes them."""
         if not self._small:
             return list(arrays)
         vector, entering = shared_vector(self._length)
@@ -190,7 +190,7 @@ class _Packing:
         other: Callable[..., list[np.ndarray]],
         in_64_bits: Callable[[bool], Any],
     ) -> Callable[..., list[np.ndarray]]:
-        """A call without loops over arrays, once the function is traced.
+        """Generate a call without loops over arrays, once the function is traced.
 
         Beside a call of XLA, which leaves nothing of Python's in the cache, each line of Python
         takes several times as long as it does alone.
@@ -302,7 +302,7 @@ class _Packing:
 
 
 def shared_vector(length: int) -> tuple[np.ndarray, Any]:
-    """A vector of floats, and what JAX's functions take for it: an array of the same memory.
+    """Make a float vector and a JAX array that shares its memory.
 
     To make JAX's array of one of NumPy's takes 10 microseconds, which are spent once where the
     device is the processor. Elsewhere the vector itself is taken, and read at each call.
@@ -321,7 +321,7 @@ def shared_vector(length: int) -> tuple[np.ndarray, Any]:
 
 
 def place(array: Any) -> Any:
-    """The array on JAX's device; for read-only arrays the same one again.
+    """Transfer an array to JAX's device; a read-only array is transferred once.
 
     Data are as they were when they came here first: writing into the memory beneath a read-only
     view changes nothing.
@@ -332,6 +332,6 @@ def place(array: Any) -> Any:
     if known is not None:
         return known
     with jax.enable_x64(True):
-        # a copy by NumPy: for one of its own JAX compiles a function for each shape
+        # a copy by NumPy: for a copy by JAX a function is compiled per shape
         placed = jax.device_put(np.array(array))
     return placed if array.flags.writeable else _placed.put(array, placed)

@@ -58,7 +58,7 @@ def register(jax_funcify: Any) -> None:
 
 
 def _convolve(x: Any, weights: Any, full: bool) -> Any:
-    """A sum of shifted multiples of a vector.
+    """Sum shifted multiples of a vector.
 
     ``jnp.convolve`` of a batch of vectors by a batch of weights is, on a CPU, one by a matrix with
     zeros: by these a NaN in one would reach all of them.
@@ -80,7 +80,7 @@ def _convolve(x: Any, weights: Any, full: bool) -> Any:
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:
-    """The JAX function of a determinant, None of other nodes.
+    """Return the JAX function of a determinant, None for other nodes.
 
     By elimination with pivots: JAX has formulas for small matrices, whose products vanish or are
     infinite where a logarithm is not.
@@ -132,7 +132,7 @@ def _is_small(x: Any) -> bool:
 
 
 def _eliminated(x: Any) -> tuple[Any, list[Any]]:
-    """The sign of swaps of rows, 0 of a singular matrix, and the pivots."""
+    """Return the sign of the row swaps (0 for a singular matrix), and the pivots."""
     import jax.numpy as jnp
 
     n = x.shape[-1]

@@ -25,7 +25,7 @@ watched: ContextVar[Callable[[Any], AbstractContextManager[Any]] | None] = Conte
 def graph_function(
     graph: Any, translate: Callable[[Any], Callable[..., Any]], host: bool = False
 ) -> Callable[..., tuple[Any, ...]]:
-    """A function that runs a graph node by node; under a trace it leaves JAX's own operations.
+    """Return a function that runs a graph node by node, also under a trace.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def graph_function(
 
 @contextmanager
 def _quiet_about_dtypes() -> Iterator[None]:
-    """The dtype that JAX gives: 32 bits where 64 are switched off, without its warning."""
+    """Silence JAX's warnings about 64-bit dtypes where they are switched off."""
     import jax
 
     if jax.dtypes.canonicalize_dtype(np.float64) == np.float64:
@@ -92,9 +92,9 @@ def _dtype(variable: Any) -> np.dtype | None:
 
 
 def _as_dtype(value: Any, dtype: np.dtype | None) -> Any:
-    """The value in the dtype of the graph: JAX promotes by rules of its own.
+    """Cast a value to the graph's dtype, as JAX has promotion rules of its own.
 
-    Lengths of arrays, which are numbers and tuples of numbers, stay what they are.
+    Lengths of arrays, numbers or tuples of numbers, are returned unchanged.
     """
     import jax
 
@@ -105,7 +105,7 @@ def _as_dtype(value: Any, dtype: np.dtype | None) -> Any:
 
 
 def _constant(constant: Constant) -> Callable[[], Any]:
-    """A function that returns a constant; a scalar is inlined and broadcast.
+    """Return a function that returns a constant; a scalar is inlined and broadcast.
 
     Arrays of one element would be buffers of their own otherwise, unknown to XLA's algebra.
     """
@@ -148,7 +148,7 @@ def _runner(
 
 
 def _alone(result: Any) -> tuple[Any]:
-    """The result of an operation of one output, which some return in a tuple."""
+    """Wrap the result of an operation with one output in a tuple."""
     several = isinstance(result, (tuple, list)) and not isinstance(result, TracedLengths)
     return (result[0] if several else result,)
 

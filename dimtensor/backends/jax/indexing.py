@@ -34,7 +34,7 @@ _SMALL_PART = 8
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:
-    """The JAX function of a node, None if this module has none."""
+    """Return the JAX function of a node, None if this module has none."""
     make = _TRANSLATIONS.get(type(node.op))
     return None if make is None else make(node)
 
@@ -62,7 +62,7 @@ def _dimshuffle(node: Any) -> Callable[..., Any]:
 
 
 def _number(node: Any) -> Callable[..., Any]:
-    """A scalar of an array without axes; of a constant or a length a number, not a traced one."""
+    """Extract the scalar of an array without axes, untraced for constants and lengths."""
     import jax.numpy as jnp
 
     def number(x: Any) -> Any:
@@ -92,10 +92,10 @@ def _gather(node: Any) -> Callable[..., Any] | None:
 
 
 def _scatter(node: Any) -> Callable[..., Any] | None:
-    """An update through arrays of positions.
+    """Update through arrays of positions.
 
-    Positions are known to be inside: those that are data or inputs are checked before the call,
-    those computed are clipped. Said so, the derivative of the update is a plain look-up.
+    Positions are declared in bounds, so that the derivative of the update is a plain look-up:
+    positions of data and inputs are checked before the call, and computed ones are clipped.
     """
     op = node.op
     if _has_mask(node.inputs[2:]):
@@ -152,7 +152,7 @@ def _hints(op: Any, variables: list[Any]) -> dict[str, bool]:
 
 
 def _put(node: Any) -> Callable[..., Any]:
-    """Setting a slice, or adding to it."""
+    """Set a slice, or add to it."""
     op = node.op
     if not op.set_instead_of_inc:
         return _increment(op)

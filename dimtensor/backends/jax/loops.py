@@ -34,7 +34,9 @@ def register(jax_funcify: Any, translate: Callable[[Apply], Callable[..., Any]])
 
 
 def _made(make: Callable[[Any], Callable[..., Any]], op: Any, node: Apply, **kwargs: Any) -> Any:
-    """What runs a node: PyTensor's linker takes a single result without a tuple around it."""
+    """Return a node's function in the form that PyTensor's linker takes, a single result without a
+    tuple.
+    """
     run = make(op)
     return run if len(node.outputs) > 1 else lambda *inputs: run(*inputs)[0]
 
@@ -65,7 +67,7 @@ def _scan(op: Scan, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
 
 
 def _known_length(n_steps: Any, sequences: Sequence[Any]) -> Any:
-    """The number of steps if it does not follow from values: sequences have as many elements."""
+    """Return the number of steps unless it depends on values; sequences have as many elements."""
     import jax
 
     if sequences:
@@ -98,7 +100,7 @@ def _scanned(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tup
 
 
 def _counted(op: Scan, body: Callable[..., Any], given: Any) -> tuple[Any, ...]:
-    """A loop whose number of steps follows from values."""
+    """Run a loop whose number of steps depends on values."""
     import jax
 
     if op.n_traces:
@@ -111,7 +113,7 @@ def _counted(op: Scan, body: Callable[..., Any], given: Any) -> tuple[Any, ...]:
 
 
 def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tuple[Any, ...]:
-    """A loop that may stop early: steps that do not run leave zeros in the traces."""
+    """Run a loop that may stop early; its traces are zero after the last step."""
     import jax
     import jax.numpy as jnp
 

@@ -26,7 +26,7 @@ def guards(nodes: Sequence[Any]) -> dict[Any, Callable[[Callable[..., Any]], Cal
 
 
 def confused(nodes: Sequence[Any]) -> set[Any]:
-    """The nodes that apply a logarithm or `expm1` to a multiple of another one's operand."""
+    """Return the nodes that apply a logarithm or `expm1` to a multiple of another's operand."""
     groups: dict[Any, list[Any]] = defaultdict(list)
     functions = _functions()
     for node in nodes:
@@ -37,7 +37,7 @@ def confused(nodes: Sequence[Any]) -> set[Any]:
 
 
 def apart(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of its operand times one, as a number that XLA does not know: the same bits."""
+    """Multiply the operand of a function by an opaque one, which keeps its bits."""
     import jax
     import jax.numpy as jnp
 
@@ -69,7 +69,7 @@ def quotients_of_rounding(nodes: Sequence[Any]) -> set[Any]:
 
 
 def divided(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The quotient with a divisor that XLA does not know, since it follows from the operand.
+    """Divide by a divisor that XLA cannot invert, since it depends on the operand.
 
     A barrier around the constant would not do: XLA takes the reciprocal of every divisor that is
     one number.
@@ -92,7 +92,7 @@ def _scalar_op(node: Any) -> Any:
 
 
 def _functions() -> dict[type, tuple[str, ...]]:
-    """What XLA computes for scalar ops: `log2` and `log10` are multiples of `log`."""
+    """Map scalar ops to the functions that XLA computes; `log2` and `log10` use `log`."""
     from pytensor.scalar import basic
 
     return {
@@ -105,7 +105,7 @@ def _functions() -> dict[type, tuple[str, ...]]:
 
 
 def _factors(variable: Any) -> Iterator[Any]:
-    """The factors of a product that are not constants; axes added or reordered do not count."""
+    """Yield the factors of a product that are not constants, seen through transpositions."""
     from pytensor.graph.basic import Constant
     from pytensor.scalar import basic
     from pytensor.tensor.elemwise import DimShuffle, Elemwise

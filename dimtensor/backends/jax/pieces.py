@@ -74,7 +74,7 @@ def _zeros(like: Variable, axis: int, length: int) -> list[Variable]:
 
 
 def _piece(update: Apply) -> _Piece | None:
-    """What an update adds along one axis, and to all of the others; None of other updates."""
+    """Return what an update adds along one axis, if it covers the others; None otherwise."""
     if not isinstance(update.op, IncSubtensor):
         return None
     x, value = update.inputs[:2]
@@ -101,7 +101,7 @@ def _piece(update: Apply) -> _Piece | None:
 
 
 def _added_to_zero(value: Variable) -> Variable:
-    """A value whose zeros are positive, as sums with zero are; XLA leaves such a sum out."""
+    """Make zeros positive, as sums with zero are; XLA removes such a sum."""
     if not is_float(value.type.dtype):
         return value
     zero = pt.constant(0, dtype=value.type.dtype)
@@ -109,7 +109,7 @@ def _added_to_zero(value: Variable) -> Variable:
 
 
 def _places(entry: Any, n: int) -> range | None:
-    """The places side by side that an entry takes of an axis; None if they are not known."""
+    """Return the adjacent positions that an entry selects, None if they are not known."""
     if isinstance(entry, int):
         return range(n)[entry:][:1] if 0 <= entry < n else None
     if not isinstance(entry, slice):

@@ -94,7 +94,7 @@ def _product(graph: FunctionGraph, node: Apply, least: int) -> Variable | None:
 def _multiplied(
     matrix: Variable, row: Variable, kept: Sequence[int], over: Sequence[int]
 ) -> Variable:
-    """The product of an array whose axes are rows and columns, and one that has no rows."""
+    """Multiply an array of rows and columns by one without rows."""
     vector = row.dimshuffle(*over)
     if matrix.type.ndim == 2:
         return pt.dot(matrix, vector) if over == [1] else pt.dot(vector, matrix)
@@ -106,11 +106,10 @@ def _multiplied(
 
 
 def own_translation(node: Apply) -> Callable[..., Any] | None:
-    """The JAX function of a product, or of a sum over a short axis beside a long one.
+    """Return the JAX function of a product, or of a sum over a short axis.
 
-    Products of many numbers of single precision are taken in double precision.
-
-    None of other nodes, and where elements that are summed are not cheap.
+    Products of many single-precision numbers are computed in double precision. Sums whose elements
+    are not cheap have none.
     """
     if isinstance(node.op, Dot):
         return _matrix_product
@@ -133,7 +132,7 @@ def own_translation(node: Apply) -> Callable[..., Any] | None:
 
 
 def _in_double(name: str, axis: Any, x: Any) -> Any:
-    """A product, by a function of JAX; it gets the dtype of the graph again afterwards."""
+    """Compute a product in double precision."""
     import jax.numpy as jnp
 
     return getattr(jnp, name)(x, axis=axis, dtype=accumulator(x.dtype.name))
@@ -148,7 +147,7 @@ def _sum_of_terms(axis: int, x: Any) -> Any:
 
 
 def _matrix_product(a: Any, b: Any) -> Any:
-    """As ``jnp.dot``, of two matrices; a sum of products of columns and rows if they are few."""
+    """Multiply matrices as ``jnp.dot``, or as columns times rows if they are few."""
     import jax.numpy as jnp
     from jax.lax import broadcast_in_dim, index_in_dim
 
@@ -185,7 +184,7 @@ def _total(dtype: Any, terms: Iterable[Any]) -> Any:
 
 
 def _is_cheap(x: Variable) -> bool:
-    """Whether elements are computed of arrays by cheap operations alone.
+    """Return whether elements are computed from arrays by cheap operations alone.
 
     Operations on arrays of fewer axes do not count.
     """
@@ -203,7 +202,7 @@ def _axes(x: Variable) -> int:
 
 
 def _is_of_doubles(node: Apply) -> bool:
-    """Whether a node is a sum of doubles over some axes."""
+    """Return whether a node is a sum of doubles over some axes."""
     if not isinstance(node.op, Sum) or node.op.axis is None:
         return False
     return {v.type.dtype for v in (*node.inputs, *node.outputs)} == {"float64"}

@@ -22,7 +22,7 @@ def _newton(
     ends: tuple[Any, Any],
     residual: Callable[[Any], tuple[Any, Any, Any]],
 ) -> Any:
-    """The root of a concave or convex function, by Halley's method.
+    """Find the root of a concave or convex function by Halley's method.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _log_tails(k: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _gamma_root(k: Any, p: Any, q: Any, lower: Any) -> Any:
-    """The x of which a share p of the gamma function lies below, and q = 1 - p above."""
+    """Return x with a share p of the gamma distribution below it, and q = 1 - p above."""
     import jax.numpy as jnp
     from jax.scipy.special import gammaln, ndtri
 
@@ -133,7 +133,7 @@ def _gamma_root(k: Any, p: Any, q: Any, lower: Any) -> Any:
 
 
 def _beta_root(a: Any, b: Any, p: Any) -> Any:
-    """The log odds of the x up to which a share p, at most a half, of the beta function lies."""
+    """Return the log odds of x with a share p, at most a half, of the beta function below it."""
     import jax.numpy as jnp
     from jax.nn import log_sigmoid, sigmoid
     from jax.scipy.special import betainc, betaln, digamma, ndtri, polygamma
@@ -173,7 +173,7 @@ def _floats(*operands: Any) -> list[Any]:
 
 
 def gamma_inverse(upper: bool) -> Callable[..., Any]:
-    """The inverse in x of gammainc, or of gammaincc, with its derivatives."""
+    """Return the inverse of gammainc or gammaincc in x, with its derivatives."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import gammainc, gammaln
@@ -203,7 +203,7 @@ def gamma_inverse(upper: bool) -> Callable[..., Any]:
 
 
 def beta_inverse() -> Callable[..., Any]:
-    """The inverse in x of betainc, with its derivative by the probability."""
+    """Return the inverse of betainc in x, with its derivative by the probability."""
     import jax
     import jax.numpy as jnp
     from jax.custom_derivatives import SymbolicZero
@@ -239,7 +239,7 @@ def beta_inverse() -> Callable[..., Any]:
 
 
 def ndtri_exp() -> Callable[..., Any]:
-    """The inverse of log_ndtr, whose exponential may be no number, or 1."""
+    """Return the inverse of log_ndtr, also where its exponential underflows or rounds to 1."""
     import jax
     import jax.numpy as jnp
     import numpy as np

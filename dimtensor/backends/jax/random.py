@@ -19,7 +19,7 @@ Sampler = Callable[..., Any]
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:
-    """The JAX function of a node, None if this module has none."""
+    """Return the JAX function of a node, None if this module has none."""
     op = node.op
     if isinstance(op, Draw):
         return _drawing(op)
@@ -351,7 +351,7 @@ def _hypergeometric(key: Any, ngood: Any, nbad: Any, nsample: Any, shape: Any) -
 
 
 def _along_last(step: Callable[..., Any], start: Any, key: Any, columns: Any) -> Any:
-    """Draw the columns of a vector one after the other, each given what is left."""
+    """Draw the columns of a vector one after the other, each given the remainder."""
     import jax
     import jax.numpy as jnp
 

@@ -20,7 +20,7 @@ Translate = Callable[[Any], Callable[..., Any]]
 
 
 def own_translation(node: Any, translate: Translate) -> Callable[..., Any] | None:
-    """The JAX function of a node, None if this module has none.
+    """Return the JAX function of a node, None if this module has none.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _log_ndtr() -> Callable[..., Any]:
 
 
 def _softplus(x: Any) -> Any:
-    """With one exponential, of what is not positive: XLA vectorizes it for any number alike.
+    """Compute the softplus with one exponential, of a nonpositive number.
 
     Both branches have the derivatives of the whole, at zero too.
     """
@@ -201,7 +201,7 @@ def _round_away(x: Any) -> Any:
 
 
 def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
-    """A SciPy function for JAX, differentiable in its last operand.
+    """Wrap a SciPy function for JAX, differentiable in its last operand.
 
     ``slope`` gets the operands and the value and gives the derivative.
     """
@@ -250,7 +250,7 @@ def _as_floats(bits: np.ndarray) -> np.ndarray:
 
 
 def _as_bits(values: np.ndarray) -> np.ndarray:
-    """The bits of floats.
+    """Return the bits of floats.
 
     JAX's 64-bit mode is a setting of a thread, and callbacks run in others: integers of 32 bits are
     what comes through unchanged.

@@ -41,14 +41,14 @@ class TracedLengths(tuple):
 
 
 def is_symbol(value: Any) -> bool:
-    """Whether a value is a length that is not known."""
+    """Return whether a value is a symbolic length."""
     from jax.export import is_symbolic_dim
 
     return is_symbolic_dim(value)
 
 
 def with_symbols(node: Any, function: Function) -> Function:
-    """The function of a node that takes symbols as well, and lists of lengths."""
+    """Extend a node's function to symbols and lists of lengths."""
     rule, host = _rule(node), _on_host(node)
 
     def run(*values: Any) -> Any:
@@ -67,7 +67,7 @@ def with_symbols(node: Any, function: Function) -> Function:
 
 
 def length_of(value: Any) -> Any:
-    """A length as an integer, or as the symbol that it is."""
+    """Return a length as an integer or a symbol."""
     return value if is_symbol(value) else int(value)
 
 
@@ -86,7 +86,7 @@ def _as_array(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A number of the host, or a symbol; None for what is traced or has axes."""
+    """Return a number of the host, or a symbol; None for traced values and arrays."""
     if is_symbol(value) or isinstance(value, (int, np.integer, np.bool_)):
         return value if is_symbol(value) else value + 0
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biu":
@@ -96,7 +96,7 @@ def _number(value: Any) -> Any:
 
 # -- integers that are known while a function is traced --------------------------------------------
 
-# Larger results are left to XLA, which may fuse them away.
+# XLA computes larger results, and may fuse them
 _LARGEST = 64
 
 
@@ -266,7 +266,7 @@ def _reshape(node: Any) -> Function | None:
 
 
 def _argmax(node: Any) -> Function:
-    """The position of the largest element, in the order of its axes."""
+    """Return the position of the largest element, in the order of its axes."""
     axes = node.op.axis
 
     def argmax(x: Any) -> Any:

@@ -51,7 +51,7 @@ class XlaCache:
 
 
 def _of_this_processor(key: str) -> str:
-    """The key with a name for the processor: machines that share a folder need not be alike."""
+    """Append a name of the processor to a key, as machines that share a folder may differ."""
     return f"{key}-{hashlib.sha256(processor().encode()).hexdigest()[:12]}"
 
 

@@ -51,7 +51,7 @@ def compile_positional(
 
 
 def _performed(inputs: Sequence[Any], outputs: Sequence[Any], reason: str) -> Executable:
-    """The graph as the interpreter runs it, which is nothing that numba could call."""
+    """Run the graph by the interpreter, which has no function for numba."""
     found = python.compile_positional(inputs, outputs)
     return Executable(found.call, None, found.stats, reason=reason)
 
@@ -89,7 +89,7 @@ def _executable(kernel: Any, shared: Sequence[Any] = ()) -> Executable:
 
 
 def _with_values(kernel: Any, shared: Sequence[Any]) -> Callable[..., Any]:
-    """The kernel as a function of the inputs; shared variables have their values of the call."""
+    """Make the kernel a function of the inputs; shared variables are read in each call."""
     fixed = kernel.constants
     function = kernel.function if kernel.native is None else kernel.native.bind()
     if not shared and not fixed:

@@ -18,16 +18,16 @@ _PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, _TABLE, _TABLE, ctypes.c_void_p)
 
 
 class CFunction:
-    """A C function of buffers, and what it takes beside them.
+    """C function of buffers, with the arrays that it reads besides its arguments.
 
     Parameters
     ----------
     executable : Executable
         Of the numba backend.
     given : sequence of ndarray
-        Arrays like those of a call: their dtypes and shapes are what counts.
+        Arrays with the dtypes and shapes of a call.
     fixed : sequence of ndarray
-        What the code takes after those; kept, and read at every call.
+        Further arguments of the code, kept alive and read in every call.
     results : sequence of (str, int)
         Dtype and number of axes of each result that a call gives a buffer for.
     conditions : range
@@ -105,7 +105,7 @@ def _through_python(
     results: Sequence[tuple[str, int]],
     conditions: range,
 ) -> Any:
-    """A C function around one of Python: for what has no machine code of ours.
+    """Wrap a Python function in a C function, for code without machine code of ours.
 
     A thread that calls it waits for Python's lock.
     """
@@ -125,6 +125,6 @@ def _through_python(
 
 
 def _array_at(address: int | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The array that lies at an address."""
+    """Return the array at an address."""
     size = math.prod(shape) * dtype.itemsize
     return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address or 0))

@@ -45,27 +45,27 @@ class LoadedKernel:
 
 
 def stored_form(executable: Executable) -> Stored | None:
-    """The code of an executable as bytes; None where it lives in this process only."""
+    """Return the code of an executable as bytes, None if it cannot leave the process."""
     if executable.native is None:
         return None
     return Stored("native", executable.native.code.to_bytes())
 
 
 def load(stored: Stored, constants: Sequence[Any], make: Callable[[], Executable]) -> Executable:
-    """The executable that bytes stand for.
+    """Load an executable from bytes.
 
     Parameters
     ----------
     stored : Stored
     constants : sequence of ndarray
-        What the code takes after the inputs.
+        Arguments of the code after the inputs.
     make : callable
-        Gives the executable anew, for what is not stored.
+        Compiles the executable again, for parts that are not stored.
 
     Raises
     ------
     Exception
-        Of any type, if they are not what a loader of this kind takes.
+        Of any type, if a loader of this kind cannot read them.
     """
     call, native = _LOADERS[stored.kind](stored.data, constants)
     kernel = LoadedKernel(make, native)

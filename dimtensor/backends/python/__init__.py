@@ -14,12 +14,12 @@ from dimtensor.scopes import quiet
 
 
 def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
-    """A Python function that performs the nodes of the graph in order."""
+    """Compile a Python function that performs the nodes of a graph in order."""
     started = time.perf_counter()
     interpreter = Interpreter(inputs, outputs)
 
     def call(*arrays: Any) -> list[np.ndarray]:
-        # what overflows is inf and what is undefined is nan, as in compiled code
+        # overflow gives inf and undefined operations give nan without warnings, as in compiled code
         return quiet(lambda: [_owned(value) for value in interpreter(*map(_value, arrays))])
 
     return Executable(call, call, {"total": time.perf_counter() - started})
@@ -30,7 +30,7 @@ def _value(value: Any) -> Any:
 
 
 def _owned(value: Any) -> Any:
-    """An array of its own: the interpreter gives views of inputs, too."""
+    """Copy an array: the interpreter returns views of inputs, too."""
     return value if isinstance(value, np.random.Generator) else np.array(value)
 
 
