@@ -26,6 +26,7 @@ from dimtensor.cost.weights import CALL, DIVISION, QUICK
 from dimtensor.explanation.subroutines import ACCESS, IN_PLACE, OPERATIONS
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.walk import parts_of, statements_in
+from dimtensor.ops.facts import facts_named
 
 Shape = tuple[Polynomial, ...]
 Sizes = dict[ir.Expression, Polynomial]
@@ -36,9 +37,9 @@ _CACHED = 2**15
 # and up to this many are allocated on the stack
 _FRAME = 2048
 _NO_FLOPS = frozenset({"and", "or", "not", "choice"})
-_COSTS = {"/": DIVISION, "sqrt": DIVISION, "//": DIVISION}
+_COSTS = {"/": DIVISION, "//": DIVISION}
 _OPERATORS = frozenset({"+", "-", "*", "neg", "<", ">", "<=", ">=", "==", "!=", "min", "max",
-                        "select", "cast", "abs", "fabs", "&", "|", "^", "~"})  # fmt: skip
+                        "select", "cast", "abs", "&", "|", "^", "~"})  # fmt: skip
 
 
 class Made(NamedTuple):
@@ -422,7 +423,7 @@ class NestReader:
 
     def _routine(self, call: ir.Call, reads: Sizes, writes: Sizes) -> Polynomial:
         """Count the operations of a subroutine, and record its reads and writes."""
-        name = call.op[1:]
+        name = call.function[1:]
         arrays = [each for each in call.operands if each.rank]
         read, written = ACCESS.get(name, IN_PLACE)
         for places, found in ((read, reads), (written, writes)):
@@ -442,7 +443,8 @@ def _flops(e: ir.Op | ir.Call) -> int:
     if not any(each.dtype.startswith(("float", "complex")) for each in (e, *e.operands)):
         return 0
     if isinstance(e, ir.Call):
-        return CALL
+        row = facts_named(e.function)
+        return CALL if row is None else row.cost
     if e.op in _NO_FLOPS:
         return 0
     if e.op in _COSTS:

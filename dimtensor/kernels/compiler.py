@@ -10,10 +10,10 @@ from typing import Any
 
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
+from dimtensor.kernels.foreign import left_to_numba
 from dimtensor.kernels.graph.canonical_forms import (
     accumulated_as_asked,
     conditionals_as_branches,
@@ -33,12 +33,10 @@ from dimtensor.kernels.graph.short_axes import write_out_short_axes, write_out_s
 from dimtensor.kernels.graph.sums import factor_sums
 from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
-from dimtensor.kernels.ir.functions import NumbaFunction
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.jitted import jitted
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
-from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
@@ -93,26 +91,17 @@ class Kernel:
     def source(self) -> str:
         return printed(self.loops) if self.native is None else self.native.code.source
 
-    def _operations(self) -> dict[str, tuple[ScalarOp, str]]:
-        """Names in the source that stand for scalar operations of PyTensor, and what they give."""
-        return {
-            name: (value.node.op, value.node.outputs[0].type.dtype)
-            for name, value in self._namespace.items()
-            if isinstance(value, NumbaFunction) and isinstance(value.node.op, ScalarOp)
-        }
-
     def _native(self) -> NativeKernel | None:
         if settings().native == "off":
             self.left_to_numba = "DIMTENSOR_NATIVE is 0"
             return None
-        operations = self._operations()
         try:
             if reason := left_to_numba(self.loops, self._namespace):
                 raise OutOfScope(reason)
             types = [ArgumentType(v.type.dtype, v.type.shape) for v in self._arguments]
             types += [ArgumentType(a.dtype.name, a.shape) for a in self.constants]
             started = time.perf_counter()
-            kernel = NativeKernel(native_code(self.loops, types, operations, self._quick))
+            kernel = NativeKernel(native_code(self.loops, types, self._quick))
             self.stats["jit"] = time.perf_counter() - started
         except OutOfScope as reason:
             if isinstance(reason, NotLoadable):
@@ -132,8 +121,7 @@ class Kernel:
         """The machine code for a processor that LLVM knows by name; None for this one."""
         if self.native is None:
             return "\n".join(self.function.inspect_asm().values())
-        types, operations = self.native.code.arguments, self._operations()
-        return assembly(translated(self.loops, types, operations).text, cpu)
+        return assembly(translated(self.loops, self.native.code.arguments).text, cpu)
 
     @cached_property
     def function(self) -> Any:

@@ -1,8 +1,9 @@
-"""Facts of scalar operations: one row for each class of PyTensor's, read by kernels and loops.
+"""Facts of scalar operations: one row for each of PyTensor's classes.
 
-Rewrites know the meaning of the operations that they are about. What else there is to know, how
-much one costs, how it is written, whether LLVM vectorizes what is around it, is here, by class: a
-test fails on an operation of the op table that has no row.
+Rewrites know the meaning of the operations that they match. All other facts are here: the name in
+the intermediate representation of kernels, cost, vector form, poles. Graphs look a row up by class
+(`facts_of`), kernels by name (`facts_named`). A test fails on an operation of the op table that has
+no row.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Facts:
 
     Attributes
     ----------
+    name : str
+        Its name in kernels. No two rows have the same.
     kind : str
         ``arithmetic`` and ``comparison`` of numbers, ``logic`` of bits, ``extreme`` of two numbers,
         ``choice`` of operands (casts included), ``function`` of a library, or ``other``.
@@ -44,8 +47,16 @@ class Facts:
     commutes : bool
         Whether the result is the same, bit for bit, where operands are exchanged; the larger of
         -0 and 0 is not.
+    reduces : bool
+        Whether reductions over dims combine elements with it.
+    is_finite : bool
+        Whether it is finite for finite operands. For quotients and powers that depends on one of
+        them.
+    parts : tuple of str, optional
+        Functions of the first operand that its vector form calls, if these are others than its own.
     """
 
+    name: str = ""
     kind: Kind = "other"
     cost: int = CALL
     vectorizes: bool = False
@@ -53,6 +64,9 @@ class Facts:
     function: str = ""
     scipy: tuple[str, int] | None = None
     commutes: bool = False
+    reduces: bool = False
+    is_finite: bool = False
+    parts: tuple[str, ...] | None = None
 
     @property
     def is_quick(self) -> bool:
@@ -64,46 +78,72 @@ class Facts:
         """Cost low enough to recompute instead of storing and loading."""
         return self.cost <= DIVISION
 
+    @property
+    def library(self) -> str:
+        """Its name in the C library or in SciPy; empty if it is in neither."""
+        return self.function or (self.scipy[0] if self.scipy else "")
 
-_QUICK = Facts(cost=QUICK, vectorizes=True)
-_SIGNS = replace(_QUICK, kind="arithmetic", commutes=True)
+    @property
+    def vector_parts(self) -> tuple[str, ...] | None:
+        """Functions that its vector form calls; None if it has no vector form."""
+        if self.parts is not None:
+            return self.parts
+        return (self.library,) if self.library else None
+
+
+_QUICK = Facts(cost=QUICK, vectorizes=True, parts=())
+_SIGNS = replace(_QUICK, kind="arithmetic", commutes=True, is_finite=True)
+_EXTREME = replace(_QUICK, kind="extreme", reduces=True, is_finite=True)
 _COMPARISON = replace(_QUICK, kind="comparison")
 _LOGIC = replace(_QUICK, kind="logic", commutes=True)
-_CHOICE = replace(_QUICK, kind="choice")
-_WIDENED = Facts("function", vectorizes=True)
-_CALLED = Facts("function")
+_CHOICE = replace(_QUICK, kind="choice", is_finite=True)
+_WIDENED = Facts(kind="function", vectorizes=True)
+_CALLED = Facts(kind="function")
+# functions without poles: the exponential overflows, but has none
+_FINITE = frozenset((
+    "exp", "exp2", "expm1", "sin", "cos", "tanh", "sinh", "cosh", "atan", "asinh", "erf", "erfc",
+    "sigmoid", "softplus", "clip", "sign",
+))  # fmt: skip
+
+
+def _row(facts: Facts, name: str, **own: Any) -> Facts:
+    is_finite = facts.is_finite or name in _FINITE
+    return replace(replace(facts, name=name, is_finite=is_finite), **own)
+
 
 FACTS: dict[type, Facts] = {
-    s.Add: replace(_SIGNS, sign="+"),
-    s.Mul: replace(_SIGNS, sign="*"),
-    s.Sub: replace(_SIGNS, sign="-", commutes=False),
-    s.TrueDiv: replace(_SIGNS, sign="/", commutes=False, cost=DIVISION),
-    s.Reciprocal: replace(_QUICK, cost=DIVISION),
-    s.Neg: _QUICK,
-    s.Sqr: _QUICK,
-    s.Abs: _QUICK,
-    s.ScalarMaximum: replace(_QUICK, kind="extreme", sign=">"),
-    s.ScalarMinimum: replace(_QUICK, kind="extreme", sign="<"),
-    s.LT: replace(_COMPARISON, sign="<"),
-    s.GT: replace(_COMPARISON, sign=">"),
-    s.LE: replace(_COMPARISON, sign="<="),
-    s.GE: replace(_COMPARISON, sign=">="),
-    s.EQ: replace(_COMPARISON, sign="==", commutes=True),
-    s.NEQ: replace(_COMPARISON, sign="!=", commutes=True),
-    s.AND: replace(_LOGIC, sign="&"),
-    s.OR: replace(_LOGIC, sign="|"),
-    s.XOR: replace(_LOGIC, sign="^"),
-    s.Invert: replace(_LOGIC, commutes=False),
-    s.IsNan: _QUICK,
-    s.IsInf: _QUICK,
-    s.Cast: _CHOICE,
-    s.Identity: _CHOICE,
-    s.Second: _CHOICE,
-    s.Switch: _CHOICE,
-    s.Sqrt: Facts("function", DIVISION, True, function="sqrt"),
+    s.Add: _row(_SIGNS, "add", sign="+", reduces=True),
+    s.Mul: _row(_SIGNS, "multiply", sign="*", reduces=True),
+    s.Sub: _row(_SIGNS, "subtract", sign="-", commutes=False),
+    s.TrueDiv: _row(_SIGNS, "divide", sign="/", commutes=False, cost=DIVISION, is_finite=False),
+    s.Reciprocal: _row(_QUICK, "reciprocal", cost=DIVISION),
+    s.Neg: _row(_QUICK, "negative", is_finite=True),
+    s.Sqr: _row(_QUICK, "square", is_finite=True),
+    s.Abs: _row(_QUICK, "absolute", is_finite=True),
+    s.ScalarMaximum: _row(_EXTREME, "maximum", sign=">"),
+    s.ScalarMinimum: _row(_EXTREME, "minimum", sign="<"),
+    s.LT: _row(_COMPARISON, "less", sign="<"),
+    s.GT: _row(_COMPARISON, "greater", sign=">"),
+    s.LE: _row(_COMPARISON, "less_equal", sign="<="),
+    s.GE: _row(_COMPARISON, "greater_equal", sign=">="),
+    s.EQ: _row(_COMPARISON, "equal", sign="==", commutes=True),
+    s.NEQ: _row(_COMPARISON, "not_equal", sign="!=", commutes=True),
+    s.AND: _row(_LOGIC, "bitwise_and", sign="&", reduces=True),
+    s.OR: _row(_LOGIC, "bitwise_or", sign="|", reduces=True),
+    s.XOR: _row(_LOGIC, "bitwise_xor", sign="^"),
+    s.Invert: _row(_LOGIC, "invert", commutes=False),
+    s.IsNan: _row(_QUICK, "isnan"),
+    s.IsInf: _row(_QUICK, "isinf"),
+    s.Cast: _row(_CHOICE, "cast"),
+    s.Identity: _row(_CHOICE, "identity"),
+    s.Second: _row(_CHOICE, "second"),
+    s.Switch: _row(_CHOICE, "where"),
+    # a constant in kernels; rewrites weigh it as the product that it stands for
+    special.Vanishing: Facts("vanishing", is_finite=True, parts=()),
+    s.Sqrt: _row(_WIDENED, "sqrt", cost=DIVISION, function="sqrt"),
     # many of them are arithmetic in kernels, see kernels.native.functions.library
     **{
-        kind: replace(_WIDENED, function=name)
+        kind: _row(_WIDENED, name, function=name)
         for kind, name in (
             (s.Exp, "exp"), (s.Log, "log"), (s.Log1p, "log1p"), (s.Exp2, "exp2"),
             (s.Log2, "log2"), (s.Log10, "log10"), (s.Sin, "sin"), (s.Cos, "cos"), (s.Tan, "tan"),
@@ -112,18 +152,27 @@ FACTS: dict[type, Facts] = {
             (s.Trunc, "trunc"), (s.RoundHalfToEven, "rint"),
         )
     },
-    **dict.fromkeys((m.Sigmoid, m.Softplus, m.Log1mexp, special.Log1pUnit), _WIDENED),
-    **dict.fromkeys((s.Sign, s.Clip, s.Pow, s.IntDiv, s.Mod), _WIDENED),
+    m.Sigmoid: _row(_WIDENED, "sigmoid", parts=("exp",)),
+    m.Softplus: _row(_WIDENED, "softplus", parts=("exp", "log")),
+    m.Log1mexp: _row(_WIDENED, "log1mexp", parts=("exp", "tanh", "log")),
+    special.Log1pUnit: _row(_WIDENED, "log1p_unit", parts=("log1p_unit",)),
+    s.Sign: _row(_WIDENED, "sign", parts=()),
+    s.Clip: _row(_WIDENED, "clip", parts=()),
+    s.Pow: _row(_WIDENED, "power"),  # its vector form depends on the exponent
+    s.IntDiv: _row(_WIDENED, "floor_divide"),
+    s.Mod: _row(_WIDENED, "remainder"),
     **{
-        kind: replace(_CALLED, function=name)
+        kind: _row(_CALLED, name, function=name)
         for kind, name in (
             (s.Expm1, "expm1"), (s.ArcSinh, "asinh"), (s.ArcCosh, "acosh"), (s.ArcTanh, "atanh"),
             (m.Erf, "erf"), (m.Erfc, "erfc"),
         )
     },
-    **dict.fromkeys((s.ArcTan2, s.RoundHalfAwayFromZero, m.TriGamma), _CALLED),
+    s.ArcTan2: _row(_CALLED, "atan2"),
+    s.RoundHalfAwayFromZero: _row(_CALLED, "round"),
+    m.TriGamma: _row(_CALLED, "trigamma"),
     **{
-        kind: replace(_CALLED, scipy=(name, count))
+        kind: _row(_CALLED, name, scipy=(name, count))
         for kind, name, count in (
             (m.Erfcx, "erfcx", 1), (m.Erfinv, "erfinv", 1), (m.Erfcinv, "erfcinv", 1),
             (m.Gamma, "gamma", 1), (m.GammaLn, "gammaln", 1), (m.Psi, "psi", 1),
@@ -136,13 +185,19 @@ FACTS: dict[type, Facts] = {
             (special.LogNdtr, "log_ndtr", 1), (special.I0e, "i0e", 1), (special.I1e, "i1e", 1),
         )
     },
-    **dict.fromkeys((m.PolyGamma, s.Real, s.Imag, s.Conj, s.Complex), Facts()),
+    m.PolyGamma: Facts("polygamma"),
+    s.Real: Facts("real"),
+    s.Imag: Facts("imag"),
+    s.Conj: Facts("conj"),
+    s.Complex: Facts("complex"),
 }  # fmt: skip
+REDUCTIONS = tuple(kind for kind, row in FACTS.items() if row.reduces)
+_BY_NAME = {row.name: row for row in FACTS.values()}
 _UNKNOWN = Facts()
 
 
 def facts_of(scalar_op: Any) -> Facts:
-    """Facts of a scalar operation; one without a row is taken to be expensive.
+    """Return the facts of a scalar operation; one without a row is taken to be expensive.
 
     Examples
     --------
@@ -151,3 +206,14 @@ def facts_of(scalar_op: Any) -> Facts:
     ('+', False)
     """
     return FACTS.get(type(scalar_op), _UNKNOWN)
+
+
+def facts_named(name: str) -> Facts | None:
+    """Return the facts of a function of kernels; None for a routine that has no row.
+
+    Examples
+    --------
+    >>> facts_named("gammaln").scipy, facts_named("dpotrf")
+    (('gammaln', 1), None)
+    """
+    return _BY_NAME.get(name)

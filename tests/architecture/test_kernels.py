@@ -66,7 +66,20 @@ def questions(name, text):
     return [f"{name} asks {each}" for each in attributes if each in _ASKED]
 
 
-@pytest.mark.parametrize("look", [readers, questions, upward])
+# parts that know expressions and statements alone
+WITHOUT_GRAPHS = tuple(f"{KERNELS}.{part}." for part in ("ir", "passes", "native"))
+
+
+def graph_libraries(name, text):
+    """Imports of PyTensor where operations are those of the loops."""
+    if not name.startswith(WITHOUT_GRAPHS):
+        return []
+    found = [getattr(node, "module", None) or "" for node in nodes(text, ast.ImportFrom)]
+    found += [each.name for node in nodes(text, ast.Import) for each in node.names]
+    return [f"{name} imports {each}" for each in found if each.split(".")[0] == "pytensor"]
+
+
+@pytest.mark.parametrize("look", [readers, questions, upward, graph_libraries])
 def test_parts_of_kernels(look):
     found = [line for name, text in kernel_modules().items() for line in look(name, text)]
     assert not found, "\n".join(found)
@@ -77,6 +90,14 @@ def test_what_reads_text_is_found():
     assert readers("m", "def f():\n    from re import sub") == ["m imports re"]
     assert readers("dimtensor.kernels.ir.parse", "import ast") == []
     assert questions("m", "'1'.isdigit()") == ["m asks isdigit"]
+
+
+def test_imports_of_graph_libraries_are_found():
+    line = "from pytensor.scalar import basic"
+    name = "dimtensor.kernels.native.lanes"
+    assert graph_libraries(name, line) == [f"{name} imports pytensor.scalar"]
+    assert graph_libraries(name, "import pytensor.tensor") == [f"{name} imports pytensor.tensor"]
+    assert graph_libraries("dimtensor.kernels.rules.scalars", line) == []
 
 
 def test_what_imports_upward_is_found():

@@ -43,7 +43,7 @@ NAMES = [
     ("pytensor.link.basic", "JITLinker.create_jitable_thunk", "plugins/pytensor_mode"),
     ("pytensor.link.numba.linker", "NumbaLinker.fgraph_convert", "plugins/pytensor_mode"),
     ("pytensor.link.numba.linker", "NumbaLinker.jit_compile", "plugins/pytensor_mode"),
-    ("pytensor.link.numba.dispatch.basic", "numba_funcify", "kernels/ir/functions"),
+    ("pytensor.link.numba.dispatch.basic", "numba_funcify", "kernels/foreign"),
     ("pytensor.tensor.blockwise", "vectorize_node_fallback", "ops/loop/batching"),
     ("pytensor.link.jax.dispatch", "jax_funcify", "backends/jax"),
     ("pytensor.link.jax.dispatch.shape", "JAXShapeTuple", "backends/jax/graph"),

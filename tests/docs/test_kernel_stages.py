@@ -53,7 +53,7 @@ def made(monkeypatch):
     monkeypatch.setattr(strip_mining, "write", spy)
     loops = Emitter(Plan(graph)).function()
     types = [ArgumentType(v.type.dtype, v.type.shape) for v in graph.inputs]
-    llvm = translated(loops, types, {}).text.splitlines()
+    llvm = translated(loops, types).text.splitlines()
     starts = [at for at, line in enumerate(llvm) if re.match(r"loop\d+:", line)]
     end = next(at for at in range(starts[2], len(llvm)) if llvm[at].startswith("next"))
     return {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from pathlib import Path
 
 import numpy as np
+import pytensor.scalar as ps
+import pytensor.scalar.math as psm
 import pytensor.tensor as pt
 import pytest
 import scipy.special
@@ -15,8 +18,11 @@ from pytensor.tensor.elemwise import Elemwise
 
 import dimtensor
 from dimtensor.graph.optable import TABLE
+from dimtensor.kernels.native.functions.fortran import ROUTINES
+from dimtensor.kernels.native.functions.generators import FUNCTIONS
 from dimtensor.lower.basic import positional_function
-from dimtensor.ops.facts import FACTS, facts_of
+from dimtensor.ops.facts import FACTS, facts_named, facts_of
+from dimtensor.ops.special import Vanishing
 from tests.architecture.imports import modules_of
 
 PACKAGE = Path(dimtensor.__file__).parent
@@ -45,6 +51,26 @@ def test_every_operation_has_facts(name):
         if kind not in FACTS and not issubclass(kind, ScalarInnerGraphOp)
     }
     assert not missing, f"dimtensor.ops.facts has no row for {missing}, of {name}"
+
+
+def test_names_are_unique():
+    """Kernels call functions by them, beside routines of LAPACK and of random numbers."""
+    names = [facts.name for facts in FACTS.values()]
+    assert all(names)
+    assert len({*names, *ROUTINES, *FUNCTIONS}) == len(names) + len(ROUTINES) + len(FUNCTIONS)
+    assert facts_named("gammaln") is FACTS[type(instance(psm.GammaLn))]
+
+
+FINITE = [k for k, f in FACTS.items() if f.is_finite and k is not Vanishing]
+
+
+@pytest.mark.parametrize("kind", FINITE, ids=lambda k: k.__name__)
+def test_finite_functions_have_no_poles(kind):
+    numbers = [-300.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 300.0]
+    op = ps.Cast(ps.float64) if kind is ps.Cast else instance(kind)
+    count = {ps.Clip: 3, ps.Switch: 3}.get(kind, op.nin if op.nin > 0 else 2)
+    for operands in itertools.product(numbers, repeat=count):
+        assert np.isfinite(op.impl(*operands)), operands
 
 
 def two_floats():

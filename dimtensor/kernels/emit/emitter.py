@@ -17,7 +17,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.kernels.emit.nest import Nest
 from dimtensor.kernels.emit.scopes import Scope, TopScope
 from dimtensor.kernels.emit.shared import Shared, TooDeep
-from dimtensor.kernels.ir.functions import NumbaFunction
+from dimtensor.kernels.foreign import NumbaFunction
 from dimtensor.kernels.ir.make import ONE, ZERO, integer, known, number, op
 from dimtensor.kernels.ir.nodes import (
     Allocate,
@@ -56,7 +56,7 @@ from dimtensor.kernels.rules.elementwise import (
     restrict,
     rule_of,
 )
-from dimtensor.kernels.rules.scalars import expression, is_call, meeting_dtype
+from dimtensor.kernels.rules.scalars import expression, meeting_dtype
 
 # operations between an element and one that is computed for it at once
 _DEEPEST = 50
@@ -429,8 +429,6 @@ class Emitter:
         made = scope.temporary(value, loops)
         if kind is Neg and out == dtypes[0] == "float64":
             scope.negated[made] = operands[0]
-        if is_call(scalar_op):
-            scope.calls.add(made.name)
         return made
 
     # -- calls ------------------------------------------------------------------------------------

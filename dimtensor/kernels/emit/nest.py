@@ -47,7 +47,7 @@ from dimtensor.kernels.passes import (
     unroll_and_jam,
 )
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
-from dimtensor.kernels.rules.scalars import combine, identity
+from dimtensor.kernels.rules.scalars import combine, identity, is_serial, reduction_of
 from dimtensor.settings import settings
 
 if TYPE_CHECKING:
@@ -122,16 +122,16 @@ class Nest:
 
     def reduce(self, node: Apply, kept: Index, value: Expression) -> None:
         target = node.outputs[0]
-        operation = type(node.op.scalar_op).__name__
+        operation = reduction_of(node.op.scalar_op)
         dtype = target.type.dtype
         if node.inputs[0].type.dtype != dtype:
             value = cast(value, dtype)
         self.sinks.append(_Sink("reduce", target, kept, value, operation, node))
 
     def scatter(self, node: Apply, index: Index, places: Index, value: Expression) -> None:
-        operation = "Set" if node.op.set_instead_of_inc else "Add"
+        operation = "set" if node.op.set_instead_of_inc else "+"
         sink = _Sink("scatter", node.outputs[0], places, value, operation, node)
-        if operation == "Set":  # of several values for one place the last stays
+        if operation == "set":  # of several values for one place the last stays
             walked = NOTHING.union(*(place.loops for place in places if place not in index))
             sink.turns = tuple(name for each in index for name in each.loops if name in walked)
         self.sinks.append(sink)
@@ -180,7 +180,7 @@ class Nest:
             value = made.inputs[0]
             assert isinstance(value, Constant)
             start = number(value.data.reshape(()), x.type.dtype)
-            if sink.operation == "Add" and is_zero(start) and sink.dtype in totals.ROUNDED:
+            if sink.operation == "+" and is_zero(start) and sink.dtype in totals.ROUNDED:
                 return self._ways(sink, order, names)
             return self.e.allocate(target, start)
         source = self.e.place(x)
@@ -194,7 +194,7 @@ class Nest:
 
     def _adds_many(self, sink: _Sink, order: list[str], names: Names) -> bool:
         """Return True if a single-precision element may get so many terms that it loses digits."""
-        if sink.operation != "Add" or sink.dtype not in totals.NARROW:
+        if sink.operation != "+" or sink.dtype not in totals.NARROW:
             return False
         steps = known_product([self.e.loop_lengths[loop] for loop in order])
         return self._is_serial(sink, names) and (steps is None or steps > DIRECTLY)
@@ -236,7 +236,7 @@ class Nest:
 
     def _sums(self, sink: _Sink) -> Place:
         """An array to reduce in."""
-        if sink.operation == "Add" and sink.dtype in totals.NARROW:
+        if sink.operation == "+" and sink.dtype in totals.NARROW:
             return self._wide(sink, ONE)
         return self.e.allocate(sink.target, identity(sink.operation, sink.dtype))
 
@@ -290,15 +290,14 @@ class Nest:
         for each in self.scope.temporaries:
             at = level(each.target.loops)
             if at == depth:
-                inner.append(strip_mining.Line(each, each.target.name in self.scope.calls))
+                inner.append(strip_mining.Line(each, is_serial(each.value)))
             else:
                 before[at].append(each)
         names = frozenset(line.name for line in inner if line.name is not None)
         for sink in self.sinks:
             self._provide(sink, order, names)
         if self._opens_sums(inner, order, names):
-            defined = logarithm_sums.definitions(inner)
-            self._logs.terms = logarithm_sums.Terms(defined, self.e.shared.scalar_operations())
+            self._logs.terms = logarithm_sums.Terms(logarithm_sums.definitions(inner))
         inner = lazy_calls.on_demand(inner, self._named_by_sinks())
         for line in inner:
             line.is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
@@ -372,7 +371,7 @@ class Nest:
     ) -> Statement | None:
         """What a result needs in the innermost loop, if anything; also what is around it."""
         where, value = sink.where, sink.value
-        if sink.kind == "scatter" and sink.operation == "Add":
+        if sink.kind == "scatter" and sink.operation == "+":
             return Accumulate("+", where, value)
         kept = sink.kept
         deepest = level(kept)

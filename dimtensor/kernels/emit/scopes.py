@@ -30,8 +30,6 @@ class Scope:
         In the order in which they are computed; the variables know the loops that they vary with.
     negated : dict of Expression to Expression
         What temporaries are the negatives of.
-    calls : set of str
-        Temporaries that are results of calls.
     """
 
     def __init__(self, emitter: Emitter):
@@ -40,7 +38,6 @@ class Scope:
         self.temporaries: list[Assign] = []
         self._by_value: dict[Expression, Var] = {}
         self.negated: dict[Expression, Expression] = {}
-        self.calls: set[str] = set()
         self.accesses: list[tuple[Names, ...]] = []
 
     def temporary(self, value: Expression, loops: Names) -> Var:

@@ -10,9 +10,11 @@ import numpy as np
 from pytensor.graph.basic import Constant, Variable
 from pytensor.scalar.basic import get_scalar_type
 
-from dimtensor.kernels.ir.functions import NumbaFunction
+from dimtensor.kernels.foreign import NumbaFunction
 from dimtensor.kernels.ir.nodes import Array
+from dimtensor.kernels.ir.python import global_name, library_name
 from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.ops.facts import facts_of
 
 
 class TooDeep(Exception):
@@ -60,17 +62,18 @@ class Shared:
             self.constants.append((found.name, data))
         return found
 
-    def scalar_operations(self) -> dict[str, str]:
-        """Scalar operations that the source calls by name, by the names of their classes."""
-        return {name: type(op).__name__ for (op, *_), name in self._functions.items()}
-
     def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
-        """PyTensor's own numba function of a scalar operation."""
+        """The name of a scalar operation; where numba compiles, it calls PyTensor's function."""
+        row = facts_of(op).name
+        if row and library_name(row, out) is not None:
+            return row
         key = (op, tuple(dtypes))
         name = self._functions.get(key)
         if name is None:
             node = op.make_node(*[get_scalar_type(dtype)() for dtype in dtypes])
             if node.outputs[0].type.dtype != out:
                 raise UnsupportedGraph(f"{op} gives {node.outputs[0].type.dtype}, not {out}")
-            name = self._functions[key] = self.function(NumbaFunction(node))
+            if row:
+                self.namespace[global_name(row, dtypes, out)] = NumbaFunction(node)
+            name = self._functions[key] = row or self.function(NumbaFunction(node))
         return name

@@ -17,7 +17,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import AND, OR, Add, Mul, ScalarMaximum, ScalarMinimum
+from pytensor.scalar.basic import Add, Mul
 from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
@@ -26,7 +26,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.plan.axis_lengths import gather_layout, kept_axes
-from dimtensor.ops.facts import facts_of
+from dimtensor.ops.facts import REDUCTIONS, facts_of
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.rewrites import rewrite
@@ -37,15 +37,6 @@ MOST_OPERATIONS = 1_000
 # of products that are summed; they are cheap
 MOST_ROWS = 16
 MOST_PRODUCTS = 128
-
-_FOLDS = {
-    Add: pt.add,
-    Mul: pt.mul,
-    ScalarMaximum: pt.maximum,
-    ScalarMinimum: pt.minimum,
-    AND: pt.bitwise_and,
-    OR: pt.bitwise_or,
-}
 
 
 def write_out_short_axes(graph: FunctionGraph) -> None:
@@ -188,7 +179,7 @@ def _short_axes(variable: Variable, most: int = MOST_POSITIONS) -> tuple[int, ..
 
 
 def _is_reduction(node: Apply) -> bool:
-    return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in _FOLDS
+    return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in REDUCTIONS
 
 
 class _Region:
@@ -453,7 +444,8 @@ class _Parts:
             dtype = accumulator(dtype)  # as in loops
         places = itertools.product(*(range(x.type.shape[axis]) for axis in over))
         parts = [self.part(x, here | dict(zip(over, each, strict=True))) for each in places]
-        total = reduce(_FOLDS[type(node.op.scalar_op)], (pt.cast(each, dtype) for each in parts))
+        fold = Elemwise(node.op.scalar_op)
+        total = reduce(fold, (pt.cast(each, dtype) for each in parts))
         left = [axis for axis in range(x.type.ndim) if axis not in over and axis not in here]
         axes = [number for number, axis in enumerate(left) if axis not in kept]
         if axes:

@@ -149,7 +149,19 @@ class Length(Expression):
         return self.array.uses
 
 
-class _Operation(Expression):
+class Op(Expression):
+    """An operation on numbers.
+
+    Attributes
+    ----------
+    op : str
+        An operator of Python, or one of ``abs``, ``min``, ``max``, ``isnan``, ``isfinite``,
+        ``isinf``, ``neg``, ``not``, ``and``, ``or``, ``cast`` (to `dtype`), ``select`` (condition,
+        value if it holds, other value) and ``choice`` (position, numbers to choose from). ``+`` and
+        ``*`` have any number of operands, which are combined from left to right.
+    operands : tuple of Expression
+    """
+
     __match_args__ = ("op", "operands", "dtype")
     __slots__ = ("dtype", "loops", "op", "operands", "uses")
     dtype: str
@@ -162,26 +174,29 @@ class _Operation(Expression):
         _settle(self, operands)
 
 
-class Op(_Operation):
-    """An operation on numbers.
+class Call(Expression):
+    """A call of a function.
 
     Attributes
     ----------
-    op : str
-        An operator of Python, a function (``exp``, ``min``), or one of ``neg``, ``not``, ``and``,
-        ``or``, ``cast`` (to `dtype`), ``select`` (condition, value if it holds, other value) and
-        ``choice`` (position, numbers to choose from). ``+`` and ``*`` have any number of operands,
-        which are combined from left to right.
+    function : str
+        The name of a function of numbers (:mod:`dimtensor.ops.facts`), or of a routine of LAPACK,
+        of random numbers or of numba, which may have arrays as operands.
     operands : tuple of Expression
+    dtype : str
+        That of the result, in which a function of numbers computes.
     """
 
-    __slots__ = ()
+    __match_args__ = ("function", "operands", "dtype")
+    __slots__ = ("dtype", "function", "loops", "operands", "uses")
+    dtype: str
+    uses: Names
+    loops: Names
+    rank: ClassVar[int] = 0
 
-
-class Call(_Operation):
-    """A call of a function by its name `op`: of a scalar operation, or of LAPACK (of arrays)."""
-
-    __slots__ = ()
+    def __init__(self, function: str, operands: tuple[Expression, ...], dtype: str):
+        self.function, self.operands, self.dtype = function, operands, dtype
+        _settle(self, operands)
 
 
 # -- arrays ----------------------------------------------------------------------------------------

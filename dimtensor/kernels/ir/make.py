@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.graph.dtypes import is_integer
-from dimtensor.kernels.ir.nodes import Const, Expression, Op
+from dimtensor.graph.dtypes import is_float, is_integer
+from dimtensor.kernels.ir.nodes import Call, Const, Expression, Op
+from dimtensor.ops.facts import facts_named
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 # functions of numbers that give a truth value
@@ -70,16 +71,24 @@ def result_dtype(op: str, dtypes: Sequence[str]) -> str:
         return promoted(*dtypes[1:])
     if op in ("&", "|", "^", "min", "max", "abs"):
         return promoted(*dtypes)
-    if op in ("+", "-", "*", "/", "//", "%", "neg"):
-        dtype = promoted(*("int64" if each == "bool" else each for each in dtypes))
-        return "float64" if op == "/" and is_integer(dtype) else dtype
-    # a function of floats
-    return dtypes[0] if dtypes[0].startswith(("float", "complex")) else "float64"
+    dtype = promoted(*("int64" if each == "bool" else each for each in dtypes))
+    return "float64" if op == "/" and is_integer(dtype) else dtype
 
 
 def op(name: str, *operands: Expression) -> Op:
     """An operation, see :class:`~dimtensor.kernels.ir.nodes.Op`."""
     return Op(name, operands, result_dtype(name, [each.dtype for each in operands]))
+
+
+def call(function: str, operand: Expression) -> Call:
+    """A function of one float; one of an integer is computed in double precision."""
+    dtype = operand.dtype
+    return Call(function, (operand,), dtype if is_float(dtype) else "float64")
+
+
+def is_function(node: Expression) -> TypeGuard[Call]:
+    """Whether an expression calls a function of numbers, and no routine."""
+    return isinstance(node, Call) and facts_named(node.function) is not None
 
 
 def cast(operand: Expression, dtype: str) -> Op:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.kernels.ir.errors import NotNative
-from dimtensor.kernels.ir.make import cast, op, product
+from dimtensor.kernels.ir.make import call, cast, op, product
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
     Allocate,
@@ -41,6 +41,7 @@ from dimtensor.kernels.ir.nodes import (
     While,
     Wrapped,
 )
+from dimtensor.ops.facts import facts_named
 
 _OPERATORS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|",
@@ -55,6 +56,12 @@ _DTYPES = frozenset(
 )
 _PYTHON_DTYPES = {"float": "float64", "int": "int64", "bool": "bool"}
 _BUILTIN = {"abs": 1, "min": 2, "max": 2}
+# operations that NumPy and `math` have as functions, and NumPy's names of functions of C
+_OPERATIONS = frozenset({"abs", "isnan", "isfinite", "isinf"})
+_ALIASES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "fabs": "abs",
+}  # fmt: skip
 _NEW = ("np.empty", "np.zeros", "np.full")
 
 
@@ -334,8 +341,11 @@ class Parser:
             return cast(operands[0], "bool" if function == "bool_" else function)
         if len(operands) == 1 and name in _PYTHON_DTYPES:
             return cast(operands[0], _PYTHON_DTYPES[name])
-        if module in ("np", "math") or _BUILTIN.get(name) == len(operands):
+        function = _ALIASES.get(function, function)
+        if (module and function in _OPERATIONS) or _BUILTIN.get(name) == len(operands):
             return op(function, *operands)
+        if module in ("np", "math") and len(operands) == 1 and facts_named(function) is not None:
+            return call(function, *operands)
         raise NotNative(f"the function {name} of {len(operands)} operands")
 
     def _operand(self, node: ast.expr) -> Expression:

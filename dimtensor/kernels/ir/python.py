@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir.growth import Grow
-from dimtensor.kernels.ir.make import is_zero
+from dimtensor.kernels.ir.make import cast, is_zero
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
     Allocate,
@@ -41,6 +42,7 @@ from dimtensor.kernels.ir.nodes import (
     While,
     Wrapped,
 )
+from dimtensor.ops.facts import facts_named
 
 _INDENT = "    "
 # how tightly operators bind
@@ -50,9 +52,28 @@ _BINDING = {
     "==": _COMPARE, "!=": _COMPARE, "|": 5, "^": 6, "&": 7, "+": 8, "-": 8, "*": 9, "/": 9,
     "//": 9, "%": 9,
 }  # fmt: skip
-# functions of Python itself, and those that its module `math` has as numba likes them
+# functions of Python itself, those that numba compiles best from its module `math`, and of NumPy
 _BUILTIN = frozenset({"abs", "min", "max"})
 _OF_MATH = frozenset({"sqrt", "exp", "expm1", "sin", "cos", "tanh", "ceil", "isfinite"})
+_OF_NUMPY = _OF_MATH | {"log", "log1p"}
+
+
+def library_name(function: str, dtype: str) -> str | None:
+    """The name of a function in the libraries of Python; None if they have it not."""
+    if function not in _OF_NUMPY or not is_float(dtype):
+        return None
+    return f"{'math' if function in _OF_MATH and dtype == 'float64' else 'np'}.{function}"
+
+
+def global_name(function: str, dtypes: Sequence[str], dtype: str) -> str:
+    """The name of a function for operands of some dtypes, among what a kernel's source refers to.
+
+    A name without dtypes is that for doubles, unless it might be the name of a variable.
+    """
+    if facts_named(function) is None:
+        return function
+    is_plain = {*dtypes, dtype} == {"float64"} and function == function.rstrip("0123456789")
+    return function if is_plain else "_".join((function, *dtypes, dtype))
 
 
 def numpy_type(dtype: str) -> str:
@@ -136,7 +157,12 @@ class Printer:
         return f"({self.listed(values)},)[{self.text(at)}]", _ATOM
 
     def _call(self, node: Call) -> tuple[str, int]:
-        return f"{node.op}({self.listed(node.operands)})", _ATOM
+        operands = node.operands
+        if (name := library_name(node.function, node.dtype)) is not None:
+            operands = tuple(x if x.dtype == node.dtype else cast(x, node.dtype) for x in operands)
+        else:
+            name = global_name(node.function, [x.dtype for x in operands], node.dtype)
+        return f"{name}({self.listed(operands)})", _ATOM
 
     def _reshaped(self, node: Reshaped) -> tuple[str, int]:
         return f"{self.text(node.source)}.reshape({self._shape(node.shape)})", _ATOM

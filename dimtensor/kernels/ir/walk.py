@@ -77,7 +77,7 @@ class Summary(NamedTuple):
         How often each name is read, and how often it is given something.
     dtypes : set of str
     calls : set of str
-        Functions that it calls, those that only numba has among them.
+        Functions and routines that it calls, those that only numba has among them.
     """
 
     reads: Counter[str]
@@ -110,7 +110,7 @@ def summary(function: Function) -> Summary:
             reads[expression.name] += 1
             continue
         if isinstance(expression, Call):
-            calls.add(expression.op)
+            calls.add(expression.function)
         pending += parts_of(expression)
     return found
 

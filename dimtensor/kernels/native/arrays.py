@@ -6,8 +6,7 @@ live in the frame of the function; others come from the heap, and the next call 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
@@ -61,10 +60,8 @@ declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
 class Arrays(Expressions):
     """Makes arrays, and finds out which of them are results."""
 
-    def __init__(
-        self, builder: Builder, operations: Mapping[str, tuple[Any, str]], function: ir.Function
-    ):
-        super().__init__(builder, operations)
+    def __init__(self, builder: Builder, function: ir.Function):
+        super().__init__(builder)
         self.function = function
         self._depth = 0
         self._held = 0  # how many blocks of the heap there are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,9 +97,7 @@ class NativeCode(NamedTuple):
         )
 
 
-def translated(
-    function: Function, arguments: Sequence[ArgumentType], operations: Mapping[str, tuple[Any, str]]
-) -> Translation:
+def translated(function: Function, arguments: Sequence[ArgumentType]) -> Translation:
     """LLVM of a kernel, without the functions around it.
 
     Raises
@@ -109,7 +107,7 @@ def translated(
     """
     from dimtensor.kernels.native.translate import Translator  # loading takes none of it
 
-    return Translator(function, arguments, operations).translate("kernel")
+    return Translator(function, arguments).translate("kernel")
 
 
 def _check_process() -> None:
@@ -119,10 +117,7 @@ def _check_process() -> None:
 
 
 def native_code(
-    function: Function,
-    arguments: Sequence[ArgumentType],
-    operations: Mapping[str, tuple[Any, str]],
-    quick: bool = False,
+    function: Function, arguments: Sequence[ArgumentType], quick: bool = False
 ) -> NativeCode:
     """Compile a kernel.
 
@@ -130,8 +125,6 @@ def native_code(
     ----------
     function : Function
     arguments : sequence of ArgumentType
-    operations : mapping of str to (scalar op, dtype)
-        Functions that stand for scalar operations of PyTensor, and what they give.
     quick : bool
         Whether it runs once, so that LLVM's passes take longer than they save.
 
@@ -145,7 +138,7 @@ def native_code(
 
     machine.check_platform()
     _check_process()
-    found = translated(function, arguments, operations)
+    found = translated(function, arguments)
     text = "\n".join(
         [
             *(line for line in _DECLARED if line not in found.text),

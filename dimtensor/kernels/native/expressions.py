@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
-from dimtensor.kernels.ir.make import COMPARISONS
+from dimtensor.kernels.ir.make import COMPARISONS, is_function
 from dimtensor.kernels.ir.walk import expressions_in
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.functions.fortran import ROUTINES, call_routine
 from dimtensor.kernels.native.functions.generators import FUNCTIONS, call_generator
-from dimtensor.kernels.native.functions.table import named, scalar_operation
+from dimtensor.kernels.native.functions.table import named, scalar_function
 from dimtensor.kernels.native.values import (
     BOOL,
     I64,
@@ -34,8 +34,6 @@ class Expressions:
     Parameters
     ----------
     builder : Builder
-    operations : mapping of str to (scalar op, dtype)
-        The names that stand for scalar operations of PyTensor.
 
     Attributes
     ----------
@@ -45,9 +43,8 @@ class Expressions:
         Numbers that are assigned once, outside of loops, and can be trusted as positions.
     """
 
-    def __init__(self, builder: Builder, operations: Mapping[str, tuple[Any, str]]):
+    def __init__(self, builder: Builder):
         self.b = builder
-        self.operations = operations
         self.arrays: dict[str, Array] = {}
         self.counters: dict[str, Value] = {}
         self.variables: dict[str, tuple[str, Scalar]] = {}
@@ -75,7 +72,10 @@ class Expressions:
         return constant(node.value, scalar_of(node.dtype))
 
     def _var(self, node: ir.Var) -> Value:
-        name = node.name
+        return self.variable(node.name)
+
+    def variable(self, name: str) -> Value:
+        """The number that a name stands for."""
         if name in self.counters:
             return self.counters[name]
         if name in self.fixed:
@@ -187,16 +187,16 @@ class Expressions:
         return result
 
     def _call(self, node: ir.Call) -> Value:
-        if node.op in self.operations:
-            op, dtype = self.operations[node.op]
+        function = node.function
+        if is_function(node):
             operands = [self.number(each) for each in node.operands]
-            return scalar_operation(self.b, op, operands, scalar_of(dtype))
+            return scalar_function(self.b, function, operands, scalar_of(node.dtype))
         given = [self.array(x) if x.rank else self.number(x) for x in node.operands]
-        if node.op in ROUTINES:
-            return call_routine(self.b, node.op, given)
-        if node.op in FUNCTIONS:
-            return call_generator(self.b, node.op, given)
-        raise NotNative(f"the function {node.op}")
+        if function in ROUTINES:
+            return call_routine(self.b, function, given)
+        if function in FUNCTIONS:
+            return call_generator(self.b, function, given)
+        raise NotNative(f"the function {function}")
 
     def _load(self, node: ir.Load) -> Value:
         array, place = self.place(node)

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.kernels.ir import nodes as ir
-from dimtensor.kernels.ir.make import COMPARISONS
+from dimtensor.kernels.ir.make import COMPARISONS, is_function
 from dimtensor.kernels.ir.walk import expressions_in
 from dimtensor.kernels.native.functions import library
-from dimtensor.kernels.native.functions.table import named, scalar_operation
-from dimtensor.kernels.native.functions.vectors import has_function, has_operation
+from dimtensor.kernels.native.functions.table import named, scalar_function
+from dimtensor.kernels.native.functions.vectors import has_vector_form, has_vectors
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, is_number, names_read, runs
 from dimtensor.kernels.native.values import BOOL, I64, Scalar, Value, constant, scalar_of
 
@@ -155,7 +155,7 @@ class Lanes:
     def _is_inside(self, node: ir.Statement) -> bool:
         if not isinstance(node, ir.Assign) or node.target.dtype not in PART_DTYPES:
             return False
-        return is_number(node.value, self.t.operations)
+        return is_number(node.value)
 
     def _is_read(self, node: ir.Assign) -> bool:
         return isinstance(node.value, ir.Load) and node.value.uses.isdisjoint(self._own)
@@ -198,8 +198,8 @@ class Lanes:
     def _given(self, name: str) -> Value:
         """A vector, or a number that is the same in all lanes."""
         if name in self.values or name == self.counter:
-            return self._variable(ir.Var(name, "float64"))
-        return self.t.number(ir.Var(name, "float64"))
+            return self._variable(name)
+        return self.t.variable(name)
 
     # -- what has vectors --------------------------------------------------------------------------
 
@@ -232,14 +232,13 @@ class Lanes:
         if not all(self._is_wide(each) for each in node.operands):
             return False
         if isinstance(node, ir.Call):
-            op, dtype = self.t.operations.get(node.op, (None, ""))
-            return op is not None and has_operation(op, dtype, node.operands)
+            return is_function(node) and has_vector_form(node)
         if node.op in ("select", "and", "or"):  # a condition may say whether an array is read
             arms = (each for arm in node.operands[1:] for each in expressions_in(arm))
             return not any(isinstance(each, ir.Load) for each in arms)
         if node.op in _PLAIN:
             return True
-        return node.op in _INTEGERS or has_function(node.op, node.operands)
+        return node.op in _INTEGERS or has_vectors(node.op, node.operands)
 
     def _varies(self, node: ir.Expression) -> bool:
         """Whether an expression is not the same in all lanes."""
@@ -305,7 +304,7 @@ class Lanes:
         t, b = self.t, self.t.b
         match node:
             case ir.Var():
-                return self._variable(node)
+                return self._variable(node.name)
             case ir.Load() if self._is_row(node):
                 return self._load(node)
             case ir.Const() | ir.Length() | ir.Load():
@@ -313,8 +312,7 @@ class Lanes:
         assert isinstance(node, (ir.Op, ir.Call))
         given = [self._number(each) for each in node.operands]
         if isinstance(node, ir.Call):
-            op, dtype = t.operations[node.op]
-            return scalar_operation(b, op, given, self._type(dtype))
+            return scalar_function(b, node.function, given, self._type(node.dtype))
         return self._operation(node, given)
 
     def _operation(self, node: ir.Op, given: Sequence[Value]) -> Value:
@@ -343,14 +341,14 @@ class Lanes:
             return result
         return named(b, node.op, given)
 
-    def _variable(self, node: ir.Var) -> Value:
-        b, name = self.t.b, node.name
+    def _variable(self, name: str) -> Value:
+        b = self.t.b
         if name in self.values:
             return self.values[name]
         if name == self.counter:
             return b.arithmetic("+", self._numbers, self._first)
         if name not in self._invariant:
-            self._invariant[name] = b.in_all_lanes(self.t.number(node), self.count)
+            self._invariant[name] = b.in_all_lanes(self.t.variable(name), self.count)
         return self._invariant[name]
 
     def _load(self, node: ir.Load) -> Value:

@@ -78,7 +78,7 @@ class Nests:
                     return None
                 given.add_array(at, name, t.arrays[name])
             elif not nest.writes[name]:
-                value = t.number(ir.Var(name, "float64"))
+                value = t.variable(name)
                 if value.factors:
                     return None  # of which a sum in the nest may be made without rounding
                 given.add_number(at, name, value)
@@ -229,8 +229,8 @@ class _Nest:
                 return self._name(node.name), node.dtype, node.rank
             case ir.Length():
                 return self._number(node.array), ("axis", node.axis)
-        how = getattr(node, "op", None), node.dtype
-        return type(node), how, tuple(map(self._number, parts_of(node)))
+        how = node.function if isinstance(node, ir.Call) else getattr(node, "op", None)
+        return type(node), how, node.dtype, tuple(map(self._number, parts_of(node)))
 
     def _name(self, name: str) -> int:
         return self.names.setdefault(name, len(self.names))

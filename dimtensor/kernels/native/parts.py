@@ -9,11 +9,12 @@ others lies in a frame in memory; of so many numbers most would be there anyway.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dimtensor.kernels.ir import nodes as ir
+from dimtensor.kernels.ir.make import is_function
 from dimtensor.kernels.ir.walk import parts_of
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.values import Scalar, Value
@@ -130,14 +131,11 @@ def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[boo
     yield False, items[start:]
 
 
-def is_number(node: ir.Expression, operations: Mapping[str, object]) -> bool:
+def is_number(node: ir.Expression) -> bool:
     """Whether an expression is made of variables and numbers alone."""
-    if isinstance(node, ir.Call):
-        if node.op not in operations:
-            return False
-    elif not isinstance(node, (ir.Const, ir.Var, ir.Op)):
+    if not (is_function(node) or isinstance(node, (ir.Const, ir.Var, ir.Op))):
         return False
-    return all(is_number(each, operations) for each in parts_of(node))
+    return all(map(is_number, parts_of(node)))
 
 
 def names_read(values: Iterable[ir.Expression]) -> Counter[str]:

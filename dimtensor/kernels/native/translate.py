@@ -9,8 +9,8 @@ written to its address, if that is not null; else memory is made for it, which t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
@@ -65,9 +65,8 @@ class Translator(Arrays):
         self,
         function: ir.Function,
         arguments: Sequence[ArgumentType],
-        operations: Mapping[str, tuple[Any, str]],
     ):
-        super().__init__(Builder(Declarations()), operations, function)
+        super().__init__(Builder(Declarations()), function)
         self.argument_types = arguments
         self.results: list[ResultType] = []
         self.errors: list[tuple[str, str]] = []  # class and text
@@ -155,7 +154,7 @@ class Translator(Arrays):
             isinstance(node, ir.Assign)
             and node.target.dtype in PART_DTYPES
             and self.is_assigned_once(node.target.name)
-            and is_number(node.value, self.operations)
+            and is_number(node.value)
         )
 
     def _part(self, statements: Sequence[ir.Assign], cells: Cells) -> None:
@@ -165,7 +164,7 @@ class Translator(Arrays):
         constants: dict[str, Value] = {}
         for name in sorted(given):
             if name not in cells or not self.is_assigned_once(name):
-                value = self._var(ir.Var(name, "float64"))
+                value = self.variable(name)
                 if value.known is not None:
                     constants[name] = value
                 else:

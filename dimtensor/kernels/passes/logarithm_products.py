@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dimtensor.kernels.ir.make import integer, number, op, select
+from dimtensor.kernels.ir.make import call, integer, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
     Allocate,
@@ -178,7 +178,7 @@ class _Rounds:
         for each in self._sums.kinds:
             which = self._counter()
             before = (which,) if each.times > 1 else ()
-            log = op(each.form.removesuffix("_unit"), Load(each.buffer, (*before, single)))
+            log = call(each.form.removesuffix("_unit"), Load(each.buffer, (*before, single)))
             taken = Accumulate("+", value, self._signed(log))
             lines.append(For(which, integer(each.times), (taken,)) if before else taken)
         lines.append(Accumulate("+", self._sums.part, value))
@@ -211,7 +211,7 @@ class _Rounds:
             lines += self._within([each for each, _ in leaves], let)
         all_of_them, lost = _pairwise(times, leaves)
         assert lost is not None
-        log = let(op("log", all_of_them))
+        log = let(call("log", all_of_them))
         return lines, let(op("+", log, op("/", lost, all_of_them)))
 
     def _within(self, numbers: list[Var], let: Callable[[Expression], Var]) -> list[Statement]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dimtensor.kernels.ir.make import integer, number, op, select
+from dimtensor.kernels.ir.make import call, integer, number, op, select
 from dimtensor.kernels.ir.nodes import (
     NOTHING,
     Accumulate,
@@ -68,12 +68,9 @@ class Terms:
     ----------
     defined : mapping of str to Expression
         What temporaries are.
-    functions : mapping of str to str
-        What scalar operations are that the loop calls by name.
     """
 
     defined: Mapping[str, Expression]
-    functions: Mapping[str, str]
 
     def split(self, value: Expression) -> Split | None:
         """A value as a logarithm and what is added to it; None if it has none.
@@ -81,14 +78,14 @@ class Terms:
         The rest stays together: its terms might cancel each other.
         """
         whole, names = self._opened(value)
-        if not isinstance(whole, (Op, Call)):
-            return None
-        found = self._logarithm(whole)
-        if found is None and whole.op in ("+", "-"):
+        found = None
+        if isinstance(whole, Call):
+            found = self._logarithm(whole)
+        elif isinstance(whole, Op) and whole.op in ("+", "-"):
             found = self._in_sum(whole)
-        elif found is None and whole.op == "select":
-            found = self._in_selection(*whole.operands)
-        elif found is None and whole.op == "neg":
+        elif isinstance(whole, Op) and whole.op == "select":
+            found = self._of_positive(*whole.operands) or self._in_selection(*whole.operands)
+        elif isinstance(whole, Op) and whole.op == "neg":
             found = self._negative(*whole.operands)
         return None if found is None else found._replace(names=found.names | names)
 
@@ -100,27 +97,22 @@ class Terms:
             value = self.defined[value.name]
         return value, frozenset(names)
 
-    def _logarithm(self, value: Op | Call) -> Split | None:
-        """A logarithm; also one that is minus infinity where the number is 0."""
-        if value.op == "select":
-            return self._of_positive(*value.operands)
+    def _logarithm(self, value: Call) -> Split | None:
+        """A function that is a logarithm, or has one in it."""
         x = value.operands[0]
         if x.dtype != _WIDE:
             return None
-        if isinstance(value, Op):
-            return Split(value.op, x) if value.op in ("log", "log1p") else None
-        name = self.functions.get(value.op)
-        if name == "Softplus":  # max(x, 0) + log(1 + exp(-|x|)); |x| is that of -x
+        if value.function == "softplus":  # max(x, 0) + log(1 + exp(-|x|)); |x| is that of -x
             inner, _ = self._opened(x)
             size = inner.operands[0] if isinstance(inner, Op) and inner.op == "neg" else x
-            small = op("exp", op("neg", op("abs", size)))
+            small = call("exp", op("neg", op("abs", size)))
             return Split("log1p_unit", small, select(op(">", x, _ZERO), x, _ZERO))
-        return Split("log1p_unit", x) if name == "Log1pUnit" else None
+        return Split(value.function, x) if value.function in NEUTRAL else None
 
     def _of_positive(self, test: Expression, limit: Expression, usual: Expression) -> Split | None:
         """The logarithm of what is positive where it is not 0, in place of which 1 stands."""
         (log, names), (tested, _) = self._opened(usual), self._opened(test)
-        if not _is_number(limit, -math.inf) or not isinstance(log, Op) or log.op != "log":
+        if not _is_number(limit, -math.inf) or not isinstance(log, Call) or log.function != "log":
             return None
         stand_in, _ = self._opened(log.operands[0])
         if not isinstance(stand_in, Op) or stand_in.op != "select":
@@ -140,7 +132,7 @@ class Terms:
         rest = None if found.rest is None else op("neg", found.rest)
         return found._replace(rest=rest, is_taken_away=not found.is_taken_away)
 
-    def _in_sum(self, whole: Op | Call) -> Split | None:
+    def _in_sum(self, whole: Op) -> Split | None:
         """The first logarithm of a sum or a difference, with all other terms.
 
         A sum of differences may be much smaller than the sums of what they are of, so only what is

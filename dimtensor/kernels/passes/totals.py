@@ -35,7 +35,7 @@ ROUNDED = (_WIDE, *NARROW)
 
 def is_blocked(operation: str, dtype: str) -> bool:
     """Whether a reduction is a sum that rounds."""
-    return operation == "Add" and dtype in ROUNDED
+    return operation == "+" and dtype in ROUNDED
 
 
 def zero(dtype: str) -> Const:

@@ -37,7 +37,6 @@ from dimtensor.kernels.ir.walk import (
 FEWEST = 2
 # of conditions of one loop
 MOST_CONDITIONS = 2
-_FUNCTIONS = frozenset({"exp", "log", "log1p"})
 Fresh = Callable[[str], str]
 
 
@@ -133,10 +132,7 @@ def _expressions(loop: For) -> Iterator[Expression]:
 
 def _functions(loop: For) -> int:
     """How many functions are taken of numbers."""
-    return sum(
-        isinstance(each, Call) or (isinstance(each, Op) and each.op in _FUNCTIONS)
-        for each in _expressions(loop)
-    )
+    return sum(isinstance(each, Call) for each in _expressions(loop))
 
 
 def _defined(loop: For) -> Names:

@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import (
-    AND,
-    OR,
-    Add,
-    Mul,
     ScalarInnerGraphOp,
-    ScalarMaximum,
-    ScalarMinimum,
     ScalarOp,
     ScalarType,
 )
@@ -40,13 +34,12 @@ from dimtensor.kernels.plan.axis_lengths import (
 from dimtensor.kernels.plan.repeats import read_at_many_places
 from dimtensor.kernels.plan.signatures import array_inputs, reads_elements
 from dimtensor.kernels.plan.triangles import Triangles
-from dimtensor.ops.facts import facts_of
+from dimtensor.ops.facts import REDUCTIONS, facts_of
 
 _ELEMENT_BY_ELEMENT = (
     DimShuffle, Alloc, ARange, SpecifyShape, ScalarFromTensor, TensorFromScalar, Shape_i, Shape,
     MakeVector,
 )  # fmt: skip
-REDUCTIONS = (Add, Mul, ScalarMaximum, ScalarMinimum, AND, OR)
 
 # with more loop nests of expensive elements than these, LLVM is given loops of vectors: it takes
 # hundredths of a second to make them of a loop of numbers

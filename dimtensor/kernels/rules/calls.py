@@ -148,7 +148,7 @@ def _running(e: Emitter, node: Apply) -> None:
     before: dict[int, list[Statement]] = {}
     body: list[Statement]
     wide = accumulator(dtype)
-    start = identity("Add" if operation == "+" else "Mul", wide)
+    start = identity(operation, wide)
     if along not in counters:
         body = [Store(target, value)]
     elif along == counters[-1]:
@@ -214,7 +214,7 @@ def _argmax(e: Emitter, node: Apply) -> None:
         If(op("or", *reasons), (Carry(best, value), Carry(at, position))),
         Accumulate("+", position, ONE),
     ]
-    start = [Assign(best, identity("Maximum", dtype)), Assign(at, ZERO), Assign(position, ZERO)]
+    start = [Assign(best, identity("max", dtype)), Assign(at, ZERO), Assign(position, ZERO)]
     if out.type.ndim == 0:
         write_loops(e, loops, scope, body, {depth: start})
         e.scalars[out] = at
@@ -326,7 +326,7 @@ def on_diagonal(e: Emitter, node: Apply) -> None:
             set_length(e, out, axis, op("+", e.length(x, last), integer(abs(offset))))
         else:
             set_length(e, out, axis, e.length(x, next(sources)))
-    place = e.allocate(out, identity("Add", out.type.dtype))
+    place = e.allocate(out, identity("+", out.type.dtype))
     index, loops = loops_over(e, x)
     scope = new_scope(e)
     value = e.element(x, index, scope)

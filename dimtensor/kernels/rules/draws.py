@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Variable
 
-from dimtensor.kernels.ir.functions import Routine
+from dimtensor.kernels.foreign import Routine
 from dimtensor.kernels.ir.make import ZERO, cast, integer, op
 from dimtensor.kernels.ir.nodes import (
     Allocate,

@@ -12,7 +12,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
-from dimtensor.kernels.ir.make import ONE, ZERO, cast, integer, known, op, select
+from dimtensor.kernels.ir.make import ONE, ZERO, call, cast, integer, known, op, select
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.axis_lengths import constant_int, gather_layout
@@ -191,7 +191,7 @@ def length_of_range(e: Emitter, node: Apply) -> Expression:
     start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
     count = stop if known(start) == 0 else op("-", stop, start)
     if known(step) != 1 or count.dtype.startswith("float"):
-        count = op("ceil", op("/", count, step))
+        count = call("ceil", op("/", count, step))
     return op("max", count if count.dtype == "int64" else cast(count, "int64"), ZERO)
 
 

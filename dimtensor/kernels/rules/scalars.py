@@ -28,6 +28,7 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir.make import cast, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
+    Call,
     Carry,
     Const,
     Expression,
@@ -39,21 +40,28 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.ops.facts import Facts, facts_of
+from dimtensor.ops.facts import Facts, facts_named, facts_of
 
-# functions of one float that the source has itself, and operations before one operand
-_OWN_FUNCTIONS = frozenset({"sqrt", "exp", "log", "log1p", "expm1", "sin", "cos", "tanh"})
+# operations before one operand
 _BEFORE = {Neg: "neg", Abs: "abs"}
-# by the classes of reductions
-_ACCUMULATED = {"Add": "+", "Mul": "*"}
-_LOGIC = {"AND": "&", "OR": "|"}
+# the extremes that comparisons choose
+_EXTREMES = {">": "max", "<": "min"}
 
 
-def is_call(scalar_op: Any) -> bool:
-    """Whether a scalar op is a call that keeps LLVM from vectorizing what is around it."""
-    facts = facts_of(scalar_op)
-    name = facts.function or (facts.scipy[0] if facts.scipy else "")
-    return not (facts.is_cheap or facts.vectorizes or has_vectors(name))
+def is_serial(value: Expression) -> bool:
+    """Whether a value is a call that keeps LLVM from vectorizing the loop around it."""
+    if not isinstance(value, Call):
+        return False
+    facts = facts_named(value.function)
+    if facts is None:
+        return True
+    return not (facts.is_cheap or facts.vectorizes or has_vectors(facts.library))
+
+
+def reduction_of(scalar_op: Any) -> str:
+    """The operation that a reduction combines elements with: ``+ * & | max min``."""
+    sign = facts_of(scalar_op).sign
+    return _EXTREMES.get(sign, sign)
 
 
 def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> str | None:
@@ -74,7 +82,7 @@ def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> s
 def expression(
     scalar_op: Any, operands: Sequence[Expression], dtypes: Sequence[str], out: str
 ) -> Expression | None:
-    """A scalar op of operands; None where PyTensor's own numba function has to be called."""
+    """A scalar op as an operation on operands; None if it is a call of a function."""
     kind, facts = type(scalar_op), facts_of(scalar_op)
     if kind is Second:
         return operands[1] if dtypes[1] == out else None
@@ -122,8 +130,6 @@ def _arithmetic(
         return op("/", number(1.0, out), first)
     if out == "float64" and kind is TrueDiv:
         return op("/", *operands)
-    if out == "float64" and facts.function in _OWN_FUNCTIONS:
-        return op(facts.function, first)
     return None
 
 
@@ -139,13 +145,11 @@ def _cast(operand: Expression, dtype: str, out: str) -> Expression | None:
 
 def identity(reduction: str, dtype: str) -> Const:
     """What a reduction starts from."""
-    if reduction == "Add":
-        return number(0, dtype)
-    if reduction == "Mul":
-        return number(1, dtype)
-    if reduction in ("AND", "OR"):
-        return number(reduction == "AND", "bool")
-    lowest = reduction == "Maximum"
+    if reduction in "+*":
+        return number(int(reduction == "*"), dtype)
+    if reduction in "&|":
+        return number(reduction == "&", "bool")
+    lowest = reduction == "max"
     if is_float(dtype):
         return number(-math.inf if lowest else math.inf, dtype)
     if dtype == "bool":
@@ -158,13 +162,13 @@ def identity(reduction: str, dtype: str) -> Const:
 
 def combine(reduction: str, total: Var | Load, value: Expression, dtype: str) -> Statement:
     """One step of a reduction."""
-    if reduction in _ACCUMULATED:
-        return Accumulate(_ACCUMULATED[reduction], total, value)
-    if reduction in _LOGIC:  # `and` would be a jump, and the loop none that vectorizes
+    if reduction in "+*":
+        return Accumulate(reduction, total, value)
+    if reduction in "&|":  # `and` would be a jump, and the loop none that vectorizes
         if isinstance(total, Var):
-            return Accumulate(_LOGIC[reduction], total, value)
-        return Store(total, op(_LOGIC[reduction], total, value))
-    better = op(">" if reduction == "Maximum" else "<", value, total)
+            return Accumulate(reduction, total, value)
+        return Store(total, op(reduction, total, value))
+    better = op(">" if reduction == "max" else "<", value, total)
     if is_float(dtype):
         better = op("or", better, op("!=", value, value))
     new = select(better, value, total)

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dimtensor.kernels.ir.functions import Routine
+from dimtensor.kernels.foreign import Routine
 from dimtensor.kernels.ir.make import FALSE, TRUE, cast
 from dimtensor.kernels.ir.nodes import (
     Allocate,

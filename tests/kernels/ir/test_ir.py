@@ -15,12 +15,14 @@ from pytensor.tensor.elemwise import Elemwise
 import dimtensor as dt
 from dimtensor.kernels.compiler import rewritten
 from dimtensor.kernels.emit.emitter import Emitter
-from dimtensor.kernels.ir.make import ONE, TRUE, ZERO, integer, known, number, op, select
+from dimtensor.kernels.foreign import left_to_numba
+from dimtensor.kernels.ir.make import ONE, TRUE, ZERO, call, integer, known, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
     Array,
     Assign,
     Break,
+    Call,
     Carry,
     Const,
     Continue,
@@ -38,7 +40,6 @@ from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.ir.walk import expressions_in, replaced, statements_in, summary
 from dimtensor.kernels.native.expressions import Expressions
-from dimtensor.kernels.native.scope import left_to_numba
 from dimtensor.kernels.native.translate import ArgumentType, Translator
 from dimtensor.kernels.plan.plan import Plan
 from tests.golden.compare import FOLDER
@@ -145,8 +146,12 @@ def test_parentheses_stand_where_they_are_needed(expression):
         ),
         (op("//", N, op("//", N, J)), "n // (n // i)"),
         (op("*", op("//", N, ONE), ONE), "n // 1 * 1"),
-        (op("sqrt", T), "math.sqrt(t)"),
-        (op("log", op("+", T, A)), "np.log(t + a)"),
+        (call("sqrt", T), "math.sqrt(t)"),
+        (call("log", op("+", T, A)), "np.log(t + a)"),
+        (call("log", N), "np.log(np.float64(n))"),
+        (call("gammaln", T), "gammaln(t)"),
+        (call("i0", T), "i0_float64_float64(t)"),
+        (Call("exp", (T,), "float32"), "np.exp(np.float32(t))"),
         (Load(X, (op("-", N, ONE),)), "x[n - 1]"),
         (number(-0.5, "float64"), "-0.5"),
         (number(-0.5, "float32"), "np.float32(-0.5)"),
@@ -280,14 +285,9 @@ def translated_graph(graph):
     function = emitter.function()
     if left_to_numba(function, emitter.namespace):
         return None
-    operations = {
-        name: (value.node.op, value.node.outputs[0].type.dtype)
-        for name, value in emitter.namespace.items()
-        if hasattr(value, "node")
-    }
     types = [ArgumentType(v.type.dtype, v.type.shape) for v in graph.inputs]
     types += [ArgumentType(a.dtype.name, a.shape) for _, a in emitter.constants]
-    return Translator(function, types, operations).translate("kernel")
+    return Translator(function, types).translate("kernel")
 
 
 class Unheard(UnaryScalarOp):

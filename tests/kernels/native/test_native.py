@@ -35,12 +35,12 @@ def loops(source, types):
 
 
 def llvm(source, types):
-    return translated(loops(source, types), types, {}).text
+    return translated(loops(source, types), types).text
 
 
 def compiled(source, *arrays, types=None):
     types = types or types_of(*arrays)
-    return NativeKernel(native_code(loops(source, types), types, {}))
+    return NativeKernel(native_code(loops(source, types), types))
 
 
 def both(source, *arrays):
@@ -371,7 +371,7 @@ def test_a_kernel_lives_as_long_as_its_function():
 
 def test_bytes_and_back(rng):
     x = rng.normal(size=8)
-    code = native_code(loops(SUM, types_of(x)), types_of(x), {})
+    code = native_code(loops(SUM, types_of(x)), types_of(x))
     again = NativeCode.from_bytes(code.to_bytes())
     assert again == code
     assert NativeKernel(again).bind()(x)[0] == NativeKernel(code).bind()(x)[0]
@@ -556,11 +556,11 @@ def test_no_vectors_are_made_of_loops_that_hardly_ever_run(rng, value, rare):
     function = loops(source, types)
     body = [each.replace(rare=rare) if isinstance(each, If) else each for each in function.body]
     function = function.replace(body=tuple(body))
-    text = translated(function, types, {}).text
+    text = translated(function, types).text
     (off,) = (line.split()[0] for line in text.split("\n") if "llvm.loop.vectorize.enable" in line)
     hinted = [line for line in text.split("\n") if "= distinct" in line and f", {off}" in line]
     assert len(hinted) == (rare or value == "np.nan")
-    f = NativeKernel(native_code(function, types, {})).bind()
+    f = NativeKernel(native_code(function, types)).bind()
     np.testing.assert_array_equal(f(x, np.zeros(1))[0], 2 * x)
     np.testing.assert_array_equal(f(x, np.ones(1))[0], x * np.nan if value == "np.nan" else 3 * x)
 

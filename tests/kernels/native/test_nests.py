@@ -171,7 +171,7 @@ def kernel(x, y):
 def test_which_names_are_one_number(texts, rng):
     given = [draws(rng, 9), draws(rng, 4)]
     types = [ArgumentType("float64", (None,))] * 2
-    kernel = NativeKernel(code.native_code(parsed(NUMBERS, [("float64", 1)] * 2, {}), types, {}))
+    kernel = NativeKernel(code.native_code(parsed(NUMBERS, [("float64", 1)] * 2, {}), types))
     one, two = kernel.bind()(*given)
     products = given[0] * given[1].sum()
     np.testing.assert_allclose(one, 9 * products, rtol=1e-13)
@@ -184,7 +184,7 @@ def test_what_a_function_is_given(texts, rng, source, number):
     """Two names of one array in one nest and of another in the other; a number that goes on."""
     given = [draws(rng, 9), draws(rng, 9)]
     types = [ArgumentType("float64", (9,))] * 2
-    kernel = NativeKernel(code.native_code(parsed(source, [("float64", 1)] * 2, {}), types, {}))
+    kernel = NativeKernel(code.native_code(parsed(source, [("float64", 1)] * 2, {}), types))
     namespace = {"np": np, "math": math}
     exec(source, namespace)
     for found, wanted in zip(kernel.bind()(*given), namespace["kernel"](*given), strict=True):

@@ -83,7 +83,7 @@ def test_a_function_runs_only_where_it_is_selected():
     x = dt.tensor("x", dims=dt.Dim("k"))
     y = dt.if_else(x > 1, dt.arccosh, lambda x: 2 * x, x)
     f = dt.function([x], y)
-    (line,) = [line for line in f.source.splitlines() if "(t" in line and " = f" in line]
+    (line,) = [line for line in f.source.splitlines() if "acosh(" in line]
     assert " if t" in line
     at = np.array([-2.0, 0.5, 3.0])
     np.testing.assert_allclose(f(at), [-4.0, 1.0, np.arccosh(3.0)])

@@ -1,4 +1,4 @@
-"""Functions of numbers: those of the source by name, and PyTensor's scalar operations.
+"""Functions of numbers in machine code, by their names in :mod:`dimtensor.ops.facts`.
 
 Special functions are those of the C library, or SciPy's own (``scipy.special.cython_special``):
 their addresses are looked up when code is loaded.
@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
-
-from pytensor.scalar import basic as s
-from pytensor.scalar import math as m
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.builder import Builder
@@ -27,8 +24,7 @@ from dimtensor.kernels.native.values import (
     constant,
     whole_number,
 )
-from dimtensor.ops.facts import facts_of
-from dimtensor.ops.special import Log1pUnit, LogNdtr, Vanishing
+from dimtensor.ops.facts import Facts, facts_named
 
 # what LLVM itself knows
 _INTRINSICS = {
@@ -41,10 +37,6 @@ _C_LIBRARY = {
     "log1p", "expm1", "tanh", "sinh", "cosh", "tan", "asin", "acos", "atan", "asinh", "acosh",
     "atanh", "erf", "erfc",
 }  # fmt: skip
-_ALIASES = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "abs": "fabs",
-}  # fmt: skip
 # the largest whole power of floats that is taken by squaring
 MOST_SQUARED = 64
 # and the largest one that is a square root besides
@@ -53,7 +45,6 @@ _MOST_WITH_ROOT = 4
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
     """A function of the C library or of LLVM, of one float."""
-    name = _ALIASES.get(name, name)
     if x.type.kind != "f":
         x = b.cast(x, F64)
     t = x.type.llvm
@@ -74,12 +65,12 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
 
 
 def named(b: Builder, name: str, operands: Sequence[Value]) -> Value:
-    """A function of numbers by its name: ``exp``, ``isnan``, ``min``.
+    """An operation with a name: ``min``, ``max``, ``abs``, ``isnan``, ``isfinite``, ``isinf``.
 
     Raises
     ------
     NotNative
-        If there is no such function here.
+        If there is no such operation.
     """
     if name in ("min", "max") and len(operands) > 1:
         if any(each.type.kind == "f" for each in operands):
@@ -88,13 +79,11 @@ def named(b: Builder, name: str, operands: Sequence[Value]) -> Value:
         for each in operands[1:]:
             result = b.extreme(name, result, each)
         return result
-    if len(operands) != 1:
-        raise NotNative(f"the function {name} of {len(operands)} operands")
-    if name == "abs":
+    if len(operands) == 1 and name == "abs":
         return _absolute(b, operands[0])
-    if name in ("isnan", "isfinite", "isinf"):
+    if len(operands) == 1 and name in ("isnan", "isfinite", "isinf"):
         return _classify(b, name, operands[0])
-    return float_function(b, name, operands[0])
+    raise NotNative(f"the operation {name} of {len(operands)} operands")
 
 
 def _absolute(b: Builder, x: Value) -> Value:
@@ -117,18 +106,18 @@ def _classify(b: Builder, which: str, x: Value) -> Value:
     return b.compare("<", size, infinity)
 
 
-# -- PyTensor's scalar operations ------------------------------------------------------------------
+# -- functions -------------------------------------------------------------------------------------
 
 
-def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar) -> Value:
-    """A scalar operation of PyTensor, of operands of any types, with the dtype that it gives.
+def scalar_function(b: Builder, name: str, operands: Sequence[Value], out: Scalar) -> Value:
+    """A function of operands of any types, with a result of a given type.
 
     Raises
     ------
     NotNative
         If it has no rule here, see :func:`is_native`.
     """
-    facts, rule = facts_of(op), _RULES.get(type(op))
+    facts, rule = facts_named(name) or Facts(), _RULES.get(name)
     if rule is not None:
         result = rule(b, list(operands), out)
     elif facts.kind in ("arithmetic", "logic"):
@@ -145,7 +134,7 @@ def scalar_operation(b: Builder, op: Any, operands: Sequence[Value], out: Scalar
     elif facts.scipy is not None:
         result = _special(b, *facts.scipy, operands)
     else:
-        raise NotNative(f"the scalar operation {type(op).__name__}")
+        raise NotNative(f"the function {name}")
     return b.cast(result, out)
 
 
@@ -424,41 +413,41 @@ def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
     return b.call(called, out, [b.cast(x[0], out)])
 
 
-_RULES: dict[type, Callable[[Builder, list[Value], Scalar], Value]] = {
-    s.Abs: lambda b, x, out: _absolute(b, x[0]),
-    s.ArcTan2: _arctan2,
-    s.Cast: lambda b, x, out: b.cast(x[0], out),
-    s.Clip: _clip,
-    m.GammaLn: _gammaln,
-    s.Identity: lambda b, x, out: x[0],
-    Vanishing: lambda b, x, out: constant(0, out),
-    s.IntDiv: _integer_division,
-    s.Invert: _invert,
-    s.IsInf: lambda b, x, out: _classify(b, "isinf", x[0]),
-    s.IsNan: lambda b, x, out: _classify(b, "isnan", x[0]),
-    m.Log1mexp: _log1mexp,
-    LogNdtr: _ours("log_ndtr"),
-    s.ScalarMaximum: _extreme(">"),
-    s.ScalarMinimum: _extreme("<"),
-    s.Mod: _remainder,
-    s.Neg: lambda b, x, out: b.negate(b.cast(x[0], out)),
-    m.PolyGamma: _polygamma,
-    m.Psi: _psi,
-    s.Pow: _power,
-    s.Reciprocal: lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
-    s.RoundHalfAwayFromZero: _round_away,
-    s.Second: lambda b, x, out: x[1],
-    m.Sigmoid: _sigmoid,
-    s.Sign: _sign,
-    m.Softplus: _softplus,
-    Log1pUnit: _log1p_unit,
-    s.Sqr: _sqr,
-    s.Switch: _switch,
-    m.TriGamma: _trigamma,
+_RULES: dict[str, Callable[[Builder, list[Value], Scalar], Value]] = {
+    "absolute": lambda b, x, out: _absolute(b, x[0]),
+    "atan2": _arctan2,
+    "cast": lambda b, x, out: b.cast(x[0], out),
+    "clip": _clip,
+    "gammaln": _gammaln,
+    "identity": lambda b, x, out: x[0],
+    "vanishing": lambda b, x, out: constant(0, out),
+    "floor_divide": _integer_division,
+    "invert": _invert,
+    "isinf": lambda b, x, out: _classify(b, "isinf", x[0]),
+    "isnan": lambda b, x, out: _classify(b, "isnan", x[0]),
+    "log1mexp": _log1mexp,
+    "log_ndtr": _ours("log_ndtr"),
+    "maximum": _extreme(">"),
+    "minimum": _extreme("<"),
+    "remainder": _remainder,
+    "negative": lambda b, x, out: b.negate(b.cast(x[0], out)),
+    "polygamma": _polygamma,
+    "psi": _psi,
+    "power": _power,
+    "reciprocal": lambda b, x, out: b.arithmetic("/", constant(1, out), b.cast(x[0], out)),
+    "round": _round_away,
+    "second": lambda b, x, out: x[1],
+    "sigmoid": _sigmoid,
+    "sign": _sign,
+    "softplus": _softplus,
+    "log1p_unit": _log1p_unit,
+    "square": _sqr,
+    "where": _switch,
+    "trigamma": _trigamma,
 }
 
 
-def is_native(op: Any) -> bool:
-    """Whether a scalar operation of PyTensor has a rule."""
-    facts = facts_of(op)
-    return type(op) in _RULES or bool(facts.sign or facts.function or facts.scipy)
+def is_native(name: str) -> bool:
+    """Whether a function has a rule."""
+    facts = facts_named(name)
+    return name in _RULES or (facts is not None and bool(facts.sign or facts.library))

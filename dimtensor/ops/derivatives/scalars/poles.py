@@ -12,23 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytensor.scalar.basic as ps
-import pytensor.scalar.math as psm
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import HasMultipleInnerGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import tag_of
-from dimtensor.ops.special import Vanishing
 from dimtensor.traversal import reached
 
-# Finite for finite operands. The exponential is one of them: it overflows, and has no pole.
-_FINITE = (
-    ps.Add, ps.Sub, ps.Neg, ps.Mul, ps.Sqr, ps.Abs, ps.Identity, ps.Cast, ps.Second, ps.Switch,
-    ps.Maximum, ps.Minimum, ps.Clip, ps.Sign, ps.Exp, ps.Exp2, ps.Expm1, ps.Sin, ps.Cos, ps.Tanh,
-    ps.Sinh, ps.Cosh, ps.ArcTan, ps.ArcSinh, psm.Sigmoid, psm.Softplus, psm.Erf, psm.Erfc,
-    Vanishing,
-)  # fmt: skip
 # How many operations are looked at: a sum of thousands of terms is not searched for each of them.
 _MOST = 32
 _MOST_OF_COTANGENTS = 1000  # which are looked at for products of matrices and loops only
@@ -164,4 +156,4 @@ def _is_finite(node: Variable) -> bool:
     if isinstance(kind, ps.Pow):
         exponent = constant_of(node.inputs[1])
         return exponent is not None and bool(np.all((exponent >= 0) & (exponent % 1 == 0)))
-    return isinstance(kind, _FINITE)
+    return facts_of(kind).is_finite
