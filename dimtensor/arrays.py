@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import DimtensorError, InputError, build_message, listing
+from dimtensor.errors import (
+    DimtensorError,
+    InputError,
+    OptionError,
+    build_message,
+    clipped,
+    listing,
+    plain_repr,
+)
 
 _LARGEST = 2**53  # floats represent all integers up to this one
 _SCALARS = (bool, int, float, complex, str, bytes, np.generic)
@@ -341,6 +349,22 @@ def meant_integer(name: str, value: Any) -> str | None:
     """
     found = whole(value)
     return None if found is None or found < 0 else f"write an integer: {name}={found}"
+
+
+def check_whole(what: str, **numbers: Any) -> None:
+    """Check that numbers are integers above 0.
+
+    Raises
+    ------
+    OptionError
+        If one is not.
+    """
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            text = f"{what}: {name} is an integer, not {clipped(plain_repr(number))}"
+            raise OptionError(build_message(text, hint=meant_integer(name, number)))
+        if number < 1:
+            raise OptionError(f"{what}: {name}={number} is below 1")
 
 
 def has(value: Any, *names: str) -> bool:

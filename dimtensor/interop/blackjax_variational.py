@@ -53,22 +53,21 @@ def pathfinder(
         first, second = jax.random.split(jax.random.key(seed))
         each = -(-2 * draws // paths)  # more than are kept, as some are drawn twice
 
-        def make() -> Any:
-            def run(key: Any, starts: Any, *fixed: Any) -> Any:
-                def log_density(x: Any) -> Any:
-                    return density.function(x, *fixed)
+        def run(chosen: Any, starts: Any, *fixed: Any) -> Any:
+            def log_density(x: Any) -> Any:
+                return density.function(x, *fixed)
 
-                state, _ = multipathfinder.multi_approximate(
-                    key, log_density, starts, each, maxiter=maxiter
-                )
-                weights, _ = multipathfinder.psis_weights(state)
-                return state.samples, state.logp, state.logq, weights, state.path_states.elbo
+            state, _ = multipathfinder.multi_approximate(
+                chosen, log_density, starts, each, maxiter=maxiter
+            )
+            weights, _ = multipathfinder.psis_weights(state)
+            return state.samples, state.logp, state.logq, weights, state.path_states.elbo
 
-            return jax.jit(run).lower(first, starts, *density.fixed).compile()
-
-        program = kept_program(model, density, ("pathfinder", each, paths, maxiter), make)
+        arguments = (first, starts, *density.fixed)
+        key = ("pathfinder", each, paths, maxiter)
+        program = kept_program(model, density, key, lambda: run, *arguments)
         began = time.perf_counter()
-        samples, log_p, log_q, weights, elbo = program(first, starts, *density.fixed)
+        samples, log_p, log_q, weights, elbo = program(*arguments)
         at = jax.random.choice(second, weights.shape[0], (draws,), p=jax.numpy.exp(weights))
         each_of = [np.asarray(x).reshape(-1, *x.shape[2:])[at] for x in (samples, log_p, log_q)]
         vectors, p, q = each_of
@@ -96,29 +95,27 @@ def advi(
         density = pure_density(model)
         first, second = jax.random.split(jax.random.key(seed))
 
-        def make() -> Any:
-            def run(first: Any, second: Any, *fixed: Any) -> Any:
-                def log_density(x: Any) -> Any:
-                    return density.function(x, *fixed)
+        def run(first: Any, second: Any, *fixed: Any) -> Any:
+            def log_density(x: Any) -> Any:
+                return density.function(x, *fixed)
 
-                def step(state: Any, key: Any) -> Any:
-                    state, info = kind.step(key, state, log_density, optimizer, samples)
-                    return state, -info.elbo  # what is minimized is its negative
+            def step(state: Any, key: Any) -> Any:
+                state, info = kind.step(key, state, log_density, optimizer, samples)
+                return state, -info.elbo  # what is minimized is its negative
 
-                state = kind.init(jax.numpy.zeros(model.size), optimizer)
-                state, elbo = jax.lax.scan(step, state, jax.random.split(first, steps))
-                found = kind.sample(second, state, draws)
-                if full_rank:
-                    log_q = kind.generate_fullrank_logdensity(state.mu, state.chol_params)
-                else:
-                    log_q = kind.generate_meanfield_logdensity(state.mu, state.rho)
-                return found, jax.vmap(log_density)(found), jax.vmap(log_q)(found), elbo
-
-            return jax.jit(run).lower(first, second, *density.fixed).compile()
+            state = kind.init(jax.numpy.zeros(model.size), optimizer)
+            state, elbo = jax.lax.scan(step, state, jax.random.split(first, steps))
+            found = kind.sample(second, state, draws)
+            if full_rank:
+                log_q = kind.generate_fullrank_logdensity(state.mu, state.chol_params)
+            else:
+                log_q = kind.generate_meanfield_logdensity(state.mu, state.rho)
+            return found, jax.vmap(log_density)(found), jax.vmap(log_q)(found), elbo
 
         key = ("advi", draws, steps, samples, learning_rate, full_rank)
-        program = kept_program(model, density, key, make)
+        arguments = (first, second, *density.fixed)
+        program = kept_program(model, density, key, lambda: run, *arguments)
         began = time.perf_counter()
-        vectors, log_p, log_q, elbo = map(np.asarray, program(first, second, *density.fixed))
+        vectors, log_p, log_q, elbo = map(np.asarray, program(*arguments))
         seconds = time.perf_counter() - began
     return Approximation(vectors, log_p, log_q, elbo, seconds, "blackjax", blackjax.__version__)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dimtensor.arrays import check_whole
 from dimtensor.errors import ArgumentError, OptionError, build_message, did_you_mean
 from dimtensor.extras import require
 from dimtensor.interop.watching import watch
@@ -114,10 +115,7 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
     accept = found.target_accept
     if not isinstance(accept, (int, float)) or not 0.0 < accept < 1.0:
         raise OptionError(f"sample: target_accept is between 0 and 1, not {accept!r}")
-    if isinstance(found.maxdepth, bool) or not isinstance(found.maxdepth, int) or (
-        found.maxdepth < 1
-    ):  # fmt: skip
-        raise OptionError(f"sample: maxdepth is a whole number above 0, not {found.maxdepth!r}")
+    check_whole("sample", maxdepth=found.maxdepth)
     if not isinstance(found.dense_mass, bool):
         raise OptionError(f"sample: dense_mass is True or False, not {found.dense_mass!r}")
     return found
@@ -182,13 +180,9 @@ class JaxSampler(ABC):
             starts = starts_of(model, density, start, chains, seed)
             keys = jax.random.split(jax.random.key(seed), chains)
             arguments = (keys, starts, *density.fixed)
-
-            def make() -> Any:
-                program = self.program(density, settings, tune, options)
-                return jax.jit(program).lower(0, *arguments).compile()
-
             key = (self.name, settings.draws, tune, chains, settings.save_warmup, options)
-            program = kept_program(model, density, key, make)
+            make = partial(self.program, density, settings, tune, options)
+            program = kept_program(model, density, key, make, 0, *arguments)
             started = time.perf_counter()
             total, label = tune + settings.draws, f"{chains} chains"
             with errors_named(model):
@@ -231,11 +225,15 @@ def starts_of(
     return np.array(found)
 
 
-def kept_program(model: LogDensity, density: PureDensity, key: Any, make: Callable[[], Any]) -> Any:
-    """Return a sampler's compiled program, shared by models that differ in data only."""
+def kept_program(
+    model: LogDensity, density: PureDensity, key: Any, make: Callable[[], Any], *example: Any
+) -> Any:
+    """Return a function compiled for arguments, shared by models that differ in data only."""
+    import jax
+
     shared = model.functions.shared
     name = f"program of a sampler {key}"
     kept = shared.get(name)
     if kept is None or kept[0] is not density.identity:
-        kept = shared[name] = (density.identity, make())
+        kept = shared[name] = (density.identity, jax.jit(make()).lower(*example).compile())
     return kept[1]

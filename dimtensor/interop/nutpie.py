@@ -6,6 +6,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -150,24 +151,9 @@ def _started(nutpie: Any, compiled: Any, **options: Any) -> Any:
     """Start a sampler in a thread without signal handlers: nutpie loses what they raise."""
     if threading.current_thread() is not threading.main_thread():
         return nutpie.sample(compiled, **options)
-    found: list[Any] = []
-    failed: list[BaseException] = []
-
-    def start() -> None:
-        try:
-            found.append(nutpie.sample(compiled, **options))
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=start, name="dimtensor-starts-nutpie", daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    finally:
-        thread.join()  # it does not take long; what it starts is stopped if this was interrupted
-    if failed:
-        raise failed[0]
-    return found[0]
+    # an interruption waits for the start, which does not take long; what has started is stopped
+    with ThreadPoolExecutor(1, "dimtensor-starts-nutpie") as thread:
+        return thread.submit(nutpie.sample, compiled, **options).result()
 
 
 def _progress_callback(

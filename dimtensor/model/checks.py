@@ -106,6 +106,8 @@ class _Interval(NamedTuple):
 
 # Operations that rearrange or select elements.
 _MOVES = ("named", "expand", "relabel", "merge", "split", "index", "sort", "cast")
+# Elementwise operations that are monotone, those of two operands if one is a number.
+_MONOTONE = ("negative", "exp", "log", "add", "subtract", "multiply", "divide")
 
 
 def _interval(node: Node, variables: Mapping[str, Variable]) -> _Interval | None:
@@ -132,54 +134,31 @@ def _operand(node: Node) -> tuple[Node, Callable[[_Interval], _Interval | None]]
     """Return the only operand of an expression and its map of intervals, None if there are more."""
     if node.kind in _MOVES:
         return node.inputs[0], lambda x: x
-    if node.kind != "elemwise":
+    operands = [x for x in node.inputs if x.kind != "constant" or x.dims]
+    if node.kind != "elemwise" or node.attrs not in _MONOTONE or len(operands) != 1:
         return None
-    if len(node.inputs) == 1:
-        return node.inputs[0], partial(_elementwise_interval, node.attrs)
-    if len(node.inputs) == 2:
-        for at in range(2):
-            number = node.inputs[1 - at]
-            if number.kind == "constant" and not number.dims:
-                value = float(number.attrs.value)
-                return node.inputs[at], partial(_shifted_interval, node.attrs, value, at == 0)
-    return None
+    return operands[0], partial(_monotone_interval, node)
 
 
-def _elementwise_interval(name: str, x: _Interval) -> _Interval | None:
-    """Map an interval by an elementwise function."""
-    if name == "negative":
-        return x._replace(itself=False, low=-x.high, high=-x.low)
-    if name == "exp":
-        return x._replace(itself=False, discrete=False, low=_exp(x.low), high=_exp(x.high))
-    if name == "log" and x.low >= 0:
-        low = -math.inf if x.low == 0 else math.log(x.low)
-        return x._replace(itself=False, discrete=False, low=low, high=_log(x.high))
-    return None
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < 700 else math.inf
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x < math.inf else math.inf
-
-
-def _shifted_interval(name: str, value: float, first: bool, x: _Interval) -> _Interval | None:
-    """Map an interval by an operation with a number."""
-    if not math.isfinite(value):
+def _monotone_interval(node: Node, x: _Interval) -> _Interval | None:
+    """Map an interval by a monotone operation, whose other operand, if any, is a number."""
+    name, numbers = node.attrs, [n.attrs.value for n in node.inputs if n.kind == "constant"]
+    if name in ("multiply", "divide") and 0 in numbers:
         return None
-    discrete = x.discrete and value == math.floor(value) and name != "divide"
-    if name == "add":
-        return x._replace(itself=False, low=x.low + value, high=x.high + value, discrete=discrete)
-    if name == "subtract":
-        ends = (x.low - value, x.high - value) if first else (value - x.high, value - x.low)
-        return x._replace(itself=False, low=ends[0], high=ends[1], discrete=discrete)
-    if name in ("multiply", "divide") and value != 0 and (first or name == "multiply"):
-        factor = value if name == "multiply" else 1 / value
-        low, high = sorted((x.low * factor, x.high * factor))
-        return x._replace(itself=False, low=low, high=high, discrete=discrete)
-    return None
+    if name == "divide" and node.inputs[0].kind == "constant":
+        return None
+    if not all(map(math.isfinite, numbers)) or (name == "log" and not x.low >= 0):
+        return None
+
+    def at(end: float) -> float:
+        operands = (n.attrs.value if n.kind == "constant" else end for n in node.inputs)
+        return float(getattr(np, name)(*operands))
+
+    with np.errstate(all="ignore"):
+        ends = (at(x.low), at(x.high))
+        low, high = ends[::-1] if at(1.0) > at(2.0) else ends
+    whole = name not in ("exp", "log", "divide") and all(n == math.floor(n) for n in numbers)
+    return x._replace(itself=False, low=low, high=high, discrete=x.discrete and whole)
 
 
 def _ends(support: Support | None) -> tuple[float, float] | None:

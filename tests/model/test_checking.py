@@ -135,9 +135,9 @@ def test_processes_compile_once_and_give_the_same():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: dt.calibrate(m, 0, seed=1), "n is a whole number above 0, not 0"),
-        (lambda m: dt.calibrate(m, 2, seed=1, thin=0), "thin is a whole number above 0, not 0"),
-        (lambda m: dt.calibrate(m, 2, seed=1, processes=0), "processes is a whole number above 0"),
+        (lambda m: dt.calibrate(m, 0, seed=1), "n=0 is below 1"),
+        (lambda m: dt.calibrate(m, 2, seed=1, thin=0), "thin=0 is below 1"),
+        (lambda m: dt.calibrate(m, 2, seed=1, processes=0), "processes=0 is below 1"),
         (lambda m: dt.calibrate(m, 2, seed=1, chains=4), "calibrate does not take 'chains'"),
         (lambda m: dt.calibrate(m, 2, seed=1, draws=9), "take 'draws': ranks times thin are drawn"),
         (lambda m: dt.calibrate(m, 2, seed=1, variables=["nu"]), "no parameter 'nu'"),

@@ -250,7 +250,7 @@ def test_chains_start_farther_away_on_jax():
     [
         ({"target_accepts": 0.9}, r"no option 'target_accepts' \(did you mean 'target_accept'\?\)"),
         ({"target_accept": 1.5}, r"target_accept is between 0 and 1, not 1\.5"),
-        ({"maxdepth": 0}, "maxdepth is a whole number above 0, not 0"),
+        ({"maxdepth": 0}, "maxdepth=0 is below 1"),
         ({"dense_mass": "yes"}, "dense_mass is True or False, not 'yes'"),
         ({"cores": 2}, r"cores are of nutpie; \w+ runs all chains as one program"),
     ],

@@ -5,9 +5,8 @@ A manifest that was exported is checked as one that is read, so that what is exp
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dimtensor.interop.export.files import DATA, FORMAT, LOADER, MODULE, PORTABLE, TEXT
@@ -25,215 +24,174 @@ class WrongManifestError(ValueError):
     """Error of a part of a manifest that does not match the schema."""
 
 
+# Places, values and kinds of the parts of a value.
+type Parts = Iterator[tuple[str, Any, JsonKind]]
+
+
+def _no_parts(value: Any, where: str) -> Parts:
+    return iter(())
+
+
+@dataclass(frozen=True)
 class JsonKind:
-    """A kind of JSON value."""
+    """Kind of JSON values.
+
+    Parameters
+    ----------
+    words : str
+        Its name in error messages.
+    fits : callable
+        Returns whether a value is of the kind, apart from its parts.
+    parts : callable, optional
+        Yields the parts of a value at a place in the manifest.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+    parts: Callable[[Any, str], Parts] = _no_parts
 
     def check(self, value: Any, where: str) -> None:
-        """Check a value.
+        """Check a value and its parts.
 
         Raises
         ------
         WrongManifestError
             If it is not of the kind; `where` is its place in the manifest.
         """
-        raise NotImplementedError
-
-    def refuse(self, value: Any, where: str) -> WrongManifestError:
-        """Return the error for a value that is not of the kind."""
-        shown = ascii(value)
-        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        return WrongManifestError(f"{where} is {shown}, not {self}")
-
-
-@dataclass(frozen=True)
-class TextKind(JsonKind):
-    """A text that is not too long, one of some texts where these are given."""
-
-    most: int = LETTERS
-    choices: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        return f"a text of at most {self.most} letters"
-
-    def check(self, value: Any, where: str) -> None:
-        fits = isinstance(value, str) and len(value) <= self.most
-        if not fits or (self.choices and value not in self.choices):
-            raise self.refuse(value, where)
+        if not self.fits(value):
+            shown = ascii(value)
+            shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
+            raise WrongManifestError(f"{where} is {shown}, not {self.words}")
+        for place, part, kind in self.parts(value, where):
+            kind.check(part, place)
 
 
-@dataclass(frozen=True)
-class Integer(JsonKind):
-    """An integer in a range."""
-
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        return f"an integer from {self.least} to {self.most}"
-
-    def check(self, value: Any, where: str) -> None:
-        if type(value) is not int or not self.least <= value <= self.most:
-            raise self.refuse(value, where)
+def text(most: int = LETTERS, choices: Sequence[str] = ()) -> JsonKind:
+    """Make the kind of texts that are not too long, or of some texts."""
+    if choices:
+        return JsonKind(
+            f"one of {', '.join(choices)}", lambda x: isinstance(x, str) and x in choices
+        )
+    return JsonKind(
+        f"a text of at most {most} letters", lambda x: isinstance(x, str) and len(x) <= most
+    )
 
 
-@dataclass(frozen=True)
-class Exactly(JsonKind):
-    """One value, such as null."""
-
-    value: Any
-
-    def __str__(self) -> str:
-        return json.dumps(self.value)
-
-    def check(self, value: Any, where: str) -> None:
-        if value is not self.value:
-            raise self.refuse(value, where)
+def integer(least: int, most: int) -> JsonKind:
+    """Make the kind of integers in a range."""
+    return JsonKind(
+        f"an integer from {least} to {most}", lambda x: type(x) is int and least <= x <= most
+    )
 
 
-@dataclass(frozen=True)
-class Either(JsonKind):
-    """One of several kinds."""
-
-    kinds: tuple[JsonKind, ...]
-
-    def __str__(self) -> str:
-        return " or ".join(map(str, self.kinds))
-
-    def check(self, value: Any, where: str) -> None:
-        for kind in self.kinds:
-            try:
-                return kind.check(value, where)
-            except WrongManifestError:
-                continue
-        raise self.refuse(value, where)
+def either(*kinds: JsonKind) -> JsonKind:
+    """Make the union of kinds without parts."""
+    words = " or ".join(kind.words for kind in kinds)
+    return JsonKind(words, lambda x: any(kind.fits(x) for kind in kinds))
 
 
-@dataclass(frozen=True)
-class ListKind(JsonKind):
-    """A list that is not too long, of values of one kind."""
+def list_of(kind: JsonKind, most: int) -> JsonKind:
+    """Make the kind of lists that are not too long, of values of one kind."""
 
-    of: JsonKind
-    most: int
+    def parts(value: Any, where: str) -> Parts:
+        return ((f"{where}[{at}]", item, kind) for at, item in enumerate(value))
 
-    def __str__(self) -> str:
-        return f"a list of at most {self.most} values"
-
-    def check(self, value: Any, where: str) -> None:
-        if not isinstance(value, list) or len(value) > self.most:
-            raise self.refuse(value, where)
-        for at, item in enumerate(value):
-            self.of.check(item, f"{where}[{at}]")
+    words = f"a list of at most {most} values"
+    return JsonKind(words, lambda x: isinstance(x, list) and len(x) <= most, parts)
 
 
-@dataclass(frozen=True)
-class Table(JsonKind):
-    """An object whose keys are names, with values of one kind."""
+def table_of(kind: JsonKind, most: int = 2 * PORTS * AXES) -> JsonKind:
+    """Make the kind of objects whose keys are names, with values of one kind."""
 
-    of: JsonKind
-    most: int = 2 * PORTS * AXES
-
-    def __str__(self) -> str:
-        return f"an object of at most {self.most} entries"
-
-    def check(self, value: Any, where: str) -> None:
-        if not isinstance(value, dict) or len(value) > self.most:
-            raise self.refuse(value, where)
+    def parts(value: Any, where: str) -> Parts:
         for key, item in value.items():
-            TextKind().check(key, f"a key of {where}")
-            self.of.check(item, f"{where}[{ascii(key)[:60]}]")
+            yield f"a key of {where}", key, _NAME
+            yield f"{where}[{ascii(key)[:60]}]", item, kind
+
+    words = f"an object of at most {most} entries"
+    return JsonKind(words, lambda x: isinstance(x, dict) and len(x) <= most, parts)
 
 
-@dataclass(frozen=True)
-class Fields(JsonKind):
-    """An object with the fields of a description, and no others."""
+def fields(
+    required: Mapping[str, JsonKind], optional: Mapping[str, JsonKind] | None = None
+) -> JsonKind:
+    """Make the kind of objects with some fields, and no others."""
+    known = {**required, **(optional or {})}
 
-    required: Mapping[str, JsonKind]
-    optional: Mapping[str, JsonKind] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return f"an object with {', '.join(self.required)}"
-
-    def check(self, value: Any, where: str) -> None:
-        if not isinstance(value, dict):
-            raise self.refuse(value, where)
-        known = {**self.required, **self.optional}
-        for key in (*self.required, *value):
+    def parts(value: Any, where: str) -> Parts:
+        for key in (*required, *value):
             if key not in value:
                 raise WrongManifestError(f"{where} has no {key!r}")
             if key not in known:
                 raise WrongManifestError(f"{where} has {ascii(key)[:60]}, which nothing reads")
-            known[key].check(value[key], f"{where}.{key}")
+            yield f"{where}.{key}", value[key], known[key]
+
+    words = f"an object with {', '.join(required)}"
+    return JsonKind(words, lambda x: isinstance(x, dict), parts)
 
 
-@dataclass(frozen=True)
-class Label(JsonKind):
-    """A label: a value without parts, a list for a tuple, or an object of a type and a text."""
-
-    def __str__(self) -> str:
-        return f"a label, or tuples of labels up to {DEPTH} deep"
-
-    def check(self, value: Any, where: str) -> None:
-        parts = [value]
-        for _ in range(DEPTH):
-            if not parts:
-                return
-            parts = [part for each in parts for part in self._parts(each, value, where)]
-        raise self.refuse(value, where)
-
-    def _parts(self, value: Any, whole: Any, where: str) -> list[Any]:
-        if isinstance(value, list):
-            return value
-        if isinstance(value, dict):
-            if len(value) != 1:
-                raise self.refuse(whole, where)
-            ((kind, inner),) = value.items()
-            texts = inner if kind == "enum" and isinstance(inner, list) else [inner]
-            if len(texts) != (3 if kind == "enum" else 1) or not all(type(x) is str for x in texts):
-                raise self.refuse(whole, where)
-        return []
+def _is_label(value: Any) -> bool:
+    """Return whether a value has no parts, or is a list for a tuple, or an object with a type."""
+    parts = [value]
+    for _ in range(DEPTH):
+        if not parts:
+            return True
+        if not all(_has_type(part) for part in parts if isinstance(part, dict)):
+            return False
+        parts = [part for each in parts if isinstance(each, list) for part in each]
+    return False
 
 
-_NAME = TextKind()
-_NAMES = ListKind(_NAME, AXES)
-_MAYBE_NAME = Either((Exactly(None), _NAME))
-_LENGTH = Either((Integer(0, LENGTH), _NAME))
+def _has_type(value: dict[Any, Any]) -> bool:
+    """Return whether an object has a type as its only key, and its text, three of an enum."""
+    if len(value) != 1:
+        return False
+    ((kind, inner),) = value.items()
+    texts = inner if kind == "enum" and isinstance(inner, list) else [inner]
+    return len(texts) == (3 if kind == "enum" else 1) and all(type(x) is str for x in texts)
+
+
+_NONE = JsonKind("null", lambda x: x is None)
+_LABEL = JsonKind(f"a label, or tuples of labels up to {DEPTH} deep", _is_label)
+_NAME = text()
+_NAMES = list_of(_NAME, AXES)
+_MAYBE_NAME = either(_NONE, _NAME)
+_LENGTH = either(integer(0, LENGTH), _NAME)
 _SIZES = tuple(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
-_DTYPE = TextKind(20, ("bool", *_SIZES, "float16", "float32", "float64", "complex64", "complex128"))
-_FILE = Fields({"size": Integer(0, LENGTH), "sha256": TextKind(64)})
+_DTYPE = text(20, ("bool", *_SIZES, "float16", "float32", "float64", "complex64", "complex128"))
+_FILE = fields({"size": integer(0, LENGTH), "sha256": text(64)})
 _PORT: Mapping[str, JsonKind] = {
     "name": _MAYBE_NAME,
     "dims": _NAMES,
     "dtype": _DTYPE,
-    "shape": ListKind(_LENGTH, AXES),
+    "shape": list_of(_LENGTH, AXES),
 }
-_INPUT = Fields(
+_INPUT = fields(
     {**_PORT, "name": _NAME},
     {"categories": _NAME, "positions_along": _NAME, "length_of": _NAME, "data": _NAME},
 )
-_OUTPUT = Fields(_PORT, {"categories": _NAME, "gradient_of": _NAME})
-_LABELS = Fields({"dtype": TextKind(200), "values": ListKind(Label(), LABELS)})
-_END = Either((Exactly(None), Integer(-LENGTH, LENGTH)))
-_DIM = Fields(
-    {"length": Either((Exactly(None), _LENGTH))},
-    {"name": _MAYBE_NAME, "labels": _LABELS, "of": _NAME, "slice": ListKind(_END, 3)},
+_OUTPUT = fields(_PORT, {"categories": _NAME, "gradient_of": _NAME})
+_LABELS = fields({"dtype": text(200), "values": list_of(_LABEL, LABELS)})
+_END = either(_NONE, integer(-LENGTH, LENGTH))
+_DIM = fields(
+    {"length": either(_NONE, _LENGTH)},
+    {"name": _MAYBE_NAME, "labels": _LABELS, "of": _NAME, "slice": list_of(_END, 3)},
 )
-_STRUCTURE = Fields(
-    {"kind": TextKind(8, ("one", "tuple", "list", "dict")), "keys": ListKind(Label(), PORTS)}
+_STRUCTURE = fields(
+    {"kind": text(8, ("one", "tuple", "list", "dict")), "keys": list_of(_LABEL, PORTS)}
 )
-_SCHEMA = Fields(
+_SCHEMA = fields(
     {
-        "format": Integer(FORMAT, FORMAT),
+        "format": integer(FORMAT, FORMAT),
         "structure": _STRUCTURE,
-        "inputs": ListKind(_INPUT, PORTS),
-        "outputs": ListKind(_OUTPUT, PORTS),
-        "checks": ListKind(_NAME, PORTS),
-        "dims": Table(_DIM),
-        "platforms": ListKind(TextKind(20), 16),
-        "versions": Table(Either((Integer(0, LENGTH), TextKind(200))), 64),
-        "files": Fields(dict.fromkeys((MODULE, TEXT, PORTABLE, LOADER), _FILE), {DATA: _FILE}),
-        "sha256": TextKind(64),
+        "inputs": list_of(_INPUT, PORTS),
+        "outputs": list_of(_OUTPUT, PORTS),
+        "checks": list_of(_NAME, PORTS),
+        "dims": table_of(_DIM),
+        "platforms": list_of(text(20), 16),
+        "versions": table_of(either(integer(0, LENGTH), text(200)), 64),
+        "files": fields(dict.fromkeys((MODULE, TEXT, PORTABLE, LOADER), _FILE), {DATA: _FILE}),
+        "sha256": text(64),
     }
 )
 

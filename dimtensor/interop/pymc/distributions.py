@@ -96,38 +96,13 @@ class DistributionReader:
         dim = Dim(f"{name}_category", length=p.type.shape[-1])
         return dist.Categorical(self._value(p, axes, (dim,)), dim=dim)
 
-    def _mv_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
-        mu, cov = node.op.dist_params(node)
+    def _vector(self, node: Any, axes: Axes, name: str) -> Distribution:
+        make, ranks, takes_dim = _VECTORS[type(node.op).__name__]
         batch, (event,) = _apart(axes, 1)
-        square = (event, event.rename())
-        return dist.MvNormal(self._value(mu, batch, (event,)), self._value(cov, batch, square))
-
-    def _mv_student_t(self, node: Any, axes: Axes, name: str) -> Distribution:
-        nu, mu, scale = node.op.dist_params(node)
-        batch, (event,) = _apart(axes, 1)
-        square = (event, event.rename())
-        return dist.MvStudentT(
-            self._value(nu, batch),
-            self._value(mu, batch, (event,)),
-            self._value(scale, batch, square),
-        )
-
-    def _dirichlet(self, node: Any, axes: Axes, name: str) -> Distribution:
-        (a,) = node.op.dist_params(node)
-        batch, event = _apart(axes, 1)
-        return dist.Dirichlet(self._value(a, batch, event), dim=event[0])
-
-    def _multinomial(self, node: Any, axes: Axes, name: str) -> Distribution:
-        n, p = node.op.dist_params(node)
-        batch, event = _apart(axes, 1)
-        return dist.Multinomial(self._value(n, batch), self._value(p, batch, event), dim=event[0])
-
-    def _dirichlet_multinomial(self, node: Any, axes: Axes, name: str) -> Distribution:
-        n, a = node.op.dist_params(node)
-        batch, event = _apart(axes, 1)
-        return dist.DirichletMultinomial(
-            self._value(n, batch), self._value(a, batch, event), dim=event[0]
-        )
+        cores: tuple[Dims, ...] = ((), (event,), (event, event.rename()))
+        parameters = zip(node.op.dist_params(node), ranks, strict=True)
+        values = [self._value(x, batch, cores[rank]) for x, rank in parameters]
+        return make(*values, dim=event) if takes_dim else make(*values)
 
     def _zero_sum_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
         sigma, _ = node.op.dist_params(node)
@@ -206,20 +181,24 @@ class DistributionReader:
         ]
 
 
+# distributions of vectors: numbers of event axes of their parameters, and whether they take `dim`
+_VECTORS: dict[str, tuple[Callable[..., Distribution], tuple[int, ...], bool]] = {
+    "DirichletMultinomialRV": (dist.DirichletMultinomial, (0, 1), True),
+    "DirichletRV": (dist.Dirichlet, (1,), True),
+    "MultinomialRV": (dist.Multinomial, (0, 1), True),
+    "MvNormalRV": (dist.MvNormal, (1, 2), False),
+    "MvStudentTRV": (dist.MvStudentT, (0, 1, 2), False),
+}
 _METHODS: dict[str, Callable[[DistributionReader, Any, Axes, str], Distribution]] = {
     "AutoRegressiveRV": DistributionReader._autoregression,
     "CategoricalRV": DistributionReader._categorical,
     "CensoredRV": DistributionReader._censored,
-    "DirichletMultinomialRV": DistributionReader._dirichlet_multinomial,
-    "DirichletRV": DistributionReader._dirichlet,
     "MixtureRV": DistributionReader._mixture,
-    "MultinomialRV": DistributionReader._multinomial,
-    "MvNormalRV": DistributionReader._mv_normal,
-    "MvStudentTRV": DistributionReader._mv_student_t,
     "RandomWalkRV": DistributionReader._random_walk,
     "TruncatedRV": DistributionReader._truncated,
     "ZeroSumNormalRV": DistributionReader._zero_sum_normal,
     "_HurdleRV": DistributionReader._hurdle,
+    **dict.fromkeys(_VECTORS, DistributionReader._vector),
 }
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import check_whole
 from dimtensor.errors import (
     GraphError,
     ModelWarning,
@@ -21,7 +23,7 @@ from dimtensor.errors import (
     listing,
     printable,
 )
-from dimtensor.model.checking.processes import check_numbers, options_without, run_all
+from dimtensor.model.checking.processes import options_without, run_all
 from dimtensor.model.records import as_dataset
 from dimtensor.model.variables import name_of
 from dimtensor.random.seeds import later_seed, required_seed
@@ -45,6 +47,7 @@ _OWN = (
 )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
     """Ranks of parameters that were drawn from the prior, among draws of their posteriors.
 
@@ -62,19 +65,11 @@ class Calibration:
         Number of compilations of log densities, in all processes.
     """
 
-    def __init__(
-        self,
-        ranks: xr.Dataset,
-        highest: int,
-        truth: xr.Dataset,
-        divergences: xr.DataArray,
-        compilations: int,
-    ):
-        self.ranks = ranks
-        self.highest = highest
-        self.truth = truth
-        self.divergences = divergences
-        self.compilations = compilations
+    ranks: xr.Dataset
+    highest: int
+    truth: xr.Dataset
+    divergences: xr.DataArray
+    compilations: int
 
     @property
     def simulations(self) -> int:
@@ -236,7 +231,7 @@ def calibrate(
     """
     import xarray as xr
 
-    check_numbers("calibrate", n=n, ranks=ranks, thin=thin)
+    check_whole("calibrate", n=n, ranks=ranks, thin=thin)
     seed = required_seed(seed, "calibrate")
     sampling = options_without(options, _OWN, "calibrate")
     outcomes = _outcomes(model)

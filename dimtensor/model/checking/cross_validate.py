@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from dimtensor.arrays import check_whole
 from dimtensor.dims import Dim
 from dimtensor.errors import (
     GraphError,
@@ -30,7 +31,7 @@ from dimtensor.errors import (
 from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.model.checking.given_others import given_others
-from dimtensor.model.checking.processes import check_numbers, options_without, run_all
+from dimtensor.model.checking.processes import options_without, run_all
 from dimtensor.model.density import BoundGraph
 from dimtensor.model.inference.pointwise import Which, logp
 from dimtensor.model.inference.posterior import sample
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _OWN = ("report", "progress_bar", "cores", "extra", "save_warmup", "log_likelihood")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
     """Log predictive densities of observations, each given those of other folds.
 
@@ -69,19 +71,11 @@ class CrossValidation:
         Number of compilations of log densities, in all processes.
     """
 
-    def __init__(
-        self,
-        pointwise: xr.Dataset,
-        folds: xr.DataArray,
-        n_samples: int,
-        divergences: xr.DataArray,
-        compilations: int,
-    ):
-        self.pointwise = pointwise
-        self.folds = folds
-        self.n_samples = n_samples
-        self.divergences = divergences
-        self.compilations = compilations
+    pointwise: xr.Dataset
+    folds: xr.DataArray
+    n_samples: int
+    divergences: xr.DataArray
+    compilations: int
 
     @property
     def _values(self) -> np.ndarray:
@@ -371,7 +365,7 @@ def _units_of(
 
 def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
     """Divide units at random into parts of nearly equal size."""
-    check_numbers("cross_validate", folds=folds)
+    check_whole("cross_validate", folds=folds)
     count = int(units.max()) + 1
     folds = min(folds, count)
     if folds < 2:
@@ -389,7 +383,7 @@ def _folds(units: np.ndarray, folds: int, seed: int) -> list[_Fold]:
 def _future(length: int, ahead: int, first: int | None, groups: Any) -> list[_Fold]:
     """Make folds of a growing past and the positions after it."""
     first = max(length // 2, 1) if first is None else first
-    check_numbers("cross_validate", ahead=ahead, first=first)
+    check_whole("cross_validate", ahead=ahead, first=first)
     if groups is not None:
         raise OptionError("cross_validate: the future is left out along a dim, not by groups")
     if first >= length:

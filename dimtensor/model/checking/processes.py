@@ -19,9 +19,7 @@ from queue import SimpleQueue
 from subprocess import PIPE, Popen, TimeoutExpired
 from typing import Any
 
-import numpy as np
-
-from dimtensor.arrays import meant_integer
+from dimtensor.arrays import check_whole
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.compile.code import compilations
@@ -29,10 +27,7 @@ from dimtensor.errors import (
     ArgumentError,
     DimtensorError,
     GraphError,
-    OptionError,
     build_message,
-    clipped,
-    plain_repr,
 )
 from dimtensor.settings import inherited, settings
 
@@ -200,7 +195,7 @@ def _compiled() -> int:
 def _number(processes: int | None, what: str) -> int:
     if processes is None:
         return os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
-    check_numbers(what, processes=processes)
+    check_whole(what, processes=processes)
     return processes
 
 
@@ -272,18 +267,3 @@ def options_without(options: Mapping[str, Any], own: Sequence[str], what: str) -
             hint = {"draws": ": ranks times thin are drawn"}.get(name, "")
             raise ArgumentError(f"{what} does not take {name!r}{hint}")
     return dict(options)
-
-
-def check_numbers(what: str, **numbers: Any) -> None:
-    """Check that numbers are whole and above 0.
-
-    Raises
-    ------
-    OptionError
-        If one is not.
-    """
-    for name, number in numbers.items():
-        integer = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        if not integer or number < 1:
-            text = f"{what}: {name} is a whole number above 0, not {clipped(plain_repr(number))}"
-            raise OptionError(build_message(text, hint=meant_integer(name, number)))

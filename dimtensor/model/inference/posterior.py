@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import check_whole
 from dimtensor.errors import OptionError
 from dimtensor.model.checks import check_observed
 from dimtensor.model.density import log_density
@@ -17,10 +18,10 @@ from dimtensor.model.inference.approximate import Mode, find_mode, normal_at
 from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import Draws, Run, keeping, labeled
-from dimtensor.model.inference.sample import any_seed, check_unknowns, check_whole, start_of
+from dimtensor.model.inference.sample import any_seed, check_unknowns, start_of
 from dimtensor.model.inference.sample import sample as sample_density
 from dimtensor.model.logdensity import advised
-from dimtensor.random.seeds import seed_for
+from dimtensor.random.seeds import checked_seed, seed_for
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -133,12 +134,13 @@ def _density(
     spec: ModelSpec,
     what: str,
     draws: int,
-    numbers: Mapping[str, int | None],
+    numbers: Mapping[str, int],
     seed: int | None,
     prior: bool,
 ) -> LogDensity:
     """Check the arguments of an approximation, and return the log density."""
-    check_whole(what, numbers, {"seed": seed})
+    check_whole(what, **numbers)
+    checked_seed(seed, what)
     check_observed(spec, what, prior)
     check_draws(what, spec.log_density.size, draws)
     return spec.log_density

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.compile.function import function
+from dimtensor.compile.memory import written
 from dimtensor.errors import (
     CheckError,
     ComputationError,
@@ -59,7 +59,7 @@ def computation_error(
     node = None if point is None else _raising(model, point)
     said = f"{type(error).__name__}: {error}"
     details: list[tuple[str, object]] = [("it says", clipped(said.splitlines()[0]))]
-    details += _place(node) if node is not None else _suspects(model)
+    details += written(node, node.line) if node is not None else _suspects(model)
     if point is not None:
         pairs = list(zip(model.names, point, strict=True))
         shown = ", ".join(f"{name}={value:.6g}" for name, value in pairs[:4])
@@ -75,21 +75,13 @@ def computation_error(
     )
 
 
-def _place(node: Node) -> list[tuple[str, object]]:
-    found: list[tuple[str, object]] = [("expression", formula(node, 76))]
-    if node.line is not None:
-        source = textwrap.shorten(node.line.text, 76, placeholder=" …")
-        found.append(("line", f"{node.line}  {source}".rstrip()))
-    return found
-
-
 def _suspects(model: LogDensity) -> list[tuple[str, object]]:
     """List calls of user functions, for errors that do not occur again."""
     nodes = [node for node in toposort([model.expression.node]) if node.kind == "apply"]
     if not nodes:
         return []
     if len(nodes) == 1:
-        return _place(nodes[0])
+        return [*written(nodes[0], nodes[0].line)]
     return [("one of the expressions", listing([formula(node, 40) for node in nodes]))]
 
 

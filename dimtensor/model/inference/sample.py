@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.arrays import meant_integer
+from dimtensor.arrays import check_whole
 from dimtensor.errors import (
     ArgumentError,
     GraphError,
     InputError,
-    OptionError,
     SamplingWarning,
     build_message,
-    clipped,
-    plain_repr,
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
@@ -158,8 +155,9 @@ def sample(
     >>> dict(tree["posterior"]["x"].sizes)
     {'chain': 2, 'draw': 5}
     """
-    numbers = {"draws": draws, "tune": tune, "chains": chains, "cores": cores}
-    _check(model, numbers, {"seed": seed})
+    optional = {"tune": tune, "cores": cores}
+    given = {name: number for name, number in optional.items() if number is not None}
+    _check(model, {"draws": draws, "chains": chains, **given}, seed)
     chosen = sampler_of(sampler)
     run_it = chosen.prepare(options, list(inspect.signature(sample).parameters)[1:-1])
     model = model.with_deterministics(extra) if extra else model
@@ -232,38 +230,13 @@ def _kept_terms(model: LogDensity, asked: bool | str | Iterable[str]) -> list[st
     return names
 
 
-def _check(model: Any, numbers: Mapping[str, int | None], others: Mapping[str, int | None]) -> None:
+def _check(model: Any, numbers: Mapping[str, int], seed: int | None) -> None:
     if not isinstance(model, LogDensity):
         text = f"sample takes a log density, not {type(model).__name__}"
         hint = "a model that has observed is sampled by its method: fit.sample(1000, seed=1)"
         raise ArgumentError(build_message(text, hint=hint))
-    check_whole("sample", numbers, others)
-
-
-_NEEDED = ("draws", "chains", "steps", "samples")
-
-
-def check_whole(
-    what: str, numbers: Mapping[str, int | None], others: Mapping[str, int | None]
-) -> None:
-    """Check that numbers are integers, and that some are above 0.
-
-    Raises
-    ------
-    OptionError
-        If one is not.
-    """
-    for name, number in {**numbers, **others}.items():
-        if number is None and name not in _NEEDED:
-            continue
-        if name == "seed":
-            checked_seed(number, what)
-            continue
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            text = f"{what}: {name} is an integer, not {clipped(plain_repr(number))}"
-            raise OptionError(build_message(text, hint=meant_integer(name, number)))
-        if name in numbers and number < 1:
-            raise OptionError(f"{what}: {name}={number} is below 1")
+    check_whole("sample", **numbers)
+    checked_seed(seed, "sample")
 
 
 def check_unknowns(model: LogDensity) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.arrays import check_whole
 from dimtensor.dims import Dim
 from dimtensor.errors import DimError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
-from dimtensor.model.inference.sample import check_whole
 from dimtensor.model.marginal.recovery import with_recovered
 from dimtensor.model.missing import left
 from dimtensor.model.predictive.drawing import draw_variables, with_missing
@@ -35,7 +35,7 @@ def draw(
     """Draw all variables from the prior; see :meth:`dimtensor.Model.draw`."""
     predictive = {*spec.observed, *(x.node.name for x in spec.outputs if x.node.kind == "rv")}
     seed = required_seed(seed, "draw")
-    check_whole("draw", {"n": n} if n else {}, {})
+    check_whole("draw", **({"n": n} if n else {}))
     targets = spec.graph.nodes
     _check_lengths(dims or {}, targets)
     lengths = {CHAIN: 1, DRAW: n, **(dims or {})}
