@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import wraps
 from itertools import islice
 from types import FunctionType
@@ -59,13 +59,17 @@ def printable[T](function: Callable[[T], str]) -> Callable[[T], str]:
     return shown
 
 
-def _printable_arguments(args: Iterable[Any]) -> Iterator[Any]:
-    """Escape the texts that an exception is made of."""
-    return (escaped(x) if isinstance(x, str) else x for x in args)
-
-
 class DimtensorError(Exception):
     """Base class of all errors raised by dimtensor.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line; or a whole message.
+    details : iterable of (str, object), optional
+        Names and values of what takes part, each on a line of its own.
+    hint : str, optional
+        What to write instead.
 
     Attributes
     ----------
@@ -77,8 +81,16 @@ class DimtensorError(Exception):
     # a KeyError prints the repr of its text, in which ends of lines are escaped
     __str__ = Exception.__str__
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*_printable_arguments(args), **options)
+    def __init__(
+        self,
+        message: object = "",
+        details: Iterable[tuple[str, object]] = (),
+        hint: str | None = None,
+        **options: Any,
+    ) -> None:
+        if details or hint:
+            message = build_message(str(message), details, hint)
+        super().__init__(escaped(str(message)), **options)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -160,8 +172,8 @@ class DimtensorWarning(UserWarning):
 
     page: ClassVar[str] = PAGE
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*_printable_arguments(args))
+    def __init__(self, message: str = "") -> None:
+        super().__init__(escaped(message))
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -7,7 +7,7 @@ from types import EllipsisType
 from typing import Any
 
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, UnknownDimError, build_message, did_you_mean
+from dimtensor.errors import DimError, UnknownDimError, did_you_mean
 
 Dims = tuple[Dim, ...]
 
@@ -67,11 +67,9 @@ def in_order(given: Iterable[Any], what: str) -> tuple:
     if isinstance(given, (Set, Mapping)) and len(given) > 1:
         names = sorted(getattr(one, "_short", None) or str(one) for one in given)
         raise DimError(
-            build_message(
-                f"{what} must be in an order, which a {type(given).__name__} has not",
-                [("given", "{" + ", ".join(names) + "}")],
-                f"pass them as a list, one for each axis: [{', '.join(names)}] or another order",
-            )
+            f"{what} must be in an order, which a {type(given).__name__} has not",
+            [("given", "{" + ", ".join(names) + "}")],
+            f"pass them as a list, one for each axis: [{', '.join(names)}] or another order",
         )
     if not isinstance(given, Iterable):
         raise DimError(f"{what} are given in a list, not as {given!r}")
@@ -121,7 +119,7 @@ def _no_dim(given: object, what: str) -> DimError:
     else:
         hint = f"make one with dt.Dim({given!r}, length=...) or coords=[...]"
     are = "is a Dim" if what.startswith("the dim of") else "are Dim objects"
-    return DimError(build_message(f"{what} {are}, not {given!r}", hint=hint))
+    return DimError(f"{what} {are}, not {given!r}", hint=hint)
 
 
 def as_dim_tuple(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
@@ -200,13 +198,7 @@ def clash_error(
     headline: str, one: Dim, two: Dim, first: str = "", second: str = "", hint: str = _WAYS_OUT
 ) -> DimError:
     """Return the error for two different dims of the same name, which shows both."""
-    return DimError(
-        build_message(
-            headline,
-            [(first or "one", repr(one)), (second or "other", repr(two))],
-            hint,
-        )
-    )
+    return DimError(headline, [(first or "one", repr(one)), (second or "other", repr(two))], hint)
 
 
 def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
@@ -237,21 +229,16 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
     name = key.name if isinstance(key, Dim) else key
     if not isinstance(key, (Dim, str)):
         raise DimError(
-            build_message(
-                f"{operation}: a dim is named by a string or is a Dim, not {key!r}",
-                [("dims", ", ".join(repr(dim._short) for dim in dims) or "none (a scalar)")],
-                "dims have no order, so that none has a number: name one, such as "
-                f"{dims[0]._short!r}"
-                if dims
-                else None,
-            )
+            f"{operation}: a dim is named by a string or is a Dim, not {key!r}",
+            [("dims", ", ".join(repr(dim._short) for dim in dims) or "none (a scalar)")],
+            f"dims have no order, so that none has a number: name one, such as {dims[0]._short!r}"
+            if dims
+            else None,
         )
     known = [dim._short for dim in dims]
     raise UnknownDimError(
-        build_message(
-            f"{operation}: there is no dim {name!r}{did_you_mean(name, known)}",
-            [("dims", ", ".join(map(repr, known)) or "none (a scalar)")],
-        )
+        f"{operation}: there is no dim {name!r}{did_you_mean(name, known)}",
+        [("dims", ", ".join(map(repr, known)) or "none (a scalar)")],
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim, dim_labels
-from dimtensor.errors import LISTED, DimError, LabelError, build_message, listing, plain_repr
+from dimtensor.errors import LISTED, DimError, LabelError, listing, plain_repr
 
 
 class RowNumbers(Coords):
@@ -77,19 +77,14 @@ class Binding:
         if known is None:
             if dim.length is not None and dim.length != length:
                 raise DimError(
-                    build_message(
-                        f"{dim._title} has length {dim.length}, {source} has length {length} "
-                        "along it",
-                        [("dim", repr(dim))],
-                    )
+                    f"{dim._title} has length {dim.length}, {source} has length {length} along it",
+                    [("dim", repr(dim))],
                 )
             self._lengths[dim._unrenamed] = (length, source)
         elif known[0] != length:
             raise DimError(
-                build_message(
-                    f"inputs disagree about the length of {dim._title}",
-                    [(known[1], known[0]), (source, length)],
-                )
+                f"inputs disagree about the length of {dim._title}",
+                [(known[1], known[0]), (source, length)],
             )
 
     def add_labels(self, dim: Dim, labels: Coords, source: str) -> None:
@@ -107,15 +102,13 @@ class Binding:
             self._labels[dim._unrenamed] = (labels, source)
         elif not known[0].same_labels(labels):
             raise LabelError(
-                build_message(
-                    f"inputs disagree about the labels of {dim._title}",
-                    [
-                        (known[1], listing(known[0].values)),
-                        (source, listing(labels.values)),
-                        *_first_difference(known[0], labels),
-                    ],
-                    _way_out(known[0], labels),
-                )
+                f"inputs disagree about the labels of {dim._title}",
+                [
+                    (known[1], listing(known[0].values)),
+                    (source, listing(labels.values)),
+                    *_first_difference(known[0], labels),
+                ],
+                _way_out(known[0], labels),
             )
         elif isinstance(known[0], RowNumbers):
             self._labels[dim._unrenamed] = (labels, source)
@@ -147,10 +140,8 @@ class Binding:
             expected = dim._bound_length(implied)
             if expected is not None and expected != length:
                 raise DimError(
-                    build_message(
-                        f"{source} has length {length} along {dim!r}, {expected} follows from "
-                        "the other inputs"
-                    )
+                    f"{source} has length {length} along {dim!r}, {expected} follows from "
+                    "the other inputs"
                 )
         for dim, (labels, source) in list(self._labels.items()):
             if not dim.parents:
@@ -160,14 +151,11 @@ class Binding:
             implied_labels = dim._bound_labels(others)
             if implied_labels is not None and not implied_labels.same_labels(labels):
                 raise LabelError(
-                    build_message(
-                        f"{source} has other labels along {dim!r} than follow from the "
-                        "other inputs",
-                        [
-                            (source, listing(labels.values)),
-                            ("expected", listing(implied_labels.values)),
-                        ],
-                    )
+                    f"{source} has other labels along {dim!r} than follow from the other inputs",
+                    [
+                        (source, listing(labels.values)),
+                        ("expected", listing(implied_labels.values)),
+                    ],
                 )
 
     def _without(self, dim: Dim) -> Binding:

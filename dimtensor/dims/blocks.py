@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, build_message, printable
+from dimtensor.errors import DimError, printable
 
 
 class BlockDim(DerivedDim):
@@ -75,12 +75,10 @@ class BlockDim(DerivedDim):
             return (length + self.size - 1) // self.size
         if self.boundary == "exact" and isinstance(length, int) and length % self.size:
             raise DimError(
-                build_message(
-                    f"{self.parent._title} has {length} positions, which are no multiple of blocks "
-                    f"of {self.size}",
-                    [("dim", repr(self.parent))],
-                    "boundary='trim' leaves out what fills no block, boundary='pad' fills it up",
-                )
+                f"{self.parent._title} has {length} positions, which are no multiple of blocks "
+                f"of {self.size}",
+                [("dim", repr(self.parent))],
+                "boundary='trim' leaves out what fills no block, boundary='pad' fills it up",
             )
         return length // self.size
 

@@ -23,7 +23,7 @@ from dimtensor.dims.dates import (
     rounded,
 )
 from dimtensor.dims.dim import Dim, calendar_parts, extend_dim
-from dimtensor.errors import LabelError, build_message, printable
+from dimtensor.errors import LabelError, printable
 from dimtensor.hooks import Hook
 
 if TYPE_CHECKING:
@@ -384,11 +384,9 @@ def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
     freq = freq or dim.dt.freq
     if freq is None or not len(dates):
         raise LabelError(
-            build_message(
-                f"extend: the labels of {dim._title} have no frequency",
-                [("dim", repr(dim))],
-                f"say it: {dim._short}.extend({periods!r}, freq='D')",
-            )
+            f"extend: the labels of {dim._title} have no frequency",
+            [("dim", repr(dim))],
+            f"say it: {dim._short}.extend({periods!r}, freq='D')",
         )
     new = extended(dates, periods, freq)
     return Dim(dim.name, coords=Coords(dates.append(new)))

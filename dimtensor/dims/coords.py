@@ -25,7 +25,7 @@ from dimtensor.dims.labels import (
 from dimtensor.dims.texts.dates import as_period, dates_in, iso_dates
 from dimtensor.dims.texts.places import places_of_texts
 from dimtensor.dims.texts.zones import check_on_clocks, read_in_zone
-from dimtensor.errors import LabelError, build_message, did_you_mean, listing, plain_repr, printable
+from dimtensor.errors import LabelError, did_you_mean, listing, plain_repr, printable
 
 _OBJECTS = ("object", "period", "cftime")
 _MANY = 10_000  # labels on both sides from which pandas, slow to import, is faster than a dict
@@ -314,12 +314,9 @@ class Coords:
             return found
         positions = np.arange(len(self))[found]
         raise LabelError(
-            build_message(
-                f"{plain_repr(label)} stands for {len(positions)} labels of {dim}, "
-                "but one is needed",
-                [("labels", listing(self.values[positions]))],
-                f"write the whole label, or take all with slice({label!r}, {label!r})",
-            )
+            f"{plain_repr(label)} stands for {len(positions)} labels of {dim}, but one is needed",
+            [("labels", listing(self.values[positions]))],
+            f"write the whole label, or take all with slice({label!r}, {label!r})",
         )
 
     def _read_by_pandas(self, label: Any) -> bool:
@@ -405,21 +402,16 @@ class Coords:
 
     def _occurs_twice(self, label: Any, dim: str) -> LabelError:
         return LabelError(
-            build_message(
-                f"label {plain_repr(label)} occurs more than once in {dim}",
-                [("labels", listing(self.values))],
-                "select by position with isel",
-            )
+            f"label {plain_repr(label)} occurs more than once in {dim}",
+            [("labels", listing(self.values))],
+            "select by position with isel",
         )
 
     def _missing(self, labels: Sequence[Any], dim: str) -> LabelError:
         noun = "label" if len(labels) == 1 else "labels"
         guess = self._guess(python_label(labels[0])) if len(labels) == 1 else ""
         return LabelError(
-            build_message(
-                f"{dim} has no {noun} {listing(labels)}{guess}",
-                [("labels", listing(self.values))],
-            )
+            f"{dim} has no {noun} {listing(labels)}{guess}", [("labels", listing(self.values))]
         )
 
     def _guess(self, label: Any) -> str:
@@ -463,11 +455,8 @@ class Coords:
             found = self.index.get_indexer(wanted.index, method=method, tolerance=tolerance)
         except (LookupError, NotImplementedError, TypeError, ValueError) as error:
             raise LabelError(
-                build_message(
-                    f"cannot look up {listing(wanted.values)} in {dim} with "
-                    f"method={method!r}: {error}",
-                    [("labels", listing(self.values))],
-                )
+                f"cannot look up {listing(wanted.values)} in {dim} with method={method!r}: {error}",
+                [("labels", listing(self.values))],
             ) from None
         return found.astype(np.int64)
 

@@ -11,7 +11,7 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
 from dimtensor.dims.texts.dates import iso_dates
 from dimtensor.dims.texts.zones import check_on_clocks
-from dimtensor.errors import LISTED, LabelError, OptionError, build_message, listing
+from dimtensor.errors import LISTED, LabelError, OptionError, listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ def dates_between(
             shown = f"pd.to_datetime({several})" if len(several) <= LISTED else "dates"
             text = f"dt.date_range: {which} is one date, and {len(several)} are given"
             hint = f"dates that are known one by one are labels: dt.Dim({name!r}, coords={shown})"
-            raise OptionError(build_message(text, [(which, listing(several))], hint))
+            raise OptionError(text, [(which, listing(several))], hint)
     start, end = iso_dates((start, end), "dt.date_range")
     try:
         dates = pd.date_range(start, end, periods, freq=freq, tz=tz)
@@ -96,11 +96,9 @@ def dates_between(
             check_on_clocks((start, end), tz, "dt.date_range")
         given = {"start": start, "end": end, "periods": periods, "freq": freq, "tz": tz}
         raise OptionError(
-            build_message(
-                f"dt.date_range: these arguments do not determine the dates: {error}",
-                [(key, repr(value)) for key, value in given.items() if value is not None],
-                "dt.date_range('day', start='2020-01-01', periods=366, freq='D')",
-            )
+            f"dt.date_range: these arguments do not determine the dates: {error}",
+            [(key, repr(value)) for key, value in given.items() if value is not None],
+            "dt.date_range('day', start='2020-01-01', periods=366, freq='D')",
         ) from None
     return dates
 
@@ -142,32 +140,26 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = Fal
     if not isinstance(index, kinds):
         known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
         raise LabelError(
-            build_message(
-                f"{what}: the labels of {dim._title} are no dates, they are {known}",
-                [("dim", repr(dim))],
-                "dt.date_range(name, start=..., periods=..., freq=...) makes a dim of dates",
-            )
+            f"{what}: the labels of {dim._title} are no dates, they are {known}",
+            [("dim", repr(dim))],
+            "dt.date_range(name, start=..., periods=..., freq=...) makes a dim of dates",
         )
     if index.hasnans and not missing:
         at = np.flatnonzero(index.isna()).tolist()
         raise LabelError(
-            build_message(
-                f"{what}: some labels of {dim._title} are no dates, they are NaT",
-                [("dim", repr(dim)), ("positions", listing(at))],
-                "leave these positions out first, by isel",
-            )
+            f"{what}: some labels of {dim._title} are no dates, they are NaT",
+            [("dim", repr(dim)), ("positions", listing(at))],
+            "leave these positions out first, by isel",
         )
     return index
 
 
 def _of_another_calendar(dim: Dim, what: str, index: Any) -> LabelError:
     return LabelError(
-        build_message(
-            f"{what}: dates of the standard calendar have it, and the labels of {dim._title} are "
-            f"of the calendar {index.calendar!r}",
-            [("dim", repr(dim))],
-            "the parts of the calendar without weeks, resample, rolling, shift and sel are there",
-        )
+        f"{what}: dates of the standard calendar have it, and the labels of {dim._title} are "
+        f"of the calendar {index.calendar!r}",
+        [("dim", repr(dim))],
+        "the parts of the calendar without weeks, resample, rolling, shift and sel are there",
     )
 
 

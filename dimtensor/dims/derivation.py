@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import DERIVED, MOST_POSITIONS, Dim
-from dimtensor.errors import MemoryLimitError, build_message
+from dimtensor.errors import MemoryLimitError
 from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
@@ -179,8 +179,5 @@ def check_positions_of(dim: Dim, length: int, parents: Iterable[tuple[Dim, int |
         return
     known = [(each._short, f"{n:,} positions") for each, n in parents if n is not None]
     raise MemoryLimitError(
-        build_message(
-            f"{dim._title} would have {length:,} positions, more than 64-bit integers count",
-            known,
-        )
+        f"{dim._title} would have {length:,} positions, more than 64-bit integers count", known
     )

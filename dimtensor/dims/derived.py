@@ -23,7 +23,7 @@ from dimtensor.dims.selection import (
     normalize_selection,
     resolve_labels,
 )
-from dimtensor.errors import DimError, build_message, printable
+from dimtensor.errors import DimError, printable
 
 if TYPE_CHECKING:
     from dimtensor.dims.binding import Binding
@@ -339,11 +339,9 @@ class ConcatDim(DerivedDim):
         if name is None:
             if len(names) > 1 or None in names:
                 raise DimError(
-                    build_message(
-                        "dims of different names are joined, and the whole has no name",
-                        [("parts", ", ".join(map(repr, parts)))],
-                        "pass name= for it",
-                    )
+                    "dims of different names are joined, and the whole has no name",
+                    [("parts", ", ".join(map(repr, parts)))],
+                    "pass name= for it",
                 )
             (name,) = names
         if len(parts) == 1:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dimtensor.arrays import meant_integer
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import DimError, LabelError, build_message, listing, named_after, plain_repr
+from dimtensor.errors import DimError, LabelError, listing, named_after, plain_repr
 from dimtensor.hooks import Hook
 from dimtensor.interning import Interned
 from dimtensor.renderers import html
@@ -355,10 +355,8 @@ class Dim:
         labels = self._labels()
         if labels is None:
             raise LabelError(
-                build_message(
-                    f"{self!r} has no labels to look {plain_repr(label)} up in",
-                    hint="give the dim coords, or select by position with isel",
-                )
+                f"{self!r} has no labels to look {plain_repr(label)} up in",
+                hint="give the dim coords, or select by position with isel",
             )
         return labels
 
@@ -478,11 +476,9 @@ def _valid_coords(coords: Any, name: str | None) -> Coords:
         raise LabelError(f"dim {name!r}: {error}") from None
     if labels.duplicates:
         raise LabelError(
-            build_message(
-                f"dim {name!r} has labels more than once: {listing(labels.duplicates)}",
-                [("labels", listing(labels.values))],
-                f"make them unique, or number the positions with length={len(labels)}",
-            )
+            f"dim {name!r} has labels more than once: {listing(labels.duplicates)}",
+            [("labels", listing(labels.values))],
+            f"make them unique, or number the positions with length={len(labels)}",
         )
     return labels
 
@@ -490,7 +486,7 @@ def _valid_coords(coords: Any, name: str | None) -> Coords:
 def _valid_length(length: Any, name: str | None) -> int:
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
         text = f"the length of dim {name!r} is an integer of at least 0, not {plain_repr(length)}"
-        raise DimError(build_message(text, hint=meant_integer("length", length)))
+        raise DimError(text, hint=meant_integer("length", length))
     if length > MOST_POSITIONS:
         text = "at most 2**62 positions, which are 64-bit integers"
         raise DimError(f"dim {name!r} has {text}, not {length:,}")

@@ -10,23 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.arrays import (
-    array_of,
-    has,
-    is_array_like,
-    is_masked,
-    is_na,
-    items_of,
-    with_gaps,
-)
+from dimtensor.arrays import array_of, has, is_array_like, is_masked, is_na, items_of, with_gaps
 from dimtensor.dims.calendars.cftimes import are_cftimes, identity, is_cftime
-from dimtensor.errors import (
-    LabelError,
-    build_message,
-    clipped,
-    listing,
-    plain_repr,
-)
+from dimtensor.errors import LabelError, clipped, listing, plain_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -326,7 +312,7 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
         columns = list(labels.columns)
         text = "labels of a dim are one for each position, not a table"
         hint = f"those of one column: coords=df[{columns[0]!r}]" if columns else None
-        raise LabelError(build_message(text, [("columns", listing(columns))], hint))
+        raise LabelError(text, [("columns", listing(columns))], hint)
     if has(labels, "to_numpy"):  # pandas objects and DataArrays, without importing them
         labels = labels.to_numpy() if (listed := with_gaps(labels)) is None else listed
     elif is_array_like(labels):
@@ -339,11 +325,9 @@ def label_array(labels: Any) -> tuple[np.ndarray | None, Any]:
         raise LabelError(f"labels of a dim are single values, not records of {labels.dtype}")
     if labels.dtype.kind in "mM" and np.datetime_data(labels.dtype)[0] == "generic":
         raise LabelError(
-            build_message(
-                "dates and spans of time need a unit to be labels",
-                [("dtype", labels.dtype)],
-                'labels.astype("datetime64[ns]"), or another unit, says what is counted',
-            )
+            "dates and spans of time need a unit to be labels",
+            [("dtype", labels.dtype)],
+            'labels.astype("datetime64[ns]"), or another unit, says what is counted',
         )
     elif labels.dtype.kind in "mM":  # xarray has no units with a multiplier, such as 25 seconds
         labels = labels.astype(f"{labels.dtype.kind}8[{np.datetime_data(labels.dtype)[0]}]")
@@ -359,10 +343,8 @@ def _of_usual_length(labels: np.ndarray) -> np.ndarray:
     found = labels.astype("f8" if labels.dtype.kind == "f" else "c16")
     if not np.array_equal(found, labels, equal_nan=True):
         raise LabelError(
-            build_message(
-                f"labels of {labels.dtype} are not all numbers of {found.dtype}, which labels are",
-                hint=f'labels.astype("{found.dtype}") rounds them',
-            )
+            f"labels of {labels.dtype} are not all numbers of {found.dtype}, which labels are",
+            hint=f'labels.astype("{found.dtype}") rounds them',
         )
     return found
 
@@ -370,20 +352,16 @@ def _of_usual_length(labels: np.ndarray) -> np.ndarray:
 def _items(labels: Any) -> list:
     if isinstance(labels, (Set, Mapping)):
         raise LabelError(
-            build_message(
-                f"labels of a dim have an order, a {type(labels).__name__} does not say which",
-                [("given", ", ".join(sorted(map(plain_repr, labels))))],
-                "pass a list, such as sorted(labels)",
-            )
+            f"labels of a dim have an order, a {type(labels).__name__} does not say which",
+            [("given", ", ".join(sorted(map(plain_repr, labels))))],
+            "pass a list, such as sorted(labels)",
         )
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
         what = "one label" if isinstance(labels, (str, bytes)) else "no sequence of labels"
         way = f"length={labels} for a dim without labels" if isinstance(labels, int) else ""
         raise LabelError(
-            build_message(
-                f"coords are one label for each position, {plain_repr(labels)} is {what}",
-                hint=way or f"coords=[{plain_repr(labels)}]",
-            )
+            f"coords are one label for each position, {plain_repr(labels)} is {what}",
+            hint=way or f"coords=[{plain_repr(labels)}]",
         )
     return items_of(labels, "a sequence of labels")
 
@@ -470,10 +448,8 @@ def checked_label(label: Any) -> Any:
         fine, why = False, f"its hash or comparison raises {type(error).__name__}"
     if not fine:
         raise LabelError(
-            build_message(
-                f"{clipped(plain_repr(label))} cannot be a label: {why}",
-                hint="use texts, numbers, dates or tuples of them as labels",
-            )
+            f"{clipped(plain_repr(label))} cannot be a label: {why}",
+            hint="use texts, numbers, dates or tuples of them as labels",
         )
     return label
 

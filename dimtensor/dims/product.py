@@ -14,7 +14,7 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.dim import Dim, dim_labels
 from dimtensor.dims.labels import index_of_tuples, tagged
-from dimtensor.errors import DimError, MemoryLimitError, build_message, printable
+from dimtensor.errors import DimError, MemoryLimitError, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,12 +37,10 @@ def check_combinations(factors: Iterable[Dim], what: str, way_out: str) -> None:
     if count <= MOST_COMBINATIONS:
         return
     raise MemoryLimitError(
-        build_message(
-            f"{what}: there are {count:,} combinations of {' and '.join(lengths)}, which take "
-            f"{count * 8 / 2**30:,.0f} GiB",
-            [(name, f"{n:,} labels") for name, n in lengths.items() if n is not None],
-            way_out,
-        )
+        f"{what}: there are {count:,} combinations of {' and '.join(lengths)}, which take "
+        f"{count * 8 / 2**30:,.0f} GiB",
+        [(name, f"{n:,} labels") for name, n in lengths.items() if n is not None],
+        way_out,
     )
 
 

@@ -14,15 +14,7 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import Dim
 from dimtensor.dims.labels import Labels, checked_label
 from dimtensor.dims.slices import slice_positions
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    LabelError,
-    PositionError,
-    build_message,
-    listing,
-    plain_repr,
-)
+from dimtensor.errors import DimError, DtypeError, LabelError, PositionError, listing, plain_repr
 
 
 class Selection:
@@ -244,10 +236,8 @@ def is_position(label: object) -> bool:
 def no_labels(title: str, labels: Any) -> LabelError:
     """Return the error for a look-up in a dim without labels."""
     return LabelError(
-        build_message(
-            f"{title} has no labels to look up {listing(labels)}",
-            hint="pass inputs with coords along the dim",
-        )
+        f"{title} has no labels to look up {listing(labels)}",
+        hint="pass inputs with coords along the dim",
     )
 
 
@@ -303,10 +293,8 @@ def normalize_selection(parent: Dim, selection: Any) -> Selection:
             )
         if length is None:
             raise DimError(
-                build_message(
-                    f"a mask of constants needs a dim of known length, {parent!r} has none",
-                    hint="make the mask a dims-tensor with dt.data",
-                )
+                f"a mask of constants needs a dim of known length, {parent!r} has none",
+                hint="make the mask a dims-tensor with dt.data",
             )
         array = np.flatnonzero(array)
     elif array.size == 0:
@@ -328,11 +316,9 @@ def _normalize_slice(parent: Dim, selection: slice, length: int | None) -> Slice
     given = (selection.start, selection.stop, selection.step)
     if any(hasattr(end, "known_values") and end.known_values() is None for end in given):
         raise DtypeError(
-            build_message(
-                f"a slice along {parent._title} ends at a number that is computed: its length "
-                "would not be known before",
-                hint=f"keep positions by a mask: x.isel({parent._short}=dt.arange(dim) < n)",
-            )
+            f"a slice along {parent._title} ends at a number that is computed: its length "
+            "would not be known before",
+            hint=f"keep positions by a mask: x.isel({parent._short}=dt.arange(dim) < n)",
         )
     try:
         if any(isinstance(end, (bool, np.bool_)) for end in given):
@@ -341,11 +327,9 @@ def _normalize_slice(parent: Dim, selection: slice, length: int | None) -> Slice
     except TypeError:
         low, high = map(plain_repr, given[:2])
         raise DtypeError(
-            build_message(
-                f"a slice of positions along {parent._title} goes from an integer to an integer, "
-                f"not from {low} to {high}",
-                hint=f"slice by label with sel: x.sel({parent._short}=slice({low}, {high}))",
-            )
+            f"a slice of positions along {parent._title} goes from an integer to an integer, "
+            f"not from {low} to {high}",
+            hint=f"slice by label with sel: x.sel({parent._short}=slice({low}, {high}))",
         ) from None
     step = 1 if by is None else by
     if step == 0:

@@ -11,7 +11,7 @@ from dimtensor.dims.coords import Coords
 from dimtensor.dims.labels import DATES, TIMES, family, python_label
 from dimtensor.dims.texts.dates import iso_dates, part_of_date
 from dimtensor.dims.texts.zones import check_on_clocks
-from dimtensor.errors import LabelError, build_message, listing, plain_repr
+from dimtensor.errors import LabelError, listing, plain_repr
 
 _OTHER_KIND = "the labels are of another kind"
 _ENDS = {int, type(None)}
@@ -60,10 +60,8 @@ def _found(coords: Coords, start: Any, stop: Any, step: int | None, dim: str) ->
             check_on_clocks((start, stop), coords.index.tz, dim)
         error = _OTHER_KIND if isinstance(fault, TypeError) else fault
         raise LabelError(
-            build_message(
-                f"cannot slice {dim} from {plain_repr(start)} to {plain_repr(stop)}: {error}",
-                [("labels", listing(coords.values))],
-            )
+            f"cannot slice {dim} from {plain_repr(start)} to {plain_repr(stop)}: {error}",
+            [("labels", listing(coords.values))],
         ) from None
     if isinstance(found, np.ndarray) and found.dtype == bool:
         return np.flatnonzero(found)
@@ -100,12 +98,10 @@ def _refuse_opposite(coords: Coords, empty: slice, dim: str) -> None:
     ]
     ends += [] if step is None else [str(step)]
     raise LabelError(
-        build_message(
-            f"a slice from {plain_repr(start)} to {plain_repr(stop)} selects nothing: along {dim}, "
-            f"{plain_repr(stop)} comes first",
-            [("labels", listing(coords.values))],
-            f"exchange the ends: slice({', '.join(ends)})",
-        )
+        f"a slice from {plain_repr(start)} to {plain_repr(stop)} selects nothing: along {dim}, "
+        f"{plain_repr(stop)} comes first",
+        [("labels", listing(coords.values))],
+        f"exchange the ends: slice({', '.join(ends)})",
     )
 
 

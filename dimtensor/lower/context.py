@@ -14,7 +14,7 @@ from pytensor.raise_op import CheckAndRaise
 from dimtensor.dims import DerivedDim, Dim, Dims, SelDim, depends_on_mask
 from dimtensor.dims.derivation import check_positions_of
 from dimtensor.dims.selection import LateSlice, Mask, Slice
-from dimtensor.errors import CheckError, GraphError, build_message
+from dimtensor.errors import CheckError, GraphError
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checking.checks import Check
@@ -229,11 +229,9 @@ class Lowering:
 
     def _unknown_length(self, dim: Dim) -> GraphError:
         return GraphError(
-            build_message(
-                f"nothing in the expression determines the length of {dim!r}",
-                [("inputs", ", ".join(map(describe, leaves(self._outputs))) or "none")],
-                "give the dim a length or coords, or make the dim itself an input of dt.function",
-            )
+            f"nothing in the expression determines the length of {dim!r}",
+            [("inputs", ", ".join(map(describe, leaves(self._outputs))) or "none")],
+            "give the dim a length or coords, or make the dim itself an input of dt.function",
         )
 
     def set_length(self, dim: Dim, length: Any) -> None:

@@ -10,7 +10,7 @@ from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import ancestors
 
 from dimtensor.dims import Dim, Dims, without
-from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.errors import DimError, GraphError
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.layout.preferences import COPY, Estimates, Found, last, prefers
@@ -131,10 +131,8 @@ def _settle_lengths(ctx: Lowering, node: Node, result: Variable) -> Variable:
         if isinstance(expected, int) and static is not None:
             if expected != static:
                 raise DimError(
-                    build_message(
-                        f"{name}: {dim._title} has length {expected}, the function gives {static}",
-                        [("dims of the output", [d._short for d in attrs.core_out])],
-                    )
+                    f"{name}: {dim._title} has length {expected}, the function gives {static}",
+                    [("dims of the output", [d._short for d in attrs.core_out])],
                 )
         elif attrs.function.checked_lengths:
             result = ctx.of_length(node, result, axis, dim)

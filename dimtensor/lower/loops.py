@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 
 from dimtensor.dims import Dim, Dims, depends_on_mask, mask_keys, without
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checking.checks import Check, check_messages
@@ -97,11 +97,9 @@ class RegionLowering(Lowering):
 @lowers("bound")
 def bound(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     raise GraphError(
-        build_message(
-            "a value from inside a loop step is used outside the loop",
-            [("value", describe(node))],
-            "return it from the step, as its state or as a value of its trace",
-        )
+        "a value from inside a loop step is used outside the loop",
+        [("value", describe(node))],
+        "return it from the step, as its state or as a value of its trace",
     )
 
 

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.printing.printer import node_text
 
@@ -54,14 +54,12 @@ def verify_variable(
 
 def _error(node: Node, variable: Variable, what: str) -> GraphError:
     return GraphError(
-        build_message(
-            f"the lowering of {node.kind!r} is broken: {what}",
-            [
-                ("node", node_text(node)),
-                ("variable", f"{variable.type} from {variable.owner or variable}"),
-            ],
-            "this is a bug of dimtensor, not of the model",
-        )
+        f"the lowering of {node.kind!r} is broken: {what}",
+        [
+            ("node", node_text(node)),
+            ("variable", f"{variable.type} from {variable.owner or variable}"),
+        ],
+        "this is a bug of dimtensor, not of the model",
     )
 
 
@@ -88,10 +86,8 @@ def verify_program(
     strays = _strays(outputs, set(inputs))
     if strays:
         raise GraphError(
-            build_message(
-                "the lowered graph is broken: it needs variables that are not its inputs",
-                [("variables", ", ".join(f"{v} ({v.type})" for v in strays))],
-            )
+            "the lowered graph is broken: it needs variables that are not its inputs",
+            [("variables", ", ".join(f"{v} ({v.type})" for v in strays))],
         )
     checks = outputs[len(outputs) - len(messages) :] if messages else ()
     for condition, message in zip(checks, messages, strict=True):

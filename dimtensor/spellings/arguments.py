@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
 
-from dimtensor.errors import ArgumentError, build_message, did_you_mean, listing
+from dimtensor.errors import ArgumentError, did_you_mean, listing
 from dimtensor.spellings.table import ARGUMENTS, MEANINGS, told
 
 
@@ -82,20 +82,20 @@ def _refusal(
         else:
             hint = _own_words(where, option, args, kwargs)
         guess = "" if hint else did_you_mean(option, list(parameters))
-        return ArgumentError(build_message(f"{name} takes no {option!r}{guess}", details, hint))
+        return ArgumentError(f"{name} takes no {option!r}{guess}", details, hint)
     positional = [x for x, each in parameters.items() if each.kind in _POSITIONAL]
     any_number = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters.values())
     if len(args) > len(positional) and not any_number:
         many = f"{len(positional)} argument{'' if len(positional) == 1 else 's'} without names"
         text = f"{name} takes {many}, and is given {len(args)}"
         hint = _with_names(where, name, args, positional, parameters)
-        return ArgumentError(build_message(text, details, hint))
+        return ArgumentError(text, details, hint)
     twice = [x for x in positional[: len(args)] if x in kwargs]
     if twice:
         text = f"{name} is given {twice[0]!r} twice, by its place and by its name"
         both = (args[positional.index(twice[0])], kwargs[twice[0]])
         details = [("given", " and ".join(map(_shown, both))), *details]
-        return ArgumentError(build_message(text, details))
+        return ArgumentError(text, details)
     given = {*positional[: len(args)], *kwargs}
     missing = [
         x for x, each in parameters.items()
@@ -107,9 +107,7 @@ def _refusal(
         hint = "dim= is the dim of its elements, labels or steps: dim=dt.Dim('k', length=3)"
     elif name == "where":
         hint = "x.where(condition) has NaN where the condition is false"
-    return ArgumentError(
-        build_message(f"{name} needs {' and '.join(map(repr, missing))}", details, hint)
-    )
+    return ArgumentError(f"{name} needs {' and '.join(map(repr, missing))}", details, hint)
 
 
 def _with_names(
@@ -207,7 +205,7 @@ def _named_first(
     text = f"{name} takes no name: a random variable has one, and its distribution has none"
     details = [("name", repr(own[0]))]
     hint = _variable(name, parameters, own, kwargs, "")
-    return ArgumentError(build_message(text, details, hint))
+    return ArgumentError(text, details, hint)
 
 
 def _variable(

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Never
 
-from dimtensor.errors import NoAttributeError, build_message, did_you_mean
+from dimtensor.errors import NoAttributeError, did_you_mean
 from dimtensor.spellings.renamed import DATES, FUNCTIONS, PARTS, SHIFTS
 from dimtensor.spellings.table import told
 
@@ -31,8 +31,7 @@ def no_attribute(
     """
     hint = told(where, name) or (_renamed(name) if where == "dt" else None) or hint
     guess = "" if hint else did_you_mean(name, [each for each in known if each[0] != "_"])
-    message = build_message(f"{text} has no {name!r}{guess}", hint=hint)
-    return NoAttributeError(message, name=name, obj=x)
+    return NoAttributeError(f"{text} has no {name!r}{guess}", hint=hint, name=name, obj=x)
 
 
 def _renamed(name: str) -> str | None:
@@ -57,8 +56,7 @@ def former_names[C: type](names: Mapping[str, str]) -> Callable[[C], C]:
         def refuse(self: Any, name: str) -> Never:
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
             if new := names.get(name):
-                message = build_message(text, hint=f"its name is .{new}")
-                raise NoAttributeError(message, name=name, obj=self)
+                raise NoAttributeError(text, hint=f"its name is .{new}", name=name, obj=self)
             raise AttributeError(text, name=name, obj=self)
 
         cls.__getattr__ = refuse  # type: ignore[attr-defined]
@@ -79,9 +77,8 @@ def no_attribute_of_dim(dim: Any, name: str) -> AttributeError:
     if new is None:
         return AttributeError(f"'Dim' object has no attribute {name!r}", name=name, obj=dim)
     own = dim.name if (dim.name or "").isidentifier() else "dim"
-    headline = f"a dim has no {name!r}"
-    message = build_message(headline, [("dim", repr(dim))], f"{own}.{new}")
-    return NoAttributeError(message, name=name, obj=dim)
+    details = [("dim", repr(dim))]
+    return NoAttributeError(f"a dim has no {name!r}", details, f"{own}.{new}", name=name, obj=dim)
 
 
 def as_variable(name: str, constructor: Any) -> str:

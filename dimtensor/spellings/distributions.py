@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dimtensor.errors import ArgumentError, DtypeError, build_message
+from dimtensor.errors import ArgumentError, DtypeError
 from dimtensor.spellings.arguments import spelled
 from dimtensor.spellings.attributes import no_attribute
 
@@ -31,7 +31,7 @@ class Spelled:
     def _no_value(self, *others: Any, **options: Any) -> NoReturn:
         hint = f"x = dt.rv('x', dist.{self!r})"
         text = "a distribution has no value to compute with; a random variable of it has"
-        raise DtypeError(build_message(text, hint=hint))
+        raise DtypeError(text, hint=hint)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _no_value
     __rtruediv__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = __abs__ = _no_value
@@ -52,7 +52,7 @@ def _of_a_generator[F: Callable[..., Any]](draw: F) -> F:
         if not hasattr(rng, "normal") or isinstance(rng, _OF_NUMPY):
             text = f"draw of {self.name} takes a generator of random numbers, not {rng!r}"
             hint = f"x, rng = dist.{self!r}.draw(dt.random.generator(1))"
-            raise ArgumentError(build_message(text, hint=f"{hint}, with dims=k for draws along k"))
+            raise ArgumentError(text, hint=f"{hint}, with dims=k for draws along k")
         return draw(self, rng, dims)
 
     return checked  # type: ignore[return-value]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dimtensor.dims import dim_set
-from dimtensor.errors import DimtensorError, DtypeError, GraphError, build_message, plain_repr
+from dimtensor.errors import DimtensorError, DtypeError, GraphError, plain_repr
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.optable import TABLE
 from dimtensor.tensor import constructors, elementwise
@@ -164,11 +164,9 @@ class ArithmeticMixin(TensorHandle):
         if method != "__call__" or name is None or kwargs:
             what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
             raise DtypeError(
-                build_message(
-                    f"{what} is not defined for dims-tensors"
-                    + (f" with {', '.join(kwargs)}" if kwargs else ""),
-                    hint="lift a positional function over dims with dt.apply",
-                )
+                f"{what} is not defined for dims-tensors"
+                + (f" with {', '.join(kwargs)}" if kwargs else ""),
+                hint="lift a positional function over dims with dt.apply",
             )
         return elemwise(name, *inputs)
 
@@ -176,10 +174,8 @@ class ArithmeticMixin(TensorHandle):
         handler = _array_functions().get(func)
         if handler is None:
             raise DtypeError(
-                build_message(
-                    f"np.{func.__name__} is not defined for dims-tensors",
-                    hint="dir(dt) lists the functions; dt.apply lifts a positional one",
-                )
+                f"np.{func.__name__} is not defined for dims-tensors",
+                hint="dir(dt) lists the functions; dt.apply lifts a positional one",
             )
         return handler(*args, **kwargs)
 
@@ -192,9 +188,7 @@ class ArithmeticMixin(TensorHandle):
             number = "(…).all().item()" if self.dims else "(…).item()"
             hint = f"{number} computes it from data: if {number}: …; {hint}"
         raise GraphError(
-            build_message(
-                "a symbolic tensor is neither true nor false before it is computed", hint=hint
-            )
+            "a symbolic tensor is neither true nor false before it is computed", hint=hint
         )
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
@@ -231,7 +225,7 @@ def _no_assignment(x: TensorHandle, key: Any, value: Any = None) -> DtypeError:
         given = plain_repr(value) if isinstance(value, (int, float, complex)) else "value"
         done, way = "assigned to", f"x = x.{which}({where}).set({given})"
     text = f"elements are not {done}: a tensor does not change"
-    return DtypeError(build_message(text, [("dims", dim_set(x.dims))], f"make another one: {way}"))
+    return DtypeError(text, [("dims", dim_set(x.dims))], f"make another one: {way}")
 
 
 def _clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:

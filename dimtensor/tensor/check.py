@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimtensor.errors import ArgumentError, build_message
+from dimtensor.errors import ArgumentError
 from dimtensor.graph import make
 from dimtensor.tensor.handle import as_node, wrap
 
@@ -68,7 +68,7 @@ def check(condition: TensorLike, message: str, value: TensorLike | None = None) 
     """
     if not isinstance(message, str) or not message.strip():
         text = f"the message of a check is a text that is not empty, not {message!r}"
-        raise ArgumentError(build_message(text))
+        raise ArgumentError(text)
     given = None if value is None else as_node(value, what="the value of a check")
     # a labeled array takes the dims of the value, a number never its dtype
     beside = [] if given is None or isinstance(condition, (bool, np.bool_)) else [given]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dimtensor.dims import (
-    Dim,
-    canonical_dims,
-)
-from dimtensor.errors import ArgumentError, DimError, build_message
+from dimtensor.dims import Dim, canonical_dims
+from dimtensor.errors import ArgumentError, DimError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
@@ -53,9 +50,7 @@ def full(dims: DimsLike, value: TensorLike, dtype: DtypeLike | None = None) -> D
         shown = [dim._short for dim in canonical_dims(value, "the dims of full")]  # type: ignore[arg-type]
         number = dims if isinstance(dims, (int, float)) else "value"
         hint = f"dt.full([{', '.join(shown)}], {number})"
-        raise ArgumentError(
-            build_message("full takes dims first, and the value after them", hint=hint)
-        )
+        raise ArgumentError("full takes dims first, and the value after them", hint=hint)
     node = as_node(value) if dtype is None else None
     if node is None:
         target = valid_dtype(dtype)
@@ -302,7 +297,7 @@ def eye(dim: Dim, other: Dim | None = None, dtype: DtypeLike = "float64") -> Dim
     """
     if not isinstance(dim, Dim):
         hint = "dt.eye(dt.Dim('k', length=3)), over the dim and its renamed twin"
-        raise DimError(build_message(f"dt.eye takes a Dim, not {dim!r}", hint=hint))
+        raise DimError(f"dt.eye takes a Dim, not {dim!r}", hint=hint)
     other = dim.rename() if other is None else other
     if None not in (dim.length, other.length) and dim.length != other.length:
         raise DimError(

@@ -11,7 +11,7 @@ from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim
-from dimtensor.errors import ArgumentError, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import ArgumentError, InputError, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.walk import LEAF_KINDS, held_bytes
@@ -306,15 +306,13 @@ def _in_place_of_variables(nodes: list[Node], values: Any) -> tuple[list[Node], 
     lacking = [str(node.name) for node in toposort(nodes) if node.kind == "rv"]
     if lacking:
         raise InputError(
-            build_message(
-                f"evaluate: there are no values of {listing(lacking)}, and the expression depends "
-                "on them",
-                [("values of", listing(sorted(names)))],
-                "dt.Model(..., x).predict(post, names=['x'], seed=1) draws them, where the "
-                "expression is x = dt.named('x', ...)"
-                if hasattr(type(values), "data_vars")
-                else f"give them, too: {{..., {lacking[0]!r}: value}}",
-            )
+            f"evaluate: there are no values of {listing(lacking)}, and the expression depends "
+            "on them",
+            [("values of", listing(sorted(names)))],
+            "dt.Model(..., x).predict(post, names=['x'], seed=1) draws them, where the "
+            "expression is x = dt.named('x', ...)"
+            if hasattr(type(values), "data_vars")
+            else f"give them, too: {{..., {lacking[0]!r}: value}}",
         )
     return nodes, values
 
@@ -345,10 +343,8 @@ def _one(output: Any) -> Any:
     """
     if isinstance(output, (Mapping, list, tuple, set, frozenset)):
         raise ArgumentError(
-            build_message(
-                f"an output is a tensor, not a {type(output).__name__}: {output!r}",
-                hint="outputs are a tensor, or a list or a dict of tensors, which are not nested",
-            )
+            f"an output is a tensor, not a {type(output).__name__}: {output!r}",
+            hint="outputs are a tensor, or a list or a dict of tensors, which are not nested",
         )
     return output
 
@@ -374,19 +370,14 @@ def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
             what = repr(key) if isinstance(key, str) else title_of(as_node(key))
             guess = did_you_mean(key, [*names]) if isinstance(key, str) else ""
             raise InputError(
-                build_message(
-                    f"the expression does not depend on {what}{guess}",
-                    [("inputs", listing(names))],
-                )
+                f"the expression does not depend on {what}{guess}", [("inputs", listing(names))]
             )
         given[node] = value
     missing = [title_of(node) for node in known if node not in given]
     if missing:
         raise InputError(
-            build_message(
-                f"the value depends on inputs that are not given: {', '.join(missing)}",
-                hint="x.eval({tensor: value}), by tensor or by name",
-            )
+            f"the value depends on inputs that are not given: {', '.join(missing)}",
+            hint="x.eval({tensor: value}), by tensor or by name",
         )
     return given
 

@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.arrays import array_of, has, is_array_like, ndim_of
 from dimtensor.dims import AnonymousDim, Dim, Dims, DimTuple
 from dimtensor.dims.labels import Labels
-from dimtensor.errors import ArgumentError, DtypeError, InputError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, InputError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.dtypes import accumulator, is_complex, is_inexact, scalar_dtype
@@ -167,23 +167,19 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
     kind = type(value).__name__
     if has(value, "event_dims"):
         text = f"{what}: a distribution has no value; a random variable of it has"
-        raise DtypeError(build_message(text, hint=f"dt.rv('x', dist.{value!r})"))
+        raise DtypeError(text, hint=f"dt.rv('x', dist.{value!r})")
     if isinstance(value, (list, tuple)) and any(isinstance(x, TensorHandle) for x in value):
         raise ArgumentError(
-            build_message(
-                f"{what}: a {kind} of {len(value)}, tensors among them, is not one tensor",
-                hint="dt.stack(tensors, dim) makes one of them, along a new dim",
-            )
+            f"{what}: a {kind} of {len(value)}, tensors among them, is not one tensor",
+            hint="dt.stack(tensors, dim) makes one of them, along a new dim",
         )
     if not is_array_like(value) and not isinstance(value, (list, tuple)):
         raise DtypeError(f"{what}: {kind} is neither a tensor nor a number")
     raise InputError(
-        build_message(
-            f"{what}: nothing says which dims the axes of this {kind} are",
-            [("shape", array_of(value, what).shape)],
-            f"wrap it with dt.data(array, dims={_dims_meant(value, beside)}); of an xarray object "
-            "and a tensor the tensor comes first: tensor + object",
-        )
+        f"{what}: nothing says which dims the axes of this {kind} are",
+        [("shape", array_of(value, what).shape)],
+        f"wrap it with dt.data(array, dims={_dims_meant(value, beside)}); of an xarray object "
+        "and a tensor the tensor comes first: tensor + object",
     )
 
 

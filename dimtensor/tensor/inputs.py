@@ -10,24 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends.progress import wake_soon
-from dimtensor.dims import (
-    Binding,
-    Dim,
-    Dims,
-    as_dim_tuple,
-    canonical_dims,
-    in_order,
-    sort_dims,
-)
-from dimtensor.errors import (
-    ArgumentError,
-    DimError,
-    DtypeError,
-    InputError,
-    build_message,
-    listing,
-    plain_repr,
-)
+from dimtensor.dims import Binding, Dim, Dims, as_dim_tuple, canonical_dims, in_order, sort_dims
+from dimtensor.errors import ArgumentError, DimError, DtypeError, InputError, listing, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
@@ -99,9 +83,7 @@ def tensor(
     if name is not None and not (isinstance(name, str) and name):
         hint = None if isinstance(name, str) else "values are dt.data(values, dims=...)"
         raise ArgumentError(
-            build_message(
-                f"the name of a tensor is a non-empty string, not {plain_repr(name)}", hint=hint
-            )
+            f"the name of a tensor is a non-empty string, not {plain_repr(name)}", hint=hint
         )
     require_dim(categories)
     dtype = "int64" if categories is not None else valid_dtype(dtype)
@@ -234,9 +216,7 @@ def data(
     wake_soon()
     if isinstance(value, str) and isinstance(dims, (list, np.ndarray)) and _numbers(dims):
         hint = f"dt.data(values, dims=dt.Dim('obs'), name={value!r})"
-        raise ArgumentError(
-            build_message("dt.data takes values first, and a name by keyword", hint=hint)
-        )
+        raise ArgumentError("dt.data takes values first, and a name by keyword", hint=hint)
     if hasattr(value, "node"):
         raise ArgumentError("dt.data takes values; this is a dims-tensor already")
     refuse_dataset(value, f"data {name!r}" if name else "dt.data", name)
@@ -285,10 +265,8 @@ def require_dim(categories: Any) -> None:
     """
     if categories is not None and not isinstance(categories, Dim):
         raise DimError(
-            build_message(
-                f"categories are a Dim, the one whose labels the values are, not {categories!r}",
-                hint="make one: dt.Dim(name, coords=[...])",
-            )
+            f"categories are a Dim, the one whose labels the values are, not {categories!r}",
+            hint="make one: dt.Dim(name, coords=[...])",
         )
 
 
@@ -301,10 +279,8 @@ def _axes_in_order(value: Any, given: Dims, binding: Binding, what: str) -> tupl
     require_elements(array, given, what)
     if array.ndim != len(given):
         raise DimError(
-            build_message(
-                f"{what} has {array.ndim} axes and is given {len(given)} dims",
-                [("shape", array.shape), ("dims", ", ".join(dim._short for dim in given))],
-            )
+            f"{what} has {array.ndim} axes and is given {len(given)} dims",
+            [("shape", array.shape), ("dims", ", ".join(dim._short for dim in given))],
         )
     for dim, length in zip(given, array.shape, strict=True):
         binding.add_length(dim, length, what)
@@ -323,11 +299,9 @@ def _as_numbers(array: np.ndarray, what: str) -> np.ndarray:
     if array.dtype.kind in "biufc":
         return array
     raise DtypeError(
-        build_message(
-            f"{what} has {what_is_in(array)}, but tensors hold numbers or labels of a dim",
-            [("values", listing(array.ravel(), 4))],
-            "for labels pass categories=dim, the dim that has them",
-        )
+        f"{what} has {what_is_in(array)}, but tensors hold numbers or labels of a dim",
+        [("values", listing(array.ravel(), 4))],
+        "for labels pass categories=dim, the dim that has them",
     )
 
 
@@ -359,12 +333,10 @@ def _no_index_name(value: Any, beside: Sequence[Node], what: str) -> InputError:
     named = [x.name for x in beside if len(x.dims) == 1 and x.name and x.name.isidentifier()]
     given = f", or give the dim: dt.data({series}, dims={named[0]}.dims)" if named else ""
     return InputError(
-        build_message(
-            f"{what}: the index of {column} has no name, so nothing says along which dim it is",
-            [("dims of the tensors", "{" + ", ".join(names) + "}")],
-            f"name the index after the dim: {series}.rename_axis("
-            f"{names[0] if len(names) == 1 else 'dim'!r}){given}",
-        )
+        f"{what}: the index of {column} has no name, so nothing says along which dim it is",
+        [("dims of the tensors", "{" + ", ".join(names) + "}")],
+        f"name the index after the dim: {series}.rename_axis("
+        f"{names[0] if len(names) == 1 else 'dim'!r}){given}",
     )
 
 

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, dim_set, find_dim, in_order
-from dimtensor.errors import (
-    ArgumentError,
-    DimError,
-    OptionError,
-    UnknownDimError,
-    build_message,
-    did_you_mean,
-)
+from dimtensor.errors import ArgumentError, DimError, OptionError, UnknownDimError, did_you_mean
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
@@ -93,9 +86,7 @@ def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:
         new = f"dt.Dim('k', length={len(shown)})"
         dim = new if name == "stack" else repr(tensors.dims[0]._short if tensors.dims else "k")
         hint = f"dt.{name}([{', '.join(shown)}], {dim})"
-        raise ArgumentError(
-            build_message(f"{name} takes tensors in a list, and then the dim", hint=hint)
-        )
+        raise ArgumentError(f"{name} takes tensors in a list, and then the dim", hint=hint)
     return in_order(tensors, f"the tensors of {name}")
 
 
@@ -103,11 +94,9 @@ def _check_has_it(nodes: Sequence[Node], name: str) -> None:
     if all(dim._short != name for x in nodes for dim in x.dims):
         known = list(dict.fromkeys(dim._short for x in nodes for dim in x.dims))
         raise UnknownDimError(
-            build_message(
-                f"concat: none of the tensors has a dim {name!r}{did_you_mean(name, known)}",
-                [("dims", dim_set(list(dict.fromkeys(dim for x in nodes for dim in x.dims))))],
-                "dt.stack(tensors, dim) puts tensors beside each other along a new dim",
-            )
+            f"concat: none of the tensors has a dim {name!r}{did_you_mean(name, known)}",
+            [("dims", dim_set(list(dict.fromkeys(dim for x in nodes for dim in x.dims))))],
+            "dt.stack(tensors, dim) puts tensors beside each other along a new dim",
         )
 
 
@@ -150,10 +139,8 @@ def stack(tensors: Sequence[Any], dim: Dim | str) -> DimTensor:
     for at, x in enumerate(nodes):
         if dim in x.dims:
             raise DimError(
-                build_message(
-                    f"stack: operand {at + 1} has {dim._title} already",
-                    [("operand", describe(x))],
-                    "stack along a new dim; concat joins along one that is there",
-                )
+                f"stack: operand {at + 1} has {dim._title} already",
+                [("operand", describe(x))],
+                "stack along a new dim; concat joins along one that is there",
             )
     return wrap(make("stack", tuple(nodes), dim))

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from dimtensor.dims import Dims, dim_set
-from dimtensor.errors import ArgumentError, DimError, NoAttributeError, build_message
+from dimtensor.errors import ArgumentError, DimError, NoAttributeError
 from dimtensor.graph.optable import TABLE
 from dimtensor.spellings.renamed import FUNCTIONS
 
@@ -122,8 +122,8 @@ def no_attribute(x: Any, name: str) -> AttributeError:
         return AttributeError(
             f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x
         )
-    text = build_message(f"a tensor has no .{name}", [("dims", dim_set(x.dims))], hint)
-    return NoAttributeError(text, name=name, obj=x)
+    details = [("dims", dim_set(x.dims))]
+    return NoAttributeError(f"a tensor has no .{name}", details, hint, name=name, obj=x)
 
 
 def named_dims[F: Callable[..., Any]](function: F) -> F:
@@ -159,7 +159,7 @@ def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
     chooses = [each for each in _DIMS if each in known]
     if option in _OPTIONS:
         headline = f"{function} takes no {option!r}"
-        raise ArgumentError(build_message(headline, details, _OPTIONS[option]))
+        raise ArgumentError(headline, details, _OPTIONS[option])
     if option == "keepdims":
         headline = (
             f"{function} does not support keepdims=True: tensors broadcast by the names of dims"
@@ -175,4 +175,4 @@ def _refuse(function: str, option: str, x: Any, known: Collection[str]) -> None:
         return
     if option != "keepdims" and not chooses:
         hint = f"{function} is over the dim that is grouped, or over all"
-    raise DimError(build_message(headline, details, hint))
+    raise DimError(headline, details, hint)

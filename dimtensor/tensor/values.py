@@ -136,19 +136,15 @@ class ValuesMixin(TensorHandle):
         value = _computed(self.node, "a value")
         if value.size != 1:
             raise DimError(
-                build_message(
-                    f"item takes the only element, there are {value.size}",
-                    [("dims", dict(value.sizes))],
-                    "select one with sel or isel, or reduce, first",
-                )
+                f"item takes the only element, there are {value.size}",
+                [("dims", dict(value.sizes))],
+                "select one with sel or isel, or reduce, first",
             )
         found = value.item()
         if kind is not None and not (isinstance(found, kind) or _is_wider(kind, found)):
             raise DtypeError(
-                build_message(
-                    f"item: the value is of {type(found).__name__}, not of {kind.__name__}",
-                    [("value", repr(found))],
-                )
+                f"item: the value is of {type(found).__name__}, not of {kind.__name__}",
+                [("value", repr(found))],
             )
         return found if kind not in (float, complex) else kind(found)
 
@@ -231,12 +227,10 @@ class ValuesMixin(TensorHandle):
         if held.axes_with_labels:
             name = self.name if self.name and self.name.isidentifier() else "x"
             raise LabelError(
-                build_message(
-                    "an array would lose the labels of these values, and pandas would number them",
-                    [("labels along", listing(held.axes_with_labels))],
-                    f"{name}.to_dataframe() keeps the labels; {name}.values has the values alone, "
-                    "axes in the order of .dims",
-                )
+                "an array would lose the labels of these values, and pandas would number them",
+                [("labels along", listing(held.axes_with_labels))],
+                f"{name}.to_dataframe() keeps the labels; {name}.values has the values alone, "
+                "axes in the order of .dims",
             )
         return held.values if dtype is None else held.values.astype(dtype, copy=False)
 
@@ -269,11 +263,9 @@ class ValuesMixin(TensorHandle):
         if self.node.dims and has_values(self.node):
             names = ", ".join(dim._short for dim in self.node.dims)
             raise ArgumentError(
-                build_message(
-                    "a number is made of one element, and this tensor has dims",
-                    [("dims", f"{{{names}}}")],
-                    "select one with sel or isel, or reduce, first",
-                )
+                "a number is made of one element, and this tensor has dims",
+                [("dims", f"{{{names}}}")],
+                "select one with sel or isel, or reduce, first",
             )
         return _array(self.node, "a number").item()
 

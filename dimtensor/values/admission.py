@@ -19,14 +19,7 @@ from dimtensor.dims import (
     dim_labels,
     product_below,
 )
-from dimtensor.errors import (
-    DtypeError,
-    InputError,
-    LabelError,
-    PositionError,
-    build_message,
-    listing,
-)
+from dimtensor.errors import DtypeError, InputError, LabelError, PositionError, listing
 from dimtensor.values.labeled import Labeled, as_array, axis_names, names_of, own_names
 
 
@@ -82,11 +75,9 @@ def require_elements(array: np.ndarray, dims: Dims, source: str) -> None:
     if array.ndim == 0 and array.dtype == object and dims:
         kind = type(array.item()).__name__
         raise InputError(
-            build_message(
-                f"{source} has dims {names_of(dims)} and is given a value of type {kind}, which "
-                "holds no numbers",
-                hint="pass an xarray.DataArray, a pandas.Series, an array or a list",
-            )
+            f"{source} has dims {names_of(dims)} and is given a value of type {kind}, which "
+            "holds no numbers",
+            hint="pass an xarray.DataArray, a pandas.Series, an array or a list",
         )
 
 
@@ -100,12 +91,10 @@ def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
     if array.ndim > 1:
         names = tuple(axis_names(dims).values())
         raise InputError(
-            build_message(
-                f"{source}: dims have no order, so the axes of a plain array of {array.ndim} "
-                "axes cannot be told apart",
-                [("dims", names_of(dims)), ("shape", array.shape)],
-                f"name the axes: ({names}, array), or pass an xarray.DataArray",
-            )
+            f"{source}: dims have no order, so the axes of a plain array of {array.ndim} "
+            "axes cannot be told apart",
+            [("dims", names_of(dims)), ("shape", array.shape)],
+            f"name the axes: ({names}, array), or pass an xarray.DataArray",
         )
 
 
@@ -115,14 +104,12 @@ def in_axis_order(labeled: Labeled, dims: Dims, binding: Binding, source: str) -
     unknown = [str(name) for name in labeled.names if name not in own]
     if unknown:
         raise InputError(
-            build_message(
-                f"{source} has {'dim' if len(unknown) == 1 else 'dims'} {listing(unknown)}, "
-                "the tensor does not",
-                [
-                    ("tensor", names_of(dims)),
-                    ("value", "{" + ", ".join(map(str, labeled.names)) + "}"),
-                ],
-            )
+            f"{source} has {'dim' if len(unknown) == 1 else 'dims'} {listing(unknown)}, "
+            "the tensor does not",
+            [
+                ("tensor", names_of(dims)),
+                ("value", "{" + ", ".join(map(str, labeled.names)) + "}"),
+            ],
         )
     names = axis_names(dims)
     array = labeled.values.transpose([labeled.names.index(names[dim]) for dim in dims])
@@ -160,11 +147,9 @@ def _in_order_of_factors(labels: Coords, levels: tuple | None, dim: Dim, source:
         return labels
     if set(levels) != set(factors):
         raise LabelError(
-            build_message(
-                f"{source}: the levels along {dim._title} are not its factors",
-                [("levels", listing(levels)), ("factors", listing(factors))],
-                "rename the levels of the index",
-            )
+            f"{source}: the levels along {dim._title} are not its factors",
+            [("levels", listing(levels)), ("factors", listing(factors))],
+            "rename the levels of the index",
         )
     order = [levels.index(name) for name in factors]
     values = np.empty(len(labels), dtype=object)
@@ -193,19 +178,15 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
             return order
     if labels.duplicates:
         raise LabelError(
-            build_message(
-                f"{source} has labels of {dim._title} more than once: {listing(labels.duplicates)}",
-                hint="make them unique, or average over them, before the call",
-            )
+            f"{source} has labels of {dim._title} more than once: {listing(labels.duplicates)}",
+            hint="make them unique, or average over them, before the call",
         )
     missing = own.take(np.flatnonzero(labels.find(own) < 0)).values
     unknown = labels.take(np.flatnonzero(at < 0)).values
     raise LabelError(
-        build_message(
-            f"{source} does not have the labels of {dim._title}",
-            [("missing", listing(missing)), ("unknown", listing(unknown))],
-            f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim._title}",
-        )
+        f"{source} does not have the labels of {dim._title}",
+        [("missing", listing(missing)), ("unknown", listing(unknown))],
+        f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim._title}",
     )
 
 
@@ -235,11 +216,9 @@ def label_positions(
     if own is None:
         if array.dtype.kind not in "iu" and array.size:
             raise LabelError(
-                build_message(
-                    f"{source} has labels of {categories._title}, which has no labels",
-                    [("dim", repr(categories)), ("values", listing(array.ravel(), 4))],
-                    "give the dim coords or pass integers, which are positions along it",
-                )
+                f"{source} has labels of {categories._title}, which has no labels",
+                [("dim", repr(categories)), ("values", listing(array.ravel(), 4))],
+                "give the dim coords or pass integers, which are positions along it",
             )
         check_positions(array, categories._bound_length(binding), categories, source)
         return array.astype(np.int64)
@@ -338,10 +317,8 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
             raise _no_room(array, dtype, source) from None
     if kind not in "biufc":
         raise DtypeError(
-            build_message(
-                f"{source} has {what_is_in(array)}, the tensor has dtype {dtype}",
-                [("values", listing(array.ravel(), 4))],
-            )
+            f"{source} has {what_is_in(array)}, the tensor has dtype {dtype}",
+            [("values", listing(array.ravel(), 4))],
         )
     if kind in "iu" and target.kind in "iu":
         info = np.iinfo(target)
@@ -354,10 +331,8 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
         fits = kind == "b"
     if not fits:
         raise DtypeError(
-            build_message(
-                f"{source} has values of {array.dtype}, the tensor has dtype {dtype}",
-                hint=_conversion(array, target),
-            )
+            f"{source} has values of {array.dtype}, the tensor has dtype {dtype}",
+            hint=_conversion(array, target),
         )
     return array.astype(target)
 
@@ -365,10 +340,8 @@ def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:
 def _no_room(values: np.ndarray, dtype: str, source: str) -> DtypeError:
     """Return the error for integers beyond a dtype."""
     return DtypeError(
-        build_message(
-            f"{source} has values that do not fit into {dtype}: {listing(values.ravel(), 4)}",
-            hint="declare the tensor with a wider dtype",
-        )
+        f"{source} has values that do not fit into {dtype}: {listing(values.ravel(), 4)}",
+        hint="declare the tensor with a wider dtype",
     )
 
 

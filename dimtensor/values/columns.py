@@ -10,14 +10,7 @@ import numpy as np
 from dimtensor.arrays import is_missing, no_floats, raised_by
 from dimtensor.caches import bounded
 from dimtensor.dims import Coords, Dim
-from dimtensor.errors import (
-    DimtensorError,
-    DtypeError,
-    LabelError,
-    MissingExtraError,
-    build_message,
-    listing,
-)
+from dimtensor.errors import DimtensorError, DtypeError, LabelError, MissingExtraError, listing
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -79,11 +72,9 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
 def _lacking(absent: np.ndarray, source: str) -> LabelError:
     rows = np.flatnonzero(absent)
     return LabelError(
-        build_message(
-            f"{source} lacks {len(rows)} {'label' if len(rows) == 1 else 'labels'}",
-            [("rows", listing(rows))],
-            "leave these rows out, or fill in a label that says so",
-        )
+        f"{source} lacks {len(rows)} {'label' if len(rows) == 1 else 'labels'}",
+        [("rows", listing(rows))],
+        "leave these rows out, or fill in a label that says so",
     )
 
 
@@ -184,11 +175,9 @@ def _from_capsule(value: Any, source: str) -> Any:
         import pyarrow
     except ImportError:
         raise MissingExtraError(
-            build_message(
-                f"{source}: a {type(value).__name__} of Arrow is read by pyarrow, which is not "
-                "installed",
-                hint="install pyarrow, or pass an array of NumPy",
-            )
+            f"{source}: a {type(value).__name__} of Arrow is read by pyarrow, which is not "
+            "installed",
+            hint="install pyarrow, or pass an array of NumPy",
         ) from None
     return pyarrow.array(value)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, product_below
-from dimtensor.errors import InputError, build_message, listing, plain_repr
+from dimtensor.errors import InputError, listing, plain_repr
 from dimtensor.graph import Node
 
 if TYPE_CHECKING:
@@ -58,11 +58,9 @@ def as_dataset(value: Any) -> xr.Dataset:
     own = value.to_dataset()
     if not own.data_vars:
         raise InputError(
-            build_message(
-                "a DataTree gives the values of its group 'posterior', which this one lacks",
-                [("groups", listing(list(value.children)))],
-                "pass one of its groups: tree['group']",
-            )
+            "a DataTree gives the values of its group 'posterior', which this one lacks",
+            [("groups", listing(list(value.children)))],
+            "pass one of its groups: tree['group']",
         )
     return _indexed(own)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.arrays import array_of
 from dimtensor.dims import dim_labels, dim_set
-from dimtensor.errors import ArgumentError, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import ArgumentError, InputError, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.values.data import as_mapping, title_of
 
@@ -74,15 +74,13 @@ def _named(nodes: Sequence[Node], name: str, owner: str) -> list[Node]:
         raise _unknown(f"the {owner} holds no data {name!r}{guess}", nodes)
     if not all(are_same_data(chosen[0], node) for node in chosen[1:]):
         raise InputError(
-            build_message(
-                f"{len(chosen)} data of the {owner} are named {name!r}",
-                [
-                    (f"{name} over {dim_set(node.dims)}", listing(node.attrs.values.ravel(), 4))
-                    for node in chosen
-                ],
-                f"name them apart with dt.data(..., name=...), or give new values by tensor: "
-                f"with_data({{{name}: ...}})",
-            )
+            f"{len(chosen)} data of the {owner} are named {name!r}",
+            [
+                (f"{name} over {dim_set(node.dims)}", listing(node.attrs.values.ravel(), 4))
+                for node in chosen
+            ],
+            f"name them apart with dt.data(..., name=...), or give new values by tensor: "
+            f"with_data({{{name}: ...}})",
         )
     return chosen
 
@@ -135,4 +133,4 @@ def _names(nodes: Sequence[Node]) -> list[str]:
 
 
 def _unknown(what: str, nodes: Sequence[Node]) -> InputError:
-    return InputError(build_message(what, [("data", listing(_names(nodes)))]))
+    return InputError(what, [("data", listing(_names(nodes)))])

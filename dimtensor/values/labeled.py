@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Collection,
-    Hashable,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,7 +11,7 @@ import numpy as np
 from dimtensor.arrays import array_of, has, with_gaps
 from dimtensor.caches import WeakIds, bounded, clears
 from dimtensor.dims import Coords, Dim, Dims, RowNumbers, in_order, sort_dims
-from dimtensor.errors import InputError, LabelError, build_message, listing
+from dimtensor.errors import InputError, LabelError, listing
 from dimtensor.graph.infer import describe
 from dimtensor.values.columns import as_column
 
@@ -90,11 +84,9 @@ def refuse_dataset(value: Any, source: str, name: str | None) -> None:
     known = [str(one) for one in value.data_vars] if hasattr(value, "data_vars") else []
     chosen = name if name in known else known[0] if known else "name"
     raise InputError(
-        build_message(
-            f"{source} takes one array, not a {kind}",
-            [(f"variables of the {kind}", listing(known))],
-            f"pass one of them: {kind.lower()}[{chosen!r}]",
-        )
+        f"{source} takes one array, not a {kind}",
+        [(f"variables of the {kind}", listing(known))],
+        f"pass one of them: {kind.lower()}[{chosen!r}]",
     )
 
 
@@ -255,22 +247,18 @@ def _require_complete(index: Any, source: str) -> None:
     twice = index[index.duplicated()]
     if len(twice):
         raise LabelError(
-            build_message(
-                f"{source} has labels more than once: {listing(list(twice.unique()), 4)}",
-                [("levels", listing(index.names))],
-                "make them unique, or average over them",
-            )
+            f"{source} has labels more than once: {listing(list(twice.unique()), 4)}",
+            [("levels", listing(index.names))],
+            "make them unique, or average over them",
         )
     whole = int(np.prod([len(np.unique(codes)) for codes in index.codes]))
     if whole != len(index):
         raise LabelError(
-            build_message(
-                f"{source} has {len(index)} rows, and there are {whole} combinations of the "
-                "labels of its index",
-                [("levels", listing(index.names))],
-                "fill them (value.unstack(fill_value=...).stack(), or value.to_xarray(), which "
-                "fills with NaN), or pass one dim for the rows, dims=dt.Dim(name)",
-            )
+            f"{source} has {len(index)} rows, and there are {whole} combinations of the "
+            "labels of its index",
+            [("levels", listing(index.names))],
+            "fill them (value.unstack(fill_value=...).stack(), or value.to_xarray(), which "
+            "fills with NaN), or pass one dim for the rows, dims=dt.Dim(name)",
         )
 
 
@@ -290,12 +278,10 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
     names = (value.index.name, value.columns.name)
     if None in names or names[0] == names[1]:
         raise InputError(
-            build_message(
-                f"{source}: the axes of a DataFrame are told apart by the names of its index and "
-                "its columns",
-                [("names", listing(names)), ("dims", names_of(dims))],
-                f"name them as the dims: df.rename_axis({_names_argument(dims)})",
-            )
+            f"{source}: the axes of a DataFrame are told apart by the names of its index and "
+            "its columns",
+            [("names", listing(names)), ("dims", names_of(dims))],
+            f"name them as the dims: df.rename_axis({_names_argument(dims)})",
         )
     labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
     return Labeled(value.to_numpy(), names, labels)
@@ -314,13 +300,10 @@ def _from_table(value: Any, dims: Dims, source: str) -> Labeled:
     across = [d for d in dims if d.coords is not None and set(d.coords.tolist()) == wanted]
     if len(dims) != 2 or len(across) != 1:
         raise InputError(
-            build_message(
-                f"{source}: the columns of a table are those of the dim that has their names as "
-                "labels",
-                [("columns", listing(columns)), ("dims", names_of(dims))],
-                "dt.frame(table, dims=...) has a tensor for each column; (names, array) names the "
-                "axes of an array",
-            )
+            f"{source}: the columns of a table are those of the dim that has their names as labels",
+            [("columns", listing(columns)), ("dims", names_of(dims))],
+            "dt.frame(table, dims=...) has a tensor for each column; (names, array) names the "
+            "axes of an array",
         )
     names = axis_names(dims)
     (down,) = (dim for dim in dims if dim is not across[0])
@@ -349,10 +332,8 @@ def own_names(names: Sequence[Hashable], dims: Dims, source: str) -> Collection[
         guess = f" (is {close[0]!r} meant for it?)" if close else ""
         noun = "dim" if len(missing) == 1 else "dims"
         raise InputError(
-            build_message(
-                f"{source} lacks {noun} {listing(missing)}{guess}",
-                [("tensor", names_of(dims)), ("value", "{" + ", ".join(map(str, names)) + "}")],
-            )
+            f"{source} lacks {noun} {listing(missing)}{guess}",
+            [("tensor", names_of(dims)), ("value", "{" + ", ".join(map(str, names)) + "}")],
         )
     return own
 
@@ -376,11 +357,9 @@ def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
     if symbolic or has(value, "node"):
         what = str(value) if symbolic else describe(value.node)
         raise InputError(
-            build_message(
-                f"{source} takes a value, not a symbolic tensor: {what}",
-                hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
-                "into another",
-            )
+            f"{source} takes a value, not a symbolic tensor: {what}",
+            hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
+            "into another",
         )
     value, _ = as_column(value, None, source)
     return array_of(value, source, gaps)
@@ -402,11 +381,9 @@ def dims_of(value: Any) -> Dims:
     if array.ndim == 0:
         return ()
     raise InputError(
-        build_message(
-            f"nothing says which dims the {array.ndim} axes of the value are",
-            [("shape", array.shape)],
-            f"name them: {_dims_argument(array.ndim)}",
-        )
+        f"nothing says which dims the {array.ndim} axes of the value are",
+        [("shape", array.shape)],
+        f"name them: {_dims_argument(array.ndim)}",
     )
 
 
@@ -449,22 +426,17 @@ def _dims_of_pandas(value: Any) -> Dims:
             "the levels of its index" if stacked else "its axes" if value.ndim > 1 else "its index"
         )
         raise InputError(
-            build_message(
-                f"the dims of a {type(value).__name__} have the names of {what}, "
-                "and not all have one",
-                [("names", listing(names))],
-                _naming(value, stacked),
-            )
+            f"the dims of a {type(value).__name__} have the names of {what}, and not all have one",
+            [("names", listing(names))],
+            _naming(value, stacked),
         )
     if not stacked:
         return tuple(Dim(axis.name, coords=axis) for axis in axes)
     if value.ndim == 2:
         raise InputError(
-            build_message(
-                "a DataFrame with a MultiIndex has more than two dims",
-                [("levels", listing(names))],
-                "value.stack(...) makes a Series of it, whose levels become dims",
-            )
+            "a DataFrame with a MultiIndex has more than two dims",
+            [("levels", listing(names))],
+            "value.stack(...) makes a Series of it, whose levels become dims",
         )
     (axis,) = axes
     levels = [_level(at, axis) for at in range(axis.nlevels)]

@@ -9,24 +9,11 @@ import numpy as np
 
 from dimtensor.arrays import has_elements
 from dimtensor.dims import Binding, Coords, Dim, Dims, dim_labels, dim_set
-from dimtensor.errors import (
-    DimError,
-    InputError,
-    LabelError,
-    build_message,
-    listing,
-    plain_repr,
-)
+from dimtensor.errors import DimError, InputError, LabelError, listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit, in_axis_order, label_positions
 from dimtensor.values.data import title_of
-from dimtensor.values.labeled import (
-    Labeled,
-    as_labeled,
-    axis_names,
-    is_dataarray,
-    own_names,
-)
+from dimtensor.values.labeled import Labeled, as_labeled, axis_names, is_dataarray, own_names
 from dimtensor.values.parts import Alike, alike
 
 
@@ -238,11 +225,9 @@ class LengthPort:
             binding.add_labels(self.dim, labels, self.title)
         elif not own.same_labels(labels):
             raise LabelError(
-                build_message(
-                    f"{self.title} is a dim that has other labels",
-                    [("dim", listing(own.values)), ("given", listing(labels.values))],
-                    f"declare dt.Dim({self.dim._short!r}) without coords to label it at calls",
-                )
+                f"{self.title} is a dim that has other labels",
+                [("dim", listing(own.values)), ("given", listing(labels.values))],
+                f"declare dt.Dim({self.dim._short!r}) without coords to label it at calls",
             )
 
     def reader(self, value: Any) -> Reader | None:
@@ -284,12 +269,10 @@ def batch_names(readings: Sequence[Reading], ports: Sequence[Port], taken: froze
         for name in reading.extra:
             if name in taken:
                 raise DimError(
-                    build_message(
-                        f"the value of {port.title} has an additional dim {name!r}; another part "
-                        "of the function has a dim of this name",
-                        [("dims of the input", dim_set(port.dims))],  # type: ignore[union-attr]
-                        "to batch the call, rename the dim in the value; to make the input vary "
-                        "along it, declare the input with the dim",
-                    )
+                    f"the value of {port.title} has an additional dim {name!r}; another part "
+                    "of the function has a dim of this name",
+                    [("dims of the input", dim_set(port.dims))],  # type: ignore[union-attr]
+                    "to batch the call, rename the dim in the value; to make the input vary "
+                    "along it, declare the input with the dim",
                 )
     return tuple(reading.extra for reading in readings)

@@ -60,7 +60,9 @@ def hints() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Call):
                 place = f"{path.relative_to(PACKAGE)}:{node.lineno}"
                 parts = [each.value for each in node.keywords if each.arg == "hint"]
-                parts += node.args[2:3] if ast.unparse(node.func) == "build_message" else []
+                called = ast.unparse(node.func)
+                if called == "build_message" or called.endswith("Error"):
+                    parts += node.args[2:3]
                 yield from ((place, text) for part in parts for text in texts(part))
 
 

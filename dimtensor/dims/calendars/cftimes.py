@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import LabelError, OptionError, build_message, listing
+from dimtensor.errors import LabelError, OptionError, listing
 
 if TYPE_CHECKING:
     from dimtensor.dims.dim import Dim
@@ -88,13 +88,11 @@ def part_of(dim: Dim, index: Any, part: str) -> np.ndarray:
     found = _COMPUTED[part](index) if part in _COMPUTED else getattr(index, part, None)
     if found is None:
         raise LabelError(
-            build_message(
-                f"{part}: the weeks of ISO 8601 are those of the standard calendar, and the labels "
-                f"of {dim._title} are dates of the calendar {index.calendar!r}",
-                [("labels", listing(index))],
-                f"resample({dim._short}='7D') makes weeks of 7 days, and dayofweek, dayofyear, "
-                "month and season are there",
-            )
+            f"{part}: the weeks of ISO 8601 are those of the standard calendar, and the labels "
+            f"of {dim._title} are dates of the calendar {index.calendar!r}",
+            [("labels", listing(index))],
+            f"resample({dim._short}='7D') makes weeks of 7 days, and dayofweek, dayofyear, "
+            "month and season are there",
         )
     return np.asarray(found)
 
@@ -179,11 +177,9 @@ def later_by(index: Any, offset: Any, times: int = 1) -> Any:
 
 def _no_frequency(what: str, freq: Any, error: Exception) -> OptionError:
     return OptionError(
-        build_message(
-            f"{what}: {freq!r} is no frequency of dates of cftime: {error}",
-            hint="'D', 'h', 'min', 's', 'MS', 'ME', 'QS', 'QE', 'YS' and 'YE' are there, with a "
-            "number or without; '7D' for 'W'",
-        )
+        f"{what}: {freq!r} is no frequency of dates of cftime: {error}",
+        hint="'D', 'h', 'min', 's', 'MS', 'ME', 'QS', 'QE', 'YS' and 'YE' are there, with a "
+        "number or without; '7D' for 'W'",
     )
 
 

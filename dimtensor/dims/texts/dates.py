@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import LabelError, build_message, listing
+from dimtensor.errors import LabelError, listing
 
 # day and month in one order or the other, then the year
 _DAY_AND_MONTH = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(.*)", re.DOTALL)
@@ -54,12 +54,10 @@ def iso_dates(texts: Iterable[Any], title: str) -> list:
                for text, m in parts.items()}  # fmt: skip
         return [iso.get(text, text) if isinstance(text, str) else text for text in given]
     raise LabelError(
-        build_message(
-            f"{title}: {what}",
-            [("dates", listing(written))],
-            "write them as ISO 8601 has it, '2020-12-31', or read them first: "
-            "pd.to_datetime(dates, dayfirst=True), or with format='%m/%d/%Y'",
-        )
+        f"{title}: {what}",
+        [("dates", listing(written))],
+        "write them as ISO 8601 has it, '2020-12-31', or read them first: "
+        "pd.to_datetime(dates, dayfirst=True), or with format='%m/%d/%Y'",
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import LabelError, build_message
+from dimtensor.errors import LabelError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,16 +59,12 @@ def on_clocks(times: pd.DatetimeIndex, zone: Any, title: str) -> pd.DatetimeInde
     if after.isna()[0]:
         both = [lost[:1].tz_localize(zone, np.array([summer]))[0] for summer in (True, False)]
         raise LabelError(
-            build_message(
-                f"{title}: the clocks of {zone} go back, and {time} is there twice",
-                hint=f"write the offset: '{both[0]}' or '{both[1]}'",
-            )
+            f"{title}: the clocks of {zone} go back, and {time} is there twice",
+            hint=f"write the offset: '{both[0]}' or '{both[1]}'",
         )
     raise LabelError(
-        build_message(
-            f"{title}: the clocks of {zone} go forward, and {time} is not there",
-            hint=f"the first time after it is '{after[0]}'",
-        )
+        f"{title}: the clocks of {zone} go forward, and {time} is not there",
+        hint=f"the first time after it is '{after[0]}'",
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, SelDim
-from dimtensor.errors import DimError, GraphError, OptionError, build_message
+from dimtensor.errors import DimError, GraphError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.tensor.handle import as_node, wrap
@@ -47,11 +47,9 @@ def binned(
         raise DimError("groupby_bins: the groups have one dim, which the tensor has, too")
     if node.kind != "data":
         raise GraphError(
-            build_message(
-                "groupby_bins takes data: the values of this tensor are not known before a "
-                "function is called",
-                hint="x.where((g > low) & (g <= high), 0.0).sum() adds up what lies in one",
-            )
+            "groupby_bins takes data: the values of this tensor are not known before a "
+            "function is called",
+            hint="x.where((g > low) & (g <= high), 0.0).sum() adds up what lies in one",
         )
     if duplicates not in ("raise", "drop"):
         raise OptionError(f"groupby_bins: duplicates are 'raise' or 'drop', not {duplicates!r}")

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import BlockDim, Dim, Dims, NamedDim, RenamedDim, dim_labels, find_dim
-from dimtensor.errors import (
-    DimError,
-    LabelError,
-    build_message,
-    check_choice,
-    listing,
-    printable,
-)
+from dimtensor.errors import DimError, LabelError, check_choice, listing, printable
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import inside_of, nearest_to, positive_integer, reduced
@@ -284,12 +277,10 @@ def _labeled(block: BlockDim, coord_func: Any) -> Dim:
     labels = dim_labels(block.parent)
     if labels is None:
         raise LabelError(
-            build_message(
-                f"coarsen: the labels of {block.parent._title} are not known, so no coord_func "
-                "makes others of them",
-                [("dim", repr(block.parent))],
-                "coord_func='mean', or a dim with coords",
-            )
+            f"coarsen: the labels of {block.parent._title} are not known, so no coord_func "
+            "makes others of them",
+            [("dim", repr(block.parent))],
+            "coord_func='mean', or a dim with coords",
         )
     func = _LABELS.get(coord_func, coord_func) if isinstance(coord_func, str) else coord_func
     found = [func(labels.values[first:last], axis=0) for first, last in block.ends(len(labels))]

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim, find_dim, only_dim
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    build_message,
-    check_choice,
-)
+from dimtensor.errors import DimError, DtypeError, check_choice
 from dimtensor.graph.dtypes import is_complex, promote
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import require_float, wrap
@@ -114,13 +109,11 @@ def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str 
     own = [each for each in weights.dims if each not in x.dims]
     if len(own) != 1:
         raise DimError(
-            build_message(
-                "convolve: it cannot be told along which dim the weights are",
-                [("weights", list(weights.sizes)), ("tensor", list(x.sizes))],
-                f"name it after that of the tensor: dim=[{along._short!r}, {own[0]._short!r}]"
-                if own
-                else "weights have a dim: dt.data(weights, dims=dt.Dim('lag'))",
-            )
+            "convolve: it cannot be told along which dim the weights are",
+            [("weights", list(weights.sizes)), ("tensor", list(x.sizes))],
+            f"name it after that of the tensor: dim=[{along._short!r}, {own[0]._short!r}]"
+            if own
+            else "weights have a dim: dt.data(weights, dims=dt.Dim('lag'))",
         )
     return own[0]
 

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_labels, only_dim
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    LabelError,
-    build_message,
-    check_choice,
-)
+from dimtensor.errors import DimError, DtypeError, LabelError, check_choice
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
@@ -225,10 +219,8 @@ def irfft(
     n = target.length
     if m is not None and n is not None and n // 2 + 1 != max(m, 1):
         raise DimError(
-            build_message(
-                f"irfft: {target._title} of length {n} has {n // 2 + 1} frequencies",
-                [("frequencies", repr(along))],
-            )
+            f"irfft: {target._title} of length {n} has {n // 2 + 1} frequencies",
+            [("frequencies", repr(along))],
         )
     parts = _pair(z)
     if isinstance(to, Dim):
@@ -288,11 +280,9 @@ def _frequencies(along: Dim, half: bool, unit: str, what: str) -> Dim:
         step = float((places[-1] - places[0]) / (n - 1))
         if not step or not np.allclose(steps, step, rtol=1e-6, atol=0.0):
             raise LabelError(
-                build_message(
-                    f"{what}: the labels of {along._title} are not evenly spaced",
-                    [("distances", f"{steps.min():.6g} to {steps.max():.6g}")],
-                    "x.interp(...) puts them on even ones",
-                )
+                f"{what}: the labels of {along._title} are not evenly spaced",
+                [("distances", f"{steps.min():.6g} to {steps.max():.6g}")],
+                "x.interp(...) puts them on even ones",
             )
     return Dim(name, coords=(np.fft.rfftfreq if half else np.fft.fftfreq)(n, step))
 

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, find_dim, find_dims, without
-from dimtensor.errors import (
-    DimError,
-    OptionError,
-    check_choice,
-    printable,
-)
+from dimtensor.errors import DimError, OptionError, check_choice, printable
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer
 from dimtensor.tensor.along.windows import OPERATIONS, Windows

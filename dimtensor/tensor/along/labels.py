@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.arrays import items_of, ndim_of
 from dimtensor.dims import Coords, Dim, dim_labels, find_dim
-from dimtensor.errors import DimError, GraphError, LabelError, OptionError, build_message, listing
+from dimtensor.errors import DimError, GraphError, LabelError, OptionError, listing
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.between import interpolated
 from dimtensor.tensor.along.interpolation.methods import Method
@@ -166,11 +166,9 @@ class LabelMixin(TensorHandle):
             ranks[labels.index.argsort(kind="stable")] = np.arange(len(labels))
         except TypeError as fault:
             raise LabelError(
-                build_message(
-                    f"sortby: the labels of {along._title} have no order",
-                    [("labels", listing(labels.values)), ("comparing them", fault)],
-                    "sort by numbers along the dim: data, or any tensor",
-                )
+                f"sortby: the labels of {along._title} have no order",
+                [("labels", listing(labels.values)), ("comparing them", fault)],
+                "sort by numbers along the dim: data, or any tensor",
             ) from None
         return ranks, along
 
@@ -360,11 +358,9 @@ class Loc:
             return self._x.sel(key)
         if len(self._x.dims) != 1:
             raise DimError(
-                build_message(
-                    "dims have no order, so loc takes labels by dim",
-                    [("dims", list(self._x.sizes))],
-                    'x.loc[{"country": "Italy"}]',
-                )
+                "dims have no order, so loc takes labels by dim",
+                [("dims", list(self._x.sizes))],
+                'x.loc[{"country": "Italy"}]',
             )
         return self._x.sel({self._x.dims[0]: key})
 

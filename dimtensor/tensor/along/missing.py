@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels, dim_set, find_dim, without
-from dimtensor.errors import DimError, LabelError, OptionError, build_message
+from dimtensor.errors import DimError, LabelError, OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.gaps import gaps_filled, last_present, next_present
 from dimtensor.tensor.along.interpolation.methods import Method
@@ -239,11 +239,9 @@ class MissingMixin(TensorHandle):
         foreign = without(node.dims, left.dims)
         if foreign:
             raise DimError(
-                build_message(
-                    f"combine_first: the other tensor has {dim_set(foreign)}, this one has not",
-                    [("dims", dim_set(left.dims)), ("of the other", dim_set(node.dims))],
-                    "x.expand(dim) repeats elements along a dim",
-                )
+                f"combine_first: the other tensor has {dim_set(foreign)}, this one has not",
+                [("dims", dim_set(left.dims)), ("of the other", dim_set(node.dims))],
+                "x.expand(dim) repeats elements along a dim",
             )
         missing = elemwise("isnan", left)
         return say(elemwise("where", missing, wrap(node), left), "combine_first", self, node)
@@ -259,11 +257,9 @@ def _on_all_labels(x: DimTensor, y: DimTensor) -> tuple[DimTensor, DimTensor]:
         labels = [dim_labels(each) for each in (dim, own)]
         if labels[0] is None or labels[1] is None:
             raise LabelError(
-                build_message(
-                    f"combine_first: two different dims are named {own.name!r}, and the labels of "
-                    "one are not known",
-                    [("this one", repr(dim)), ("the other", repr(own))],
-                )
+                f"combine_first: two different dims are named {own.name!r}, and the labels of "
+                "one are not known",
+                [("this one", repr(dim)), ("the other", repr(own))],
             )
         both = labels[0].index.union(labels[1].index)
         target = Dim(own.name, coords=Coords(both))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, dim_set
-from dimtensor.errors import DimError, OptionError, build_message
+from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.handle import elemwise
 from dimtensor.tensor.reductions.order_statistics import with_an_element
@@ -69,10 +69,8 @@ def reduced(
     left = [dim for dim in over if dim in result.dims]
     if left:
         raise DimError(
-            build_message(
-                f"{what}: the function leaves {dim_set(left)}",
-                [("result", dim_set(result.dims))],
-                "it is called with a tensor and the dims to reduce over: lambda x, dim: x.sum(dim)",
-            )
+            f"{what}: the function leaves {dim_set(left)}",
+            [("result", dim_set(result.dims))],
+            "it is called with a tensor and the dims to reduce over: lambda x, dim: x.sum(dim)",
         )
     return result

@@ -6,15 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import (
-    Dim,
-    SortedDim,
-    dim_set,
-    find_dim,
-    only_dim,
-    without,
-)
-from dimtensor.errors import DimError, OptionError, build_message
+from dimtensor.dims import Dim, SortedDim, dim_set, find_dim, only_dim, without
+from dimtensor.errors import DimError, OptionError
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import length, zeros
@@ -69,11 +62,9 @@ def searchsorted(
     along = only_dim(node.dims, dim, "searchsorted")
     if along in values.dims:
         raise DimError(
-            build_message(
-                f"searchsorted: the values have {along._title} themselves",
-                [("dims of the values", dim_set(values.dims))],
-                "rename it: v.rename_dim(dim)",
-            )
+            f"searchsorted: the values have {along._title} themselves",
+            [("dims of the values", dim_set(values.dims))],
+            "rename it: v.rename_dim(dim)",
         )
     return say(_place(wrap(node), along, wrap(values), side), "searchsorted", node, values)
 

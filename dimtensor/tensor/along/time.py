@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_dim
 from dimtensor.dims.calendars import cftimes
 from dimtensor.dims.dates import calendar_index, date_index, time_index
-from dimtensor.errors import DimError, DimtensorError, LabelError, OptionError, build_message
+from dimtensor.errors import DimError, DimtensorError, LabelError, OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs
 from dimtensor.graph.printing.words import say
@@ -249,11 +249,9 @@ def positions_in(dim: Dim, distance: Any, what: str) -> int:
         if n:
             return n
     raise LabelError(
-        build_message(
-            f"{what}: {distance!r} is no number of positions along {dim._title}",
-            [("dim", repr(dim))],
-            "give a number of positions, or bring the dates to a frequency with reindex",
-        )
+        f"{what}: {distance!r} is no number of positions along {dim._title}",
+        [("dim", repr(dim))],
+        "give a number of positions, or bring the dates to a frequency with reindex",
     )
 
 
@@ -328,11 +326,9 @@ def _of_calendar(dim: Dim, distance: Any, offset: Any, error: ValueError) -> Lab
     days = offset.n if type(offset).__name__ == "Day" else None
     way = f": x.shift({dim._short}='{24 * days}h')" if days else ""
     return LabelError(
-        build_message(
-            f"shift: not all dates that are {distance!s} earlier are there once: {why}",
-            [("dim", repr(dim))],
-            f"a distance in hours does not depend on clocks{way}",
-        )
+        f"shift: not all dates that are {distance!s} earlier are there once: {why}",
+        [("dim", repr(dim))],
+        f"a distance in hours does not depend on clocks{way}",
     )
 
 

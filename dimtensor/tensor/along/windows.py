@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim
-from dimtensor.errors import DimError, OptionError, build_message, listing, printable
+from dimtensor.errors import DimError, OptionError, listing, printable
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, reduced, taken_at
 from dimtensor.tensor.along.spans import Merge, Parts, combined
@@ -258,11 +258,7 @@ class Rolling(Windows):
         """Find the dims, and check the lengths of the windows."""
         if not given:
             raise DimError(
-                build_message(
-                    "rolling takes windows by dim",
-                    [("dims", list(x.sizes))],
-                    "x.rolling(day=7).mean()",
-                )
+                "rolling takes windows by dim", [("dims", list(x.sizes))], "x.rolling(day=7).mean()"
             )
         windows = {}
         for key, n in given.items():

@@ -17,7 +17,7 @@ from dimtensor.dims import (
     find_dims,
     in_order,
 )
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.graph import make
 from dimtensor.tensor.handle import TensorHandle, renamed, wrap
 from dimtensor.tensor.positional.border import to_shaped, to_xtensor
@@ -92,12 +92,10 @@ class ShapeMixin(TensorHandle):
         """
         if names is not None and not isinstance(names, Mapping):
             raise DimError(
-                build_message(
-                    f"rename takes new names by dim, not {names!r}",
-                    [("dims", dim_set(self.dims))],
-                    "rename dims with x.rename(old='new'); what a result is called is said where "
-                    "outputs are given, as {'new': x}, and inputs and data where they are made",
-                )
+                f"rename takes new names by dim, not {names!r}",
+                [("dims", dim_set(self.dims))],
+                "rename dims with x.rename(old='new'); what a result is called is said where "
+                "outputs are given, as {'new': x}, and inputs and data where they are made",
             )
         pairs = {**(names or {}), **by_name}
         mapping = {}
@@ -139,10 +137,8 @@ class ShapeMixin(TensorHandle):
             raise DimError(f"relabel takes a Dim, not {new!r}; rename_dim takes a name")
         if None not in (dim.length, new.length) and dim.length != new.length:
             raise DimError(
-                build_message(
-                    f"relabel: {dim._title} has length {dim.length}, {new._title} has {new.length}",
-                    [("old", repr(dim)), ("new", repr(new))],
-                )
+                f"relabel: {dim._title} has length {dim.length}, {new._title} has {new.length}",
+                [("old", repr(dim)), ("new", repr(new))],
             )
         return renamed(self, {dim: new})
 
@@ -245,12 +241,10 @@ class ShapeMixin(TensorHandle):
         dims have no order, so there is nothing to transpose
         """
         raise DimError(
-            build_message(
-                "dims have no order, so there is nothing to transpose",
-                [("dims", dim_set(self.dims))],
-                "x.to_shaped([...]) gives a positional tensor in an order; results of functions "
-                "are DataArrays, which transpose",
-            )
+            "dims have no order, so there is nothing to transpose",
+            [("dims", dim_set(self.dims))],
+            "x.to_shaped([...]) gives a positional tensor in an order; results of functions "
+            "are DataArrays, which transpose",
         )
 
     def ravel(self, dims: DimKey | None = None, name: str | None = None) -> DimTensor:
@@ -408,9 +402,7 @@ def _renamed_to(dim: Dim, new: Dim | str | None) -> Dim:
     if both and dim.length is not None and dim.length == new.length:
         return new
     raise DimError(
-        build_message(
-            f"rename_dim: {dim._title} and {new._title} are not known to have the same labels",
-            [("old", repr(dim)), ("new", repr(new))],
-            "relabel(old, new) puts one in the place of the other position by position",
-        )
+        f"rename_dim: {dim._title} and {new._title} are not known to have the same labels",
+        [("old", repr(dim)), ("new", repr(new))],
+        "relabel(old, new) puts one in the place of the other position by position",
     )

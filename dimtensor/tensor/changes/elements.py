@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_set, without
-from dimtensor.errors import DimError, DtypeError, OptionError, build_message
+from dimtensor.errors import DimError, DtypeError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_integer, valid_dtype
 from dimtensor.graph.printing.words import say
@@ -127,11 +127,9 @@ class ElementMixin(TensorHandle):
         lost = [dim for dim in condition.dims if dim not in x.dims]
         if lost:
             raise DimError(
-                build_message(
-                    "where: positions are left out along dims of the tensor",
-                    [("tensor", dim_set(x.dims)), ("condition", dim_set(condition.dims))],
-                    "x.expand(dim).where(...) has the other dims, too",
-                )
+                "where: positions are left out along dims of the tensor",
+                [("tensor", dim_set(x.dims)), ("condition", dim_set(condition.dims))],
+                "x.expand(dim).where(...) has the other dims, too",
             )
         kept: dict[Dim, Any] = {}
         for dim in condition.dims:

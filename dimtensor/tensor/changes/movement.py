@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, find_dim
-from dimtensor.errors import DimError, DtypeError, OptionError, build_message
+from dimtensor.errors import DimError, DtypeError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.time import is_distance, shifted_by
@@ -127,11 +127,9 @@ class MovementMixin(TensorHandle):
             _refuse_bool(n, "roll", dim)
             if roll_coords and dim.length is None:
                 raise DimError(
-                    build_message(
-                        f"roll: labels move along dims of known length, {dim._title} has none",
-                        [("dim", repr(dim))],
-                        "roll_coords=False moves the elements alone",
-                    )
+                    f"roll: labels move along dims of known length, {dim._title} has none",
+                    [("dim", repr(dim))],
+                    "roll_coords=False moves the elements alone",
                 )
             if dim.length == 0:
                 continue

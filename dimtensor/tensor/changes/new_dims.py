@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, dim_set, find_dim
-from dimtensor.errors import DimError, build_message, plain_repr
+from dimtensor.errors import DimError, plain_repr
 from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ class NewDimsMixin(TensorHandle):
             for own in self.dims:
                 if new is own or (new.name is not None and new.name == own.name):
                     raise DimError(
-                        build_message(
-                            f"expand_dims: the tensor has {own._title} already",
-                            [("dims", dim_set(self.dims))],
-                        )
+                        f"expand_dims: the tensor has {own._title} already",
+                        [("dims", dim_set(self.dims))],
                     )
         return wrap(self.node).expand(added)
 
@@ -117,10 +115,8 @@ def _swapped(old: Dim, new: Any) -> Dim:
     if isinstance(new, TensorHandle) and new.dims == (old,) and new.name is not None:
         return Dim(new.name, coords=wrap(new.node).values)
     raise DimError(
-        build_message(
-            f"swap_dims: nothing tells what comes into the place of {old._title}",
-            [("old", repr(old)), ("new", plain_repr(new))],
-            "a Dim; a tensor along the old dim that has a name and known values; a name, if the "
-            "length is known",
-        )
+        f"swap_dims: nothing tells what comes into the place of {old._title}",
+        [("old", repr(old)), ("new", plain_repr(new))],
+        "a Dim; a tensor along the old dim that has a name and known values; a name, if the "
+        "length is known",
     )

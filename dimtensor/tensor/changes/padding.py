@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    OptionError,
-    check_choice,
-)
+from dimtensor.errors import DimError, DtypeError, OptionError, check_choice
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import arange, full, length

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, dim_set, without
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
@@ -87,11 +87,9 @@ def _checked(value: Any, like: Any, name: str) -> Any:
     added = without(node.dims, like.dims)
     if added or node.categories is not like.categories:
         raise DimError(
-            build_message(
-                f"{_NAME}: {name} is of another type than the elements that are combined",
-                [("elements", describe(like.node)), ("result", describe(node))],
-                f"it adds {dim_set(added)}" if added else "it gives what it takes",
-            )
+            f"{_NAME}: {name} is of another type than the elements that are combined",
+            [("elements", describe(like.node)), ("result", describe(node))],
+            f"it adds {dim_set(added)}" if added else "it gives what it takes",
         )
     missing = without(like.dims, node.dims)
     return wrap(make("expand", (node,), missing) if missing else node)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dimtensor.errors import ArgumentError, DtypeError, LabelError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, LabelError
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
@@ -91,10 +91,8 @@ def if_else(  # type: ignore[misc]
     which = as_node(condition, what="dt.if_else: the condition")
     if which.dtype != "bool":
         raise DtypeError(
-            build_message(
-                f"dt.if_else: a condition is boolean, {describe(which)} is of {which.dtype}",
-                hint="compare it with something, as in x > 0",
-            )
+            f"dt.if_else: a condition is boolean, {describe(which)} is of {which.dtype}",
+            hint="compare it with something, as in x > 0",
         )
     leaves, tree = flatten(args)
     operands = [
@@ -130,10 +128,8 @@ def _results(shape: Structure, value: Any) -> list[Any]:
         return leaves_like(shape, value, "")
     except ArgumentError:
         raise ArgumentError(
-            build_message(
-                "dt.if_else: the functions return trees of different structures",
-                [("then", shape), ("else", flatten(value)[1])],
-            )
+            "dt.if_else: the functions return trees of different structures",
+            [("then", shape), ("else", flatten(value)[1])],
         ) from None
 
 
@@ -147,10 +143,8 @@ def _common(
         pair = [as_node(x, beside, f"dt.if_else: {path}") for x in (a, b)]
         if pair[0].categories is not pair[1].categories:
             raise LabelError(
-                build_message(
-                    f"dt.if_else: {path} is labels of different dims, or labels and numbers",
-                    [("then", describe(pair[0])), ("else", describe(pair[1]))],
-                )
+                f"dt.if_else: {path} is labels of different dims, or labels and numbers",
+                [("then", describe(pair[0])), ("else", describe(pair[1]))],
             )
         dtype = promote((pair[0].dtype, pair[1].dtype))
         for found, x in zip(results, pair, strict=True):

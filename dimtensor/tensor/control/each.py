@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, dim_set
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.spellings import spelled
 from dimtensor.tensor.control.pytree import flatten, unflatten
 from dimtensor.tensor.control.scans import along_dim, run_scan, written
@@ -94,12 +94,12 @@ def filter[X](predicate: Callable[[X], DimTensor], xs: X, dim: Dim | str | None 
     mask = wrap(as_node(predicate(given), what="dt.filter: the predicate"))
     if mask.dims != (along,) or mask.dtype != "bool":
         raise DimError(
-            build_message(
-                "dt.filter: the predicate gives one bool for each position",
-                [("expected", f"{dim_set([along])} bool"),
-                 ("it gives", f"{dim_set(mask.dims)} {mask.dtype}")],
-                "reduce it over other dims with .all() or .any()",
-            )
-        )  # fmt: skip
+            "dt.filter: the predicate gives one bool for each position",
+            [
+                ("expected", f"{dim_set([along])} bool"),
+                ("it gives", f"{dim_set(mask.dims)} {mask.dtype}"),
+            ],
+            "reduce it over other dims with .all() or .any()",
+        )
     leaves, tree = flatten(given)
     return unflatten(tree, [x.isel({along: mask}) for x in leaves])

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dimtensor.errors import ArgumentError, build_message
+from dimtensor.errors import ArgumentError
 
 
 class TreeDef(NamedTuple):
@@ -131,11 +131,9 @@ def leaves_like(tree: TreeDef, value: Any, what: str) -> list[Any]:
     found = _like(tree, value)
     if found is None:
         raise ArgumentError(
-            build_message(
-                f"{what} is of another structure than what went in",
-                [("went in", tree.described()), ("came out", flatten(value)[1].described())],
-                "a step returns a state of the structure that it gets",
-            )
+            f"{what} is of another structure than what went in",
+            [("went in", tree.described()), ("came out", flatten(value)[1].described())],
+            "a step returns a state of the structure that it gets",
         )
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, dim_set, find_dim, union, without
-from dimtensor.errors import ArgumentError, DimError, OptionError, build_message
+from dimtensor.errors import ArgumentError, DimError, OptionError
 from dimtensor.graph import Node
 from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints
 from dimtensor.graph.infer import describe
@@ -39,12 +39,10 @@ def run_scan(
         returned = step(states.fill(given), fill(elements))
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise ArgumentError(
-                build_message(
-                    f"{name}: a step returns a pair, the next state and what it gives",
-                    [("returned", flatten(returned)[1].described())],
-                    "return state, None gives nothing; dt.reduce and dt.cumulate take steps that "
-                    "return the state alone",
-                )
+                f"{name}: a step returns a pair, the next state and what it gives",
+                [("returned", flatten(returned)[1].described())],
+                "return state, None gives nothing; dt.reduce and dt.cumulate take steps that "
+                "return the state alone",
             )
         traced, shape[0] = output_nodes(returned[1], name, "y")
         return Result(states.after(returned[0], given), traced)
@@ -115,11 +113,9 @@ def checkpoint_attrs(
     if found.how == "states":
         if n_steps is None:
             raise OptionError(
-                build_message(
-                    f"{name}: checkpoint={found!r} needs a known number of steps",
-                    [("number of steps", "known when the function is called")],
-                    "give dt.checkpoint_levels(2), which stores the square root of the steps",
-                )
+                f"{name}: checkpoint={found!r} needs a known number of steps",
+                [("number of steps", "known when the function is called")],
+                "give dt.checkpoint_levels(2), which stores the square root of the steps",
             )
         from dimtensor.ops.loop.derivatives.checkpoint import levels_within
 
@@ -165,11 +161,9 @@ def _lacking(name: str, place: str, node: Node, dim: Dim) -> DimError:
     details = [("sequence", describe(node)), ("its dims", dim_set(node.dims)), ("dim", repr(dim))]
     details += [("another dim of that name", repr(each)) for each in namesakes]
     return DimError(
-        build_message(
-            f"{name}: {place} lacks {dim._title}, along which the loop runs",
-            details,
-            "a value that is the same in all steps is not a sequence: use it in the step directly",
-        )
+        f"{name}: {place} lacks {dim._title}, along which the loop runs",
+        details,
+        "a value that is the same in all steps is not a sequence: use it in the step directly",
     )
 
 

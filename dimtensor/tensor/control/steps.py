@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, dim_set, mask_keys, union, without
-from dimtensor.errors import (
-    DimError,
-    DimtensorError,
-    DtypeError,
-    GraphError,
-    LabelError,
-    build_message,
-)
+from dimtensor.errors import DimError, DimtensorError, DtypeError, GraphError, LabelError
 from dimtensor.graph import Node, make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
@@ -175,11 +168,9 @@ def _changed(
     error: type[DimtensorError], what: str, states: States, before: Node, after: Node, hint: str
 ) -> DimtensorError:
     return error(
-        build_message(
-            f"{states.name}: a step {what}",
-            [("went in", _typed(before)), ("came out", f"{_typed(after)}: {describe(after)}")],
-            hint,
-        )
+        f"{states.name}: a step {what}",
+        [("went in", _typed(before)), ("came out", f"{_typed(after)}: {describe(after)}")],
+        hint,
     )
 
 
@@ -211,12 +202,10 @@ def _check_lengths(states: States, own: Sequence[Node], outputs: Sequence[Node])
             for key in mask_keys(dim):
                 if not set(own).isdisjoint(toposort([key])):
                     raise DimError(
-                        build_message(
-                            f"{states.name}: what a step gives has a length that each step "
-                            "decides anew",
-                            [("given", _typed(output)), ("dim", repr(dim))],
-                            "dt.where(mask, x, 0) keeps the dim that a mask selects from",
-                        )
+                        f"{states.name}: what a step gives has a length that each step "
+                        "decides anew",
+                        [("given", _typed(output)), ("dim", repr(dim))],
+                        "dt.where(mask, x, 0) keeps the dim that a mask selects from",
                     )
 
 

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims, dim_set, without
-from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.errors import DimError, GraphError
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import WORD
 from dimtensor.graph.walk import toposort
@@ -103,12 +103,10 @@ class SingleUse:
         by = f"{by}{_place(frame)}"
         if self._used is not None:
             raise GraphError(
-                build_message(
-                    f"a generator draws once; this one was used by {self._used}",
-                    [("used again by", by)],
-                    "every draw returns the generator for the next one: x, rng = rng.normal(); "
-                    "rng.split(dim) makes independent ones",
-                )
+                f"a generator draws once; this one was used by {self._used}",
+                [("used again by", by)],
+                "every draw returns the generator for the next one: x, rng = rng.normal(); "
+                "rng.split(dim) makes independent ones",
             )
         bodies, words = _bodies.get(), self.words.node
         loop = innermost_loop()
@@ -125,12 +123,10 @@ def _same_at_every_step(loop: TracedBody, name: str, by: str) -> GraphError:
     ]  # fmt: skip
     ways += [_AS_STATE] if loop.has_state else []
     return GraphError(
-        build_message(
-            f"{loop.name}: every step would draw the same numbers, because {name} is the same "
-            "generator at every step",
-            [("used by", by)],
-            "; or ".join(ways),
-        )
+        f"{loop.name}: every step would draw the same numbers, because {name} is the same "
+        "generator at every step",
+        [("used by", by)],
+        "; or ".join(ways),
     )
 
 
@@ -147,21 +143,16 @@ def check_variable(name: str, node: Node) -> None:
         dim = "" if loop.dim is None else f", dims={loop.dim._short}"
         outside = f"{name} = dt.rv({name!r}, ...{dim})"
         raise GraphError(
-            build_message(
-                f"{loop.name}: {name!r} would be one random variable for all steps, because a step "
-                "makes it",
-                hint=f"make it outside, {outside}, and give it to the loop as a sequence; "
-                "dist.AR, dist.RandomWalk and dist.Series depend on what was before",
-            )
+            f"{loop.name}: {name!r} would be one random variable for all steps, because a step "
+            "makes it",
+            hint=f"make it outside, {outside}, and give it to the loop as a sequence; "
+            "dist.AR, dist.RandomWalk and dist.Series depend on what was before",
         )
     for body in _bodies.get():
         if not body.own.isdisjoint(toposort([node])):
             raise GraphError(
-                build_message(
-                    f"{body.name}: {name!r} would be lost, because a branch makes it of its "
-                    "arguments",
-                    hint=f"make it outside: {name} = dt.rv({name!r}, ...)",
-                )
+                f"{body.name}: {name!r} would be lost, because a branch makes it of its arguments",
+                hint=f"make it outside: {name} = dt.rv({name!r}, ...)",
             )
 
 
@@ -205,31 +196,25 @@ def check_returned(
         what = "a step" if body.repeats else "a function"
         if node in used:
             raise GraphError(
-                build_message(
-                    f"{body.name}: {what} draws from a generator and returns it as it was before "
-                    "the draw, so the same numbers would be drawn again",
-                    [("returned as", path), ("used by", used[node])],
-                    "return the new generator, which the draw gives: x, rng = rng.normal()",
-                )
+                f"{body.name}: {what} draws from a generator and returns it as it was before "
+                "the draw, so the same numbers would be drawn again",
+                [("returned as", path), ("used by", used[node])],
+                "return the new generator, which the draw gives: x, rng = rng.normal()",
             )
         if node in seen and path != "y":
             raise GraphError(
-                build_message(
-                    f"{body.name}: {what} returns one generator twice, and both would draw the "
-                    "same numbers",
-                    [("returned as", f"{seen[node]} and {path}")],
-                    "rng.split(dim) makes independent ones",
-                )
+                f"{body.name}: {what} returns one generator twice, and both would draw the "
+                "same numbers",
+                [("returned as", f"{seen[node]} and {path}")],
+                "rng.split(dim) makes independent ones",
             )
         seen[node] = path
         if body.repeats and used and body.own.isdisjoint(toposort([node])):
             raise GraphError(
-                build_message(
-                    f"{body.name}: every step after the first would draw the same numbers, because "
-                    "a step returns a generator that is the same after every step",
-                    [("returned as", path)],
-                    _AS_STATE,
-                )
+                f"{body.name}: every step after the first would draw the same numbers, because "
+                "a step returns a generator that is the same after every step",
+                [("returned as", path)],
+                _AS_STATE,
             )
 
 
@@ -245,12 +230,10 @@ def check_streams(name: str, path: str, node: Node, dims: Dims) -> None:
     if lacking and is_words(node):
         splits = "".join(f".split({dim._short})" for dim in lacking)
         raise DimError(
-            build_message(
-                f"{name}: all positions along {dim_set(lacking)} would draw the same numbers, "
-                "because they share one generator",
-                [("generator", path)],
-                f"give each its own: rng{splits}",
-            )
+            f"{name}: all positions along {dim_set(lacking)} would draw the same numbers, "
+            "because they share one generator",
+            [("generator", path)],
+            f"give each its own: rng{splits}",
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import dim_set
-from dimtensor.errors import DtypeError, OptionError, build_message
+from dimtensor.errors import DtypeError, OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.dtypes import is_integer
@@ -68,11 +68,8 @@ def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequenc
         condition = as_node(cond(states.fill(nodes)), what=f"{_WHILE}: the condition")
         if condition.dtype != "bool":
             raise DtypeError(
-                build_message(
-                    f"{_WHILE}: a condition is boolean, {describe(condition)} is of "
-                    f"{condition.dtype}",
-                    hint="compare it with something, as in x > 0",
-                )
+                f"{_WHILE}: a condition is boolean, {describe(condition)} is of {condition.dtype}",
+                hint="compare it with something, as in x > 0",
             )
         return condition
 
@@ -82,11 +79,9 @@ def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequenc
 def _check_options(go_on: Node, counted: bool, inverse: bool, truncate: int | None) -> None:
     if inverse and go_on.dims:
         raise OptionError(
-            build_message(
-                f"{_WHILE}: a loop that stops by dims has no inverse",
-                [("dims of the condition", dim_set(go_on.dims))],
-                "make the condition a scalar with .any()",
-            )
+            f"{_WHILE}: a loop that stops by dims has no inverse",
+            [("dims of the condition", dim_set(go_on.dims))],
+            "make the condition a scalar with .any()",
         )
     if truncate is not None and not counted:
         raise OptionError(f"{_WHILE}: gradients are truncated where there are max_steps")

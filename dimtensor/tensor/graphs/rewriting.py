@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.dims import dim_set, without
-from dimtensor.errors import ArgumentError, DimError, DtypeError, OptionError, build_message
+from dimtensor.errors import ArgumentError, DimError, DtypeError, OptionError
 from dimtensor.graph import Node
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import KINDS
@@ -119,19 +119,15 @@ def _fitting(instead: Any, node: Node) -> Node:
     lost = without(node.dims, new.dims)
     if lost:
         raise DimError(
-            build_message(
-                f"rewrite: the replacement of {describe(node)} lacks dims",
-                [("given", dim_set(new.dims)), ("lacking", dim_set(lost))],
-                "expand it over them",
-            )
+            f"rewrite: the replacement of {describe(node)} lacks dims",
+            [("given", dim_set(new.dims)), ("lacking", dim_set(lost))],
+            "expand it over them",
         )
     if new.dtype != node.dtype:
         raise DtypeError(
-            build_message(
-                f"rewrite: the replacement of {describe(node)} has another dtype",
-                [("expected", node.dtype), ("given", new.dtype)],
-                "use astype",
-            )
+            f"rewrite: the replacement of {describe(node)} has another dtype",
+            [("expected", node.dtype), ("given", new.dtype)],
+            "use astype",
         )
     return new
 
@@ -194,11 +190,9 @@ def data_of(x: DimTensor | Node) -> xr.DataArray:
     node = as_node(x)
     if not node.is_known:
         raise OptionError(
-            build_message(
-                f"{title_of(node)} is no data",
-                [("kind", node.kind)],
-                "dt.data and numbers have values of their own; others are evaluated: x.eval()",
-            )
+            f"{title_of(node)} is no data",
+            [("kind", node.kind)],
+            "dt.data and numbers have values of their own; others are evaluated: x.eval()",
         )
     found: xr.DataArray = evaluate(wrap(node))
     return found

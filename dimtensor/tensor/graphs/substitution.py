@@ -12,7 +12,6 @@ from dimtensor.errors import (
     GraphError,
     LabelError,
     UnknownDimError,
-    build_message,
     did_you_mean,
     listing,
 )
@@ -138,7 +137,7 @@ def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
     what = f"there is no dim {name!r}{did_you_mean(name, names)}"
     if found:
         what = f"{len(found)} dims are named {name!r}; pass the Dim instead of its name"
-    raise UnknownDimError(build_message(f"substitute: {what}", [("dims", listing(names))]))
+    raise UnknownDimError(f"substitute: {what}", [("dims", listing(names))])
 
 
 def _of_name(outputs: Sequence[Node], name: str) -> Node:
@@ -156,7 +155,7 @@ def _of_name(outputs: Sequence[Node], name: str) -> Node:
     what = f"no tensor is named {name!r}{did_you_mean(name, names)}"
     if found:
         what = f"{len(found)} tensors are named {name!r}; pass the tensor instead of its name"
-    raise LabelError(build_message(f"substitute: {what}", [("names", listing(names))]))
+    raise LabelError(f"substitute: {what}", [("names", listing(names))])
 
 
 @overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import find_dim, without
-from dimtensor.errors import DimError, OptionError, build_message
+from dimtensor.errors import DimError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.functions import BatchedFunction
@@ -173,11 +173,9 @@ def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, A
     find_dim(right.dims, row, f"{name}, right-hand side")
     if col in right.dims:
         raise DimError(
-            build_message(
-                f"{name}: the right-hand side has {col._title}, which is the dim of the solution",
-                [("matrix", describe(matrix)), ("right-hand side", describe(right))],
-                "rename it: b.rename_dim(dim)",
-            )
+            f"{name}: the right-hand side has {col._title}, which is the dim of the solution",
+            [("matrix", describe(matrix)), ("right-hand side", describe(right))],
+            "rename it: b.rename_dim(dim)",
         )
     dtype = promote((matrix.dtype, right.dtype))
     matrix, right = (x if x.dtype == dtype else make("cast", (x,), dtype) for x in (matrix, right))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, ProductDim, RenamedDim
-from dimtensor.errors import DimError, OptionError, build_message
+from dimtensor.errors import DimError, OptionError
 from dimtensor.graph import Node
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, renamed, wrap
@@ -134,10 +134,8 @@ def _factors(
         raise OptionError(f"{operation} takes at least one matrix")
     if dims is not None and len(dims) != len(matrices):
         raise DimError(
-            build_message(
-                f"{operation}: dims has a pair (row, column) per matrix",
-                [("matrices", len(matrices)), ("pairs", len(dims))],
-            )
+            f"{operation}: dims has a pair (row, column) per matrix",
+            [("matrices", len(matrices)), ("pairs", len(dims))],
         )
     pairs = [None] * len(matrices) if dims is None else dims
     found = [matrix(x, d, operation, to_float=False) for x, d in zip(matrices, pairs, strict=True)]
@@ -145,13 +143,11 @@ def _factors(
         for other, (node, _, _) in enumerate(found):
             shared = [dim for dim in own if dim in node.dims]
             if at != other and shared:
+                pair = sorted((at, other))
                 raise DimError(
-                    build_message(
-                        f"{operation}: {shared[0]._title} is a dim of matrix {at + 1} and of "
-                        f"matrix {other + 1}",
-                        [(f"matrix {n + 1}", [d._short for d in found[n][0].dims])
-                         for n in sorted((at, other))],
-                        "rename it in one of them with rename_dim",
-                    )
-                )  # fmt: skip
+                    f"{operation}: {shared[0]._title} is a dim of matrix {at + 1} and of "
+                    f"matrix {other + 1}",
+                    [(f"matrix {n + 1}", [d._short for d in found[n][0].dims]) for n in pair],
+                    "rename it in one of them with rename_dim",
+                )
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, RenamedDim, SortedDim, dim_labels, find_dims, in_order
-from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.functions import BatchedFunction
@@ -42,10 +42,8 @@ def matrix(
     found = find_dims(node.dims, dims, operation)
     if len(found) != 2:
         raise DimError(
-            build_message(
-                f"{operation}: dims are the row dim and the column dim, not {len(found)} dims",
-                [("dims", [dim._short for dim in found])],
-            )
+            f"{operation}: dims are the row dim and the column dim, not {len(found)} dims",
+            [("dims", [dim._short for dim in found])],
         )
     return node, *found
 
@@ -59,11 +57,9 @@ def _renamed_pair(dims: Dims, operation: str) -> tuple[Dim, Dim]:
             else "several dims occur together with renamed copies of them"
         )
         raise DimError(
-            build_message(
-                f"{operation}: which dims are rows and columns is not known: {what}",
-                [("dims", ", ".join(map(repr, dims)) or "none (a scalar)")],
-                _pair_hint(dims, operation),
-            )
+            f"{operation}: which dims are rows and columns is not known: {what}",
+            [("dims", ", ".join(map(repr, dims)) or "none (a scalar)")],
+            _pair_hint(dims, operation),
         )
     return pairs[0]
 
@@ -92,12 +88,10 @@ def square(
         same = measured(row) is measured(col)
     if not same:
         raise DimError(
-            build_message(
-                f"{operation} takes a square matrix; {row._title} and {col._title} are not known "
-                "to have the same length",
-                [("rows", _with_length(row)), ("columns", _with_length(col))],
-                "give both a length, or make one of them by renaming the other",
-            )
+            f"{operation} takes a square matrix; {row._title} and {col._title} are not known "
+            "to have the same length",
+            [("rows", _with_length(row)), ("columns", _with_length(col))],
+            "give both a length, or make one of them by renaming the other",
         )
     return node, row, col
 
@@ -110,11 +104,9 @@ def symmetric(
     mine, theirs = dim_labels(row), dim_labels(col)
     if mine is not None and theirs is not None and not mine.same_labels(theirs):
         raise DimError(
-            build_message(
-                f"{operation} takes a matrix whose rows and columns have the same labels",
-                [("rows", repr(row)), ("columns", repr(col))],
-                "bring the columns into the order of the rows with sel",
-            )
+            f"{operation} takes a matrix whose rows and columns have the same labels",
+            [("rows", repr(row)), ("columns", repr(col))],
+            "bring the columns into the order of the rows with sel",
         )
     return node, row, col
 
@@ -147,20 +139,16 @@ def numbering(x: Node, dim: Dim | str, like: Dim, operation: str) -> Dim:
         new = dim
         if None not in (new.length, like.length) and new.length != like.length:
             raise DimError(
-                build_message(
-                    f"{operation}: {new._title} has length {new.length}, the result has length "
-                    f"{like.length}",
-                    [("dim", repr(new))],
-                )
+                f"{operation}: {new._title} has length {new.length}, the result has length "
+                f"{like.length}",
+                [("dim", repr(new))],
             )
     for other in x.dims:
         if other is new or (other.name is not None and other.name == new.name):
             raise DimError(
-                build_message(
-                    f"{operation}: the matrix has a dim named {new._short!r} already",
-                    [("dims", [d._short for d in x.dims])],
-                    "pass another name as dim=",
-                )
+                f"{operation}: the matrix has a dim named {new._short!r} already",
+                [("dims", [d._short for d in x.dims])],
+                "pass another name as dim=",
             )
     return new
 
@@ -186,11 +174,9 @@ def shorter(x: Node, dim: Dim | str, row: Dim, col: Dim, operation: str) -> tupl
         wide, promised = not _as_long(dim, col), True
     else:
         raise DimError(
-            build_message(
-                f"{operation}: which of {row._title} and {col._title} is shorter is not known",
-                [("rows", _with_length(row)), ("columns", _with_length(col))],
-                "give both a length, or pass dim=, a Dim that is as long as the shorter one",
-            )
+            f"{operation}: which of {row._title} and {col._title} is shorter is not known",
+            [("rows", _with_length(row)), ("columns", _with_length(col))],
+            "give both a length, or pass dim=, a Dim that is as long as the shorter one",
         )
     return numbering(x, dim, row if wide else col, operation), wide, promised
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimtensor.dims import find_dims
-from dimtensor.errors import OptionError, build_message
+from dimtensor.errors import OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import named_dims
@@ -59,10 +59,8 @@ def norm(x: TensorLike, dim: DimKey = None, *, ord: float = 2) -> DimTensor:
     """
     if isinstance(ord, bool) or not isinstance(ord, (int, float, np.integer, np.floating)):
         raise OptionError(
-            build_message(
-                f"norm: ord is a number, not {ord!r}",
-                hint="norms of matrices come from their singular values: dt.linalg.svd(x).S",
-            )
+            f"norm: ord is a number, not {ord!r}",
+            hint="norms of matrices come from their singular values: dt.linalg.svd(x).S",
         )
     size = elemwise("abs", wrap(require_float(as_node(x, what="norm"))))
     if ord in (np.inf, -np.inf):

@@ -6,14 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, find_dims, in_order
-from dimtensor.errors import (
-    ArgumentError,
-    DimError,
-    DtypeError,
-    GraphError,
-    OptionError,
-    build_message,
-)
+from dimtensor.errors import ArgumentError, DimError, DtypeError, GraphError, OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.dtypes import valid_dtype
@@ -118,11 +111,9 @@ def _core_dims(nodes: Sequence[Node], given: Any, name: str) -> tuple[Dims, ...]
     if isinstance(given, (Dim, str)) or len(given) != len(nodes):
         count = "one" if isinstance(given, (Dim, str)) else len(given)
         raise DimError(
-            build_message(
-                f"{name}: input_core_dims has one entry per input",
-                [("inputs", len(nodes)), ("entries", count), ("input_core_dims", given)],
-                "of one input with two core dims, input_core_dims=[[row, column]]",
-            )
+            f"{name}: input_core_dims has one entry per input",
+            [("inputs", len(nodes)), ("entries", count), ("input_core_dims", given)],
+            "of one input with two core dims, input_core_dims=[[row, column]]",
         )
     return tuple(
         ()
@@ -160,11 +151,9 @@ def _trace(
         result = function(*inputs)
     except (ValueError, TypeError, IndexError, AssertionError) as error:
         raise DimError(
-            build_message(
-                f"{name} does not take inputs with these core dims: {error}",
-                [(f"input {at + 1}", _core_text(core)) for at, core in enumerate(cores)],
-                "the function sees the core dims as its axes, in the order of input_core_dims",
-            )
+            f"{name} does not take inputs with these core dims: {error}",
+            [(f"input {at + 1}", _core_text(core)) for at, core in enumerate(cores)],
+            "the function sees the core dims as its axes, in the order of input_core_dims",
         ) from error
     several = isinstance(result, (list, tuple))
     outputs = []
@@ -178,11 +167,9 @@ def _trace(
     foreign = [v for v in graph_inputs(outputs) if not isinstance(v, Constant) and v not in inputs]
     if foreign:
         raise GraphError(
-            build_message(
-                f"{name} uses variables that it does not get as inputs",
-                [("variables", ", ".join(map(str, foreign)))],
-                "pass them to apply, wrapped by dt.from_shaped(variable, dims=...)",
-            )
+            f"{name} uses variables that it does not get as inputs",
+            [("variables", ", ".join(map(str, foreign)))],
+            "pass them to apply, wrapped by dt.from_shaped(variable, dims=...)",
         )
     return inputs, outputs, several
 
@@ -206,10 +193,8 @@ def _out_dims(
         given = [()] * len(outputs)
     if isinstance(given, (Dim, str)) or len(given) != len(outputs):
         raise DimError(
-            build_message(
-                f"{name} returns {len(outputs)} outputs; output_core_dims has one entry for each",
-                [("output_core_dims", given)],
-            )
+            f"{name} returns {len(outputs)} outputs; output_core_dims has one entry for each",
+            [("output_core_dims", given)],
         )
     return [
         _dims_of_output(variable, keys, known, name, f"output {at + 1}")
@@ -226,22 +211,18 @@ def _dims_of_output(variable: Any, keys: DimKeys, known: Dims, name: str, what: 
     shape = variable.type.shape
     if len(shape) != len(dims):
         raise DimError(
-            build_message(
-                f"{name}: the {what} has {len(shape)} axes and is given {len(dims)} dims",
-                [("shape", shape), ("output_core_dims", [dim._short for dim in dims])],
-                "output_core_dims names the axes that the function returns, without batch dims",
-            )
+            f"{name}: the {what} has {len(shape)} axes and is given {len(dims)} dims",
+            [("shape", shape), ("output_core_dims", [dim._short for dim in dims])],
+            "output_core_dims names the axes that the function returns, without batch dims",
         )
     for axis, (dim, static) in enumerate(zip(dims, shape, strict=True)):
         if static is None:
             continue
         if dim.length is not None and dim.length != static:
             raise DimError(
-                build_message(
-                    f"{name}: axis {axis} of the {what} has length {static}, {dim._title} has "
-                    f"length {dim.length}",
-                    [("shape", shape), ("output_core_dims", [d._short for d in dims])],
-                    "a result of another length needs a dim of its own",
-                )
+                f"{name}: axis {axis} of the {what} has length {static}, {dim._title} has "
+                f"length {dim.length}",
+                [("shape", shape), ("output_core_dims", [d._short for d in dims])],
+                "a result of another length needs a dim of its own",
             )
     return dims

@@ -15,7 +15,7 @@ from pytensor.tensor.type import integer_dtypes
 from dimtensor.arrays import array_of, is_masked
 from dimtensor.backends.linkers import teach_linkers
 from dimtensor.dims import Dim, Dims, as_dim_tuple, canonical_dims, in_order
-from dimtensor.errors import ArgumentError, DimError, DtypeError, GraphError, build_message
+from dimtensor.errors import ArgumentError, DimError, DtypeError, GraphError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ApplyAttrs, ShapedAttrs
 from dimtensor.graph.beside import WeaklyBeside
@@ -68,11 +68,9 @@ def to_shaped(node: Node, order: Dims) -> Any:
     if lowering.hidden:
         late = [f"{p.dim._short}: {p.labels}" for p in lowering.hidden]
         raise GraphError(
-            build_message(
-                "a positional graph cannot look up labels that arrive with the data",
-                [("selected", ", ".join(late))],
-                "give the dims their coords, or select by position",
-            )
+            "a positional graph cannot look up labels that arrive with the data",
+            [("selected", ", ".join(late))],
+            "give the dims their coords, or select by position",
         )
     variable = transpose(variable, _ORDER.sort(node.dims), order)
     if lowering.checks:
@@ -138,21 +136,17 @@ def from_shaped(
     shape = variable.type.shape
     if len(shape) != len(given):
         raise DimError(
-            build_message(
-                f"the variable has {len(shape)} axes and is given {len(given)} dims",
-                [("shape", shape), ("dims", ", ".join(dim._short for dim in given))],
-            )
+            f"the variable has {len(shape)} axes and is given {len(given)} dims",
+            [("shape", shape), ("dims", ", ".join(dim._short for dim in given))],
         )
     for axis, (dim, static) in enumerate(zip(given, shape, strict=True)):
         if static is None:
             continue
         if dim.length is not None and dim.length != static:
             raise DimError(
-                build_message(
-                    f"axis {axis} of the variable has length {static}, {dim._title} has "
-                    f"length {dim.length}",
-                    [("shape", shape), ("dims", ", ".join(d._short for d in given))],
-                )
+                f"axis {axis} of the variable has length {static}, {dim._title} has "
+                f"length {dim.length}",
+                [("shape", shape), ("dims", ", ".join(d._short for d in given))],
             )
     roots = roots_of(variable)
     if any(roots.values()):
@@ -185,11 +179,9 @@ def _positional(value: Any) -> Any:
         except Exception as error:  # no array, such as rows of two lengths
             cause = error
     raise ArgumentError(
-        build_message(
-            "from_shaped takes a positional variable or an array without labels, not "
-            f"{type(value).__name__}",
-            hint="dt.data(value, dims=...) takes arrays that have labels",
-        )
+        "from_shaped takes a positional variable or an array without labels, not "
+        f"{type(value).__name__}",
+        hint="dt.data(value, dims=...) takes arrays that have labels",
     ) from cause
 
 
@@ -212,12 +204,9 @@ def _of_named_axes(
         given = {str(dim._short): dim for dim in as_dim_tuple(dims, "the dims of from_shaped")}
         if set(given) != set(names):
             raise DimError(
-                build_message(
-                    "the axes of the variable have other names than the dims",
-                    [("axes", ", ".join(names) or "none"), ("dims", ", ".join(given) or "none")],
-                    "give the dims of these names, in any order, or rename the axes: "
-                    "x.rename(old=new)",
-                )
+                "the axes of the variable have other names than the dims",
+                [("axes", ", ".join(names) or "none"), ("dims", ", ".join(given) or "none")],
+                "give the dims of these names, in any order, or rename the axes: x.rename(old=new)",
             )
     return tensor_from_xtensor(variable), [given[name] for name in names]
 

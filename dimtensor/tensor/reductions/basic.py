@@ -15,13 +15,7 @@ from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import (
-    TensorHandle,
-    constant,
-    elemwise,
-    require_float,
-    wrap,
-)
+from dimtensor.tensor.handle import TensorHandle, constant, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.typing import DimKey as DimKey
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, SortedDim, dim_labels, only_dim, without
-from dimtensor.errors import LabelError, OptionError, build_message
+from dimtensor.errors import LabelError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import AlongAttrs, SortAttrs
 from dimtensor.graph.dtypes import is_inexact
@@ -298,12 +298,10 @@ def _labels_beside(name: str, fill_value: Any, position: DimTensor, along: Dim) 
         number = isinstance(fill_value, (int, float, np.number))
         if not number or labels.family != "number":
             raise LabelError(
-                build_message(
-                    f"{name}: fill_value {fill_value!r} is no label of {along._title}",
-                    [("dim", repr(along))],
-                    "a tensor of labels of a dim has no others; only where labels are numbers a "
-                    "number may stand beside them",
-                )
+                f"{name}: fill_value {fill_value!r} is no label of {along._title}",
+                [("dim", repr(along))],
+                "a tensor of labels of a dim has no others; only where labels are numbers a "
+                "number may stand beside them",
             ) from None
         return data(np.asarray(labels.values), dims=along).isel({along: position})
     return _labels_at(position, along)

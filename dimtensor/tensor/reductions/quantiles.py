@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from dimtensor.dims import Dim, ProductDim, SortedDim
-from dimtensor.errors import (
-    DimtensorError,
-    DtypeError,
-    OptionError,
-    check_choice,
-    plain_repr,
-)
+from dimtensor.errors import DimtensorError, DtypeError, OptionError, check_choice, plain_repr
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say

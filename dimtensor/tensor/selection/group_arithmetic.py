@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import dim_set
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, wrap
 from dimtensor.tensor.selection.group_moments import GroupMoments
@@ -31,11 +31,9 @@ class GroupArithmetic(GroupMoments):
         if any(dim not in node.dims for dim in self._result_dims):
             titles = " and ".join(dim._title for dim in self._result_dims)
             raise DimError(
-                build_message(
-                    f"{what}: a value per group is along {titles}",
-                    [("its dims", dim_set(node.dims))],
-                    "of the elements themselves compute without groupby",
-                )
+                f"{what}: a value per group is along {titles}",
+                [("its dims", dim_set(node.dims))],
+                "of the elements themselves compute without groupby",
             )
         return self._back(wrap(node))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, find_dim, union
-from dimtensor.errors import DimError, OptionError, build_message
+from dimtensor.errors import DimError, OptionError
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.tensor.handle import TensorLike, as_node, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
@@ -142,11 +142,9 @@ class GroupMoments(GroupReductions):
         along = find_dim(self._x.dims, dim, "polyfit of groups")
         if along is not self._along:
             raise DimError(
-                build_message(
-                    f"polyfit: the groups are of elements along {self._along._title}",
-                    [("named", along._title)],
-                    f"x.polyfit({along._short!r}, deg) fits along another dim",
-                )
+                f"polyfit: the groups are of elements along {self._along._title}",
+                [("named", along._title)],
+                f"x.polyfit({along._short!r}, deg) fits along another dim",
             )
         if isinstance(deg, bool) or not isinstance(deg, int) or deg < 0:
             raise OptionError(f"polyfit: the degree is an integer of at least 0, not {deg!r}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dims, without
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import GroupAttrs
 from dimtensor.graph.dtypes import is_inexact, result_dtype
@@ -85,12 +85,10 @@ class GroupReductions:
         dims: Dims = find_dims(self._x.dims, dim, f"{name} of groups")
         if self._along not in dims:
             raise DimError(
-                build_message(
-                    f"{name}: the groups are of elements along {self._along._title}, which is "
-                    "not named",
-                    [("dims of x", dim_set(self._x.dims)), ("named", dim_set(dims))],
-                    f"x.{name}(dim) reduces over other dims without groups",
-                )
+                f"{name}: the groups are of elements along {self._along._title}, which is "
+                "not named",
+                [("dims of x", dim_set(self._x.dims)), ("named", dim_set(dims))],
+                f"x.{name}(dim) reduces over other dims without groups",
             )
         if len(dims) == 1:
             return self

@@ -17,7 +17,6 @@ from dimtensor.errors import (
     LabelError,
     NoAttributeError,
     OptionError,
-    build_message,
     did_you_mean,
     listing,
     named_after,
@@ -104,11 +103,9 @@ class GroupBy(GroupArithmetic):
         along = {node.dims for node in nodes}
         if len(along) > 1:
             raise DimError(
-                build_message(
-                    "groupby takes several tensors of labels along one dim",
-                    [("labels", " and ".join(sorted(dim_set(found) for found in along)))],
-                    "group by one of them after the other, or expand the labels and ravel all",
-                )
+                "groupby takes several tensors of labels along one dim",
+                [("labels", " and ".join(sorted(dim_set(found) for found in along)))],
+                "group by one of them after the other, or expand the labels and ravel all",
             )
         by = {node.categories: wrap(node) for node in nodes}
         groups = ProductDim([node.categories for node in nodes])  # type: ignore[misc]
@@ -149,11 +146,9 @@ class GroupBy(GroupArithmetic):
         elif isinstance(function, str):
             if function not in REDUCTIONS:
                 raise OptionError(
-                    build_message(
-                        f"map: groups have no reduction {function!r}"
-                        f"{did_you_mean(function, REDUCTIONS)}",
-                        [("reductions", listing(REDUCTIONS))],
-                    )
+                    f"map: groups have no reduction {function!r}"
+                    f"{did_you_mean(function, REDUCTIONS)}",
+                    [("reductions", listing(REDUCTIONS))],
                 )
             result = getattr(self, function)()
         else:
@@ -161,10 +156,8 @@ class GroupBy(GroupArithmetic):
         if any(dim not in result.dims for dim in self._result_dims):
             titles = " and ".join(dim._title for dim in self._result_dims)
             raise DimError(
-                build_message(
-                    f"map brings a result on {titles} back to the elements",
-                    [("result", dim_set(result.dims))],
-                )
+                f"map brings a result on {titles} back to the elements",
+                [("result", dim_set(result.dims))],
             )
         return self._back(result)
 
@@ -173,7 +166,7 @@ class GroupBy(GroupArithmetic):
         def __getattr__(self, name: str) -> NoReturn:
             hint = _INSTEAD.get(name)
             text = f"groups have no {name!r}" + did_you_mean(name, REDUCTIONS)
-            raise NoAttributeError(build_message(text, hint=hint or ""), name=name, obj=self)
+            raise NoAttributeError(text, hint=hint or "", name=name, obj=self)
 
     @printable
     def __repr__(self) -> str:
@@ -210,21 +203,17 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
         raise _no_labels(x, labels)
     if categories is not None and not isinstance(categories, Dim):
         raise DimError(
-            build_message(
-                f"groupby: categories are a Dim, the one of the groups, not {categories!r}",
-                hint="make one: dt.Dim(name, coords=[...])",
-            )
+            f"groupby: categories are a Dim, the one of the groups, not {categories!r}",
+            hint="make one: dt.Dim(name, coords=[...])",
         )
     if isinstance(labels, (np.ndarray, list, tuple)):
         dim = x.dims[0]._short if len(x.dims) == 1 else "dim"
         items = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
         given = repr(items) if len(items) <= 8 else "labels"
         raise InputError(
-            build_message(
-                f"groupby: nothing says along which dim this {type(labels).__name__} of labels is",
-                [("dims of x", dim_set(x.dims))],
-                f"pd.Series({given}, name='group').rename_axis({dim!r}) says it",
-            )
+            f"groupby: nothing says along which dim this {type(labels).__name__} of labels is",
+            [("dims of x", dim_set(x.dims))],
+            f"pd.Series({given}, name='group').rename_axis({dim!r}) says it",
         )
     if categories is None and (is_dataarray(labels) or is_pandas(labels)):
         name = labels.name if isinstance(labels.name, str) else "group"
@@ -238,14 +227,12 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
         node = translated(node, node.categories, categories)
     if len(node.dims) != 1 or node.dims[0] not in x.dims:
         raise DimError(
-            build_message(
-                "the labels of groupby have one dim, which the tensor has, too",
-                [
-                    ("tensor", dim_set(x.dims)),
-                    ("labels", dim_set(node.dims)),
-                ],
-                "ravel both to group over several dims",
-            )
+            "the labels of groupby have one dim, which the tensor has, too",
+            [
+                ("tensor", dim_set(x.dims)),
+                ("labels", dim_set(node.dims)),
+            ],
+            "ravel both to group over several dims",
         )
     return node
 
@@ -274,12 +261,10 @@ def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
             f"x.groupby({name})"
         )
     return LabelError(
-        build_message(
-            f"groupby takes a tensor of labels, one for each element along a dim, not the name "
-            f"{name!r}",
-            [("dims of x", dim_set(x.dims))],
-            hint,
-        )
+        f"groupby takes a tensor of labels, one for each element along a dim, not the name "
+        f"{name!r}",
+        [("dims of x", dim_set(x.dims))],
+        hint,
     )
 
 
@@ -291,10 +276,8 @@ def _part_of_dates(x: DimTensor, name: str, part: str) -> Any:
         return _part_of_durations(dim, part)
     if part not in PARTS:
         raise OptionError(
-            build_message(
-                f"groupby: dates have no part {part!r}{did_you_mean(part, PARTS)}",
-                [("parts", listing(PARTS, len(PARTS)))],
-            )
+            f"groupby: dates have no part {part!r}{did_you_mean(part, PARTS)}",
+            [("parts", listing(PARTS, len(PARTS)))],
         )
     return getattr(dim.dt, part)
 
@@ -305,11 +288,8 @@ _PARTS_OF_DURATIONS = ("days", "seconds", "microseconds", "nanoseconds")
 def _part_of_durations(dim: Dim, part: str) -> DimTensor:
     if part not in _PARTS_OF_DURATIONS:
         raise OptionError(
-            build_message(
-                f"groupby: durations have no part {part!r}"
-                f"{did_you_mean(part, _PARTS_OF_DURATIONS)}",
-                [("parts", listing(_PARTS_OF_DURATIONS))],
-            )
+            f"groupby: durations have no part {part!r}{did_you_mean(part, _PARTS_OF_DURATIONS)}",
+            [("parts", listing(_PARTS_OF_DURATIONS))],
         )
     found = getattr(time_index(dim, part), part)
     return tensor_of_labels(dim, *among_found(part, found))
@@ -324,11 +304,9 @@ def _as_categories(node: Node, categories: Dim | None) -> Node:
         )
     if node.kind != "data":
         raise LabelError(
-            build_message(
-                f"groupby: {describe(node)} does not hold labels of a dim, and its values are not "
-                "known yet",
-                hint="pass categories=dim, the dim of the groups",
-            )
+            f"groupby: {describe(node)} does not hold labels of a dim, and its values are not "
+            "known yet",
+            hint="pass categories=dim, the dim of the groups",
         )
     attrs = node.attrs
     found, codes = np.unique(attrs.values, return_inverse=True)

@@ -11,7 +11,7 @@ from dimtensor.arrays import ndim_of, whole
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
 from dimtensor.dims.labels import python_label
 from dimtensor.dims.selection import is_position, normalize_selection
-from dimtensor.errors import DimError, DtypeError, OptionError, build_message, clipped, plain_repr
+from dimtensor.errors import DimError, DtypeError, OptionError, clipped, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
@@ -66,7 +66,7 @@ def gathered(
         simple = isinstance(indexers, (bool, int, float, str, slice, list))
         shown = clipped(repr(indexers)) if simple else "..."
         hint = f"x.{what}({dim}={shown}), or a dict: x.{what}({{{dim!r}: {shown}}})"
-        raise DimError(build_message(text + type(indexers).__name__, hint=hint))
+        raise DimError(text + type(indexers).__name__, hint=hint)
     return {**(indexers or {}), **kwargs}
 
 
@@ -131,7 +131,7 @@ class IndexingMixin(TensorHandle):
                 )
                 at = whole(selection)
                 hint = None if at is None else f"a position is an integer: isel({dim._short}={at})"
-                raise DtypeError(build_message(text, hint=hint))
+                raise DtypeError(text, hint=hint)
         return found.apply(self.node)
 
     def sel(
@@ -219,31 +219,27 @@ class IndexingMixin(TensorHandle):
         if len(self.dims) != 1 or isinstance(key, tuple):
             first = self.dims[0]._short if self.dims else "dim"
             raise DimError(
-                build_message(
-                    "dims have no order, so brackets select along one only where there is one",
-                    [("dims", dim_set(self.dims))],
-                    f"x[{{{first!r}: selection}}], x.isel({{{first!r}: positions}}), "
-                    f"x.sel({{{first!r}: labels}})",
-                )
+                "dims have no order, so brackets select along one only where there is one",
+                [("dims", dim_set(self.dims))],
+                f"x[{{{first!r}: selection}}], x.isel({{{first!r}: positions}}), "
+                f"x.sel({{{first!r}: labels}})",
             )
         if isinstance(key, str):
             text = f"brackets select by position, and {key!r} is a label or a name"
             x = called(self.node)
             hint = f"{x}.sel({{{self.dims[0]._short!r}: {key!r}}}) selects by label"
-            raise DtypeError(build_message(text, [("dims", dim_set(self.dims))], hint))
+            raise DtypeError(text, [("dims", dim_set(self.dims))], hint)
         return self.isel({self.dims[0]: key})
 
     def _masked(self, mask: Node) -> DimTensor:
         lost = [dim for dim in mask.dims if dim not in self.dims]
         if lost or not mask.dims:
             raise DimError(
-                build_message(
-                    "the dims of a mask must be dims of the tensor",
-                    [
-                        ("tensor", dim_set(self.dims)),
-                        ("mask", dim_set(mask.dims)),
-                    ],
-                )
+                "the dims of a mask must be dims of the tensor",
+                [
+                    ("tensor", dim_set(self.dims)),
+                    ("mask", dim_set(mask.dims)),
+                ],
             )
         if len(mask.dims) == 1:
             return self.isel({mask.dims[0]: wrap(mask)})
@@ -307,10 +303,8 @@ class IndexingMixin(TensorHandle):
     def _update(self, mode: str, value: Any) -> DimTensor:
         if self.node.kind != "index":
             raise DimError(
-                build_message(
-                    f"{mode} works on a selection, this is {describe(self.node)}",
-                    hint=f"x.sel(...).{mode}(value), or dt.where for a condition",
-                )
+                f"{mode} works on a selection, this is {describe(self.node)}",
+                hint=f"x.sel(...).{mode}(value), or dt.where for a condition",
             )
         base, *indexers = self.node.inputs
         new = as_node(value, [base], f"the value of {mode}")

@@ -19,14 +19,7 @@ from dimtensor.dims.selection import (
     normalize_selection,
     resolve_labels,
 )
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    LabelError,
-    build_message,
-    listing,
-    plain_repr,
-)
+from dimtensor.errors import DimError, DtypeError, LabelError, listing, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, LabelPosition
 from dimtensor.graph.dtypes import is_integer
@@ -57,11 +50,9 @@ class SelectionItems:
         kind = "mask" if indexer.dtype == "bool" else "tensor"
         if kind == "mask" and indexer.dims != (dim,):
             raise DimError(
-                build_message(
-                    f"a mask along {dim._title} has this dim and no other",
-                    [("mask", dim_set(indexer.dims))],
-                    "mask over several dims with x[mask], which ravels them",
-                )
+                f"a mask along {dim._title} has this dim and no other",
+                [("mask", dim_set(indexer.dims))],
+                "mask over several dims with x[mask], which ravels them",
             )
         if kind == "mask" and indexer.kind == "data" and dim.length is not None:
             self.select(dim, _mask_selection(dim, indexer))
@@ -123,11 +114,8 @@ def select_labels(
         found.select(dim, resolve_labels(dim, key))
     elif isinstance(key, (Set, dict)):
         raise LabelError(
-            build_message(
-                f"sel: several labels of {dim._title} are a list; a {type(key).__name__} has no "
-                "order",
-                [("given", ", ".join(sorted(map(plain_repr, key))))],
-            )
+            f"sel: several labels of {dim._title} are a list; a {type(key).__name__} has no order",
+            [("given", ", ".join(sorted(map(plain_repr, key))))],
         )
     elif labels is not None:
         at = labels.locate(key, dim._title)
@@ -157,12 +145,10 @@ def labels_in(x: Node, dim: Dim, key: Any, method: str | None, tolerance: Any) -
     labels = dim_labels(dim)
     if labels is None:
         raise LabelError(
-            build_message(
-                f"sel: the labels of {dim._title}, which come with the data, are not looked up by "
-                "those of a DataArray",
-                [("dim", repr(dim)), ("dims of the labels", ", ".join(map(str, key.dims)))],
-                "select by position with isel, or by dt.tensor(..., categories=dim)",
-            )
+            f"sel: the labels of {dim._title}, which come with the data, are not looked up by "
+            "those of a DataArray",
+            [("dim", repr(dim)), ("dims of the labels", ", ".join(map(str, key.dims)))],
+            "select by position with isel, or by dt.tensor(..., categories=dim)",
         )
     if method is None:
         return data_beside(key, [x], dim)
@@ -247,22 +233,18 @@ def _refuse_masked(dim: Dim) -> None:
     """Refuse look-ups in a masked dim, whose labels are known only after the look-up."""
     if depends_on_mask(dim):
         raise LabelError(
-            build_message(
-                f"sel: which labels {dim._title} has is known when its mask is computed",
-                [("dim", repr(dim))],
-                "select by label first and mask the result, or select by position with isel",
-            )
+            f"sel: which labels {dim._title} has is known when its mask is computed",
+            [("dim", repr(dim))],
+            "select by label first and mask the result, or select by position with isel",
         )
 
 
 def require_positions(indexer: Node, dim: Dim, what: str, x: Node | None = None) -> None:
     if indexer.categories is not None:
         raise DtypeError(
-            build_message(
-                f"{what}: {indexer.name or 'this tensor'} holds labels of "
-                f"{indexer.categories._title}, no positions along {dim._title}",
-                hint=f"select by label: {called(x)}.sel({dim._short}={called(indexer, 'labels')})",
-            )
+            f"{what}: {indexer.name or 'this tensor'} holds labels of "
+            f"{indexer.categories._title}, no positions along {dim._title}",
+            hint=f"select by label: {called(x)}.sel({dim._short}={called(indexer, 'labels')})",
         )
     if indexer.dtype != "bool" and not is_integer(indexer.dtype):
         raise DtypeError(
@@ -289,11 +271,9 @@ def refuse_labels(x: Node, dim: Dim, key: Any, by_position: str = "isel") -> Non
     by_label = by_position.replace("isel", "sel")
     if isinstance(items, str) or (several and items and all(isinstance(v, str) for v in items)):
         raise DtypeError(
-            build_message(
-                f"{by_position}: {listing(items) if several else repr(items)} "
-                f"{'are not positions' if several else 'is not a position'} along {dim._title}",
-                hint=f"select by label: {called(x)}.{by_label}({dim._short}={_as_written(items)})",
-            )
+            f"{by_position}: {listing(items) if several else repr(items)} "
+            f"{'are not positions' if several else 'is not a position'} along {dim._title}",
+            hint=f"select by label: {called(x)}.{by_label}({dim._short}={_as_written(items)})",
         )
 
 
@@ -324,11 +304,9 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
         given = repr(items) if integers and len(items) <= 8 else "positions"
     if integers:
         raise LabelError(
-            build_message(
-                f"sel: integers are not labels of {dim._title}",
-                [("labels", listing(labels.values))],
-                f"select by position: {called(x)}.isel({dim._short}={given})",
-            )
+            f"sel: integers are not labels of {dim._title}",
+            [("labels", listing(labels.values))],
+            f"select by position: {called(x)}.isel({dim._short}={given})",
         )
 
 
@@ -356,13 +334,11 @@ def refuse_repeats(x: Node, dim: Dim, key: Any, how: str = "isel") -> None:
     values = f"{given}, dims=dt.Dim('obs')" + ("" if positions else f", categories={dim._short}")
     once = given if given != noun else f"{noun}.tolist()"
     raise DimError(
-        build_message(
-            f"an array of {len(key)} {noun} along {dim._title}, some of them several times, "
-            "has no dim: beside a tensor along another dim it makes a table of both",
-            [(noun, listing(items))],
-            f"give it its dim: {called(x)}.{how}({dim._short}=dt.data({values})); to repeat "
-            f"elements along {dim._title}: {called(x)}.{how}({dim._short}={once})",
-        )
+        f"an array of {len(key)} {noun} along {dim._title}, some of them several times, "
+        "has no dim: beside a tensor along another dim it makes a table of both",
+        [(noun, listing(items))],
+        f"give it its dim: {called(x)}.{how}({dim._short}=dt.data({values})); to repeat "
+        f"elements along {dim._title}: {called(x)}.{how}({dim._short}={once})",
     )
 
 
@@ -383,11 +359,9 @@ def label_indexer(indexer: Node, dim: Dim) -> Node:
         positions = label_positions(attrs.values, dim, f"data {attrs.name!r}")
         return make("data", (), type(attrs)(attrs.name, attrs.dims, positions, dim, attrs.labels))
     raise LabelError(
-        build_message(
-            f"sel: {describe(indexer)} does not hold labels of {dim._title}",
-            [("dim", repr(dim))],
-            "give it categories=dim where it is made, or select by position with isel",
-        )
+        f"sel: {describe(indexer)} does not hold labels of {dim._title}",
+        [("dim", repr(dim))],
+        "give it categories=dim where it is made, or select by position with isel",
     )
 
 
@@ -398,10 +372,8 @@ def translated(indexer: Node, own: Dim, dim: Dim) -> Node:
         if own._unrenamed is dim._unrenamed:
             return make("codes", (indexer,), dim)
         raise LabelError(
-            build_message(
-                f"sel: labels of {own._title} do not select along {dim._title}",
-                [("labels of", repr(own)), ("selected from", repr(dim))],
-            )
+            f"sel: labels of {own._title} do not select along {dim._title}",
+            [("labels of", repr(own)), ("selected from", repr(dim))],
         )
     if mine.same_labels(theirs):
         return make("codes", (indexer,), dim)
@@ -475,12 +447,10 @@ def _levels_of_selection(x: Any, dim: SelDim, by_factor: Mapping[Dim, Any]) -> D
     known = isinstance(dim.selection, (Positions, Slice)) and None not in lengths
     if not known or any(isinstance(key, (slice, list, TensorHandle)) for key in by_factor.values()):
         raise LabelError(
-            build_message(
-                f"sel: levels of some of the elements of {product!r} are selected one label each, "
-                "where it is known which elements there are",
-                [("dim", repr(dim))],
-                "select along the dims before they are raveled or masked",
-            )
+            f"sel: levels of some of the elements of {product!r} are selected one label each, "
+            "where it is known which elements there are",
+            [("dim", repr(dim))],
+            "select along the dims before they are raveled or masked",
         )
     positions = dim.selection.to_array(product.length)  # type: ignore[attr-defined]
     codes = np.unravel_index(positions, [len(factor) for factor in product.factors])

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, Dims, dim_labels, find_dim, sort_dims
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    LabelError,
-    build_message,
-    check_choice,
-    listing,
-)
+from dimtensor.errors import DimError, DtypeError, LabelError, check_choice, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
 from dimtensor.graph.dtypes import is_inexact
@@ -123,7 +116,7 @@ def named_indexers(indexers: Any, by_name: Mapping[str, Any], dims: Dims = ()) -
     ):
         first = next((d._short for d in dims if d._short.isidentifier()), "dim")
         text = f"reindex takes dims, or labels by name of dim, not {indexers!r}"
-        raise DimError(build_message(text, hint=f"x.reindex({first}=labels), or x.reindex(dim)"))
+        raise DimError(text, hint=f"x.reindex({first}=labels), or x.reindex(dim)")
     return {**{dim.name: dim for dim in given}, **by_name}
 
 
@@ -140,11 +133,9 @@ def labels_along(x: Node, dim: Dim) -> Coords:
         labels = dict(x.attrs.labels).get(dim)
     if labels is None:
         raise LabelError(
-            build_message(
-                f"reindex: {dim._title} has no labels that are known",
-                [("dim", repr(dim))],
-                "give the dim coords, or reindex the values before they are passed",
-            )
+            f"reindex: {dim._title} has no labels that are known",
+            [("dim", repr(dim))],
+            "give the dim coords, or reindex the values before they are passed",
         )
     return labels
 
@@ -229,11 +220,9 @@ def _fillable(x: Node, missing: np.ndarray, fill_value: Any, dim: Dim) -> Node:
     """
     if x.categories is not None:
         raise LabelError(
-            build_message(
-                f"reindex: a tensor of labels of {x.categories._title} cannot be filled up",
-                [(f"missing in {dim._title}", listing(missing))],
-                "select labels that are there, or reindex .codes",
-            )
+            f"reindex: a tensor of labels of {x.categories._title} cannot be filled up",
+            [(f"missing in {dim._title}", listing(missing))],
+            "select labels that are there, or reindex .codes",
         )
     if isinstance(fill_value, float) and not is_inexact(x.dtype):
         if x.dtype == "bool":

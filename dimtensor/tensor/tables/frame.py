@@ -26,7 +26,6 @@ from dimtensor.errors import (
     DimtensorError,
     InputError,
     LabelError,
-    build_message,
     did_you_mean,
     listing,
     printable,
@@ -66,9 +65,7 @@ class Frame(Mapping[str, Any]):
         except KeyError:
             guess = did_you_mean(name, list(self)) if isinstance(name, str) else ""
             raise LabelError(
-                build_message(
-                    f"the table has no column {name!r}{guess}", [("columns", listing(list(self)))]
-                )
+                f"the table has no column {name!r}{guess}", [("columns", listing(list(self)))]
             ) from None
 
     def __getattr__(self, name: str) -> DimTensor:
@@ -172,10 +169,8 @@ def frame(
     unknown = [name for name in known if name not in rows.columns]
     if unknown:
         raise LabelError(
-            build_message(
-                f"frame: the table has no columns {listing(unknown)}",
-                [("columns", listing(rows.columns))],
-            )
+            f"frame: the table has no columns {listing(unknown)}",
+            [("columns", listing(rows.columns))],
         )
     if dims is None:
         return _by_index(table, known)
@@ -209,11 +204,9 @@ def _as_rows(table: Any) -> nw.DataFrame:
     odd = [name for name in columns if not isinstance(name, str)]
     if odd:
         raise InputError(
-            build_message(
-                "frame: the name of a column is a string",
-                [("others", listing(odd))],
-                "table.columns = [...] sets them; an array is data: dt.data(array, dims=[...])",
-            )
+            "frame: the name of a column is a string",
+            [("others", listing(odd))],
+            "table.columns = [...] sets them; an array is data: dt.data(array, dims=[...])",
         )
     try:
         return nw.from_native(table, eager_only=True)
@@ -223,9 +216,7 @@ def _as_rows(table: Any) -> nw.DataFrame:
     hint = "a DataFrame of pandas, polars or pyarrow; dt.data takes arrays and columns"
     if hasattr(table, "collect"):
         hint = "table.collect() runs a query and gives a table"
-    raise ArgumentError(
-        build_message(f"frame takes a table, not {type(table).__name__}", hint=hint)
-    )
+    raise ArgumentError(f"frame takes a table, not {type(table).__name__}", hint=hint)
 
 
 def _row_dim(dims: Any, n: int) -> Dim:
@@ -265,12 +256,10 @@ def _index_labels(table: Any, row: Dim) -> tuple[Coords | None, tuple | None]:
     if by_position or own.same_labels(labels):
         return None, None
     raise LabelError(
-        build_message(
-            f"frame: {row._title} has labels of the table's index in another order",
-            [("index", listing(labels.values)), ("dim", listing(own.values))],
-            f"table.rename_axis({row._short!r}) moves rows to their labels; where rows are in the "
-            f"order of the dim, table.set_axis({row._short}.coords.tolist()) gives them its labels",
-        )
+        f"frame: {row._title} has labels of the table's index in another order",
+        [("index", listing(labels.values)), ("dim", listing(own.values))],
+        f"table.rename_axis({row._short!r}) moves rows to their labels; where rows are in the "
+        f"order of the dim, table.set_axis({row._short}.coords.tolist()) gives them its labels",
     )
 
 
@@ -294,11 +283,9 @@ def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
     names = list(getattr(getattr(table, "index", None), "names", [None]))
     if None in names:
         raise DimError(
-            build_message(
-                "frame: the dim of the rows is not given, and the table's index has no name",
-                [("columns", listing(list(getattr(table, "columns", []))))],
-                "dt.frame(table, dims=dt.Dim('obs')), or name pandas' index",
-            )
+            "frame: the dim of the rows is not given, and the table's index has no name",
+            [("columns", listing(list(getattr(table, "columns", []))))],
+            "dt.frame(table, dims=dt.Dim('obs')), or name pandas' index",
         )
     if len(names) == 1:
         row = Dim(names[0], coords=Coords(table.index))
@@ -306,21 +293,17 @@ def _by_index(table: Any, known: Mapping[str, Dim]) -> Frame:
     lacking = np.logical_or.reduce([np.asarray(codes) < 0 for codes in table.index.codes])
     if lacking.any():  # pandas has position -1 for them, which is the last label
         raise LabelError(
-            build_message(
-                f"frame: rows of the index {listing(names)} lack labels",
-                [("rows", listing(list(table.index[lacking])))],
-                "leave them out, or give the rows a dim of their own: "
-                "dt.frame(table.reset_index(), dims=...)",
-            )
+            f"frame: rows of the index {listing(names)} lack labels",
+            [("rows", listing(list(table.index[lacking])))],
+            "leave them out, or give the rows a dim of their own: "
+            "dt.frame(table.reset_index(), dims=...)",
         )
     if not table.index.is_unique:
         twice = table.index[table.index.duplicated()].unique()
         raise LabelError(
-            build_message(
-                f"frame: rows of the index {listing(names)} occur more than once",
-                [("rows", listing(list(twice)))],
-                "give the rows a dim of their own: dt.frame(table.reset_index(), dims=...)",
-            )
+            f"frame: rows of the index {listing(names)} occur more than once",
+            [("rows", listing(list(twice)))],
+            "give the rows a dim of their own: dt.frame(table.reset_index(), dims=...)",
         )
     return _grid(table, names, known)
 

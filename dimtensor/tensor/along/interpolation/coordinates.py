@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dimtensor.dims import Coords, Dim, dim_labels
-from dimtensor.errors import (
-    LabelError,
-    build_message,
-    check_choice,
-    listing,
-)
+from dimtensor.errors import LabelError, check_choice, listing
 
 _UNITS = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
@@ -35,11 +30,9 @@ def coordinate(
     ):
         known = "not known before data arrives" if labels is None else "no numbers and no dates"
         raise LabelError(
-            build_message(
-                f"{what}: the labels of {dim._title} are {known}",
-                [("dim", repr(dim))],
-                f"{otherwise} counts positions" if otherwise else "",
-            )
+            f"{what}: the labels of {dim._title} are {known}",
+            [("dim", repr(dim))],
+            f"{otherwise} counts positions" if otherwise else "",
         )
     if labels.family == "number":
         return np.asarray(labels.values, dtype=float)
@@ -53,10 +46,8 @@ def numbers_of(labels: Coords, like: Coords, unit: str = "s") -> np.ndarray:
         return np.zeros(len(labels))
     if labels.family != like.family:
         raise LabelError(
-            build_message(
-                "dates and other labels are not compared",
-                [("labels", listing(like.values)), ("given", listing(labels.values))],
-            )
+            "dates and other labels are not compared",
+            [("labels", listing(like.values)), ("given", listing(labels.values))],
         )
     since = labels.index - like.index[0]
     return np.asarray(since / np.timedelta64(1, unit), dtype=float)  # type: ignore[call-overload]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, dim_labels, without
-from dimtensor.errors import GraphError, OptionError, build_message
+from dimtensor.errors import GraphError, OptionError
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
 from dimtensor.tensor.along.interpolation.methods import LOCAL, Method
 from dimtensor.tensor.along.places import nearest_to, taken_at
@@ -131,11 +131,9 @@ def _known(x: DimTensor, along: Dim, places: DimTensor, method: Method) -> DimTe
     known = x.known_values()
     if known is None:
         raise GraphError(
-            build_message(
-                f"interpolate_na: method={method.name!r} needs to know which elements are missing, "
-                "and these are not known before a call",
-                hint="methods 'linear', 'nearest' and 'zero' need not",
-            )
+            f"interpolate_na: method={method.name!r} needs to know which elements are missing, "
+            "and these are not known before a call",
+            hint="methods 'linear', 'nearest' and 'zero' need not",
         )
     wanted = np.asarray(places.values, dtype=float)
     table = known.transpose(along.name, ...)

@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import (
-    ArgumentError,
-    LabelError,
-    OptionError,
-    build_message,
-    did_you_mean,
-    listing,
-)
+from dimtensor.errors import ArgumentError, LabelError, OptionError, did_you_mean, listing
 
 LOCAL = ("linear", "slinear", "nearest", "zero")
 _ORDERS = {"quadratic": 2, "cubic": 3, "quintic": 5}
@@ -72,13 +65,11 @@ class Method(NamedTuple):
             )
         if name not in METHODS:
             raise OptionError(
-                build_message(
-                    f"{what}: there is no method {name!r}{did_you_mean(str(name), METHODS)}",
-                    [("methods", listing(METHODS, len(METHODS)))],
-                    "a spline through all elements is method='polynomial', order=3"
-                    if name == "spline"
-                    else "",
-                )
+                f"{what}: there is no method {name!r}{did_you_mean(str(name), METHODS)}",
+                [("methods", listing(METHODS, len(METHODS)))],
+                "a spline through all elements is method='polynomial', order=3"
+                if name == "spline"
+                else "",
             )
         if (name == "polynomial") != (order is not None):
             raise OptionError(f"{what}: order is that of method='polynomial', which needs one")
