@@ -242,7 +242,7 @@ def _may_fall_back(item: pytest.Item) -> bool:
     """Whether a test is marked, and runs on the backend that has kernels."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     marked = item.get_closest_marker("falls_back") is not None
-    return marked and parameters.get("backend", "numba") == "numba"
+    return marked and parameters.get("backend", "native") in ("native", "numba")
 
 
 def _noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:

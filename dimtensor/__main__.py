@@ -15,7 +15,7 @@ from dimtensor.backends.jax.xla_cache import xla_store
 from dimtensor.backends.store import Store
 from dimtensor.compile.caching.cache import code_store
 
-_PARTS = {"code": ("kernels for numba", code_store), "jax": ("what XLA compiled", xla_store)}
+_PARTS = {"code": ("machine code of kernels", code_store), "jax": ("what XLA compiled", xla_store)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,15 +21,15 @@ __all__ = [
     "compile_positional",
 ]
 
-# by the names that users say; their modules are imported when they are asked for
-_MODULES = {name: f"dimtensor.backends.{name}" for name in ("numba", "jax", "python")}
-BACKENDS = tuple(_MODULES)
+BACKENDS = ("native", "jax", "python")
+# the former name of the native backend, whose functions numba can call
+SYNONYMS = {"numba": "native"}
 # for type checkers; tests/architecture compares it with the names above
-BackendName = Literal["numba", "jax", "python"]
+BackendName = Literal["native", "numba", "jax", "python"]
 
 
 def backend_of(name: str) -> Backend:
-    """Return the backend of a name.
+    """Return the backend with a name or synonym.
 
     Raises
     ------
@@ -39,20 +39,21 @@ def backend_of(name: str) -> Backend:
     Examples
     --------
     >>> from dimtensor.backends import backend_of
-    >>> backend_of("jax").specializes, backend_of("numba").specializes
+    >>> backend_of("jax").specializes, backend_of("native").specializes
     (True, False)
     """
-    if name not in _MODULES:
+    known = SYNONYMS.get(name, name)
+    if known not in BACKENDS:
         raise OptionError(
-            f"there is no backend {name!r}{did_you_mean(name, BACKENDS)}; "
+            f"there is no backend {name!r}{did_you_mean(name, [*BACKENDS, *SYNONYMS])}; "
             f"backends: {', '.join(BACKENDS)}"
         )
-    backend: Backend = importlib.import_module(_MODULES[name]).BACKEND
+    backend: Backend = importlib.import_module(f"dimtensor.backends.{known}").BACKEND
     return backend
 
 
 def check_backend(backend: str) -> BackendName:
-    """Return a backend's name after checking that it exists and can be used.
+    """Return the name of a backend, which a synonym may stand for, if it can be used.
 
     Raises
     ------
@@ -61,8 +62,9 @@ def check_backend(backend: str) -> BackendName:
     MissingExtraError
         If it needs a library that is not installed.
     """
-    backend_of(backend).check_installed()
-    return cast(BackendName, backend)
+    found = backend_of(backend)
+    found.check_installed()
+    return cast(BackendName, found.name)
 
 
 def compile_positional(
@@ -78,12 +80,12 @@ def compile_positional(
 
     Parameters
     ----------
-    backend : {"numba", "jax", "python"}
+    backend : {"native", "jax", "python"}
     inputs, outputs : sequence of pytensor variables
     static : bool
         Whether all lengths are known (only then JAX can jit the whole).
     kernels : bool
-        Whether the numba backend writes loop nests; else it performs one operation after the other.
+        Whether the native backend generates loop nests; otherwise operations are interpreted.
     allow : frozenset of str
         Rewrites that are applied beside those that are exact.
     given : int, optional

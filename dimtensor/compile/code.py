@@ -86,9 +86,9 @@ class Code:
     ----------
     inputs : sequence of Node or Dim
     outputs : sequence of Node
-    backend : {"numba", "jax", "python"}
+    backend : {"native", "jax", "python"}
     kernels : bool
-        Whether the numba backend generates fused loop nests instead of single operations.
+        Whether the native backend generates fused loop nests instead of single operations.
     allow : frozenset of str
         Inexact rewrites that the user permits.
 

@@ -112,7 +112,7 @@ class CompiledFunction[R](Levels):
 
     @property
     def backend(self) -> str:
-        """Name of the backend: ``numba``, ``jax`` or ``python``."""
+        """Name of the backend: ``native``, ``jax`` or ``python``."""
         return self._code.backend
 
     @property
@@ -428,7 +428,7 @@ def allowed(names: Any) -> frozenset[str]:
 def function(
     inputs: Any,
     outputs: Any,
-    backend: str = "numba",
+    backend: str = "native",
     kernels: bool = True,
     checks: Any = True,
     allow: Any = (),

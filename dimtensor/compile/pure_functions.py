@@ -25,7 +25,7 @@ from dimtensor.values.outputs import Labeler
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dimtensor.backends.numba.c_function import CFunction
+    from dimtensor.backends.native.c_function import CFunction
 
 
 class Levels:
@@ -125,7 +125,7 @@ class Levels:
     @property
     def fixed(self) -> tuple[np.ndarray, ...]:
         """Arguments of `numba` after the inputs: data, data-only results and large constants."""
-        return self._positional_on("numba").fixed
+        return self._positional_on("native").fixed
 
     @cached_property
     def numba(self) -> Any:
@@ -143,7 +143,7 @@ class Levels:
         >>> f.numba  # doctest: +SKIP
         CPUDispatcher(<function kernel at 0x...>)
         """
-        positional = self._positional_on("numba")
+        positional = self._positional_on("native")
         if not positional.program.masks and not positional.program.checks:
             return positional.raw
         return _checked(positional)
@@ -197,9 +197,9 @@ class Levels:
         InputError
             If a length differs from that of its dim.
         """
-        from dimtensor.backends.numba.c_function import CFunction
+        from dimtensor.backends.native.c_function import CFunction
 
-        positional = self._positional_on("numba")
+        positional = self._positional_on("native")
         n = len(self._code.inputs) - len(held)
         sources, axes = self._code.inputs[:n], positional.input_dims[:n]
         if not shapes:

@@ -80,7 +80,7 @@ class StatefulFunction:
 
     @property
     def backend(self) -> str:
-        """Name of the backend: ``numba``, ``jax`` or ``python``."""
+        """Name of the backend: ``native``, ``jax`` or ``python``."""
         return self.function.backend
 
     @property
@@ -303,7 +303,7 @@ def stateful(
     inputs: Any,
     outputs: Any,
     updates: Mapping[Node, Node],
-    backend: str = "numba",
+    backend: str = "native",
     kernels: bool = True,
     checks: Any = True,
     allow: Any = (),

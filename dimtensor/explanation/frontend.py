@@ -67,7 +67,7 @@ def explain(
     limit : int or str, optional
         Bytes, as an integer or as in ``"2 GB"`` (kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB,
         TiB of 1024). Exceeding it is an error.
-    backend : {"numba", "jax", "python"}, optional
+    backend : {"native", "jax", "python"}, optional
         By default that of `x`. For JAX the report includes XLA's analysis of its own code.
 
     Returns
@@ -153,7 +153,7 @@ def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
         found = grad(wrap(nodes[0]), [wrap(node) for node in floats])
         gradient = [*nodes, *(node_of(each) for each in found)]
     what = "an expression" if len(nodes) == 1 else f"{len(nodes)} expressions"
-    return _Asked(what, inputs, nodes, gradient, _told(nodes), backend or "numba")
+    return _Asked(what, inputs, nodes, gradient, _told(nodes), backend or "native")
 
 
 def _told(nodes: Sequence[Node]) -> Binding:

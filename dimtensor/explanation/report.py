@@ -63,7 +63,7 @@ class Explanation:
 
     Notes
     -----
-    The steps are those of the ``numba`` backend's kernels. XLA compiles the same graph to other
+    The steps are those of the ``native`` backend's kernels. XLA compiles the same graph to other
     steps, which `xla` describes.
 
     Examples

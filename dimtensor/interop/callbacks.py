@@ -1,7 +1,7 @@
 """Callbacks for nutpie, whose sampler calls machine code.
 
 Both callbacks get the address of one table of 64-bit words: the size of the vector, the address and
-the closure of the C function (:mod:`dimtensor.backends.numba.c_function`) of value and gradient,
+the closure of the C function (:mod:`dimtensor.backends.native.c_function`) of value and gradient,
 those of the one that expands a draw (0 if flat draws are kept), and the size of an expanded
 draw. They are the same machine code for every model.
 """
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.backends.numba.c_function import CFunction
+from dimtensor.backends.native.c_function import CFunction
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.linking.loaded import Loaded
 

@@ -22,7 +22,7 @@ from dimtensor.errors import DimtensorError
 from dimtensor.scopes import Calls
 
 if TYPE_CHECKING:
-    from dimtensor.backends.numba.c_function import CFunction
+    from dimtensor.backends.native.c_function import CFunction
 
 # Seconds between two checks of threads, and the longest wait at the exit of the interpreter.
 _PERIOD, _PATIENCE = 0.002, 10.0

@@ -21,7 +21,7 @@ from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
-    from dimtensor.backends.numba.c_function import CFunction
+    from dimtensor.backends.native.c_function import CFunction
     from dimtensor.tensor.core import DimTensor
 
 DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")

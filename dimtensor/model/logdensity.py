@@ -69,7 +69,7 @@ class LogDensity(Rendered):
         its own dims; or their sum, which has no dims.
     supports : dict of DimTensor (or its name) to Support
         All symbolic inputs that `logp` depends on, and where their values lie.
-    backend : {"numba", "jax", "python"}
+    backend : {"native", "jax", "python"}
         Of `logp` and `logp_and_grad`, which are compiled at their first call. Functions of labeled
         values (`constrain`, `unconstrain`) are interpreted.
     jacobian : bool
@@ -143,7 +143,7 @@ class LogDensity(Rendered):
         self,
         logp: DimTensor | Mapping[str, DimTensor],
         supports: Mapping[Any, Any],
-        backend: BackendName = "numba",
+        backend: BackendName = "native",
         *,
         jacobian: bool = True,
         deterministics: Mapping[str, DimTensor] | None = None,
@@ -532,7 +532,7 @@ class LogDensity(Rendered):
     def to_nutpie(self) -> Any:
         """Make a model for ``nutpie.sample``.
 
-        With the numba backend the sampler calls machine code, and its chains run in parallel; with
+        With the native backend the sampler calls machine code, and its chains run in parallel; with
         other backends it calls Python.
 
         Returns

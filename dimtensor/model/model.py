@@ -53,7 +53,7 @@ class Model(Rendered):
         Random variables (:func:`dimtensor.rv`) and named expressions (:func:`dimtensor.named`).
     data : dict of DimTensor (or its name) to value, optional
         Values of inputs, and replacements of values of data.
-    backend : {"numba", "jax", "python"}
+    backend : {"native", "jax", "python"}
         Backend of compiled functions.
 
     Attributes
@@ -117,7 +117,7 @@ class Model(Rendered):
         self,
         *outputs: DimTensor,
         data: Mapping[Any, Any] | None = None,
-        backend: BackendName = "numba",
+        backend: BackendName = "native",
     ):
         self.spec = new_spec(outputs, data, backend)
 
@@ -868,7 +868,7 @@ class Model(Rendered):
         seed : int
         dims : dict of Dim to int or labels, optional
             Lengths or labels of dims that no data tell.
-        backend : {"python", "numba", "jax"}, optional
+        backend : {"python", "native", "jax"}, optional
             As in :meth:`predict`.
 
         Returns
@@ -927,10 +927,10 @@ class Model(Rendered):
             along the dim, as those of a series or a Gaussian process, they are drawn given the
             known ones, too, which of an observed variable are its observations. Without labels
             the first elements are the known ones. Or lengths or labels of dims that no data tell.
-        backend : {"python", "numba", "jax"}, optional
+        backend : {"python", "native", "jax"}, optional
             What the draws are compiled with. Left out, nothing is compiled for fewer than five
             million numbers; more are drawn by machine code, which is the same for all lengths,
-            where the backend of the model is numba. Both give the same numbers.
+            where the backend of the model is native. Both give the same numbers.
 
         Returns
         -------

@@ -129,7 +129,7 @@ class ModelSpec:
 
 
 def new_spec(
-    outputs: Iterable[Any], data: Any = None, backend: BackendName = "numba", ranges: bool = True
+    outputs: Iterable[Any], data: Any = None, backend: BackendName = "native", ranges: bool = True
 ) -> ModelSpec:
     """Make the specification of a model from its outputs.
 

@@ -39,7 +39,7 @@ class Generator(IndependentDraws, Arrangements):
 
     Notes
     -----
-    On Python and numba a generator is a ``PCG64``, and numbers are those of
+    On the native backend and in Python a generator is a ``PCG64``, and numbers are those of
     ``numpy.random.default_rng`` of the same seed, drawn by NumPy's functions. On JAX it is a key of
     Threefry; the numbers are others.
 

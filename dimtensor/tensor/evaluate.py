@@ -34,7 +34,7 @@ _explored: Recent[tuple, CompiledFunction] = Recent(count=64, nbytes=1 << 25)
 def function(
     inputs: Any,
     outputs: DimTensor,
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
     *,
     updates: None = None,
     kernels: bool = True,
@@ -48,7 +48,7 @@ def function(
 def function[K](
     inputs: Any,
     outputs: Mapping[K, DimTensor],
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
     *,
     updates: None = None,
     kernels: bool = True,
@@ -62,7 +62,7 @@ def function[K](
 def function(
     inputs: Any,
     outputs: tuple[DimTensor, ...],
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
     *,
     updates: None = None,
     kernels: bool = True,
@@ -76,7 +76,7 @@ def function(
 def function(
     inputs: Any,
     outputs: Sequence[DimTensor],
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
     *,
     updates: None = None,
     kernels: bool = True,
@@ -90,7 +90,7 @@ def function(
 def function(
     inputs: Any,
     outputs: Any,
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
     *,
     updates: Mapping[DimTensor, Any],
     kernels: bool = True,
@@ -103,7 +103,7 @@ def function(
 def function(
     inputs: Expressions,
     outputs: Expressions,
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
     *,
     updates: Mapping[DimTensor, Any] | None = None,
     kernels: bool = True,
@@ -120,13 +120,14 @@ def function(
         has the dim.
     outputs : DimTensor, list of DimTensor, or dict of str to DimTensor
         What the function returns, in the same structure.
-    backend : {"numba", "jax", "python"}
-        ``"python"`` interprets the graph without compiling, for exploring and testing.
+    backend : {"native", "jax", "python"}
+        ``"native"`` generates machine code; ``"numba"`` is a synonym. ``"python"`` interprets the
+        graph without compiling, for exploring and testing.
     updates : mapping of DimTensor to DimTensor, optional
         Next states by states: named tensors, which are no inputs, mapped to expressions of states
         and inputs with the dims and the dtype of the state.
     kernels : bool
-        Whether the numba backend compiles the graph to one function of loop nests. Otherwise
+        Whether the native backend compiles the graph to one function of loop nests. Otherwise
         PyTensor makes a function of each operation, which is slower and serves for comparison.
     checks : bool, DimTensor or list of DimTensor
         True evaluates the checks (:func:`dimtensor.check`) that the outputs depend on. Checks of
@@ -217,7 +218,7 @@ def evaluate(
         Values of the inputs, by tensor or by name; lengths or labels by dim. Unused variables of a
         Dataset, or of the group ``posterior`` of a DataTree, are ignored. Random variables may have
         values, too, such as draws.
-    backend : {"python", "numba", "jax"}
+    backend : {"python", "native", "jax"}
 
     Returns
     -------
@@ -396,7 +397,7 @@ class EvaluationMixin(TensorHandle):
         ----------
         values : dict of DimTensor (or its name) to value, optional
             Values of all inputs.
-        backend : {"python", "numba", "jax"}
+        backend : {"python", "native", "jax"}
 
         Returns
         -------

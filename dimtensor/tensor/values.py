@@ -317,7 +317,7 @@ def _kept(node: Node, what: str) -> xr.DataArray | None:
 
 
 def _function_of(node: Node) -> CompiledFunction[Any]:
-    backend = "python" if _work(node) <= _INTERPRETED else "numba"
+    backend = "python" if _work(node) <= _INTERPRETED else "native"
     return function([], wrap(node), backend)
 
 

@@ -111,7 +111,7 @@ def assert_gradient(
     oracle : callable, optional
         Computes y by another library: takes a DataArray, the value of `wrt`, and returns a number.
         By default y itself is evaluated at the shifted values, which checks the gradient but not y.
-    backend : {"python", "numba", "jax"}
+    backend : {"python", "native", "jax"}
         Backend of the gradient.
     rtol, atol : float
 

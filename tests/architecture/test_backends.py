@@ -10,7 +10,8 @@ import pytensor.tensor as pt
 import pytest
 
 import dimtensor
-from dimtensor.backends import BACKENDS, backend_of, compile_positional
+import dimtensor as dt
+from dimtensor.backends import BACKENDS, SYNONYMS, backend_of, compile_positional
 from dimtensor.errors import OptionError
 from tests.architecture.imports import modules_of
 from tests.architecture.sources import nodes
@@ -25,7 +26,7 @@ def names_compared(text):
         node.lineno
         for node in nodes(text, ast.Compare, ast.MatchValue)
         for part in ast.walk(node)
-        if isinstance(part, ast.Constant) and part.value in BACKENDS
+        if isinstance(part, ast.Constant) and part.value in (*BACKENDS, *SYNONYMS)
     ]
 
 
@@ -62,6 +63,16 @@ def test_a_backend_keeps_the_protocol(name):
     assert float(total) == 6.0
     assert backend_of(name).path(executable) in ("machine code", "JAX", "the python interpreter")
     assert sum(executable.stats.values()) > 0
+
+
+@pytest.mark.parametrize(("synonym", "name"), SYNONYMS.items())
+def test_a_synonym_is_another_name_of_a_backend(synonym, name):
+    x = dt.scalar("x")
+    assert backend_of(synonym) is backend_of(name)
+    assert dt.function([x], x, synonym).backend == name
+    assert dt.LogDensity(-(x**2), {"x": dt.real}, synonym).backend == name
+    mu = dt.rv("mu", dt.dist.Normal(0.0, 1.0))
+    assert dt.Model(mu, backend=synonym).backend == name
 
 
 def test_there_is_no_other():

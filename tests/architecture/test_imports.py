@@ -399,7 +399,7 @@ assert abs(normal / -7.619853024160527e-24 - 1) < 1e-14
 
 
 def test_loading_machine_code_takes_nothing_that_makes_it():
-    load = "from dimtensor.backends.numba.stored import load\nimport dimtensor.kernels.native.code"
+    load = "from dimtensor.backends.native.stored import load\nimport dimtensor.kernels.native.code"
     makers = ["dimtensor.kernels.native.translate", "dimtensor.kernels.ir.nodes"]
     assert loaded_by(load, makers) == []
     assert loaded_by("import dimtensor.kernels.native.translate", makers) == makers

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 import dimtensor as dt
-from dimtensor.backends import BACKENDS, BackendName
+from dimtensor.backends import BACKENDS, SYNONYMS, BackendName
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ def test_what_is_not_there_is_an_error():
 
 
 def test_type_checkers_know_the_backends():
-    assert set(get_args(BackendName)) == set(BACKENDS)
+    assert set(get_args(BackendName)) == {*BACKENDS, *SYNONYMS}
 
 
 def test_the_package_says_who_made_it():

@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
-from dimtensor.backends import numba as numba_backend
+from dimtensor.backends import native as native_backend
 from dimtensor.backends import python as python_backend
 from dimtensor.kernels.compiler import compile_kernel
 from tests.golden.compare import check_golden
@@ -132,7 +132,7 @@ def test_what_is_not_finite_goes_through(value):
     outputs = [v.max(), v.min(), v.sum(), pt.maximum(v, 0.0), pt.minimum(v, 0.0), pt.isnan(v)]
     array = np.array([1.0, value, -1.0])
     expected = python_backend.compile_positional([v], outputs).call(array)
-    found = numba_backend.compile_positional([v], outputs).call(array)
+    found = native_backend.compile_positional([v], outputs).call(array)
     for e, g in zip(expected, found, strict=True):
         np.testing.assert_array_equal(np.asarray(g), e)
 
@@ -141,7 +141,7 @@ def test_inputs_are_never_overwritten():
     v = pt.vector("v")
     outputs = [v, pt.set_subtensor(v[0], 5.0), pt.inc_subtensor(v[1:], 1.0), v.reshape((1, -1))]
     array = np.arange(3.0)
-    found = numba_backend.compile_positional([v], outputs).call(array)
+    found = native_backend.compile_positional([v], outputs).call(array)
     for g in found:
         assert not np.shares_memory(g, array)
     np.testing.assert_array_equal(array, np.arange(3.0))
@@ -151,15 +151,15 @@ def test_kernels_and_pytensor_agree():
     u, v = pt.matrix("u"), pt.vector("v")
     outputs = [pt.exp(u - u.max(axis=1, keepdims=True)) * v, (u * v).sum(axis=0)]
     arrays = rng.normal(size=(3, 4)), rng.normal(size=4)
-    on = numba_backend.compile_positional([u, v], outputs).call(*arrays)
-    off = numba_backend.compile_positional([u, v], outputs, kernels=False).call(*arrays)
+    on = native_backend.compile_positional([u, v], outputs).call(*arrays)
+    off = native_backend.compile_positional([u, v], outputs, kernels=False).call(*arrays)
     for e, g in zip(off, on, strict=True):
         np.testing.assert_allclose(g, e, rtol=1e-12)
 
 
 def test_equal_axes_of_one_product_are_two_loops():
     v = pt.vector("v")
-    found = numba_backend.compile_positional([v], [v[:, None] * v[None, :]]).call(np.arange(3.0))
+    found = native_backend.compile_positional([v], [v[:, None] * v[None, :]]).call(np.arange(3.0))
     np.testing.assert_array_equal(found[0], np.outer(np.arange(3.0), np.arange(3.0)))
 
 
@@ -239,6 +239,6 @@ def test_axes_of_a_shape_that_is_asked_for_in_part_are_as_long_as_they_were():
     x, n = pt.dvector("x"), pt.lscalar("n")
     early = pt.lt(pt.arange(n), 3)[None, :]
     asked = pt.specify_shape(pt.switch(early, pt.exp(x)[:, None], 0.0), (4, None))
-    f = numba_backend.compile_positional([x, n], [asked.sum(axis=0)])
+    f = native_backend.compile_positional([x, n], [asked.sum(axis=0)])
     assert f.native is not None
     np.testing.assert_array_equal(f.call(np.zeros(4), np.array(5))[0], [4, 4, 4, 0, 0])

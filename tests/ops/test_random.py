@@ -61,7 +61,7 @@ def on_python(variable, given=None) -> np.ndarray:
 
 
 def on_numba(variables: list, inputs: tuple = (), *given) -> list[np.ndarray]:
-    from dimtensor.backends.numba import compile_positional
+    from dimtensor.backends.native import compile_positional
 
     made = compile_positional(list(inputs), variables)
     assert not made.reason
@@ -158,7 +158,7 @@ def test_draws_on_jax_have_the_distribution(name: str, at: int) -> None:
 def run(backend: str, variables: list) -> list[np.ndarray]:
     if backend == "jax":
         return on_jax(variables)
-    return on_numba(variables) if backend == "numba" else on_python_many(variables)
+    return on_numba(variables) if backend in ("native", "numba") else on_python_many(variables)
 
 
 def vector_draws() -> dict[str, tuple]:

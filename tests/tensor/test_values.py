@@ -104,7 +104,7 @@ def test_large_expressions_are_compiled(monkeypatch):
     made = values.function
     monkeypatch.setattr(values, "function", lambda *args: used.append(args[2]) or made(*args))
     np.testing.assert_array_equal((invest * 3).values, INVEST * 3)
-    assert used == ["numba"]
+    assert used == ["native"]
 
 
 def test_loops_and_masks_have_values():

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.backends import numba, python
+from dimtensor.backends import native, python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall
 from dimtensor.extras import check_installed
@@ -161,7 +161,7 @@ def _once(graph: Any) -> Executable:
     from dimtensor.ops.loop.op import Scan
 
     if any(isinstance(node.op, Scan) for node in graph.apply_nodes):
-        return numba.compile_positional(graph.inputs, graph.outputs)
+        return native.compile_positional(graph.inputs, graph.outputs)
     return python.compile_positional(graph.inputs, graph.outputs)
 
 

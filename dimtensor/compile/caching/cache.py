@@ -17,7 +17,7 @@ import numpy as np
 
 from dimtensor.backends import Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
-from dimtensor.backends.numba.stored import Stored, load, stored_form
+from dimtensor.backends.native.stored import Stored, load, stored_form
 from dimtensor.backends.store import Entry, Store
 from dimtensor.caches import clears
 from dimtensor.compile.caching.description import Recipe, lower_description, recipe_of

@@ -116,7 +116,7 @@ def from_formula(
     priors: Mapping[str, Distribution] | None = None,
     obs: Dim | None = None,
     namespace: Mapping[str, Any] | Literal["caller"] | None = None,
-    backend: BackendName = "numba",
+    backend: BackendName = "native",
 ) -> Regression:
     """Create a regression model from a formula.
 
@@ -147,7 +147,7 @@ def from_formula(
         ``{"half": half}`` for ``y ~ half(x)``. With ``"caller"`` it may use all names in
         the scope of the caller, and their attributes. It can then run any code: use it only for
         formulas that you wrote yourself.
-    backend : {"numba", "jax", "python"}
+    backend : {"native", "jax", "python"}
 
     Returns
     -------

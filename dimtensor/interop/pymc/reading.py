@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
+def from_pymc(model: Any, *, backend: BackendName = "native") -> Model:
     """Convert a PyMC model to a dimtensor model with the same names, dims, labels and log density.
 
     Variables get the corresponding distributions of :mod:`dimtensor.dist`. Parameters become
@@ -66,7 +66,7 @@ def from_pymc(model: Any, *, backend: BackendName = "numba") -> Model:
     ----------
     model : pymc.Model
         With variables of ``pymc`` or ``pymc.dims``.
-    backend : {"numba", "jax", "python"}
+    backend : {"native", "jax", "python"}
 
     Returns
     -------

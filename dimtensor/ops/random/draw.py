@@ -37,7 +37,7 @@ class Draw(Op):
     Where parameters are those of no distribution, NaN for one, nothing is drawn: the number is NaN,
     or 0 of integers.
 
-    On Python and numba draws are those of NumPy's ``Generator`` with a ``PCG64``.
+    On the native backend and in Python draws are those of NumPy's ``Generator`` with a ``PCG64``.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def test_every_cell_is_filled(row: OpRow):
     assert len(row.domain) in (1, row.arity)
     assert all(low < high for low, high in row.domain)
     assert all(0 <= at < row.arity for at in row.differentiable)
-    assert set(row.skips.split()) <= {"numba", "jax", "python"}
+    assert set(row.skips.split()) <= {"native", "jax", "python"}
     assert not row.note or row.note.endswith(".")
     if row.numpy:
         assert hasattr(np, row.numpy)

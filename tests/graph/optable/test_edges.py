@@ -31,7 +31,7 @@ EDGES = {
 # rows whose values on a backend are not the oracle's at such points; the day that one is mended,
 # the test says so
 DIFFERENT = {
-    "numba": {},
+    "native": {},
     "jax": {
         "gammaincinv": "NaN where k is -0.0 and p no probability, where SciPy has 0",
         "gammainccinv": "NaN where k is -0.0 and p no probability, where SciPy has 0",

@@ -12,7 +12,7 @@ from pytensor.tensor.linalg import cholesky
 from pytensor.tensor.sort import argsort, sort
 
 import dimtensor as dt
-from dimtensor.backends import numba as numba_backend
+from dimtensor.backends import native as native_backend
 from dimtensor.ops.along import RunningProduct
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import det, inverse, slogdet, solve, solve_triangular
@@ -31,7 +31,7 @@ def run(build, *arrays, static=False):
     ]
     outputs = build(*inputs)
     outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    call = numba_backend.compile_positional(inputs, outputs).call
+    call = native_backend.compile_positional(inputs, outputs).call
     return [np.asarray(v) for v in call(*map(np.asarray, arrays))]
 
 

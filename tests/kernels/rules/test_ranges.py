@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
-from dimtensor.backends import numba as numba_backend
+from dimtensor.backends import native as native_backend
 
 pytestmark = pytest.mark.compiled
 
@@ -16,7 +16,7 @@ def run(build, *arrays):
     inputs = [pt.tensor(dtype=a.dtype, shape=(None,) * a.ndim) for a in arrays]
     outputs = build(*inputs)
     outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    program = numba_backend.compile_positional(inputs, outputs)
+    program = native_backend.compile_positional(inputs, outputs)
     return [np.asarray(each) for each in program.call(*arrays)], program.kernel.source
 
 

@@ -130,10 +130,10 @@ class _TimedFirstCall:
         return self._run(*arrays)
 
 
-class _Numba:
-    """Kernels, as a backend; it has the name of what compiled them at first."""
+class _Native:
+    """Backend of loop nests that LLVM compiles to machine code."""
 
-    name = "numba"
+    name = "native"
     compiles = True
     described = native = True
     specializes = clears_room = False
@@ -161,4 +161,4 @@ class _Numba:
         return "machine code" if reason is None else f"numba: {reason}"
 
 
-BACKEND = _Numba()
+BACKEND = _Native()

@@ -23,7 +23,7 @@ class CFunction:
     Parameters
     ----------
     executable : Executable
-        Of the numba backend.
+        Of the native backend.
     given : sequence of ndarray
         Arrays with the dtypes and shapes of a call.
     fixed : sequence of ndarray
