@@ -336,7 +336,7 @@ class NestReader:
             if isinstance(one, ir.Var):
                 self._integers.setdefault(one.name, number)
         self.shapes[array.name] = known
-        size = _bytes(known, array.dtype)
+        size = bytes_in(known, array.dtype)
         if size.number is not None and size.number <= _CACHED:
             self._scratch.add(array.name)
         if size.number is not None and size.number <= _FRAME:
@@ -381,7 +381,7 @@ class NestReader:
     def _whole(self, e: ir.Expression, found: Sizes) -> None:
         """Record an access to all elements of an array."""
         if e.uses.isdisjoint(self._scratch):
-            found[e] = _bytes(self.shape(e), e.dtype)
+            found[e] = bytes_in(self.shape(e), e.dtype)
 
     def _element(self, e: ir.Load, found: Sizes) -> None:
         if e.array.name not in self._scratch and e.array.rank:
@@ -454,7 +454,8 @@ def _flops(e: ir.Op | ir.Call) -> int:
     return QUICK if e.op in _OPERATORS else CALL
 
 
-def _bytes(shape: Shape, dtype: str) -> Polynomial:
+def bytes_in(shape: Shape, dtype: str) -> Polynomial:
+    """Return the size of an array in bytes."""
     size = Polynomial.constant(np.dtype(dtype).itemsize)
     for n in shape:
         size = size * n

@@ -5,7 +5,7 @@ The graph is lowered and its loop nests are generated as for a call; nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from dimtensor.cost.polynomial import ZERO, Count, Lengths, Number, Polynomial
 from dimtensor.cost.sizes import size_of
 from dimtensor.cost.weights import SORT, SORT_DEPTH
 from dimtensor.dims import Dim, Dims, depends_on_mask
-from dimtensor.explanation.nests import NestReader, Totals
+from dimtensor.explanation.nests import NestReader, Totals, bytes_in
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.lines import Line
 from dimtensor.graph.printing.formula import formula
@@ -205,7 +205,7 @@ def _schedule(inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any)
         shapes = [*shapes, *(shape for shape, _ in once.results)]
         plan = Plan(graph, same=split.same_lengths)
     found = _read(plan, shapes, numbers, program)
-    sizes = [_size(shape, v.type.dtype) for shape, v in zip(shapes, graph.inputs, strict=False)]
+    sizes = [bytes_in(shape, v.type.dtype) for shape, v in zip(shapes, graph.inputs, strict=False)]
     n = len(inputs)
     outer = _outside(outputs)
     return Schedule(
@@ -214,7 +214,7 @@ def _schedule(inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any)
         sum(sizes[:n], ZERO),
         sum(sizes[n:], ZERO) + found.constants,
         found.temporaries,
-        sum((_size(shape, dtype) for shape, dtype in found.results), ZERO),
+        sum((bytes_in(shape, dtype) for shape, dtype in found.results), ZERO),
     )
 
 
@@ -249,13 +249,6 @@ def _outside(outputs: Sequence[Node]) -> Callable[[Step], Step]:
 
 def _shape(dims: Dims) -> tuple[Polynomial, ...]:
     return tuple(map(Polynomial.of, dims))
-
-
-def _size(shape: Iterable[Polynomial], dtype: str) -> Polynomial:
-    size = Polynomial.constant(np.dtype(dtype).itemsize)
-    for length in shape:
-        size = size * length
-    return size
 
 
 def _numbers(program: Program) -> list[Polynomial | None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dimtensor.compile.function import function as compile_function
+from dimtensor.dims import dim_set
 from dimtensor.dist.conditions import Condition, is_known
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.flat import FlatOn
@@ -69,20 +70,18 @@ def ranges_left(variables: Mapping[str, Variable]) -> Iterator[str]:
                     + ("the variable " if found.itself else "what is computed from ")
                     + f"{source.name!r} may be something else",
                     [
-                        (variable.name, f"{variable.distribution!r}, {_dims(variable.node)}"),
-                        (source.name, f"{source.distribution!r}, {_support(source)}"),
+                        (variable.name, _written(variable)),
+                        (source.name, _written(source, support=True)),
                     ],
                     f"give {source.name!r} a distribution on the numbers that {name} may be, "
                     "or transform it: dt.exp(x)",
                 )
 
 
-def _support(variable: Variable) -> str:
-    return f"{variable.distribution.support}, {_dims(variable.node)}"
-
-
-def _dims(node: Node) -> str:
-    return "of dims {" + ", ".join(dim._short for dim in node.dims) + "}"
+def _written(variable: Variable, support: bool = False) -> str:
+    """Write the distribution and the dims of a variable."""
+    d = variable.distribution
+    return f"{d!r}, {f'{d.support}, ' if support else ''}of dims {dim_set(variable.node.dims)}"
 
 
 def _tables(d: Distribution) -> Iterator[TableDistribution]:
@@ -251,7 +250,7 @@ def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, spec: Mode
         build_message(
             f"observations of {node.name!r} {one.otherwise}: {int(broken.sum())} of {broken.size}",
             [
-                (str(node.name), f"{d!r}, {d.support}, {_dims(node)}"),
+                (variable.name, _written(variable, support=True)),
                 *([("at", listing(where))] if where else []),
                 ("values", listing([plain_repr(x) for x in np.ravel(rows)])),
             ],
@@ -309,7 +308,7 @@ def warn_of_unaffected(variables: Mapping[str, Variable], observed: Collection[s
 
 def described(variables: Mapping[str, Variable], names: Collection[str]) -> list[tuple[str, str]]:
     """Variables with their distributions and dims, for messages."""
-    return [(n, f"{variables[n].distribution!r}, {_dims(variables[n].node)}") for n in names]
+    return [(n, _written(variables[n])) for n in names]
 
 
 def check_observed(spec: ModelSpec, what: str, prior: bool) -> None:

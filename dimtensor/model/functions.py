@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")
 NUMERIC = (*DENSITIES, "record")
 
 
+@dataclass(eq=False, repr=False)
 class ModelFunctions:
     """Functions of a model by kind.
 
@@ -51,52 +53,30 @@ class ModelFunctions:
         What models that differ in data or deterministics have in common.
     """
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        parameters: Sequence[Parameter],
-        deterministics: Mapping[str, DimTensor],
-        backend: str,
-        replaced: Mapping[Node, Any] | None = None,
-        shared: dict[str, Any] | None = None,
-        data_nodes: Sequence[Node] | None = None,
-    ):
-        self.assembly = assembly
-        self.parameters = tuple(parameters)
-        self.deterministics = dict(deterministics)
-        self.backend = backend
-        self.replaced = dict(replaced or {})
-        self.shared: dict[str, Any] = {} if shared is None else shared
-        self._own: dict[str, CompiledFunction] = {}
-        self._on_data: dict[str, CompiledFunction] = {}
-        self._late: dict[str, list[Dim]] = {}
-        self._data: dict[str, set[Node]] = {}
-        nodes = self.data_nodes = self._find_data() if data_nodes is None else list(data_nodes)
+    assembly: Assembly
+    parameters: tuple[Parameter, ...]
+    deterministics: Mapping[str, DimTensor]
+    backend: str
+    replaced: Mapping[Node, Any] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
+    data_nodes: list[Node] = field(default_factory=list)
+    _own: dict[str, CompiledFunction] = field(default_factory=dict)
+    _late: dict[str, list[Dim]] = field(default_factory=dict)
+    _data: dict[str, set[Node]] = field(default_factory=dict)
+    _on_data: dict[str, CompiledFunction] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        nodes = self.data_nodes = self.data_nodes or self._find_data()
         self.binding, self._arrays = bind_data(nodes, [x.dims for x in nodes], self.replaced)
 
     def on_data(self, replaced: Mapping[Node, Any]) -> ModelFunctions:
         """Replace data; compiled functions are shared."""
-        other = ModelFunctions(
-            self.assembly,
-            self.parameters,
-            self.deterministics,
-            self.backend,
-            {**self.replaced, **replaced},
-            self.shared,
-            self.data_nodes,
-        )
-        other._own, other._late, other._data = self._own, self._late, self._data
-        return other
+        return replace(self, replaced={**self.replaced, **replaced})
 
     def recording(self, deterministics: Mapping[str, DimTensor]) -> ModelFunctions:
-        """Replace deterministics; compiled functions are shared."""
-        return ModelFunctions(
-            self.assembly,
-            self.parameters,
-            deterministics,
-            self.backend,
-            self.replaced,
-            self.shared,
+        """Replace deterministics; compiled functions of the log density are shared."""
+        return replace(
+            self, deterministics=deterministics, data_nodes=[], _own={}, _late={}, _data={}
         )
 
     def _find_data(self) -> list[Node]:

@@ -11,7 +11,7 @@ import numpy as np
 
 import dimtensor.supports as public_supports
 from dimtensor.compile.function import free_inputs
-from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.dims import Binding, Dim, Dims, dim_set
 from dimtensor.dist.supports import Support
 from dimtensor.errors import (
     ArgumentError,
@@ -230,7 +230,7 @@ def check_complete(
 
 def _described(node: Node) -> str:
     name = "an unnamed input" if node.name is None else repr(node.name)
-    return f"{name} with dims {{{', '.join(dim._short for dim in node.dims)}}}"
+    return f"{name} with dims {dim_set(node.dims)}"
 
 
 def _described_all(nodes: Sequence[Node]) -> str:

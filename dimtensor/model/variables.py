@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends.progress import wake_soon
 from dimtensor.compile.function import node_of
-from dimtensor.dims import Dims, canonical_dims, union, without
+from dimtensor.dims import Dims, canonical_dims, dim_set, union, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.written import with_captured
@@ -341,10 +341,9 @@ _SPOKEN = {"rv": "a random variable", "named": "an expression", "data": "data", 
 
 
 def _describe_use(node: Node) -> str:
-    dims = ", ".join(dim._short for dim in node.dims)
     spec = f" with the distribution {node.attrs.spec}" if node.kind == "rv" else ""
     labels = "" if node.categories is None else f", labels of {node.categories._title}"
-    return f"{_SPOKEN[node.kind]}{spec}, of dims {{{dims}}}{labels}"
+    return f"{_SPOKEN[node.kind]}{spec}, of dims {dim_set(node.dims)}{labels}"
 
 
 def put(outputs: Sequence[Node], choose: Choose) -> list[Node]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, dim_set
 from dimtensor.display.cards.densities import curve_of, sparkline
 from dimtensor.display.html import (
     Html,
@@ -53,10 +53,9 @@ def model_text(model: Model) -> str:
     if named:
         lines.append(f"  named: {', '.join(named)}")
     lines += [f"  {line}" for line in _left_out(model)]
-    if model.spec.graph.inputs:
-        lines.append(
-            f"  data: {', '.join(_with_dims(x) for x in model.spec.graph.inputs.values())}"
-        )
+    inputs = model.spec.graph.inputs.values()
+    if inputs:
+        lines.append(f"  data: {', '.join(f'{x.name}{dim_set(x.dims)}' for x in inputs)}")
     return "\n".join(lines)
 
 
@@ -116,7 +115,7 @@ def _rows(model: Model) -> list[tuple[str, ...]]:
     return [
         (
             name,
-            _names(v.node),
+            dim_set(v.node.dims),
             str(v.distribution.support),
             repr(v.distribution),
             _role(model, name),
@@ -125,18 +124,10 @@ def _rows(model: Model) -> list[tuple[str, ...]]:
     ]
 
 
-def _names(node: Node) -> str:
-    return "{" + ", ".join(dim._short for dim in node.dims) + "}"
-
-
 def _role(model: Model, name: str) -> str:
     role = "observed" if name in model.observed else "free"
     role = "summed out" if name in model.spec.marginalized else role
     return f"{role}, noncentered" if name in model.spec.noncentered else role
-
-
-def _with_dims(node: Node) -> str:
-    return f"{node.name}{{{', '.join(dim._short for dim in node.dims)}}}"
 
 
 def _variables(model: Model, arrays: Mapping[str, Any]) -> list[list[str | Html]]:

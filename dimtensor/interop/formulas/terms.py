@@ -117,13 +117,20 @@ class FormulaTerms:
         if term.kind == "offset":
             return make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
         found = scales.common(columns, term.kind, all(kind == "categoric" for kind in kinds))
+        x, along, scale = self._matrix(name, columns, labels, found)
+        effect = self.variable(name, dist.Normal(0.0, scale), [*along, *rest])
+        return dot(x, effect, dim=along) if along else x * effect
+
+    def _matrix(
+        self, name: str, columns: np.ndarray, labels: list[Any] | None, scales: np.ndarray
+    ) -> tuple[DimTensor, tuple[Dim, ...], Any]:
+        """Return the design matrix of a term as data, the dim of its columns, and their scales."""
         if labels is None:
             x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-            return x * self.variable(name, dist.Normal(0.0, float(found[0])), rest)
+            return x, (), float(scales[0])
         along = Dim(f"{name}_dim", coords=labels)
         x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
-        scale = make_data(found, dims=along)
-        return dot(x, self.variable(name, dist.Normal(0.0, scale), [along, *rest]), dim=[along])
+        return x, (along,), make_data(scales, dims=along)
 
     def _blocks(self) -> Iterable[dict[str, Any]]:
         """Return group-specific terms by name, in blocks with correlated effects."""
@@ -163,14 +170,10 @@ class FormulaTerms:
         columns, labels = _columns(name, term.expr)
         self._keep_levels(term.expr)
         self.within[name] = term.expr, labels is not None
-        found, text = scales.slopes(columns), term.expr.name
-        if labels is None:
-            x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-            return _Design(x, (), dist.HalfNormal(float(found[0])), [text])
-        along = Dim(f"{name}_dim", coords=labels)
-        x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
-        prior = dist.HalfNormal(make_data(found, dims=along))
-        return _Design(x, (along,), prior, [f"{text}[{label}]" for label in labels])
+        x, along, scale = self._matrix(name, columns, labels, scales.slopes(columns))
+        text = term.expr.name
+        names = [text] if labels is None else [f"{text}[{label}]" for label in labels]
+        return _Design(x, along, dist.HalfNormal(scale), names)
 
     def _standard(
         self, designs: Mapping[str, _Design], group: Dim, rest: tuple[Dim, ...]

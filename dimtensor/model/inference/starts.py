@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Dims
+from dimtensor.dims import Binding, Dims, dim_set
 from dimtensor.errors import CheckError, build_message, listing, plain_repr
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_inexact
@@ -168,7 +168,7 @@ def _broken_data(model: LogDensity) -> list[tuple[str, object]]:
     for node, array in zip(nodes, arrays, strict=True):
         places = _not_finite(array, node.dims, functions.binding)
         if places:
-            title = repr(node.name) if node.name else f"of dims {_set(node.dims)}"
+            title = repr(node.name) if node.name else f"of dims {dim_set(node.dims)}"
             found.append((f"data {title}", places))
     return found
 
@@ -189,10 +189,6 @@ def _not_finite(array: np.ndarray, dims: Dims, binding: Binding) -> str | None:
         return plain_repr(first)
     count = "the only element" if array.size == 1 else f"{len(broken)} of {array.size} elements"
     return f"{plain_repr(first)} at {', '.join(labels)} ({count})"
-
-
-def _set(dims: Dims) -> str:
-    return "{" + ", ".join(dim._short for dim in dims) + "}"
 
 
 # -- expressions -----------------------------------------------------------------------------------
