@@ -7,7 +7,7 @@ values are distinct. Computations shared with other parts of the graph are then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,16 +92,8 @@ def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         found = _pullback(function.y, cotangent, function.wrt)
         return function.at(ctx, given.wrt, found)
 
-    return _shared(ctx, node, compute)[node.attrs.output], ctx.axes(node)
-
-
-def _shared(ctx: Lowering, node: Node, compute: Callable[[], list[Variable]]) -> list[Variable]:
-    """Compute the results that all outputs of one derivative share."""
     key = (node.kind, node.inputs, node.attrs._replace(output=0))
-    found = ctx.shared.get(key)
-    if found is None:
-        found = ctx.shared[key] = compute()
-    return found
+    return ctx.once(key, compute)[node.attrs.output], ctx.axes(node)
 
 
 @lowers("jacobian")

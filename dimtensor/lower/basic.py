@@ -350,7 +350,7 @@ def reduce_order(node: Node, estimates: Estimates) -> Found:
 def cumulate(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     name, dim = node.attrs
     axes = ctx.axes(node)
-    x = pt.cast(inputs[0], node.dtype) if inputs[0].type.dtype != node.dtype else inputs[0]
+    x = pt.cast(inputs[0], node.dtype)
     if name == "cumsum":
         return pt.cumsum(x, axis=axes.index(dim)), axes
     return RunningProduct(axes.index(dim))(x), axes

@@ -284,6 +284,13 @@ class Lowering:
             self.hidden[position] = variable
         return variable
 
+    def once[R](self, key: Any, compute: Callable[[], R]) -> R:
+        """Compute the results that the outputs of one computation share."""
+        found = self.shared.get(key)
+        if found is None:
+            found = self.shared[key] = compute()
+        return found
+
     def shape(self, dims: Iterable[Dim]) -> list[Any]:
         return [self.length(dim) for dim in dims]
 

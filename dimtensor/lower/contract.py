@@ -49,10 +49,7 @@ def contraction_path(operands: list[Dims], result: Dims) -> list[tuple[int, ...]
 
 @lowers("dot")
 def dot(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
-    pool = [
-        (pt.cast(v, node.dtype) if v.type.dtype != node.dtype else v, ctx.axes(i))
-        for v, i in zip(inputs, node.inputs, strict=True)
-    ]
+    pool = [(pt.cast(v, node.dtype), ctx.axes(i)) for v, i in zip(inputs, node.inputs, strict=True)]
     result = ctx.axes(node)
     for step in contraction_path([dims for _, dims in pool], result):
         taken = [pool[i] for i in step]

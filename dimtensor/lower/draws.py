@@ -34,9 +34,7 @@ def draw(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, D
     words, streams = _words(ctx, node, inputs)
     along = _along_stream(node)
     key = ("draw", attrs._replace(output=0), node.inputs)
-    outputs = ctx.shared.get(key)
-    if outputs is None:
-        outputs = ctx.shared[key] = _drawn(ctx, node, words, inputs[1:], streams, along)
+    outputs = ctx.once(key, lambda: _drawn(ctx, node, words, inputs[1:], streams, along))
     event = () if attrs.event is None else (attrs.event,)
     dims = (*streams, attrs.word) if attrs.output == 0 else (*streams, *along, *event)
     return outputs[attrs.output], dims

@@ -256,8 +256,7 @@ def update(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     nodes = node.inputs[2:]
     dims = ctx.axes(node.inputs[0])
     own = ctx.axes(node.inputs[1])
-    if value.type.dtype != node.dtype:
-        value = pt.cast(value, node.dtype)
+    value = pt.cast(value, node.dtype)
     assign = pt.set_subtensor if mode == "set" else pt.inc_subtensor
     if all(_is_view(item) for item in items):
         view, kept = _take_views(ctx, node, x, dims, nodes)

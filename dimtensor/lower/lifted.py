@@ -69,14 +69,15 @@ def apply(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     batches = [without(i.dims, core) for i, core in zip(node.inputs, cores, strict=True)]
     batch = ctx.order.sort({dim for own in batches for dim in own})
     key = ("apply", attrs.function, node.inputs, cores)
-    outputs = ctx.shared.get(key)
-    if outputs is None:
+
+    def compute() -> Sequence[Variable]:
         operands = [
             ctx.align(v, ctx.axes(i), (*batch, *core) if own else core)
             for v, i, core, own in zip(inputs, node.inputs, cores, batches, strict=True)
         ]
-        outputs = ctx.shared[key] = attrs.function(*operands)
-    result = outputs[attrs.output]
+        return attrs.function(*operands)
+
+    result = ctx.once(key, compute)[attrs.output]
     carried = batch
     if isinstance(attrs.function, LiftedGraph):
         used = [batches[number] for number in attrs.function.used_inputs(attrs.output)]

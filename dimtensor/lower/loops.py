@@ -106,10 +106,7 @@ def bound(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
 @lowers("loop")
 def loop(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     key = ("loop", node.inputs, node.attrs._replace(output=0))
-    results: Results | None = ctx.shared.get(key)
-    if results is None:
-        results = ctx.shared[key] = _loop(ctx, node.attrs, node.inputs)
-    return results[node.attrs.output]
+    return ctx.once(key, lambda: _loop(ctx, node.attrs, node.inputs))[node.attrs.output]
 
 
 @prefers("loop")
@@ -206,10 +203,7 @@ def _along(ctx: Lowering, x: Node, over: Dim | None) -> Variable:
 @lowers("cond")
 def cond(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     key = ("cond", node.inputs, node.attrs._replace(output=0))
-    results: Results | None = ctx.shared.get(key)
-    if results is None:
-        results = ctx.shared[key] = _cond(ctx, node, inputs)
-    return results[node.attrs.output]
+    return ctx.once(key, lambda: _cond(ctx, node, inputs))[node.attrs.output]
 
 
 def _cond(ctx: Lowering, node: Node, inputs: list[Variable]) -> Results:

@@ -99,7 +99,7 @@ def concat(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     axes = ctx.axes(node)
     pieces = [
         ctx.broadcast(
-            pt.cast(v, node.dtype) if v.type.dtype != node.dtype else v,
+            pt.cast(v, node.dtype),
             ctx.axes(i),
             tuple(part if dim is whole else dim for dim in axes),
         )
@@ -113,9 +113,7 @@ def stack(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, 
     axes = ctx.axes(node)
     others = tuple(dim for dim in axes if dim is not node.attrs)
     pieces = [
-        ctx.broadcast(
-            pt.cast(v, node.dtype) if v.type.dtype != node.dtype else v, ctx.axes(i), others
-        )
+        ctx.broadcast(pt.cast(v, node.dtype), ctx.axes(i), others)
         for v, i in zip(inputs, node.inputs, strict=True)
     ]
     return pt.stack(pieces, axis=axes.index(node.attrs)), axes

@@ -30,6 +30,33 @@ UFUNCS = {
 }
 
 
+def _binary(name: str) -> Callable[[Any, Any], DimTensor]:
+    """Make the method of a binary operator, which is a row of the op table."""
+
+    def operator(self: Any, other: Any) -> DimTensor:
+        return elemwise(name, self, other)
+
+    return operator
+
+
+def _reflected(name: str) -> Callable[[Any, Any], DimTensor]:
+    """Make the method of a binary operator whose left operand is no tensor."""
+
+    def operator(self: Any, other: Any) -> DimTensor:
+        return elemwise(name, other, self)
+
+    return operator
+
+
+def _unary(name: str) -> Callable[[Any], DimTensor]:
+    """Make the method of a unary operator."""
+
+    def operator(self: Any) -> DimTensor:
+        return elemwise(name, self)
+
+    return operator
+
+
 class ArithmeticMixin(TensorHandle):
     """Operators of tensors, which broadcast by dims."""
 
@@ -37,41 +64,22 @@ class ArithmeticMixin(TensorHandle):
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # series + tensor is computed by the tensor, which reads the index
 
-    def __add__(self, other: Any) -> DimTensor:
-        return elemwise("add", self, other)
-
-    def __radd__(self, other: Any) -> DimTensor:
-        return elemwise("add", other, self)
-
-    def __sub__(self, other: Any) -> DimTensor:
-        return elemwise("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> DimTensor:
-        return elemwise("subtract", other, self)
-
-    def __mul__(self, other: Any) -> DimTensor:
-        return elemwise("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> DimTensor:
-        return elemwise("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> DimTensor:
-        return elemwise("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> DimTensor:
-        return elemwise("divide", other, self)
-
-    def __floordiv__(self, other: Any) -> DimTensor:
-        return elemwise("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any) -> DimTensor:
-        return elemwise("floor_divide", other, self)
-
-    def __mod__(self, other: Any) -> DimTensor:
-        return elemwise("mod", self, other)
-
-    def __rmod__(self, other: Any) -> DimTensor:
-        return elemwise("mod", other, self)
+    __add__, __radd__ = _binary("add"), _reflected("add")
+    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _binary("divide"), _reflected("divide")
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _reflected("floor_divide")
+    __mod__, __rmod__ = _binary("mod"), _reflected("mod")
+    __and__, __rand__ = _binary("bitwise_and"), _reflected("bitwise_and")
+    __or__, __ror__ = _binary("bitwise_or"), _reflected("bitwise_or")
+    __xor__, __rxor__ = _binary("bitwise_xor"), _reflected("bitwise_xor")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")  # type: ignore[assignment]
+    __hash__ = TensorHandle.__hash__
+    __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("invert")
+    __floor__, __ceil__, __trunc__ = _unary("floor"), _unary("ceil"), _unary("trunc")
+    __rpow__ = _reflected("power")
 
     def __pow__(self, other: Any) -> DimTensor:
         if type(other) is int and other in (2, 3) and is_complex(self.node.dtype):
@@ -79,9 +87,6 @@ class ArithmeticMixin(TensorHandle):
             squared = elemwise("multiply", self, self)
             return squared if other == 2 else elemwise("multiply", self, squared)
         return elemwise("power", self, other)
-
-    def __rpow__(self, other: Any) -> DimTensor:
-        return elemwise("power", other, self)
 
     def __divmod__(self, other: Any) -> tuple[DimTensor, DimTensor]:
         return self // other, self % other
@@ -95,67 +100,11 @@ class ArithmeticMixin(TensorHandle):
     def __rmatmul__(self, other: Any) -> DimTensor:
         return dot(other, self)
 
-    def __neg__(self) -> DimTensor:
-        return elemwise("negative", self)
-
     def __pos__(self) -> DimTensor:
         return self  # type: ignore[return-value]
 
-    def __abs__(self) -> DimTensor:
-        return elemwise("abs", self)
-
     def __round__(self, ndigits: int | None = None) -> DimTensor:
         return elements.round(self, ndigits or 0)
-
-    def __floor__(self) -> DimTensor:
-        return elemwise("floor", self)
-
-    def __ceil__(self) -> DimTensor:
-        return elemwise("ceil", self)
-
-    def __trunc__(self) -> DimTensor:
-        return elemwise("trunc", self)
-
-    def __invert__(self) -> DimTensor:
-        return elemwise("invert", self)
-
-    def __and__(self, other: Any) -> DimTensor:
-        return elemwise("bitwise_and", self, other)
-
-    def __rand__(self, other: Any) -> DimTensor:
-        return elemwise("bitwise_and", other, self)
-
-    def __or__(self, other: Any) -> DimTensor:
-        return elemwise("bitwise_or", self, other)
-
-    def __ror__(self, other: Any) -> DimTensor:
-        return elemwise("bitwise_or", other, self)
-
-    def __xor__(self, other: Any) -> DimTensor:
-        return elemwise("bitwise_xor", self, other)
-
-    def __rxor__(self, other: Any) -> DimTensor:
-        return elemwise("bitwise_xor", other, self)
-
-    def __eq__(self, other: Any) -> DimTensor:  # type: ignore[override]
-        return elemwise("equal", self, other)
-
-    def __ne__(self, other: Any) -> DimTensor:  # type: ignore[override]
-        return elemwise("not_equal", self, other)
-
-    __hash__ = TensorHandle.__hash__
-
-    def __lt__(self, other: Any) -> DimTensor:
-        return elemwise("less", self, other)
-
-    def __le__(self, other: Any) -> DimTensor:
-        return elemwise("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> DimTensor:
-        return elemwise("greater", self, other)
-
-    def __ge__(self, other: Any) -> DimTensor:
-        return elemwise("greater_equal", self, other)
 
     # -- NumPy ----------------------------------------------------------------------------------
 

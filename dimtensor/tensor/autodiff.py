@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.errors import OptionError
-from dimtensor.graph import Node, derivatives, make
+from dimtensor.graph import Node, derivatives
 from dimtensor.graph.checking.differentiable import check_differentiable
-from dimtensor.tensor.handle import as_node, wrap
+from dimtensor.tensor.handle import as_node, cast, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -142,9 +142,7 @@ def vjp(y: DimTensor, wrt: DimTensor | Sequence[DimTensor], cotangent: TensorLik
     nodes, single = _many(wrt)
     target = as_node(y)
     weights = as_node(cotangent, [target], "the cotangent")
-    if weights.dtype != target.dtype:
-        weights = make("cast", (weights,), target.dtype)
-    products = _gradients(target, nodes, weights)
+    products = _gradients(target, nodes, cast(weights, target.dtype))
     return products[0] if single else products
 
 
@@ -183,12 +181,10 @@ def jvp(
     given = list(tangents) if isinstance(tangents, (list, tuple)) else [tangents]
     if len(given) != len(nodes):
         raise OptionError(f"jvp: {len(given)} tangents for {len(nodes)} inputs")
-    directions = []
-    for tangent, node in zip(given, nodes, strict=True):
-        direction = as_node(tangent, [node], "the tangent")
-        if direction.dtype != node.dtype:
-            direction = make("cast", (direction,), node.dtype)
-        directions.append(direction)
+    directions = [
+        cast(as_node(tangent, [node], "the tangent"), node.dtype)
+        for tangent, node in zip(given, nodes, strict=True)
+    ]
     check_differentiable(as_node(y), nodes, backward=False)
     return wrap(derivatives.pushforward(as_node(y), nodes, directions))
 

@@ -9,7 +9,7 @@ from dimtensor.errors import ArgumentError, DimError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import as_node, constant, elemwise, wrap
+from dimtensor.tensor.handle import as_node, cast, constant, elemwise, wrap
 from dimtensor.typing import DimsLike
 
 if TYPE_CHECKING:
@@ -189,9 +189,7 @@ def arange(dim: Dim, dtype: DtypeLike = "int64") -> DimTensor:
     """
     (dim,) = canonical_dims(dim, "the dim of arange")
     node = make("positions", (), dim)
-    return wrap(
-        node if valid_dtype(dtype) == "int64" else make("cast", (node,), valid_dtype(dtype))
-    )
+    return wrap(cast(node, valid_dtype(dtype)))
 
 
 def labels(dim: Dim) -> DimTensor:

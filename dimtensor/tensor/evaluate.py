@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from dimtensor.backends import BackendName
 from dimtensor.caches import Recent
@@ -30,17 +30,24 @@ if TYPE_CHECKING:
 _explored: Recent[tuple, CompiledFunction] = Recent(count=64, nbytes=1 << 25)
 
 
+class _CompileOptions(TypedDict, total=False):
+    """Options of compiled functions, for type checkers; see :func:`function`."""
+
+    kernels: bool
+    checks: bool | DimTensor | Sequence[DimTensor]
+    allow: str | Sequence[str]
+    simplify: bool | Mapping[Dim, int]
+
+
+class _Options(_CompileOptions, total=False):
+    """Options of functions without shared variables."""
+
+    updates: None
+
+
 @overload
 def function(
-    inputs: Any,
-    outputs: DimTensor,
-    backend: BackendName = "native",
-    *,
-    updates: None = None,
-    kernels: bool = True,
-    checks: bool | DimTensor | Sequence[DimTensor] = True,
-    allow: str | Sequence[str] = (),
-    simplify: bool | Mapping[Dim, int] = False,
+    inputs: Any, outputs: DimTensor, backend: BackendName = "native", **options: Unpack[_Options]
 ) -> CompiledFunction[xr.DataArray]: ...
 
 
@@ -49,12 +56,7 @@ def function[K](
     inputs: Any,
     outputs: Mapping[K, DimTensor],
     backend: BackendName = "native",
-    *,
-    updates: None = None,
-    kernels: bool = True,
-    checks: bool | DimTensor | Sequence[DimTensor] = True,
-    allow: str | Sequence[str] = (),
-    simplify: bool | Mapping[Dim, int] = False,
+    **options: Unpack[_Options],
 ) -> CompiledFunction[dict[K, xr.DataArray]]: ...
 
 
@@ -63,12 +65,7 @@ def function(
     inputs: Any,
     outputs: tuple[DimTensor, ...],
     backend: BackendName = "native",
-    *,
-    updates: None = None,
-    kernels: bool = True,
-    checks: bool | DimTensor | Sequence[DimTensor] = True,
-    allow: str | Sequence[str] = (),
-    simplify: bool | Mapping[Dim, int] = False,
+    **options: Unpack[_Options],
 ) -> CompiledFunction[tuple[xr.DataArray, ...]]: ...
 
 
@@ -77,12 +74,7 @@ def function(
     inputs: Any,
     outputs: Sequence[DimTensor],
     backend: BackendName = "native",
-    *,
-    updates: None = None,
-    kernels: bool = True,
-    checks: bool | DimTensor | Sequence[DimTensor] = True,
-    allow: str | Sequence[str] = (),
-    simplify: bool | Mapping[Dim, int] = False,
+    **options: Unpack[_Options],
 ) -> CompiledFunction[list[xr.DataArray]]: ...
 
 
@@ -93,10 +85,7 @@ def function(
     backend: BackendName = "native",
     *,
     updates: Mapping[DimTensor, Any],
-    kernels: bool = True,
-    checks: bool | DimTensor | Sequence[DimTensor] = True,
-    allow: str | Sequence[str] = (),
-    simplify: bool | Mapping[Dim, int] = False,
+    **options: Unpack[_CompileOptions],
 ) -> StatefulFunction: ...
 
 

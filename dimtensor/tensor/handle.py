@@ -130,6 +130,15 @@ def constant(value: Any, dtype: str | None = None) -> Node:
     return make("constant", (), constant_attrs(value, dtype))
 
 
+def cast(node: Node, dtype: str) -> Node:
+    """Convert a node to a dtype; a constant is made anew."""
+    if node.dtype == dtype:
+        return node
+    if node.kind == "constant":
+        return constant(node.attrs.value, dtype)
+    return make("cast", (node,), dtype)
+
+
 def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> Node:
     """Convert an operand to a node: a tensor, a number, a label or a labeled array.
 
@@ -278,8 +287,7 @@ def require_float(node: Node) -> Node:
 
 def widened(x: TensorHandle) -> DimTensor:
     """Cast a tensor to the dtype in which loops accumulate; see `accumulator`."""
-    dtype = accumulator(x.node.dtype)
-    return wrap(x.node if dtype == x.node.dtype else make("cast", (x.node,), dtype))
+    return wrap(cast(x.node, accumulator(x.node.dtype)))
 
 
 def _told_lengths(node: Node, dims: Set[Dim]) -> dict[Dim, int]:

@@ -88,12 +88,11 @@ def methods(cls: type) -> Iterator[tuple[str, typing.Any]]:
 
 
 def stub_results(function: typing.Any) -> list[str]:
-    """Return types of a function in the stub of its module, where there is one."""
-    path = Path(inspect.getfile(function)).with_suffix(".pyi")
-    if not path.exists():
-        return []
+    """Return types of a function in the stubs of its folder, where there are any."""
+    stubs = Path(inspect.getfile(function)).parent.glob("*.pyi")
     return [
         ast.unparse(node.returns)
+        for path in stubs
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef) and node.name == function.__name__ and node.returns
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from dimtensor.errors import ArgumentError, DtypeError, LabelError
-from dimtensor.graph import Node, make
+from dimtensor.graph import Node
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import recorded
@@ -25,7 +25,7 @@ from dimtensor.tensor.control.streams import (
     use_generators,
 )
 from dimtensor.tensor.control.types import Tree
-from dimtensor.tensor.handle import Leaf, TensorHandle, as_node, constant, wrap
+from dimtensor.tensor.handle import Leaf, TensorHandle, as_node, cast, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -148,8 +148,5 @@ def _common(
             )
         dtype = promote((pair[0].dtype, pair[1].dtype))
         for found, x in zip(results, pair, strict=True):
-            if x.dtype != dtype:
-                number = x.kind == "constant"
-                x = constant(x.attrs.value, dtype) if number else make("cast", (x,), dtype)
-            found.append(x)
+            found.append(cast(x, dtype))
     return results

@@ -16,7 +16,7 @@ from dimtensor.tensor.check import check
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.control.pytree import flatten, leaves_like, unflatten
 from dimtensor.tensor.control.scans import run_cumulate, run_scan
-from dimtensor.tensor.control.while_loops import run_fori, run_while
+from dimtensor.tensor.control.while_loops import fori_loop, while_loop
 from dimtensor.tensor.elementwise import maximum, minimum, sqrt, stop_gradient, where
 from dimtensor.tensor.handle import as_node, require_float, wrap
 
@@ -49,7 +49,7 @@ _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1
 _SAFETY, _SMALLEST, _LARGEST = 0.9, 0.2, 10.0
 
 
-def solve_ode(
+def ode(
     rhs: Callable[..., Any],
     y0: Any,
     t: DimTensor | xr.DataArray,
@@ -60,7 +60,57 @@ def solve_ode(
     atol: float = 1e-9,
     max_steps: int = 1000,
 ) -> Any:
-    """Solve an initial value problem as `ode` says."""
+    """Solve the initial value problem ``dy/dt = rhs(t, y)`` at given times.
+
+    Parameters
+    ----------
+    rhs : callable
+        ``rhs(t, y)`` returns the slope, a tree like y. Tensors that it captures, such as
+        parameters, become inputs of the loop.
+    y0 : tree of tensors and numbers
+        The solution at the first of the times.
+    t : DimTensor
+        Times, increasing or decreasing, with one dim.
+    method : {"dopri5", "rk4"}
+        Dormand and Prince's method of order 5 with adaptive steps, or the classical Runge–Kutta
+        method of order 4 with `steps` equal steps between two times.
+    steps : int
+        Number of steps of "rk4".
+    rtol, atol : float
+        Tolerances of "dopri5": the error of a step is at most ``atol + rtol * abs(y)``, as root
+        mean square over all elements of y.
+    max_steps : int
+        Maximal number of steps that "dopri5" tries between two times.
+
+    Returns
+    -------
+    tree of DimTensor
+        Like `y0`, with the dim of the times added.
+
+    Raises
+    ------
+    CheckError
+        At the call, if `max_steps` are not enough, or times are out of order.
+    DimError
+        If the times do not have exactly one dim.
+
+    Notes
+    -----
+    Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*. The step size control
+    and the first step size follow section II.4 of Hairer, Nørsett and Wanner (1993), *Solving
+    Ordinary Differential Equations I*. Steps need not end at the requested times: the solution
+    there is the dense output of order 4 (section II.6). Gradients are those of the steps taken,
+    with step sizes held fixed.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> time = dt.Dim("time", length=3)
+    >>> t, rate = dt.data([0.0, 1.0, 2.0], dims=time), dt.scalar("rate")
+    >>> y = dt.ode(lambda t, y: -rate * y, 1.0, t)
+    >>> y.eval({rate: 1.0}).values.round(4).tolist()
+    [1.0, 0.3679, 0.1353]
+    """
     times = as_node(t, what=f"{_NAME}: t")
     if len(times.dims) != 1:
         raise DimError(f"{_NAME}: times have one dim: {describe(times)}")
@@ -113,7 +163,7 @@ def _classical(slope: Slope, start: Any, end: Any, y: Leaves, steps: int) -> Lea
 
     if steps == 1:
         return step(0, y)
-    return run_fori(0, steps, step, y)
+    return fori_loop(0, steps, step, y)
 
 
 def _moved(y: Leaves, h: Any, weights: Sequence[float], slopes: Sequence[Leaves]) -> Leaves:
@@ -185,7 +235,7 @@ class _Control:
 
     def advance(self, state: _Reached, t: Any, end: Any, forward: Any) -> tuple[Any, Leaves]:
         """Take steps until a time is reached or passed; return the progress and the state then."""
-        (*found,), finished = run_while(
+        (*found,), finished = while_loop(
             lambda s: forward * (t - s[0]) > 0,
             lambda s: tuple(self.step(_Reached(*s), end)),
             tuple(state),

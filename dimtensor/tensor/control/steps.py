@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, dim_set, mask_keys, union, without
 from dimtensor.errors import DimError, DimtensorError, DtypeError, GraphError, LabelError
-from dimtensor.graph import Node, make
+from dimtensor.graph import Node
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.substitute import expand_node
@@ -18,7 +18,7 @@ from dimtensor.graph.regions import placeholder
 from dimtensor.graph.walk import toposort
 from dimtensor.tensor.control.pytree import TreeDef, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.control.streams import TracedBody, check_returned, check_streams, traced
-from dimtensor.tensor.handle import as_node, constant, wrap
+from dimtensor.tensor.handle import as_node, cast, wrap
 
 # a dtype widens at most from bool over integers and floats to complex, and dims grow once
 _MOST_TRIALS = 16
@@ -153,10 +153,7 @@ def _settled(states: States, path: str, init: Node, state: Node, after: Node, al
             DtypeError, f"narrows {path} to {after.dtype}", states, state, after,
             f"a dtype widens and never narrows; return it with .astype({state.dtype!r})",
         )  # fmt: skip
-    if init.dtype != dtype:
-        number = init.kind == "constant"
-        init = constant(init.attrs.value, dtype) if number else make("cast", (init,), dtype)
-    return expand_node(init, along)
+    return expand_node(cast(init, dtype), along)
 
 
 def _fits(after: Node, dtype: str) -> bool:
@@ -181,18 +178,10 @@ def _typed(node: Node) -> str:
 
 def converted(nodes: Sequence[Node], states: Sequence[Node]) -> list[Node]:
     """Convert next states to the dtypes and dims of the states."""
-    return [_as(node, state) for node, state in zip(nodes, states, strict=True)]
-
-
-def _as(after: Node, state: Node) -> Node:
-    if after.dtype != state.dtype:
-        number = after.kind == "constant"
-        after = (
-            constant(after.attrs.value, state.dtype)
-            if number
-            else make("cast", (after,), state.dtype)
-        )
-    return expand_node(after, state.dims)
+    return [
+        expand_node(cast(node, state.dtype), state.dims)
+        for node, state in zip(nodes, states, strict=True)
+    ]
 
 
 def _check_lengths(states: States, own: Sequence[Node], outputs: Sequence[Node]) -> None:

@@ -17,7 +17,7 @@ from dimtensor.graph.regions import close
 from dimtensor.tensor.control.scans import checkpoint_attrs
 from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
 from dimtensor.tensor.control.streams import check_streams, use_generators
-from dimtensor.tensor.handle import as_node, constant, wrap
+from dimtensor.tensor.handle import as_node, cast, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WHILE = "dt.while_loop"
 
 
-def run_while(
+def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     init: Any,
@@ -35,7 +35,50 @@ def run_while(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """Run a loop as `while_loop` says."""
+    """Repeat a step while a condition on the state is true.
+
+    Parameters
+    ----------
+    cond : callable
+        ``cond(state)`` returns a bool. If it has dims, each element terminates independently and
+        keeps its final state while others continue; states get the dims of the condition.
+    body : callable
+        ``body(state)`` returns the next state. Tensors that it captures become inputs of the loop.
+    init : tree of tensors and numbers
+        The state before the first step; see :func:`dimtensor.scan`.
+    max_steps : int or integer tensor, optional
+        Maximal number of steps. Gradients need it, or `inverse`.
+    return_finished : bool
+        Whether to also return if the condition has become false.
+    inverse : callable, optional
+        ``inverse(state)`` returns the state before a step, given the state after it.
+    truncate : int, optional
+        Number of last steps through which gradients are propagated.
+
+    Returns
+    -------
+    state
+        The first state for which the condition is false, or the one after `max_steps`.
+    finished : DimTensor of bool
+        On the dims of the condition; only with `return_finished`.
+
+    Raises
+    ------
+    DimError
+        If the body adds dims to a state.
+    DtypeError
+        If the condition is not boolean, or the body narrows the dtype of a state.
+    OptionError
+        If options of gradients contradict each other.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> a = dt.data([2.0, 9.0], dims=dt.Dim("k", length=2))
+    >>> root = dt.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a, 50)
+    >>> root.eval().round(6).values.tolist()
+    [1.414214, 3.0]
+    """
     states = States(init, _WHILE)
     holds = _condition_of(cond, states)
 
@@ -104,14 +147,10 @@ def _count(value: Any, what: str) -> Node:
     node = as_node(value, what=what)
     if not is_integer(node.dtype):
         raise DtypeError(f"{what} is an integer, not {describe(node)} of {node.dtype}")
-    if node.dtype == "int64":
-        return node
-    if node.kind == "constant":
-        return constant(node.attrs.value, "int64")
-    return make("cast", (node,), "int64")
+    return cast(node, "int64")
 
 
-def run_fori(
+def fori_loop(
     start: int | DimTensor,
     stop: int | DimTensor,
     body: Callable[..., Any],
@@ -121,7 +160,41 @@ def run_fori(
     checkpoint: Checkpoints | Sequence[int] | None = None,
     truncate: int | None = None,
 ) -> Any:
-    """Run a loop as `fori_loop` says."""
+    """Run a step for each integer of a range.
+
+    Parameters
+    ----------
+    start, stop : int or integer tensor
+        The first integer, and the one after the last. With dims, each element has its own range.
+    body : callable
+        ``body(i, state)`` returns the next state.
+    init : tree of tensors and numbers
+        The state before the first step; see :func:`dimtensor.scan`.
+    inverse : callable, optional
+        ``inverse(i, state)`` returns the state before step i, given the state after it.
+    checkpoint, truncate
+        As in :func:`dimtensor.scan`.
+
+    Returns
+    -------
+    state
+        The state after the last step; the initial one if there are no steps.
+
+    Raises
+    ------
+    DimError
+        If the body adds dims to a state.
+    DtypeError
+        If a bound is not an integer, or the body narrows the dtype of a state.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> n = dt.scalar("n", dtype="int64")
+    >>> total = dt.fori_loop(0, n, lambda i, s: s + i, 0)
+    >>> int(total.eval({n: 5}))
+    10
+    """
     name = "dt.fori_loop"
     lower, upper = _count(start, f"{name}: start"), _count(stop, f"{name}: stop")
     states = States((lower, init), name)

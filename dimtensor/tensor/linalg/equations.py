@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import find_dim, without
 from dimtensor.errors import DimError, OptionError
-from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import as_node, require_float
+from dimtensor.tensor.handle import as_node, cast, require_float
 from dimtensor.tensor.linalg.matrices import DimPair, call, real, require_numbers, square, symmetric
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ def _solve(name: str, a: Any, b: Any, dims: DimPair | None, options: dict[str, A
             "rename it: b.rename_dim(dim)",
         )
     dtype = promote((matrix.dtype, right.dtype))
-    matrix, right = (x if x.dtype == dtype else make("cast", (x,), dtype) for x in (matrix, right))
+    matrix, right = (cast(x, dtype) for x in (matrix, right))
     columns = without(right.dims, matrix.dims)
     function = BatchedFunction(f"dimtensor.ops.linalg:{name}", b_ndim=1 + len(columns), **options)
     cores = [(row, col), (row, *columns)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,15 @@ from dimtensor.tensor.selection.group_moments import GroupMoments
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
+
+
+def _operator(name: str) -> Callable[[Any, TensorLike], DimTensor]:
+    """Make the method of an operator between the elements and a value per group."""
+
+    def operator(self: GroupArithmetic, value: TensorLike) -> DimTensor:
+        return elemwise(name, self._x, self._at_elements(value, f"{name} of groups"))
+
+    return operator
 
 
 class GroupArithmetic(GroupMoments):
@@ -97,26 +107,7 @@ class GroupArithmetic(GroupMoments):
         number = isinstance(other, (int, float, complex, np.generic))
         return self._x.where(kept, other if number else self._at_elements(other, "where of groups"))
 
-    def _with(self, name: str, value: Any) -> DimTensor:
-        return elemwise(name, self._x, self._at_elements(value, f"{name} of groups"))
-
-    def __add__(self, other: TensorLike) -> DimTensor:
-        return self._with("add", other)
-
-    def __sub__(self, other: TensorLike) -> DimTensor:
-        return self._with("subtract", other)
-
-    def __mul__(self, other: TensorLike) -> DimTensor:
-        return self._with("multiply", other)
-
-    def __truediv__(self, other: TensorLike) -> DimTensor:
-        return self._with("divide", other)
-
-    def __floordiv__(self, other: TensorLike) -> DimTensor:
-        return self._with("floor_divide", other)
-
-    def __mod__(self, other: TensorLike) -> DimTensor:
-        return self._with("mod", other)
-
-    def __pow__(self, other: TensorLike) -> DimTensor:
-        return self._with("power", other)
+    __add__, __sub__ = _operator("add"), _operator("subtract")
+    __mul__, __truediv__ = _operator("multiply"), _operator("divide")
+    __floordiv__, __mod__ = _operator("floor_divide"), _operator("mod")
+    __pow__ = _operator("power")
