@@ -8,9 +8,9 @@ from typing import Any
 from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.factors import Factor, sum_unread_dims
 from dimtensor.marginal.unknowns import (
     ElementIndex,
+    Factor,
     FactorSlot,
     FixedIndex,
     LookupIndex,
@@ -19,6 +19,7 @@ from dimtensor.marginal.unknowns import (
     covers,
     end_of,
     own_slot,
+    sum_unread_dims,
 )
 from dimtensor.tensor.constructors import arange, length, zeros
 from dimtensor.tensor.elementwise import clip

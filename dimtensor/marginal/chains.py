@@ -15,7 +15,6 @@ from dimtensor.dims import Dim, RenamedDim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
-from dimtensor.marginal.factors import Factor, Origins
 from dimtensor.marginal.moves import (
     EliminationStep,
     Move,
@@ -26,9 +25,11 @@ from dimtensor.marginal.moves import (
     origins_of,
 )
 from dimtensor.marginal.unknowns import (
+    Factor,
     FactorSlot,
     FixedIndex,
     LookupIndex,
+    Origins,
     ShiftedIndex,
     StateDims,
     Unknown,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dimtensor.marginal.alignment import canonical
 from dimtensor.marginal.associative_scan import associative_forward
 from dimtensor.marginal.chains import Chain, chain_move, forward
-from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.moves import (
     EliminationStep,
     Move,
@@ -20,7 +19,7 @@ from dimtensor.marginal.moves import (
 )
 from dimtensor.marginal.scaled_forward import scaled_forward
 from dimtensor.marginal.trees import tree_move
-from dimtensor.marginal.unknowns import StateDims, Unknown
+from dimtensor.marginal.unknowns import Factor, StateDims, Unknown
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor

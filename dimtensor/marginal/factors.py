@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, without
+from dimtensor.dims import Dim, ProductDim, RenamedDim
 from dimtensor.dims.selection import Slice
 from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import Node, make, toposort
@@ -19,67 +20,27 @@ from dimtensor.graph.attrs import IndexAttrs, IndexItem, ReduceAttrs
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
+from dimtensor.marginal.counts import by_count, is_renamed
 from dimtensor.marginal.unknowns import (
     ElementIndex,
+    Factor,
     FactorSlot,
     FixedIndex,
     LookupIndex,
+    Origins,
     ShiftedIndex,
     StateDims,
     Unknown,
     dims_of,
     own_slot,
+    sum_unread_dims,
 )
 from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.constructors import length as length_of
 from dimtensor.tensor.handle import constant, elemwise, wrap
 
 ARITHMETIC = ("add", "subtract", "multiply", "divide", "power")
-Origins = frozenset[str]
 # at most so many unknowns have their state 0 separated in one factor
 MOST_APART = 3
-
-
-@dataclass(frozen=True)
-class Factor:
-    """Summand of a log density, summed over its dims.
-
-    Attributes
-    ----------
-    node : Node
-        The expression, with a dim of states for each slot; dims along which it is constant may be
-        missing.
-    dims : tuple of Dim
-        All dims but those of states.
-    slots : tuple of (Dim, FactorSlot)
-        The arguments: which element of an unknown each state dim stands for.
-    origins : frozenset of str
-        Names of the terms that it comes from.
-    source : Node
-        The expression as the user wrote it, for messages.
-    power : int
-        0 for a table of states. For continuous unknowns, which have no states, the degree in each
-        slot: 1 for the coefficient of a product of the arguments, 2 for that of a square.
-    """
-
-    node: Node
-    dims: Dims
-    slots: tuple[tuple[Dim, FactorSlot], ...]
-    origins: Origins
-    source: Node
-    power: int = 0
-
-    def reads(self, unknown: Unknown) -> list[tuple[Dim, FactorSlot]]:
-        """Return the slots of one unknown."""
-        return [(dim, slot) for dim, slot in self.slots if slot.unknown is unknown]
-
-    def full(self) -> Node:
-        """Return the node broadcast to all dims."""
-        return expand_node(self.node, self.dims)
-
-    def with_node(self, node: Node, dims: Dims, slots: Iterable[tuple[Dim, FactorSlot]]) -> Factor:
-        """Return a factor of the same origins with another node."""
-        return replace(self, node=node, dims=tuple(dims), slots=tuple(slots))
 
 
 @dataclass(frozen=True)
@@ -126,7 +87,8 @@ class FactorReader:
                 read = self._reading(part)
                 pairs = tuple(sorted(read.slots.items(), key=lambda pair: str(pair[0].name)))
                 whole = Factor(read.node, part.dims, pairs, origins, part)
-                found.append(self._without_zeros(whole, read.counted))
+                counted = partial(self._without_zeros, counted=read.counted)
+                found.append(by_count(whole, self.states, counted) or counted(whole))
         return found
 
     def depends(self, node: Node) -> bool:
@@ -235,7 +197,7 @@ class FactorReader:
         """
         for dim in sorted(counted, key=lambda dim: str(dim.name))[:MOST_APART]:
             order = toposort([factor.node])
-            if dim.length == 1 or _is_renamed(order, dim):
+            if dim.length == 1 or is_renamed(order, dim):
                 continue
             values = [x for x in order if self._enumerated.get(x) is dim and x.kind != "codes"]
             absent, present = (
@@ -374,17 +336,13 @@ def fold_constants(node: Node, inputs: tuple[Node, ...]) -> Node | None:
     return None if function is None else constant(function(*map(np.asarray, numbers)), node.dtype)
 
 
-def _is_renamed(order: Iterable[Node], dim: Dim) -> bool:
-    return any(dim in pair for x in order for pair in KINDS[x.kind].renames(x))
-
-
 def table_at_state(node: Node, dim: Dim, at: int) -> Node:
     """Select one state of a table."""
     if dim not in node.dims:
         return node
     if node.kind == "stack" and node.attrs is dim:
         return node.inputs[at]
-    if not _is_renamed(toposort([node]), dim):
+    if not is_renamed(toposort([node]), dim):
         known = {arange(dim).node: constant(at, "int64")}
         (node,) = rebuild([node], known, fold_constants, nested=False)
     return wrap(node).isel({dim: at}).node if dim in node.dims else node
@@ -485,16 +443,3 @@ def _selected(node: Node, where: ShiftedIndex) -> ElementIndex | None:
         if start >= 0:
             return ShiftedIndex(item.new_dim(()), where.by + start)
     return None
-
-
-def sum_unread_dims(factor: Factor) -> Factor:
-    """Sum a factor over the dims that no slot depends on."""
-    mentioned = {dim for _, slot in factor.slots for dim in slot.dims}
-    alone = without(factor.dims, mentioned)
-    if not alone:
-        return factor
-    here = [dim for dim in alone if dim in factor.node.dims]
-    x = wrap(factor.node).sum(here) if here else wrap(factor.node)
-    for dim in without(alone, here):
-        x = x * length_of(dim)
-    return factor.with_node(x.node, without(factor.dims, alone), factor.slots)

@@ -11,7 +11,7 @@ from dimtensor.errors import DimError, GraphError, OptionError, build_message, l
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.elimination import Elimination
-from dimtensor.marginal.factors import Factor, FactorReader
+from dimtensor.marginal.factors import FactorReader
 from dimtensor.marginal.moves import StateReduction, log_sum
 from dimtensor.marginal.normal.dense import NamedTerms, integrate_densely
 from dimtensor.marginal.normal.filters import ResidualChain
@@ -30,7 +30,7 @@ from dimtensor.marginal.normal.unrolling import (
     unroll_terms,
     unrolled_elements,
 )
-from dimtensor.marginal.unknowns import FixedIndex, StateDims, Unknown
+from dimtensor.marginal.unknowns import Factor, FixedIndex, StateDims, Unknown
 from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:

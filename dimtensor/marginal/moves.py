@@ -14,8 +14,9 @@ from dimtensor.graph import Node
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
-from dimtensor.marginal.factors import Factor, Origins, table_at_state
-from dimtensor.marginal.unknowns import FactorSlot, Unknown, own_slot
+from dimtensor.marginal.counts import MOST_TERMS, joined, with_impossible
+from dimtensor.marginal.factors import table_at_state
+from dimtensor.marginal.unknowns import Factor, FactorSlot, Origins, Unknown, own_slot
 from dimtensor.tensor.elementwise import logaddexp
 from dimtensor.tensor.handle import wrap
 
@@ -29,8 +30,14 @@ StateReduction = Callable[[Node, Dim], Node]  # sums or maximizes a table over a
 
 
 def log_sum(node: Node, dim: Dim) -> Node:
-    """Sum a log-space table over a dim of states (sum-product)."""
-    return wrap(node).logsumexp(dim).node
+    """Sum a log-space table over a dim of states (sum-product); other terms stay outside."""
+    terms = addends(node)
+    inside = [term for term in terms if dim in term.dims]
+    if not inside:
+        return wrap(node).logsumexp(dim).node
+    total = wrap(add_tables(inside)).logsumexp(dim).node
+    outside = [term for term in terms if dim not in term.dims]
+    return add_tables([with_impossible(total, inside, dim), *outside])
 
 
 def maximum(node: Node, dim: Dim) -> Node:
@@ -139,7 +146,7 @@ class _ElementwiseMove(Move):
         rest = [factor for factor in self.factors if not factor.reads(unknown)]
         parts = [aligned(factor, factor.reads(unknown)[0][1], states) for factor in mine]
         own = states[own_slot(unknown)]
-        table = add_tables([part.node for part in parts])
+        table = add_tables(joined([x for part in parts for x in addends(part.node)], own))
         table = expand_node(table, (own,))
         slots = {dim: slot for part in parts for dim, slot in part.slots if dim is not own}
         step = ElementwiseStep(unknown, table, own, tuple(slots.items()), self.cost)
@@ -175,6 +182,19 @@ def elementwise_move(factors: Sequence[Factor], unknown: Unknown) -> Move | None
         return None
     states = (unknown.states, *(slot.unknown.states for slot in others))
     return _ElementwiseMove(factors, unknown, StepCost(unknown.dims, states))
+
+
+def addends(node: Node) -> list[Node]:
+    """Return the terms of a sum."""
+    found: list[Node] = []
+    stack = [node]
+    while stack and len(found) < MOST_TERMS:
+        node = stack.pop()
+        if node.kind == "elemwise" and node.attrs == "add":
+            stack += reversed(node.inputs)
+        else:
+            found.append(node)
+    return found + stack[::-1]
 
 
 def add_tables(nodes: Iterable[Node]) -> Node:

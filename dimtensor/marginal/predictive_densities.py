@@ -9,9 +9,9 @@ from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.selection import Slice
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.chains import Chain, StepFactor, loop_tables, prefix_table, step_tables
-from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.moves import log_sum
 from dimtensor.marginal.normal.filters import ResidualChain, filter_densities
+from dimtensor.marginal.unknowns import Factor
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.handle import wrap

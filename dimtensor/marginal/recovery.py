@@ -24,7 +24,6 @@ from dimtensor.marginal.chains import (
     loop_tables,
     step_tables,
 )
-from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.frontend import Marginal, UnrolledLatent
 from dimtensor.marginal.moves import ElementwiseStep, StateReduction, log_sum, maximum
 from dimtensor.marginal.normal.dense import DenseNormal
@@ -33,7 +32,7 @@ from dimtensor.marginal.normal.information import InformationChain, InformationS
 from dimtensor.marginal.normal.residual_elimination import ResidualStep
 from dimtensor.marginal.normal.smoothing import smooth
 from dimtensor.marginal.trees import Tree, picked_tree
-from dimtensor.marginal.unknowns import FactorSlot, StateDims, Unknown, own_slot
+from dimtensor.marginal.unknowns import Factor, FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan

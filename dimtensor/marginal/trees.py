@@ -16,9 +16,9 @@ from dimtensor.dims import Dim, SelDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.alignment import aligned, canonical, reindexed_slots
-from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.moves import EliminationStep, Move, StepCost, add_tables, origins_of
 from dimtensor.marginal.unknowns import (
+    Factor,
     FactorSlot,
     FixedIndex,
     LookupIndex,

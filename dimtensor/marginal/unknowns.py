@@ -1,17 +1,19 @@
-"""Unknowns that are eliminated: their states, and the elements that factors read."""
+"""Unknowns that are eliminated, and factors of the log density, which read elements of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, RenamedDim, SelDim
+from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node, make
+from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.constructors import length as length_of
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 
@@ -51,6 +53,21 @@ class Unknown:
     def counts_from_zero(self) -> bool:
         """True if the values are 0, 1, 2 and so on."""
         return self.values is None and self.node.dtype != "bool"
+
+    @property
+    def is_count(self) -> bool:
+        """True if the values are more than two whole numbers in increasing order."""
+        if self.continuous or self.node.categories is not None or self.node.dtype == "bool":
+            return False
+        values = self.values
+        return (self.states.length or 0) > 2 and (values is None or list(values) == sorted(values))
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest value of a count."""
+        if self.values is not None:
+            return self.values[0], self.values[-1]
+        return 0, int(self.states.length or 1) - 1
 
     def named_states(self, number: int) -> Dim:
         """Return a numbered copy of the dim of states."""
@@ -185,3 +202,63 @@ def covers(dim: Dim, by: int, whole: Dim) -> bool | None:
     """Return whether a dim shifted by `by` ends where another dim does; None if unknown."""
     end = end_of(dim, by, whole)
     return None if end is None else end == 0
+
+
+# -- factors ---------------------------------------------------------------------------------------
+
+Origins = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Summand of a log density, summed over its dims.
+
+    Attributes
+    ----------
+    node : Node
+        The expression, with a dim of states for each slot; dims along which it is constant may be
+        missing.
+    dims : tuple of Dim
+        All dims but those of states.
+    slots : tuple of (Dim, FactorSlot)
+        The arguments: which element of an unknown each state dim stands for.
+    origins : frozenset of str
+        Names of the terms that it comes from.
+    source : Node
+        The expression as the user wrote it, for messages.
+    power : int
+        0 for a table of states. For continuous unknowns, which have no states, the degree in each
+        slot: 1 for the coefficient of a product of the arguments, 2 for that of a square.
+    """
+
+    node: Node
+    dims: Dims
+    slots: tuple[tuple[Dim, FactorSlot], ...]
+    origins: Origins
+    source: Node
+    power: int = 0
+
+    def reads(self, unknown: Unknown) -> list[tuple[Dim, FactorSlot]]:
+        """Return the slots of one unknown."""
+        return [(dim, slot) for dim, slot in self.slots if slot.unknown is unknown]
+
+    def full(self) -> Node:
+        """Return the node broadcast to all dims."""
+        return expand_node(self.node, self.dims)
+
+    def with_node(self, node: Node, dims: Dims, slots: Iterable[tuple[Dim, FactorSlot]]) -> Factor:
+        """Return a factor of the same origins with another node."""
+        return replace(self, node=node, dims=tuple(dims), slots=tuple(slots))
+
+
+def sum_unread_dims(factor: Factor) -> Factor:
+    """Sum a factor over the dims that no slot depends on."""
+    mentioned = {dim for _, slot in factor.slots for dim in slot.dims}
+    alone = without(factor.dims, mentioned)
+    if not alone:
+        return factor
+    here = [dim for dim in alone if dim in factor.node.dims]
+    x = wrap(factor.node).sum(here) if here else wrap(factor.node)
+    for dim in without(alone, here):
+        x = x * length_of(dim)
+    return factor.with_node(x.node, without(factor.dims, alone), factor.slots)

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp", "rolling",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
-    "mixture_marginal", "hmm_marginal", "occupancy", "kalman_marginal",
+    "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
     "posterior", "refit", "predict", "simplify", "pymc_mode",
 )  # fmt: skip

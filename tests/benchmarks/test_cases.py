@@ -94,7 +94,7 @@ def test_every_case_can_be_run(run):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(
-    "case", ["mixture_marginal", "hmm_marginal", "occupancy", "kalman_marginal"]
+    "case", ["mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal"]
 )
 def test_what_is_summed_out_is_what_is_written_without(case, run):
     module = importlib.import_module(f"cases.{case}")

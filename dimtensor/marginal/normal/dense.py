@@ -20,13 +20,12 @@ from dimtensor.graph.rebuilding.substitute import (
     rebuild,
     relabel_node,
 )
-from dimtensor.marginal.factors import Origins
 from dimtensor.marginal.moves import StepCost
 from dimtensor.marginal.normal.affine import AffineReader, NotQuadratic, Term
 from dimtensor.marginal.normal.information import HALF_LOG_2PI
 from dimtensor.marginal.normal.quadratics import not_normal_error
 from dimtensor.marginal.normal.unrolling import unmatched
-from dimtensor.marginal.unknowns import Unknown, own_slot
+from dimtensor.marginal.unknowns import Origins, Unknown, own_slot
 from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.constructors import length as length_of
 from dimtensor.tensor.elementwise import equal, log, sqrt, where

@@ -16,9 +16,8 @@ from dimtensor.errors import GraphError
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.alignment import aligned, canonical
 from dimtensor.marginal.chains import Chain, Lag, StepFactor, chain_move
-from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.moves import StepCost, elementwise_move, no_elimination_order, origins_of
-from dimtensor.marginal.unknowns import FactorSlot, StateDims, Unknown, own_slot
+from dimtensor.marginal.unknowns import Factor, FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.elementwise import log, sqrt

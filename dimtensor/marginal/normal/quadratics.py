@@ -15,8 +15,8 @@ from dimtensor.errors import GraphError, build_message
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.factors import Factor, FactorReader, Origins, apply_movement, slot_after
-from dimtensor.marginal.unknowns import FactorSlot, Unknown, own_slot
+from dimtensor.marginal.factors import FactorReader, apply_movement, slot_after
+from dimtensor.marginal.unknowns import Factor, FactorSlot, Origins, Unknown, own_slot
 from dimtensor.tensor.handle import constant, wrap
 
 Key = tuple[FactorSlot, ...]

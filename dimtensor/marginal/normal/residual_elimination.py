@@ -22,7 +22,6 @@ from dimtensor.marginal.chains import (
     coupled_unknowns,
     is_chain_read,
 )
-from dimtensor.marginal.factors import Factor, sum_unread_dims
 from dimtensor.marginal.moves import StepCost, elementwise_move, origins_of
 from dimtensor.marginal.normal.filters import ResidualChain, StepResidual, extent_of, filtered
 from dimtensor.marginal.normal.quadratics import ResidualFactor
@@ -36,7 +35,14 @@ from dimtensor.marginal.normal.residuals import (
     number_or_tensor,
     sum_terms,
 )
-from dimtensor.marginal.unknowns import FactorSlot, StateDims, Unknown, own_slot
+from dimtensor.marginal.unknowns import (
+    Factor,
+    FactorSlot,
+    StateDims,
+    Unknown,
+    own_slot,
+    sum_unread_dims,
+)
 from dimtensor.tensor.elementwise import log, where
 from dimtensor.tensor.handle import constant, wrap
 

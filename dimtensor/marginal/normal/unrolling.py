@@ -17,9 +17,9 @@ from dimtensor.dims import Dim, without
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
-from dimtensor.marginal.factors import Origins, apply_movement
+from dimtensor.marginal.factors import apply_movement
 from dimtensor.marginal.normal.quadratics import ResidualFactor
-from dimtensor.marginal.unknowns import Unknown
+from dimtensor.marginal.unknowns import Origins, Unknown
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
 

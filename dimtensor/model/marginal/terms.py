@@ -12,10 +12,9 @@ from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.marginal.factors import Factor
 from dimtensor.marginal.frontend import Marginal, unknown_of
 from dimtensor.marginal.predictive_densities import one_step_ahead
-from dimtensor.marginal.unknowns import Unknown
+from dimtensor.marginal.unknowns import Factor, Unknown
 from dimtensor.tensor.handle import TensorHandle, wrap
 
 if TYPE_CHECKING:
