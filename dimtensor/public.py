@@ -18,7 +18,6 @@ from dimtensor.dims import RenamedDim as RenamedDim
 from dimtensor.dims import SelDim as SelDim
 from dimtensor.dims import SortedDim as SortedDim
 from dimtensor.dims import date_range as date_range
-from dimtensor.display.pictures.picture import to_graph as to_graph
 from dimtensor.display.printing import dprint as dprint
 from dimtensor.dist.supports import positive as positive
 from dimtensor.dist.supports import real as real
@@ -157,6 +156,7 @@ from dimtensor.tensor.reductions.polynomials import polyval as polyval
 from dimtensor.tensor.tables.frame import frame as frame
 
 if _typing.TYPE_CHECKING:
+    from dimtensor.plugins.pictures import to_graph as to_graph
     from dimtensor.plugins.pytensor_mode import pytensor_mode as pytensor_mode
     from dimtensor.plugins.saturation import Simplified as Simplified
     from dimtensor.plugins.saturation import simplify as simplify

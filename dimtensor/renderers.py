@@ -1,4 +1,7 @@
-"""Renderers: the text, HTML, LaTeX and pictures of objects, which the display package provides."""
+"""Renderers: the text, HTML, LaTeX and pictures of objects.
+
+The display package provides them, formulas and pictures of graphs are those of plug-ins.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from dimtensor.hooks import Hook
 
 text = Hook("text")
 html = Hook("HTML")
-latex = Hook("LaTeX")
-picture = Hook("a picture")
+latex = Hook("LaTeX", plugin="typeset")
+mathml = Hook("MathML", plugin="typeset")
+picture = Hook("a picture", plugin="pictures")
+# (model, most boxes) -> SVG, or None where there are more
+plates = Hook("a plate diagram", plugin="pictures")
 plots = Hook("plots")
 traceback_lines = Hook("the lines of a traceback")
 

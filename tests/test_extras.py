@@ -65,7 +65,9 @@ missing("sampling", lambda: dt.sample(density))
 missing("blackjax", lambda: dt.sample(density, sampler="blackjax"))
 missing("numpyro", lambda: dt.sample(density, sampler="numpyro"))
 missing("sampling", lambda: density.to_nutpie())
-missing("viz", lambda: dt.to_graph(x**2))
+missing("viz", lambda: dt.explain(x**2).plot())
+if "to_graph" in dir(dt):
+    missing("viz", lambda: dt.to_graph(x**2))
 """)
 
 

@@ -11,7 +11,6 @@ from dimtensor.display.html import (
     styled,
     table,
     tensor_html,
-    tensor_latex,
 )
 from dimtensor.display.text import dim_text_long, tensor_text
 from dimtensor.display.traceback import rendered
@@ -29,7 +28,6 @@ __all__ = [
     "styled",
     "table",
     "tensor_html",
-    "tensor_latex",
     "tensor_text",
 ]
 

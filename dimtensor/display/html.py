@@ -16,6 +16,7 @@ from dimtensor.display.text import in_place_of_errors, sizes_text, used_leaves
 from dimtensor.graph import Node
 from dimtensor.graph.printing.formula import formula_lines
 from dimtensor.graph.printing.printer import graph_text
+from dimtensor.renderers import mathml
 from dimtensor.traversal import reached
 
 if TYPE_CHECKING:
@@ -195,21 +196,8 @@ def _sections(node: Node) -> Iterable[Section]:
 
 
 def _typeset(node: Node) -> Html:
-    from dimtensor.display.typeset import mathml
-
-    return scrolled(Html(mathml(node)))
-
-
-def _no_latex(x: Any, error: Exception) -> str | None:
-    return None  # the notebook shows the text
-
-
-@in_place_of_errors(_no_latex)
-def tensor_latex(x: Any) -> str | None:
-    """Write the expression of a computed tensor in LaTeX."""
-    from dimtensor.display.typeset import latex
-
-    return f"$\\displaystyle {latex(x.node)}$" if x.node.inputs else None
+    formula = mathml.find(node)
+    return Html("") if formula is None else scrolled(Html(formula(node)))
 
 
 def _graph(node: Node) -> str | None:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from dimtensor.backends import BackendName
     from dimtensor.dims import Dim
-    from dimtensor.display.pictures.picture import Picture
     from dimtensor.display.plots import ModelPlots
     from dimtensor.model.logdensity import LogDensity
     from dimtensor.model.observations import Observations
     from dimtensor.model.variables import Variable
+    from dimtensor.plugins.pictures.picture import Picture
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import ArrayLike, Data, Path, Posterior, TensorLike, Variables
 

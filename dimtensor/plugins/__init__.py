@@ -12,9 +12,11 @@ from importlib.util import find_spec
 from typing import Any
 
 # public names of `dimtensor` by the folder that provides them; `dimtensor.public` has their types
-NAMES = {
+NAMES: dict[str, tuple[str, ...]] = {
+    "pictures": ("to_graph",),
     "pytensor_mode": ("pytensor_mode",),
     "saturation": ("Simplified", "simplify"),
+    "typeset": (),
 }
 
 

@@ -86,7 +86,8 @@ class DimTensor(
             raise no_attribute(self, name)
 
     def _repr_latex_(self) -> str | None:
-        return latex(self)
+        typeset = latex.find(self)
+        return None if typeset is None else typeset(self)
 
 
 TensorHandle._class = named_after(DimTensor)

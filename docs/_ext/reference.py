@@ -47,7 +47,7 @@ TOPICS = {
     "models": "model",
     "marginalization": "marginal",
     "interop": "interop plugins.pytensor_mode tensor.positional",
-    "display": "display",
+    "display": "display plugins.pictures plugins.typeset",
     "errors": "errors",
     "testing": "testing",
 }

@@ -274,8 +274,8 @@ def test_a_backend_is_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
             return super().compile(*arguments)
 
     module.BACKEND = Toy()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "toy_backend", module)
-    monkeypatch.setitem(backends._MODULES, "toy", "toy_backend")
+    monkeypatch.setitem(sys.modules, "dimtensor.backends.toy", module)
+    monkeypatch.setattr(backends, "BACKENDS", (*backends.BACKENDS, "toy"))
     monkeypatch.setitem(compilations, "toy", 0)  # removed again: others look their backends up
     x = dt.tensor("x", dims=A)
     found = dt.function([x], x.sum() + 1.0, backend="toy")(np.ones(30))  # type: ignore[arg-type]

@@ -8,7 +8,10 @@ from pathlib import Path
 import dimtensor
 
 PACKAGE = Path(dimtensor.__file__).parent
-FOLDERS = ("compile", "dims", "display", "dist", "explanation", "model", "random", "tensor")
+FOLDERS = (
+    *("compile", "dims", "display", "dist", "explanation", "model", "plugins/pictures"),
+    *("random", "tensor"),
+)
 # texts without names of users or with reprs of them, and texts within other texts
 WITHOUT_NAMES = {"Bars", "Dim", "DistributionSpec", "Missing", "Picture", "TreeDef"}
 

@@ -90,7 +90,7 @@ def test_p_values_are_those_of_a_chi_squared_test(rng):
 
 def test_a_picture_of_ranks_has_a_band_that_uniform_ranks_keep_to(rng, tmp_path):
     pytest.importorskip("matplotlib")
-    from dimtensor.display.pictures.ranks import band
+    from dimtensor.display.ranks import band
     from dimtensor.model.checking.calibrate import Calibration
 
     points = np.arange(0, 100, 2)

@@ -11,10 +11,9 @@ from dimtensor.display.cards.results import (
     cross_validation_html,
     distribution_html,
 )
-from dimtensor.display.html import function_html, tensor_html, tensor_latex
-from dimtensor.display.pictures import ranks
-from dimtensor.display.pictures.picture import draw_model, to_graph
+from dimtensor.display.html import function_html, tensor_html
 from dimtensor.display.plots import ModelPlots
+from dimtensor.display.ranks import calibration_figure
 from dimtensor.display.text import tensor_text
 from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import printable
@@ -22,7 +21,7 @@ from dimtensor.model.checking.calibrate import Calibration
 from dimtensor.model.checking.cross_validate import CrossValidation
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.model import Model
-from dimtensor.renderers import html, latex, picture, plots, text
+from dimtensor.renderers import html, picture, plots, text
 from dimtensor.tensor.handle import TensorHandle
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
@@ -44,8 +43,5 @@ for _class, _function in _TEXTS.items():
 for _class, _function in _CARDS.items():
     html.provides(_class)(_function)
 
-latex.provides(TensorHandle)(tensor_latex)
-picture.provides()(to_graph)
-picture.provides(Model)(draw_model)
-picture.provides(Calibration)(ranks.picture)
+picture.provides(Calibration)(calibration_figure)
 plots.provides(Model)(ModelPlots)

@@ -20,10 +20,9 @@ from dimtensor.display.html import (
     table,
 )
 from dimtensor.display.peek import dim_row, label_repr
-from dimtensor.display.pictures.inline import model_svg
-from dimtensor.display.pictures.plates import plan_of
 from dimtensor.errors import listing
 from dimtensor.model.variables import left_out
+from dimtensor.renderers import plates
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,9 +66,10 @@ def model_html(model: Model) -> str:
 
 def _sections(model: Model) -> Iterator[Section]:
     arrays = _arrays(model)
-    plan = plan_of(model)
-    if len(plan.boxes) <= _MOST_BOXES:
-        yield Section("Picture", scrolled(Html(model_svg(plan))))
+    draw = plates.find(model)
+    svg = None if draw is None else draw(model, _MOST_BOXES)
+    if svg is not None:
+        yield Section("Picture", scrolled(Html(svg)))
     rows = _variables(model, arrays)
     header = ("variable", "dims", "density", "distribution", "support", "role")
     few = len(rows) <= 2 * _FEW_ROWS

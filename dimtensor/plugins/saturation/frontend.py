@@ -20,7 +20,7 @@ from dimtensor.spellings.renamed import METHODS_OF_RESULTS
 from dimtensor.tensor.handle import as_node, wrap
 
 if TYPE_CHECKING:
-    from dimtensor.display.pictures.picture import Picture
+    from dimtensor.plugins.pictures.picture import Picture
 
 
 @former_names(METHODS_OF_RESULTS["simplify"])

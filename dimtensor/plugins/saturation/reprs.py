@@ -90,5 +90,5 @@ def _formulas(x: Any) -> Iterator[list[str]]:
 def _picture(found: Simplified) -> Html | None:
     try:
         return Html(found.to_graph()._repr_html_())
-    except MissingExtraError:
+    except (MissingExtraError, LookupError):  # matplotlib or the pictures are not there
         return None

@@ -6,14 +6,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.display.pictures.scene import Arrow, Box, scene_of
 from dimtensor.display.printing import nodes_of
 from dimtensor.errors import OptionError
 from dimtensor.extras import check_installed
+from dimtensor.plugins.pictures.scene import Arrow, Box, scene_of
 
 if TYPE_CHECKING:
-    from dimtensor.display.pictures.plates import PlatePlan
     from dimtensor.model.model import Model
+    from dimtensor.plugins.pictures.plates import PlatePlan
 
 _FORMATS = ("svg", "png", "pdf")
 
@@ -57,7 +57,7 @@ class Picture:
         return path
 
     def _render(self, kind: str, dpi: int = 150) -> bytes:
-        from dimtensor.display.pictures import canvas
+        from dimtensor.plugins.pictures import canvas
 
         return canvas.render(self.boxes, self.arrows, kind, dpi, self.plan)
 
@@ -115,7 +115,7 @@ def to_graph(x: Any, path: str | PathLike[str] | None = None) -> Picture:
 
 def draw_model(model: Model, path: str | PathLike[str] | None = None) -> Picture:
     """Draw the variables of a model; see :meth:`dimtensor.Model.to_graph`."""
-    from dimtensor.display.pictures.plates import plan_of
+    from dimtensor.plugins.pictures.plates import plan_of
 
     check_installed("matplotlib", "viz", "to_graph")
     plan = plan_of(model)

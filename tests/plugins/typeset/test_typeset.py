@@ -10,9 +10,9 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.display.pictures.plates import plan_of
-from dimtensor.display.typeset import latex, mathml
 from dimtensor.graph.printing.formula import formula
+from dimtensor.plugins.pictures.plates import plan_of
+from dimtensor.plugins.typeset.formulas import latex, mathml
 from tests.display.test_html import EVIL, read
 from tests.graph.test_printer import every_kind, hierarchical
 from tests.steps import counted_calls

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dimtensor.display.pictures.lanes import lane_layout
-from dimtensor.display.pictures.layout import Layout, layers_of
-from dimtensor.display.pictures.scene import Arrow, Box
 from dimtensor.graph import Node, toposort
+from dimtensor.plugins.pictures.lanes import lane_layout
+from dimtensor.plugins.pictures.layout import Layout, layers_of
+from dimtensor.plugins.pictures.scene import Arrow, Box
 
 if TYPE_CHECKING:
     from dimtensor.model.model import Model

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from dimtensor.caches import bounded
-from dimtensor.display.pictures.layout import Point, layered_layout
-from dimtensor.display.pictures.plates import Plate, PlatePlan, place
-from dimtensor.display.pictures.scene import Arrow, Box
 from dimtensor.errors import escaped
+from dimtensor.plugins.pictures.layout import Point, layered_layout
+from dimtensor.plugins.pictures.plates import Plate, PlatePlan, place
+from dimtensor.plugins.pictures.scene import Arrow, Box
 
 # all lengths are in points
 _TITLE, _DETAIL, _LABEL = 10.0, 7.5, 7.0

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dimtensor.display.pictures.layout import _isotonic, layered_layout
+from dimtensor.plugins.pictures.layout import _isotonic, layered_layout
 
 
 def random_graph(rng, n):

@@ -9,7 +9,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.display.pictures.plates import place, plan_of
+from dimtensor.plugins.pictures.plates import place, plan_of
 
 K = dt.Dim("k", length=3)
 COUNTY = dt.Dim("county", coords=["a", "b"])

@@ -17,7 +17,7 @@ _SIMULATED = 1_000
 _WITHIN = 0.95
 
 
-def picture(calibration: Calibration) -> Any:
+def calibration_figure(calibration: Calibration) -> Any:
     """Plot a calibration, with axes for each variable."""
     check_installed("matplotlib", "viz", "plot")
     from matplotlib.figure import Figure

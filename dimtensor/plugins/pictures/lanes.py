@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dimtensor.display.pictures.layout import Layout
+from dimtensor.plugins.pictures.layout import Layout
 
 _SWEEPS = 8
 

@@ -1,6 +1,6 @@
 """Inline SVG of a model's graph, drawn without a library and in the colors of the page.
 
-The layout is that of :mod:`dimtensor.display.pictures.canvas`, with widths of texts estimated for a
+The layout is that of :mod:`dimtensor.plugins.pictures.canvas`, with widths of texts estimated for a
 typical sans-serif font. Viewers of untrusted pages may drop the card's style; shapes are then
 outlines.
 """
@@ -14,11 +14,11 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dimtensor.display.pictures.plates import Plate, PlatePlan, place
+from dimtensor.plugins.pictures.plates import Plate, PlatePlan, place
 
 if TYPE_CHECKING:
-    from dimtensor.display.pictures.layout import Point
-    from dimtensor.display.pictures.scene import Box
+    from dimtensor.plugins.pictures.layout import Point
+    from dimtensor.plugins.pictures.scene import Box
 
 # all lengths are in pixels
 _TITLE, _DETAIL = 13.0, 10.0

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
-from dimtensor.display.pictures.canvas import STYLES, _size, text_width
-from dimtensor.display.pictures.layout import layered_layout
-from dimtensor.display.pictures.picture import Picture
-from dimtensor.display.pictures.scene import Arrow, Box
 from dimtensor.errors import ArgumentError, GraphError, MissingExtraError, OptionError
+from dimtensor.plugins.pictures.canvas import STYLES, _size, text_width
+from dimtensor.plugins.pictures.layout import layered_layout
+from dimtensor.plugins.pictures.picture import Picture
+from dimtensor.plugins.pictures.scene import Arrow, Box
 from tests.graph.test_printer import every_kind, hierarchical
 
 COUNTRY = dt.Dim("country", coords=["Italy", "Kenya", "USA"])

@@ -1,1 +1,0 @@
-"""Pictures: what they show, where it lies, and how matplotlib draws it."""
