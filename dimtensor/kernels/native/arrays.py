@@ -99,7 +99,7 @@ class Arrays(Expressions):
             self._starts_growing(node.array.name, array)
 
     def _starts_growing(self, name: str, array: Array) -> None:
-        """Where an array that grows lies, and how many rows it has; one block more is its own."""
+        """Store the address and the number of rows of an array that grows, and reserve a block."""
         b = self.b
         place, room = b.slot("ptr"), b.slot("i64")
         b.write(f"store ptr {array.pointer}, ptr {place}, align 8")
@@ -108,9 +108,9 @@ class Arrays(Expressions):
         self._held += 1
 
     def _grow(self, node: Grow) -> None:
-        """A block of twice the rows, if there are too few; the old one is left to the next call.
+        """Allocate twice the rows if there are too few; the old block is kept for the next call.
 
-        Where the array lies is read once here, not wherever it is used.
+        The address of the array is read once here, not at each use.
         """
         b, name = self.b, node.array.name
         array = self.arrays[name]
@@ -199,7 +199,7 @@ class Arrays(Expressions):
         return Array(pointer, type_, shape, b.scope())
 
     def _size(self, factors: Sequence[Value]) -> Value:
-        """A product of lengths, however large they are."""
+        """Multiply lengths, saturating at the size of memory."""
         known, unknown = 1, []
         for factor in factors:
             number = whole_number(factor)
@@ -223,7 +223,7 @@ class Arrays(Expressions):
         return self._size((*shape, constant(type_.size, I64)))
 
     def _fits_frame(self, size: int) -> bool:
-        """Whether there is room for a larger array in the frame, which it then takes."""
+        """Take room for an array from the frame if there is enough."""
         if size > self._frame_room:
             return False
         self._frame_room -= size
@@ -242,7 +242,7 @@ class Arrays(Expressions):
         return pointer
 
     def _take_shared(self) -> list[str]:
-        """The block that small arrays share."""
+        """Take the block that small arrays share."""
         at, full, made = self._held, self.b.label("full"), self.b.label("made")
         self._held += 1
         none = self.b.register()
@@ -297,7 +297,7 @@ class Arrays(Expressions):
         return pointer
 
     def _result_of(self, name: str) -> int | None:
-        """The number of the result that an array becomes."""
+        """Return the number of the result that an array becomes, None for other arrays."""
         for at, result in enumerate(self.function.results):
             if isinstance(result, ir.Array) and self._aliases.get(result.name, result.name) == name:
                 return at
@@ -317,7 +317,7 @@ class Arrays(Expressions):
         return b.let(f"load ptr, ptr {slot}, align 8")
 
     def _result_offset(self, at: int) -> int:
-        """Where the table has a result."""
+        """Return the offset of a result in the table."""
         return sum(1 + each.rank for each in self.function.results[:at])
 
     def _clear(self, array: Array) -> None:

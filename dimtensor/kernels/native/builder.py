@@ -18,12 +18,12 @@ from dimtensor.kernels.native.values import (
     whole_number,
 )
 
-# Floating-point operations have no flags, but for those that add to a total of a reduction: its
-# terms may be added in another order, and products not rounded before. See "Arithmetic" in
+# Flags of the additions to the total of a reduction, whose terms may be added in any order, and
+# whose products need not be rounded before. Other operations have no flags. See "Arithmetic" in
 # docs/design/kernels.md.
 _ANY_ORDER = "reassoc contract "
-# where each round of a loop waits for the one before: LLVM's other order of a sum may put more
-# operations on the way from one round to the next than there were
+# in a loop whose iterations depend on each other: another order of a sum may lengthen the
+# loop-carried path
 _IN_ORDER = "contract "
 # loops of up to so many rounds may be written out
 _WRITTEN_OUT = 8
@@ -79,7 +79,7 @@ class Builder:
         self.lines.append("  " + text)
 
     def let(self, text: str) -> str:
-        """An instruction that gives something."""
+        """Write an instruction with a result, and return its register."""
         name = self.register()
         self.lines.append(f"  {name} = {text}")
         return name
@@ -102,7 +102,7 @@ class Builder:
 
     @contextmanager
     def when(self, condition: Value, hint: str = "if") -> Iterator[None]:
-        """A block that runs only if a condition holds."""
+        """Write a block that runs only if a condition holds."""
         then, done = self.label(hint), self.label("end")
         self.branch(condition, then, done)
         self.begin(then)
@@ -113,7 +113,7 @@ class Builder:
     # -- numbers -----------------------------------------------------------------------------------
 
     def cast(self, value: Value, to: Scalar) -> Value:
-        """A number in another type, as NumPy converts it; a vector stays one."""
+        """Convert a number to another type, as NumPy does; vectors are converted lane by lane."""
         of = value.type
         to = to.wide(max(of.lanes, to.lanes))
         if of == to:
@@ -145,7 +145,7 @@ class Builder:
         return Value(text, to, value.position and to.kind != "f")
 
     def in_all_lanes(self, value: Value, lanes: int) -> Value:
-        """A vector of one number."""
+        """Broadcast a number to a vector."""
         one, type_ = value.type, value.type.wide(lanes)
         if value.known is not None:
             return constant(value.known, type_)
@@ -155,7 +155,7 @@ class Builder:
         return Value(text, type_, factors=None if value.factors is None else ())
 
     def arithmetic(self, operator: str, a: Value, b: Value, type_: Scalar | None = None) -> Value:
-        """A sum, difference, product, quotient or bitwise combination."""
+        """Write a sum, difference, product, quotient or bitwise operation."""
         type_ = type_ or promoted(a.type, b.type)
         if operator == "/" and type_.kind != "f":
             type_ = scalar_of("float64").wide(type_.lanes)
@@ -195,7 +195,7 @@ class Builder:
         return Value(self.let(f"{_FLOAT_OPS[operator]} {t} {a.text}, {b.text}"), type_)
 
     def _fused(self, operator: str, a: Value, b: Value, type_: Scalar) -> Value:
-        """A sum or difference of a product and something else."""
+        """Write a fused multiply-add of a product and another operand."""
         t = type_.llvm
         called = self.declarations.function(f"llvm.fmuladd.{type_.suffix}", t, [t, t, t])
         (x, y), other = (a.factors, b.text) if a.factors else (b.factors or (), a.text)
@@ -311,21 +311,21 @@ class Builder:
         self.write(f"store {memory} {text}, ptr {pointer}, align {size}{apart}")
 
     def scope(self) -> int:
-        """A new scope: what is in it shares no memory with what is in others."""
+        """Open an alias scope, which shares no memory with other scopes."""
         self._scopes += 1
         return self._scopes
 
     @staticmethod
     def apart(scope: int) -> str:
-        """What an access of a scope is marked with."""
+        """Return the `alias.scope` and `noalias` metadata of an access."""
         return f", !alias.scope !{3 * scope + 2}, !noalias !{3 * scope + 3}"
 
     def go_on_numbering(self, other: Builder) -> None:
-        """Number scopes and hints, which belong to the module, from where another one is."""
+        """Continue the numbering of scopes and hints of another builder of the module."""
         self._scopes, self._hints, self._plain = other._scopes, other._hints, other._plain
 
     def metadata(self) -> list[str]:
-        """What the scopes are, for the end of the module."""
+        """Return the metadata of all scopes, for the end of the module."""
         scopes = range(self._scopes + 1)
         lines = ['!0 = distinct !{!0, !"arrays"}']
         for scope in scopes:
@@ -399,7 +399,7 @@ class Builder:
         return f", !llvm.loop !{self.loop_hint()}"
 
     def loop_hint(self) -> int:
-        """Number of a hint, which has to be one of a kind for each loop."""
+        """Return the number of a new loop hint, which must be unique for each loop."""
         self._hints += 1
         if self.rare:
             self._plain.add(self._hints)

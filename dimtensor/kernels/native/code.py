@@ -76,7 +76,7 @@ class NativeCode(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> NativeCode:
-        """What :meth:`to_bytes` gave.
+        """Read code from the bytes of :meth:`to_bytes`.
 
         Raises
         ------
@@ -198,10 +198,10 @@ class NativeKernel:
         n_results: int,
         first_condition: int,
     ) -> np.ndarray:
-        """What that function takes beside arrays and results; the arrays must outlive it."""
+        """Return the closure of the C function; the bound arrays must outlive it."""
         types = self.code.arguments
         return closure_table(types, shapes, fixed, n_results, first_condition)
 
     def bind(self, fixed: Sequence[np.ndarray] = ()) -> Any:
-        """A function of Python that takes the arrays before those that are fixed."""
+        """Return a Python function of the arrays before the fixed ones."""
         return python_function(self._loaded.address("call"), fixed, self)

@@ -55,11 +55,11 @@ class Expressions:
     # -- numbers -----------------------------------------------------------------------------------
 
     def number(self, node: ir.Expression) -> Value:
-        """The number that an expression is."""
+        """Translate an expression to a number."""
         return _NUMBERS[type(node)](self, node)
 
     def integer(self, node: ir.Expression) -> Value:
-        """A length or a position, as 64 bits."""
+        """Translate a length or a position to 64 bits."""
         value = self.number(node)
         if value.type.kind == "f":
             raise NotNative("a float as a position")
@@ -75,7 +75,7 @@ class Expressions:
         return self.variable(node.name)
 
     def variable(self, name: str) -> Value:
-        """The number that a name stands for."""
+        """Load the variable of a name."""
         if name in self.counters:
             return self.counters[name]
         if name in self.fixed:
@@ -85,7 +85,7 @@ class Expressions:
         return Value(text, type_, factors=self.products.get(name))
 
     def slot_of(self, name: str) -> tuple[str, Scalar]:
-        """Where a variable lies, and its type."""
+        """Return the stack slot of a variable, and its type."""
         if name not in self.variables:
             raise NotNative(f"the name {name} where a number is asked for")
         return self.variables[name]
@@ -131,7 +131,7 @@ class Expressions:
         return self.b.compare(node.op, a, b)
 
     def _connective(self, node: ir.Op) -> Value:
-        """``and`` and ``or``; what is on the right is looked at only if it matters."""
+        """Translate ``and`` and ``or``; the right operand is evaluated only if it matters."""
         first, *others = node.operands
         result = self.truth(first)
         for other in others:
@@ -208,7 +208,7 @@ class Expressions:
     # -- arrays ------------------------------------------------------------------------------------
 
     def array(self, node: ir.Expression) -> Array:
-        """An array, or what it has at its first positions."""
+        """Translate an array, or a part of one at leading positions."""
         if isinstance(node, ir.Array) and node.name in self.arrays:
             return self.arrays[node.name]
         if isinstance(node, ir.Part):
@@ -216,7 +216,7 @@ class Expressions:
         raise NotNative(f"{node} where an array is asked for")
 
     def part(self, node: ir.Array, index: Sequence[ir.Expression]) -> Array:
-        """What an array has at its first positions: ``x[i]`` or ``x[i, ...]`` of a matrix."""
+        """Translate ``x[i]``, or ``x[i, ...]`` of a matrix."""
         array = self.array(node)
         own, inner = array.shape[: len(index)], array.shape[len(index) :]
         offset = self._offset(index, own)
@@ -233,7 +233,7 @@ class Expressions:
         return array, self.b.element(array.pointer, array.type, offset)
 
     def _offset(self, parts: Sequence[ir.Expression], lengths: Sequence[Value]) -> Value:
-        """How many elements there are before a position along the first axes."""
+        """Compute the number of elements before a position along the leading axes."""
         offset = constant(0, I64)
         for part, length in zip(parts, lengths, strict=True):
             position = self._position(self.integer(part), length)
@@ -242,7 +242,7 @@ class Expressions:
         return offset
 
     def _position(self, position: Value, length: Value) -> Value:
-        """A position; one below zero is counted from the end."""
+        """Normalize a position; a negative one counts from the end."""
         if position.position:
             return position
         negative = self.b.compare("<", position, constant(0, I64))
@@ -273,7 +273,7 @@ _OPERATIONS: dict[str, Callable[..., Value]] = {
 
 
 def _is_safe(node: ir.Expression, looked_at: frozenset[Any] | set[Any] = frozenset()) -> bool:
-    """Whether an expression can be computed where it is not needed: it reads no array elsewhere."""
+    """Return whether an expression may be computed unconditionally: it reads no array."""
     if isinstance(node, ir.Op):
         return node.op in _PLAIN and all(_is_safe(each, looked_at) for each in node.operands)
     return isinstance(node, (ir.Const, ir.Var)) or node in looked_at

@@ -28,16 +28,16 @@ def closure_table(
     n_results: int,
     first_condition: int,
 ) -> np.ndarray:
-    """The closure of a call with arrays of some shapes.
+    """Return the closure of a call with arrays of some shapes.
 
     Parameters
     ----------
     arguments : sequence of ArgumentType
         Of the kernel.
     shapes : sequence of sequence of int
-        Of the arrays that are given at a call.
+        Of the arrays of a call.
     fixed : sequence of ndarray
-        What the kernel takes after them; the closure has their addresses, not their values.
+        Further arguments of the kernel; the closure has their addresses, not their values.
     n_results : int
         So many results, from the first on, are given buffers.
     first_condition : int
@@ -129,7 +129,7 @@ def _fill(source: str, limit: str, table: str, at: int, offset: int, name: str) 
 
 
 def _leave(results: Sequence[ResultType]) -> list[str]:
-    """Free what nobody asked for, and look at the conditions."""
+    """Free results that the caller does not want, and test the conditions."""
     lines, fine = [], "true"
     for at, result in enumerate(results):
         if result.ndim:

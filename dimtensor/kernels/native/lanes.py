@@ -33,12 +33,12 @@ Pieces = Sequence[tuple[bool, Sequence[Group]]]
 _PLAIN = frozenset({"+", "-", "*", "/", "neg", "not", "cast"}) | COMPARISONS
 _INTEGERS = frozenset("&|^")
 _ADDED = ("float64", "float32", "int64")
-# reductions of vectors, with what they start from
+# reductions of vectors, with their neutral elements
 _REDUCED = {"+": ("add", -0.0), "*": ("mul", 1.0), "&": ("and", True), "|": ("or", False)}
 
 
 def is_writable(node: ir.For) -> bool:
-    """Whether there is nothing in a loop but numbers, elements and totals."""
+    """Return whether a loop consists of numbers, elements and totals only."""
     kinds = (ir.Assign, ir.Store, ir.Accumulate, ir.Carry)
     return node.step == 1 and all(isinstance(each, kinds) for each in node.body)
 
@@ -74,7 +74,7 @@ class Lanes:
         self._totals: dict[int, tuple[ir.Accumulate, str, Scalar]] = {}
 
     def write(self) -> None:
-        """The loop over rounds, and the totals of lanes after it."""
+        """Write the strip-mined loop, and the totals of its lanes after it."""
         t, b = self.t, self.t.b
         start, stop = t.integer(self.node.start), t.integer(self.node.stop)
         groups = self._grouped()
@@ -126,7 +126,7 @@ class Lanes:
             t.counters[self.counter] = before
 
     def _names_read_apart(self, pieces: Pieces) -> ir.Names:
-        """What is read by statements that are in no part."""
+        """Return the names that statements outside of all parts read."""
         if not any(is_part for is_part, _ in pieces):
             return ir.NOTHING
         body = self.node.body
@@ -144,12 +144,12 @@ class Lanes:
     # -- parts -------------------------------------------------------------------------------------
 
     def _is_of_part(self, group: Group) -> bool:
-        """Whether a statement is in a part, or can be done before it or after it."""
+        """Return whether a statement belongs to a part, or may run before or after it."""
         wide, (number, *_) = group
         node = self.node.body[number]
         if not wide or isinstance(node, ir.Store):
             return False
-        # what is added up is not read before the end
+        # totals are not read before the end
         return not isinstance(node, ir.Assign) or self._is_inside(node) or self._is_read(node)
 
     def _is_inside(self, node: ir.Statement) -> bool:
@@ -161,7 +161,7 @@ class Lanes:
         return isinstance(node.value, ir.Load) and node.value.uses.isdisjoint(self._own)
 
     def _part(self, numbers: Sequence[int], cells: Cells) -> None:
-        """A function of some statements, which is called."""
+        """Write some statements as a function, and call it."""
         t, parts, body = self.t, self.t.parts, self.node.body
         inside = [body[number] for number in numbers if self._is_inside(body[number])]
         others = [number for number in numbers if not self._is_inside(body[number])]
@@ -196,7 +196,7 @@ class Lanes:
             self._statement(number)
 
     def _given(self, name: str) -> Value:
-        """A vector, or a number that is the same in all lanes."""
+        """Return a vector, or a number that is the same in all lanes."""
         if name in self.values or name == self.counter:
             return self._variable(name)
         return self.t.variable(name)
@@ -211,7 +211,7 @@ class Lanes:
         return self._is_total(node)
 
     def _is_total(self, node: ir.Statement) -> bool:
-        """Whether a statement adds to a number or multiplies one."""
+        """Return whether a statement accumulates a sum or a product."""
         return (
             isinstance(node, ir.Accumulate)
             and isinstance(node.target, ir.Var)
@@ -222,7 +222,7 @@ class Lanes:
         )
 
     def _is_wide(self, node: ir.Expression) -> bool:
-        """Whether an expression can be computed for all lanes, those beyond the end among them."""
+        """Return whether an expression may be computed in all lanes, also beyond the end."""
         if isinstance(node, (ir.Const, ir.Var, ir.Length)):
             return True
         if isinstance(node, ir.Load):
@@ -241,11 +241,11 @@ class Lanes:
         return node.op in _INTEGERS or has_vectors(node.op, node.operands)
 
     def _varies(self, node: ir.Expression) -> bool:
-        """Whether an expression is not the same in all lanes."""
+        """Return whether an expression differs between lanes."""
         return self.counter in node.uses or not node.uses.isdisjoint(self._own)
 
     def _is_row(self, node: ir.Load) -> bool:
-        """Whether elements for lanes that follow each other follow each other in an array."""
+        """Return whether the elements of adjacent lanes are adjacent in an array."""
         if not node.index:
             return False
         *outer, last = node.index
@@ -267,7 +267,7 @@ class Lanes:
         return self._moves_by_one(moving[0]) and all(map(self._is_position, fixed))
 
     def _is_position(self, node: ir.Expression) -> bool:
-        """Whether a number can be trusted in a position, which is then not counted from the end."""
+        """Return whether a number is a position that need not be normalized."""
         if isinstance(node, ir.Const):
             return isinstance(node.value, int) and node.value >= 0
         if isinstance(node, ir.Var):
@@ -300,7 +300,7 @@ class Lanes:
         return scalar_of(dtype).wide(self.count)
 
     def _number(self, node: ir.Expression) -> Value:
-        """The vector that an expression is, or the number that it is in all lanes."""
+        """Translate an expression to a vector, or to a number if it is the same in all lanes."""
         t, b = self.t, self.t.b
         match node:
             case ir.Var():
@@ -432,7 +432,7 @@ class Lanes:
     # -- lane by lane ------------------------------------------------------------------------------
 
     def _lane_by_lane(self, statements: Sequence[ir.Statement]) -> None:
-        """A loop over the lanes that are there; vectors go into it and out of it by memory."""
+        """Write a loop over the lanes in range; vectors enter and leave it through memory."""
         t, b = self.t, self.t.b
         used = frozenset[str]().union(*(each.uses for each in statements))
         made = [

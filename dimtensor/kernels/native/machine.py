@@ -19,17 +19,17 @@ from dimtensor.kernels.native.values import BrokenCode, NotLoadable
 from dimtensor.upstream.llvmlite import run_and_dispose
 
 _lock = taken_at_forks(threading.RLock(), 5)
-# lines of a module from which on statements that follow each other are not vectorized: each of them
-# is compared with many others, for little. Written out, a filter of four states with its gradient
-# has 11,000, which vectorized take a third less time
+# lines of a module beyond which the SLP vectorizer is off: it compares each statement with many
+# others, for little. An unrolled filter of four states with its gradient has 11,000 lines, and is
+# 1.5 times faster with it
 _LONGEST = 20_000
-# versions of LLVM that make vectors of statements that all do the same, and those that also make
-# them of some that do not, unless an option says otherwise. To set an option that is unknown ends
-# the process, so of other versions nothing is asked
+# versions of LLVM whose SLP vectorizer combines equal statements, and versions that also pad with
+# unequal ones unless an option disables it. Setting an unknown option ends the process, so other
+# versions get none
 _PLAIN_LANES, _PADDING_LANES = range(21), (22,)
 _PADS_LANES = "-slp-copyable-elements"
-# on x86: elements that lie apart are read one by one, see `_has_gathers`. Where it is fast to read
-# them as a vector, LLVM would do so
+# on x86: scattered elements are read one by one, see `_has_gathers`. LLVM would gather them where
+# that is fast
 _NO_GATHERS = "+prefer-no-gather"
 # loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
 # a third of the time in which it writes machine code, and gradients gain one or two hundredths
@@ -72,7 +72,7 @@ def _target() -> Any:
 
 
 def _target_machine(cpu: str | None = None, level: int = 3) -> Any:
-    """A machine that makes code for this processor, or for one that LLVM knows by name."""
+    """Make a target machine for this processor, or for one that LLVM knows by name."""
     name, features = (host_name(), host_features()) if cpu is None else (cpu, "")
     if _target().name.startswith("x86"):
         features = ",".join(filter(None, (features, _NO_GATHERS)))
@@ -83,22 +83,22 @@ def _target_machine(cpu: str | None = None, level: int = 3) -> Any:
 
 @cache
 def host_features() -> str:
-    """What the processor can do, as LLVM writes it."""
+    """Return the features of the processor, in LLVM's notation."""
     return llvm.get_host_cpu_features().flatten()
 
 
 @cache
 def host_name() -> str:
-    """The processor, as LLVM names it."""
+    """Return LLVM's name of the processor."""
     return llvm.get_host_cpu_name()
 
 
 def optimized(text: str, cpu: str | None = None) -> tuple[Any, Any]:
-    """A module of LLVM text after its optimization, and the machine that it is for.
+    """Optimize a module of LLVM text, and return it with its target machine.
 
-    It is verified before and after. LLVM ends the process when it is given a module that is wrong,
-    and its passes have made such; one that they spoil, or read out of order, goes through fewer of
-    them.
+    It is verified before and after optimization. LLVM ends the process when it is given an invalid
+    module, and its passes have produced such; a module that they break, or whose reads they
+    reorder, is optimized with fewer passes.
 
     Raises
     ------
@@ -127,11 +127,11 @@ def optimized(text: str, cpu: str | None = None) -> tuple[Any, Any]:
 
 
 def _has_gathers(module: Any) -> bool:
-    """Whether elements that lie apart are read as vectors.
+    """Return whether a module reads scattered elements as vectors.
 
-    Where LLVM does that of statements, it may read an array of the function's own before what
-    writes it: that no pointer to the array is passed on it remembers from before there was a
-    gather, which takes one.
+    Where LLVM's SLP vectorizer makes gathers, it may read a local array before it is written: its
+    record that no pointer to the array escapes dates from before there was a gather, which takes
+    one.
     """
     return any(function.name.startswith("llvm.masked.gather") for function in module.functions)
 
@@ -146,7 +146,7 @@ def _verified(text: str) -> Any:
 
 
 def _for(machine: Any, text: str) -> Any:
-    """A module for a machine."""
+    """Parse a module for a machine."""
     module = _verified(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -195,7 +195,7 @@ def _counters(text: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def _option(name: str, *, value: bool) -> Iterator[None]:
-    """An option of all who use LLVM in this process: afterwards it is LLVM's own again."""
+    """Set an option of LLVM, which is process-wide, for the duration of a block."""
     llvm.set_option("dimtensor", f"{name}={str(value).lower()}")
     try:
         yield
@@ -208,12 +208,12 @@ def _llvm() -> int:
 
 
 def _vectorizes_statements(text: str) -> bool:
-    """Whether LLVM's vectors of statements are right, and worth the time that they take."""
+    """Return whether LLVM's SLP vectorizer is right, and worth its time."""
     return _llvm() in (*_PLAIN_LANES, *_PADDING_LANES) and text.count("\n") <= _LONGEST
 
 
 def object_code(text: str, quick: bool = False) -> bytes:
-    """An object file made of LLVM text; for what runs once, in a tenth of the time, slower code."""
+    """Compile LLVM text to an object file; `quick` compiles in a tenth of the time."""
     if quick:
         with _lock:
             machine = _target_machine(None, 0)
@@ -224,7 +224,7 @@ def object_code(text: str, quick: bool = False) -> bytes:
 
 
 def assembly(text: str, cpu: str | None = None) -> str:
-    """What the object file of LLVM text consists of, to be read."""
+    """Return the assembly of LLVM text, for reading."""
     module, machine = optimized(text, cpu)
     with _lock, _counters(text):
         return machine.emit_assembly(module)

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from dimtensor.kernels.native.translate import Translator
 
 # A kernel with fewer loops compiles in some tenths of a second, and LLVM sees all of it at once.
-# Loops of known length do not count: LLVM writes them out, and what is left has more to do with
-# what is around it
+# Loops of known length do not count: LLVM unrolls them, and optimizes them with their surroundings
 FEWEST_LOOPS = 20
 _INSIDE = (ir.Assign, ir.Carry, ir.Store, ir.Accumulate, ir.Fill, ir.For, ir.If)
 
 
 class Nests:
-    """The nests of a function that stand apart from it."""
+    """Loop nests of a function that are functions of their own."""
 
     def __init__(self, t: Translator, body: ir.Body):
         self._t = t
@@ -41,7 +40,7 @@ class Nests:
             self._found = {id(each): _Nest(each) for each in body if _is_movable(each)}
 
     def texts(self) -> Iterator[str]:
-        """The functions."""
+        """Yield the functions."""
         yield from self._texts
 
     def write(self, node: ir.Statement) -> bool:
@@ -68,7 +67,7 @@ class Nests:
         return True
 
     def _given(self, nest: _Nest) -> _Given | None:
-        """What a nest works on; None where that cannot be arguments."""
+        """Return the inputs of a nest, None where they cannot be arguments."""
         t, given = self._t, _Given()
         for at, name in enumerate(nest.names):
             if name in nest.counters:
@@ -100,7 +99,7 @@ class Nests:
 
     @contextmanager
     def _apart(self) -> Iterator[Builder]:
-        """Write into a function of its own in place of the function that is translated."""
+        """Write into a new function instead of the one being translated."""
         t = self._t
         outer, b = t.b, Builder(t.b.declarations)
         b.go_on_numbering(outer)
@@ -113,12 +112,12 @@ class Nests:
 
 
 class _Given:
-    """What a nest takes from outside, by the names that stand for it.
+    """Inputs of a nest from outside, by the names that represent them.
 
     Attributes
     ----------
     registers : dict of str to str
-        What are arguments of the function, and their types; constants are written in it.
+        Arguments of the function, and their types; constants are written in it.
     slots : dict of str to (str, Scalar)
         Variables that the nest changes, and that are read after it.
     """
@@ -151,11 +150,11 @@ class _Given:
             self.registers.setdefault(text, kind)
 
     def _inside(self, text: str) -> str:
-        """A register outside as the function calls it."""
+        """Return the name that a register of the caller has in the function."""
         return f"%p{list(self.registers).index(text)}" if text.startswith("%") else text
 
     def key(self) -> Hashable:
-        """All that the function depends on beside the form of the nest."""
+        """Return everything besides the nest's form that the function depends on."""
         arrays = tuple(
             (
                 self._inside(array.pointer),
@@ -243,7 +242,7 @@ def _open_loops(statements: Iterable[ir.Statement]) -> list[ir.For]:
 
 
 def _is_movable(node: ir.Statement) -> bool:
-    """Whether a statement has loops, and nothing that only the function itself may do."""
+    """Return whether a statement is a loop nest that another function may run."""
     inside = list(statements_in([node]))
     loops = [each for each in inside if isinstance(each, ir.For)]
     return (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHORTEST = 3000
 # statements of a part
 PART = 200
-# what parts compute; positions stay where it is known what they are made of
+# dtypes that parts compute; positions are computed where their form is known
 PART_DTYPES = ("float64", "float32", "bool")
 _FRAME = "%frame"
 _ALIGNED = 64
@@ -52,13 +52,13 @@ class Parts:
         self._size = 0
 
     def allocation(self) -> list[str]:
-        """What the function itself begins with."""
+        """Return the instructions at the start of the function."""
         if not self.texts:
             return []
         return [f"  {_FRAME} = alloca [{self._size} x i8], align {_ALIGNED}"]
 
     def leave(self, cells: Cells, name: str, value: Value) -> None:
-        """Put a number, or a vector of numbers, into a cell of its own."""
+        """Store a number, or a vector of numbers, in a new cell."""
         one = value.type.lanes == 1
         size = 8 if one else -(-8 * value.type.lanes // _ALIGNED) * _ALIGNED
         align = 8 if one else _ALIGNED
@@ -71,9 +71,9 @@ class Parts:
         self._t.b.write(f"store volatile {what}, align {align}")
 
     def found(self, cells: Cells, name: str) -> Value:
-        """What was put into a cell: the same number in another function.
+        """Load a cell: the same number in another function.
 
-        Of a product it is known that it is one, but not of what.
+        A product is known to be one, but without its factors.
         """
         at, value = cells[name]
         place, align = self._t.b.let(_place(at)), 8 if value.type.lanes == 1 else _ALIGNED
@@ -81,7 +81,7 @@ class Parts:
         return value._replace(text=text, factors=None if value.factors is None else ())
 
     def slot(self, cell: Cell) -> tuple[str, Scalar]:
-        """A cell as a variable of the function itself."""
+        """Return a cell as a variable of the function itself."""
         at, value = cell
         place = self._t.b.register()
         self._t.b.entry.append(f"  {place} = {_place(at)}")
@@ -89,7 +89,7 @@ class Parts:
 
     @contextmanager
     def function(self) -> Iterator[dict[str, Value]]:
-        """Write a part in place of the function itself; it sees the numbers that it is given."""
+        """Write a part instead of the function itself; it receives its numbers."""
         t = self._t
         written = Builder(t.b.declarations)
         written.in_order, written.depth = t.b.in_order, t.b.depth
@@ -109,7 +109,7 @@ def _place(at: int) -> str:
 
 
 def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[bool, Sequence[T]]]:
-    """Items in order: pieces of long runs of those that fit, and all that is between them."""
+    """Split items into pieces of long runs that fit, and the items between them, in order."""
     if len(items) < SHORTEST:
         yield False, items
         return
@@ -132,14 +132,14 @@ def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[boo
 
 
 def is_number(node: ir.Expression) -> bool:
-    """Whether an expression is made of variables and numbers alone."""
+    """Return whether an expression consists of variables and numbers alone."""
     if not (is_function(node) or isinstance(node, (ir.Const, ir.Var, ir.Op))):
         return False
     return all(map(is_number, parts_of(node)))
 
 
 def names_read(values: Iterable[ir.Expression]) -> Counter[str]:
-    """How often each variable is read."""
+    """Count the reads of each variable."""
     found: Counter[str] = Counter()
     pending = list(values)
     while pending:

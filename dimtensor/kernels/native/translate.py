@@ -79,7 +79,7 @@ class Translator(Arrays):
         self._left: Cells = {}
 
     def translate(self, name: str) -> Translation:
-        """The whole function."""
+        """Translate the whole function."""
         b = self.b
         offset = 0
         for argument, type_ in zip(self.function.arguments, self.argument_types, strict=True):
@@ -158,7 +158,7 @@ class Translator(Arrays):
         )
 
     def _part(self, statements: Sequence[ir.Assign], cells: Cells) -> None:
-        """A function of some statements, which is called."""
+        """Write some statements as a function, and call it."""
         parts, reads = self.parts, names_read(each.value for each in statements)
         given = reads.keys() - {each.target.name for each in statements}
         constants: dict[str, Value] = {}
@@ -190,7 +190,7 @@ class Translator(Arrays):
                 self.products[name] = ()
 
     def slot_of(self, name: str) -> tuple[str, Scalar]:
-        """Where a variable lies; one that a part has left is in the frame."""
+        """Return the slot of a variable; one that a part has stored is in the frame."""
         if name not in self.variables and name in self._left:
             self.variables[name] = self.parts.slot(self._left[name])
         return super().slot_of(name)
@@ -238,14 +238,14 @@ class Translator(Arrays):
         self.b.rare = before
 
     def _write_out(self, node: ir.For, rounds: range) -> None:
-        """A short loop inside of a step, round by round: its arrays can then stay in registers."""
+        """Unroll a short loop inside of a step, so that its arrays can stay in registers."""
         for at in rounds:
             self.counters[node.counter.name] = constant(at, I64)
             self._round(node.body)
         self.counters.pop(node.counter.name, None)
 
     def _round(self, body: Sequence[ir.Statement], write: Callable[[], None] | None = None) -> None:
-        """The body of a loop; whether it carries states decides about the order of sums."""
+        """Write the body of a loop; loop-carried states fix the order of sums."""
         carries = any(isinstance(each, ir.Carry) for each in body)
         # what a step computes element by element is on the way to the next step too
         carries |= bool(self._steps) and not adds_up(body)
@@ -343,7 +343,7 @@ class Translator(Arrays):
             self.b.store(place, self.b.cast(new, array.type), array.scope)
 
     def _accumulated(self, operator: str, old: Value, value: Value) -> Value:
-        """A total after one more round; no state that a model carries is updated like that."""
+        """Update a total, which is never the state of a user's loop."""
         if operator not in "+-*/":
             return self.combine(operator, old, value)
         return self.b.accumulate(operator, self._as_number(old), self._as_number(value))
@@ -367,7 +367,7 @@ class Translator(Arrays):
         self.results.append(ResultType(array.type.name, len(array.shape)))
 
     def _returned_array(self, at: int, result: ir.Expression) -> Array:
-        """The array that is a result; a copy of one is made where the result is to be."""
+        """Return the array that is a result, or a copy at the result's place."""
         if isinstance(result, ir.Array):
             name = self._aliases.get(result.name, result.name)
             if self._result_of(name) == at and self._is_made(name):
@@ -414,15 +414,15 @@ class Translator(Arrays):
         return self._assigned[name] == 1
 
     def assignments(self, name: str) -> int:
-        """How often a variable is given a number."""
+        """Count the assignments to a variable."""
         return self._assigned[name]
 
     def uses(self, name: str) -> int:
-        """How often a variable is read."""
+        """Count the reads of a variable."""
         return self._uses[name]
 
     def fuses(self, name: str) -> bool:
-        """Whether a product may be rounded together with the sum that it is for."""
+        """Return whether a product may be fused with the sum that reads it."""
         return self.is_assigned_once(name) and self._uses[name] == 1
 
 

@@ -21,12 +21,12 @@ AXES, ARRAYS, PLACES = _ROUND_KERNELS = range(900_000, 900_003)
 
 
 def as_it_is(loop: int) -> str:
-    """What is written after the jump to the next round of a loop that is left as it is."""
+    """Return the metadata that disables transformations of a loop."""
     return f"!llvm.loop !{loop}"
 
 
 def hints() -> list[str]:
-    """What those hints say: such loops have a few rounds."""
+    """Return the text of these hints: such loops have a few iterations."""
     off = AXES - 1, AXES - 2
     loops = [f"!{loop} = distinct !{{!{loop}, !{off[0]}, !{off[1]}}}" for loop in _ROUND_KERNELS]
     return [
@@ -52,7 +52,7 @@ class ResultType(NamedTuple):
 
 
 class OutOfScope(NotNative):
-    """What is left to numba: ``docs/design/native.md`` lists it."""
+    """Code that numba compiles instead: ``docs/design/native.md`` lists it."""
 
 
 class BrokenCode(RuntimeError):
@@ -106,7 +106,7 @@ class Scalar(NamedTuple):
         return max(self.bits, 8) // 8
 
     def wide(self, lanes: int) -> Scalar:
-        """The type of so many of these numbers."""
+        """Return the vector type with a number of lanes."""
         return self if lanes == self.lanes else self._replace(lanes=lanes)
 
     @property
@@ -128,12 +128,12 @@ F64, I64, BOOL = SCALARS["float64"], SCALARS["int64"], SCALARS["bool"]
 
 
 def scalar_of(name: str) -> Scalar:
-    """The type of a dtype.
+    """Return the type of a dtype.
 
     Raises
     ------
     OutOfScope
-        If it is none of ours: complex numbers, half floats.
+        If it is not supported: complex numbers, half floats.
     """
     found = SCALARS.get(name)
     if found is None:
@@ -170,7 +170,7 @@ class Array(NamedTuple):
 
 
 def constant(value: float | int | bool, type_: Scalar) -> Value:
-    """A number as LLVM writes it; of vectors the same one in all lanes."""
+    """Return a number in LLVM's notation, repeated in all lanes of a vector."""
     if type_.kind == "f":
         number = float(np.dtype(type_.name).type(value))
         bits = struct.unpack("<Q", struct.pack("<d", number))[0]
@@ -188,13 +188,13 @@ def _in_all_lanes(text: str, type_: Scalar) -> str:
 
 
 def whole_number(value: Value) -> int | None:
-    """The whole number that a constant is; None for others."""
+    """Return the value of an integer constant, None for others."""
     known = value.known
     return int(known) if known is not None and float(known).is_integer() else None
 
 
 @bounded(256)
 def promoted(*types: Scalar) -> Scalar:
-    """The type in which numbers of these types meet, as NumPy has it."""
+    """Return the common type of some types, as NumPy promotes them."""
     met = scalar_of(np.result_type(*(t.name for t in types)).name)
     return met.wide(max(t.lanes for t in types))

@@ -72,12 +72,12 @@ STOP = "dimtensor_stop"
 
 
 def _listen() -> None:
-    """Called by loops: Python raises interruptions where one of its functions starts."""
+    """Let Python raise interruptions, which it does where one of its functions starts."""
 
 
 @cache
 def addresses() -> Any:
-    """The table that the code finds Python's and NumPy's functions in, to be copied into it."""
+    """Return the table of addresses of Python's and NumPy's functions, to be copied."""
     from dimtensor.upstream.numpy import array_api
 
     found = {"ndarray": id(np.ndarray), "memmap": id(np.memmap), "listen": id(_listen)}
@@ -96,7 +96,7 @@ def addresses() -> Any:
 
 @cache
 def layout_is_known() -> bool:
-    """Whether arrays of this process have their parts where the code looks for them."""
+    """Return whether arrays of this process have the layout that the code expects."""
     if sys.implementation.name != "cpython" or object.__basicsize__ != 16:
         return False
     array = np.arange(6.0).reshape(2, 3)
@@ -131,7 +131,7 @@ class _MethodDef(ctypes.Structure):
 
 
 def python_function(address: int, fixed: Sequence[np.ndarray], owner: Any) -> Any:
-    """A function of Python at an address, bound to some arrays; it keeps ``owner`` alive."""
+    """Make a Python function from an address, bound to some arrays; it keeps ``owner`` alive."""
     definition = _MethodDef(b"kernel", address, _METH_FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
@@ -256,7 +256,7 @@ def interruption() -> str:
 
 
 def _gather(t: _Text, total: int) -> None:
-    """All objects in one list: those of the call, then those that the function is bound to."""
+    """Collect all objects in one list: those of the call, then the bound ones."""
     bound = t.load("i64", "%self", _SIZE)
     given = t.let(f"add i64 %count, {bound}")
     right = t.let(f"icmp eq i64 {given}, {total}")
@@ -345,7 +345,7 @@ def _read(t: _Text, arguments: Sequence[ArgumentType]) -> None:
 
 
 def _all(t: _Text, checks: Sequence[tuple[str, str]]) -> str:
-    """Whether each number of 32 bits that is found is the one that is wanted."""
+    """Compare 32-bit numbers with their expected values; the text of their conjunction."""
     parts = [t.let(f"icmp eq i32 {found}, {wanted}") for found, wanted in checks]
     fine = parts[0]
     for part in parts[1:]:

@@ -1,1 +1,1 @@
-"""What kernels call, in LLVM: functions of numbers, NumPy's distributions, LAPACK and BLAS."""
+"""Functions that kernels call: functions of numbers, NumPy's distributions, LAPACK and BLAS."""

@@ -45,9 +45,9 @@ _ONE = bits(1.0)
 
 
 def power_of_e(beside: str = "") -> list[str]:
-    """``%a`` = k log(2) + r: exp(a) = 2**k (1 + r + q r**2).
+    """Write ``%a`` as k log(2) + r, where exp(a) = 2**k (1 + r + q r**2).
 
-    What is beside ``%a``, too small for its digits, is added to r.
+    `beside` is an addend below the digits of ``%a``, which is added to r.
     """
     r = "%r.alone" if beside else "%r"
     return [
@@ -62,7 +62,7 @@ def power_of_e(beside: str = "") -> list[str]:
 
 
 def mantissa(y: str) -> list[str]:
-    """A positive normal number is 2**k m, with ``%m`` between the roots of 1/2 and 2."""
+    """Split a positive normal number into 2**k m, with ``%m`` between the roots of 1/2 and 2."""
     return [
         f"%y.bits = bitcast double {y} to i64",
         f"%moved = add i64 %y.bits, <{_ONE - _SQRT_HALF}>",
@@ -78,7 +78,7 @@ def mantissa(y: str) -> list[str]:
 
 
 # p 2**k in two factors, because 2**k may be beyond the range of numbers where the product is not
-# (the low bits of the sum are k, and what is above 12 of them is shifted out)
+# (the low bits of the sum are k; bits above the lowest 12 are shifted out)
 TIMES_POWER_OF_TWO = [
     "%half = lshr i64 %bits, <1>",
     "%left = sub i64 %bits, %half",
@@ -91,7 +91,7 @@ TIMES_POWER_OF_TWO = [
     "%scaled.once = fmul double %p, %first.factor",
     "%scaled = fmul double %scaled.once, %second.factor",
 ]
-# 1 + r, and what is lost in it, and the rest
+# 1 + r, its rounding error, and the remaining terms
 ONE_AND_MORE = [
     "%s = fadd double %r, <1.0>",
     "%s.less = fsub double %s, <1.0>",
@@ -183,7 +183,7 @@ _LOG1P_TEXT = [
 
 # of numbers from 0 to 1, without a power of 2 to be taken out and put back; nan goes through
 _LOG1P_UNIT_TEXT = [
-    # squares of small numbers are nothing beside them, and take long where they are not normal
+    # squares of small numbers are negligible, and slow where they are subnormal
     "%counts = fcmp ogt double %x, <1e-20>",
     "%y = select i1 %counts, double %x, double <0.0>",
     "%two = fadd double %y, <2.0>",

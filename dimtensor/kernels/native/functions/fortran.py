@@ -21,7 +21,7 @@ ROUTINES = {
 
 
 def call_routine(b: Builder, name: str, arguments: Sequence[Value | Array]) -> Value:
-    """What a subroutine reports, 0 if it reports nothing.
+    """Call a subroutine, and return its report, 0 if it has none.
 
     Integers are passed as 32 bits, numbers in the precision of the subroutine, arrays as the
     address of their first element.

@@ -24,7 +24,7 @@ OPEN, CLOSE, SEED = "generator_open", "generator_close", "generator_seed"
 
 
 def _kinds(name: str) -> str:
-    """Of each number that a function takes, whether it is a double or an integer."""
+    """Return "d" or "i" for each number that a function takes, a double or an integer."""
     row = ROWS[name]
     integers = {f"{{{each}}}" for each in row.integers}
     return "".join("i" if integers & set(text.split()) else "d" for text in row.arguments)
@@ -46,7 +46,7 @@ FUNCTIONS = {
 
 
 def call_generator(b: Builder, name: str, arguments: Sequence[Value | Array]) -> Value:
-    """A call that the source makes, by name. What has no result gives 0."""
+    """Write a call of a generator function; the result is 0 for functions without one."""
     generator = _address(arguments[0])
     if name == OPEN:
         _open(b, generator, _address(arguments[1]))

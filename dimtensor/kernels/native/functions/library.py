@@ -29,7 +29,7 @@ _MOST_COPIES = 64
 
 
 def vectorizable(b: Builder, name: str, lanes: int = 1) -> str | None:
-    """The function to call in a loop, of numbers or vectors; None where C's is as good."""
+    """Return the function to call in a loop, None where the C library's is as fast."""
     if not has_vectors(name):
         return None
     if TEXTS[name].is_long and b.in_order and lanes == 1:  # rounds that wait are no vectors
@@ -41,7 +41,7 @@ def vectorizable(b: Builder, name: str, lanes: int = 1) -> str | None:
 
 
 def has_vectors(name: str) -> bool:
-    """Whether there is a function of vectors, for this processor."""
+    """Return whether a function has a vector form on this processor."""
     return name in TEXTS and _has_fma()
 
 
@@ -68,7 +68,7 @@ def _function(name: str, lanes: int) -> tuple[str, list[str], list[tuple[str, st
 
 
 def with_calls_or_copies(text: str) -> str:
-    """A module whose functions from here are copied to where they are called, or called."""
+    """Inline our functions in a module where they are called, or keep the calls."""
     many = sum(1 + (of == "(") for _, of in _CALLS.findall(text)) > _MOST_COPIES
     kept = []
     for name, of_numbers in _DEFINED.findall(f"\n{text}"):
@@ -77,7 +77,7 @@ def with_calls_or_copies(text: str) -> str:
         if of_numbers == "(":
             variants = [(count, symbol(name, count)) for count in widths()[1:]]
             variants = [(count, each) for count, each in variants if f"@{each}(" in text]
-            # that of numbers too, or else LLVM may give it fewer operands than those of vectors
+            # also the scalar variant, or LLVM may drop operands that the vector variants have
             kept += [f"ptr @{each}" for each in (symbol(name), *(v for _, v in variants))]
             text = _with_variants(text, name, variants)
     if kept:  # until LLVM's vectorizer has seen the calls
@@ -100,19 +100,19 @@ def _with_variants(text: str, name: str, variants: Sequence[tuple[int, str]]) ->
 _NUMBERS = re.compile(rf"call double @dimtensor\.({'|'.join(TEXTS)})\(")
 _OURS = rf"[^@\n]*@dimtensor\.({'|'.join(TEXTS)})([.(])"
 _CALLS, _DEFINED = re.compile(" = call " + _OURS), re.compile("\ndefine internal " + _OURS)
-# other functions of the module, which write into memory, stay what they are
+# other functions of the module, which write to memory, are unchanged
 _COPIES = re.compile(rf"(define internal {_OURS}[^\n]*){INLINED}")
 
 
 @bounded(2)
 def widths(only_whole: bool = False) -> tuple[int, ...]:
-    """The lanes of functions that loops of numbers may become loops of.
+    """Return the vector widths of functions that loops of numbers may use.
 
     Parameters
     ----------
     only_whole : bool
-        Of the vectors that LLVM chooses for doubles alone: those of the processor, and with AVX-512
-        also halves of them.
+        Restrict to the vectors that LLVM chooses for doubles alone: the processor's, and with
+        AVX-512 also half of them.
     """
     if only_whole and lanes() == 8:
         return (1, 4) if "+fma" in host_features().split(",") else (1, 2)
@@ -121,7 +121,7 @@ def widths(only_whole: bool = False) -> tuple[int, ...]:
 
 @cache
 def lanes() -> int:
-    """How many numbers the loops that are written in vectors compute at once.
+    """Return the number of lanes of loops that are written as vector code.
 
     These are two vectors of the processor, one of which need not wait for the other.
     """
@@ -130,6 +130,6 @@ def lanes() -> int:
 
 @cache
 def _has_fma() -> bool:
-    """Whether the processor multiplies and adds at once; without, it would be a call."""
+    """Return whether the processor has fused multiply-add; without it, it would be a call."""
     features = host_features().split(",")
     return any(feature in features for feature in ("+fma", "+neon", "+fp-armv8"))

@@ -27,7 +27,7 @@ _SMALLEST = 2.2250738585072014e-308
 
 _LOGARITHM = [
     *mantissa("%x"),
-    # s = (m - 1) / (m + 1), and what is left of it
+    # s = (m - 1) / (m + 1), and its remainder
     "%f = fsub double %m, <1.0>",
     "%d = fadd double %m, <1.0>",
     "%d.kept = fsub double %d, <1.0>",

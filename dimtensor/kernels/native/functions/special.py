@@ -9,7 +9,7 @@ from dimtensor.kernels.native.functions.texts import number
 
 
 def integer_power(t: str) -> str:
-    """A power of integers by squaring, with overflow as in multiplication.
+    """Return the text of an integer power by squaring, with overflow as in multiplication.
 
     D. E. Knuth, The Art of Computer Programming 2, 4.6.3, algorithm A.
     """
@@ -42,7 +42,7 @@ _FROM = 12.0  # where what the series leaves out is below the last place
 
 
 def trigamma(b: Builder) -> str:
-    """The derivative of psi, in a function of the module; gives its name.
+    """Declare the derivative of psi as a function of the module, and return its name.
 
     M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 6.4.6, 6.4.7 and 6.4.12.
     """
@@ -53,7 +53,7 @@ def trigamma(b: Builder) -> str:
 
 
 def _series() -> str:
-    """What follows the first two terms, by Horner's rule."""
+    """Return the text of the later terms, by Horner's rule."""
     lines, value = [], number(_TRIGAMMA_SERIES[-1])
     for at, coefficient in enumerate(_TRIGAMMA_SERIES[-2::-1]):
         lines.append(f"  %h{at} = fmul double {value}, %square")
@@ -112,7 +112,7 @@ _EULER_MACLAURIN = tuple(each / math.factorial(2 * j) for j, each in enumerate(B
 
 
 def polygamma(b: Builder) -> str:
-    """Derivatives of psi of positive orders, in a function of the module; gives its name.
+    """Declare the derivatives of psi of positive orders, and return the function's name.
 
     It is (-1)^(n + 1) n! times Hurwitz' zeta function of n + 1. Of that, terms are added up to one
     of a number larger than the order; Euler and Maclaurin's formula has the rest. A sum that starts
@@ -129,7 +129,7 @@ def polygamma(b: Builder) -> str:
 
 
 def _euler_maclaurin() -> str:
-    """The terms of the rest; each has two more factors of a rising factorial than the last."""
+    """Return the terms of the remainder; each has two more factors of a rising factorial."""
     lines = [
         "  %q0 = fmul double %s, %scaled",
         f"  %e0 = fmul double %q0, {number(_EULER_MACLAURIN[0])}",

@@ -44,7 +44,7 @@ _MOST_WITH_ROOT = 4
 
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
-    """A function of the C library or of LLVM, of one float."""
+    """Call a function of the C library or of LLVM, of one float."""
     if x.type.kind != "f":
         x = b.cast(x, F64)
     t = x.type.llvm
@@ -65,7 +65,7 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
 
 
 def named(b: Builder, name: str, operands: Sequence[Value]) -> Value:
-    """An operation with a name: ``min``, ``max``, ``abs``, ``isnan``, ``isfinite``, ``isinf``.
+    """Write an operation by name: ``min``, ``max``, ``abs``, ``isnan``, ``isfinite``, ``isinf``.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _classify(b: Builder, which: str, x: Value) -> Value:
 
 
 def scalar_function(b: Builder, name: str, operands: Sequence[Value], out: Scalar) -> Value:
-    """A function of operands of any types, with a result of a given type.
+    """Write a function of operands of any types, with a result of a given type.
 
     Raises
     ------
@@ -206,9 +206,9 @@ def halves_of(exponent: Any) -> int | None:
 
 
 def _with_root(b: Builder, x: Value, halves: int, out: Scalar) -> Value:
-    """A power of x as a square root times a whole power.
+    """Write a half-integer power of x as a square root times an integer power.
 
-    Of -inf and -0 as of their absolute values, as the C library has it.
+    Powers of -inf and -0 are those of their absolute values, as in the C library.
     """
     infinite = b.compare("==", x, constant(-math.inf, out))
     x = b.select(infinite, constant(math.inf, out), b.arithmetic("+", x, constant(0, out), out))
@@ -220,7 +220,7 @@ def _with_root(b: Builder, x: Value, halves: int, out: Scalar) -> Value:
 
 
 def _squared(b: Builder, x: Value, exponent: int, out: Scalar) -> Value:
-    """A power by squaring: the error is at most ``abs(exponent)`` units in the last place.
+    """Write a power by squaring: the error is at most ``abs(exponent)`` units in the last place.
 
     Powers of the reciprocal are neither 0 nor infinite where the power is not.
     """
@@ -239,7 +239,7 @@ def _squared(b: Builder, x: Value, exponent: int, out: Scalar) -> Value:
 
 
 def _clip(b: Builder, x: list[Value], out: Scalar) -> Value:
-    """Of bounds in the wrong order the lower one decides."""
+    """Write `clip`; if the bounds are in the wrong order, the lower one counts."""
     v, low, high = (b.cast(each, out) for each in x)
     lowered = b.select(b.compare(">", v, high), high, v)
     return b.select(b.compare("<", v, low), low, lowered)
@@ -295,7 +295,7 @@ def _sigmoid(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _of_size(b: Builder, x: Value, out: Scalar) -> tuple[Value, Value, Value, Value]:
-    """Of x, what logistic functions have in common: 1 + exp(-|x|), exp(-|x|), 1 / (1 + exp(-|x|)).
+    """Return the shared parts of logistic functions: exp(-|x|), 1 + exp(-|x|) and its reciprocal.
 
     They are computed once where several are functions of the same number.
     """
@@ -375,7 +375,7 @@ def _gammaln_of_numbers(b: Builder) -> str:
 
 
 def _ours(name: str) -> Callable[[Builder, list[Value], Scalar], Value]:
-    """A function that nobody else has, of the last operand."""
+    """Return the rule of a function that only we implement, of the last operand."""
 
     def rule(b: Builder, x: list[Value], out: Scalar) -> Value:
         v = b.cast(x[-1], F64)
@@ -393,7 +393,7 @@ def _trigamma(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _polygamma(b: Builder, x: list[Value], out: Scalar) -> Value:
-    """Derivatives of psi; of order 0 psi itself."""
+    """Write a derivative of psi, or psi itself for order 0."""
     order = whole_number(x[0])
     if order == 0:
         return _psi(b, x, out)
@@ -448,6 +448,6 @@ _RULES: dict[str, Callable[[Builder, list[Value], Scalar], Value]] = {
 
 
 def is_native(name: str) -> bool:
-    """Whether a function has a rule."""
+    """Return whether a function has a rule."""
     facts = facts_named(name)
     return name in _RULES or (facts is not None and bool(facts.sign or facts.library))

@@ -50,12 +50,12 @@ class Text:
 
 
 def symbol(name: str, lanes: int = 1) -> str:
-    """The function's name in a module, of numbers or of vectors."""
+    """Return the name of a function in a module, for numbers or for vectors."""
     return f"dimtensor.{name}" if lanes == 1 else f"dimtensor.{name}.v{lanes}"
 
 
 def calls(text: Text, lanes: int) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
-    """What a function calls: functions of ours, and intrinsics with their types."""
+    """Return the functions that a text calls: ours, and intrinsics with their types."""
     t = F64.wide(lanes)
     ours: list[str] = []
     intrinsics = []
@@ -72,7 +72,7 @@ def calls(text: Text, lanes: int) -> tuple[list[str], list[tuple[str, str, list[
 
 
 def written(name: str, text: Text, lanes: int) -> str:
-    """The function, of numbers or of vectors."""
+    """Return the text of a function, for numbers or for vectors."""
     types = {"double": F64.wide(lanes), "i64": I64.wide(lanes), "i1": BOOL.wide(lanes)}
 
     def word(found: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ def written(name: str, text: Text, lanes: int) -> str:
 
 
 def _rarely(text: Text, lanes: int, t: str) -> list[str]:
-    """The end of a function that another one is asked of, where elements are rare ones."""
+    """Return the end of a function that delegates rare elements to another one."""
     called, result = f"call double @{text.rarely}", text.result
     if lanes == 1:
         alone = ", ".join(f"double {each}" for each in text.operands)
@@ -135,7 +135,7 @@ def _rarely(text: Text, lanes: int, t: str) -> list[str]:
 
 
 def fma(result: str, a: str, b: str, c: str) -> str:
-    """A product and a sum, rounded once."""
+    """Return a product and a sum, rounded once."""
     return f"{result} = call double @llvm.fma.f64(double {a}, double {b}, double {c})"
 
 
@@ -151,14 +151,14 @@ def polynomial(result: str, at: str, coefficients: Sequence[float]) -> list[str]
 
 
 def in_turn(result: str, at: str, coefficients: Sequence[float]) -> list[str]:
-    """A polynomial whose even and odd powers cancel: one after the other, which rounds less."""
+    """Return an alternating polynomial by Horner's rule, which rounds less."""
     lines: list[str] = []
     value = _horner(f"{result}.", at, coefficients[1:], lines)
     return [*lines, fma(result, value, at, f"<{coefficients[0]!r}>")]
 
 
 def declaration(name: str, operands: int = 1) -> dict[str, str]:
-    """A function of the C library or of LLVM that depends on its operands alone."""
+    """Declare a function of the C library or of LLVM that depends on its operands alone."""
     types = ", ".join(["double"] * operands)
     return {name: f"declare double @{name}({types}) nounwind willreturn memory(none)"}
 
@@ -172,12 +172,12 @@ def _horner(result: str, at: str, coefficients: Sequence[float], lines: list[str
 
 
 def number(value: float) -> str:
-    """A float as LLVM reads it, in texts that have no constants between < and >."""
+    """Return a float in LLVM's notation, for texts without constants between < and >."""
     return constant(value, F64).text
 
 
 def bits(value: float) -> int:
-    """The bits of a float, as an integer."""
+    """Return the bits of a float as an integer."""
     return struct.unpack("<q", struct.pack("<d", value))[0]
 
 

@@ -1,4 +1,4 @@
-"""Which functions can be computed of vectors: LLVM's own, and those made of functions of ours."""
+"""Functions with a vector form: LLVM's own, and those made of our functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLASSIFY = frozenset({"isnan", "isfinite", "isinf", "abs"})
 
 
 def has_vectors(name: str, operands: Sequence[ir.Expression]) -> bool:
-    """Whether a function of the C library, of SciPy or of LLVM can be computed of vectors."""
+    """Return whether a function of the C library, SciPy or LLVM has a vector form."""
     if len(operands) != 1:
         return False
     if name in _LLVM or name in _CLASSIFY:
@@ -24,7 +24,7 @@ def has_vectors(name: str, operands: Sequence[ir.Expression]) -> bool:
 
 
 def has_vector_form(call: ir.Call) -> bool:
-    """Whether a function of numbers can be computed of vectors."""
+    """Return whether a function of numbers has a vector form."""
     if is_complex(call.dtype):
         return False
     if call.function == "power":

@@ -24,7 +24,7 @@ _COS = (
 
 
 def _text(quarter: int) -> list[str]:
-    """Of the sine, or of what is so many quarters of a turn ahead of it."""
+    """Return the text of the sine, advanced by some quarters of a turn."""
     return [
         fma("%sum", "%x", "<0.6366197723675814>", f"<{ROUND!r}>"),
         f"%n = fsub double %sum, <{ROUND!r}>",

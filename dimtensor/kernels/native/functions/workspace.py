@@ -52,9 +52,9 @@ done:
   ret ptr %aligned
 }
 """
-# Takes what lies in a place if it is large enough and not far too large, else makes a block. This
-# and what follows runs a few times a call: LLVM's passes (not with ``optnone``) take longer than
-# they save.
+# Takes the block in a place if it is large enough and not far too large, else allocates one. This
+# and the code below run a few times per call: LLVM's passes (disabled by ``optnone``) take longer
+# than they save.
 _TAKE = f"""
 define internal noalias ptr @dimtensor.take(i64 %bytes, ptr %place) noinline optnone nounwind {{
 entry:
@@ -219,7 +219,7 @@ _releases: dict[int, Callable[[], object]] = {}
 
 
 def kept() -> int:
-    """How many bytes the kernels of this process keep."""
+    """Return the number of bytes that the kernels of this process keep."""
     return _kept.value
 
 
@@ -238,6 +238,6 @@ def keep(owner: object, loaded: Loaded) -> None:
 
 @clears
 def release() -> None:
-    """Give back what all kernels keep; those that run meanwhile keep what they use."""
+    """Free the memory that kernels keep, except that of running ones."""
     for give_back in list(_releases.values()):
         give_back()

@@ -15,7 +15,7 @@ from dimtensor.kernels.native.values import OutOfScope
 
 @cache
 def address_of(where: str) -> int:
-    """The address of a function.
+    """Return the address of a function.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def address_of(where: str) -> int:
 
 
 def _of_scipy_linalg(library: str, name: str) -> int:
-    """A subroutine of the BLAS and LAPACK that SciPy brings."""
+    """Find a subroutine of the BLAS and LAPACK that SciPy brings."""
     return _of_wheel(library, name) or _of_capsule(library, name)
 
 
 def _of_wheel(library: str, name: str) -> int | None:
-    """The subroutine in the library of SciPy's wheels, without importing SciPy.
+    """Find a subroutine in the library of SciPy's wheels, without importing SciPy.
 
-    Names that begin so are of OpenBLAS with integers of 32 bits, which is built for these wheels.
+    Names with this prefix belong to the wheels' OpenBLAS, with 32-bit integers.
     """
     found = _shared_object(f"cython_{library}")
     try:
@@ -61,7 +61,7 @@ def _of_wheel(library: str, name: str) -> int | None:
 
 @cache
 def _shared_object(name: str) -> ctypes.CDLL | None:
-    """The module of SciPy that is linked to BLAS and LAPACK, as a library."""
+    """Load the module of SciPy that is linked to BLAS and LAPACK, as a library."""
     spec = find_spec("scipy")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         for suffix in EXTENSION_SUFFIXES:
@@ -81,7 +81,7 @@ def _of_capsule(library: str, name: str) -> int:
 
 
 def _of_numpy_random(name: str) -> int:
-    """A function of NumPy's C interface to distributions, or of its PCG64."""
+    """Find a function of NumPy's C interface to distributions, or of its PCG64."""
     from numpy.random import PCG64
 
     from dimtensor.upstream.numpy import distributions_file
@@ -118,7 +118,7 @@ def _require_known_state() -> None:
 
 
 def _of_cython_special(name: str, count: int) -> int:
-    """The version for doubles, under whatever name SciPy has it."""
+    """Find the version of a function for doubles, under any of SciPy's names."""
     from scipy.special import cython_special
 
     signature = f"double ({', '.join(['double'] * count)}, int __pyx_skip_dispatch)"
@@ -137,7 +137,7 @@ def _name_of(capsule: Any) -> bytes:
 
 
 def capsule_address(capsule: Any, name: bytes | None) -> int:
-    """What a capsule of Python's C interface holds."""
+    """Return the address in a capsule of Python's C interface."""
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

@@ -32,7 +32,7 @@ _ADDRESS = 1  # the kind of relocation
 
 
 class NotLinked(Exception):
-    """An object file that is left to LLVM."""
+    """Object file that only LLVM can link."""
 
 
 class _Section(NamedTuple):
@@ -135,7 +135,7 @@ class Linked:
 
 
 def _sections(code: bytes) -> list[_Section]:
-    """The sections of an object file; none where its format is another one than ELF."""
+    """Read the sections of an object file; empty for formats other than ELF."""
     if sys.platform == "darwin":
         if len(code) < _HEADER.size or code[: len(_MACHO)] != _MACHO:
             raise BrokenCode("no object file of 64 bits")
@@ -155,7 +155,7 @@ def _sections(code: bytes) -> list[_Section]:
 
 
 def _layout(sections: list[_Section]) -> tuple[dict[int, int], int, int]:
-    """Where each section that takes memory lies, the size of all, and of what is run."""
+    """Assign memory offsets to the sections; also their total size and the size of the code."""
     places: dict[int, int] = {}
     end = executable = 0
     for runs in (True, False):

@@ -13,10 +13,10 @@ _TOLD = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
 
 @cache
 def processor() -> str:
-    """The name and the features of the processor.
+    """Return the name and the features of the processor.
 
-    To import LLVM takes longer than to load code. So on Linux it is the system that is asked; it
-    leaves features out that it does not know of, as processors of one model have them alike.
+    Importing LLVM takes longer than loading code, so on Linux the system is queried; it omits
+    features that it does not know, which processors of one model have in common.
     """
     return _of_linux() or _of_llvm()
 

@@ -28,14 +28,14 @@ def add(symbol: str, address: int) -> None:
 
 
 def find(symbol: str) -> int | None:
-    """The address of a function that was told of, or that a library of the process has."""
+    """Return the address of a registered function, or of one in a library of the process."""
     known = _added.get(symbol)
     return _address(library(), symbol) if known is None else known
 
 
 @cache
 def library() -> ctypes.CDLL:
-    """The C library and what else this process consists of; its functions are told of."""
+    """Open the C library and the process itself, and register their functions."""
     found = ctypes.CDLL(None)
     _keep_freed_memory(found)
     for name in _NAMES.split():
