@@ -69,7 +69,7 @@ def split_as_slices(graph: FunctionGraph) -> None:
 
 
 def _fits(sizes: Sequence[int | None], length: int | None) -> bool:
-    """Whether sizes of parts, as far as they are known, can be those of an axis."""
+    """Return whether sizes of parts, as far as known, may add up to the length of an axis."""
     found = [n for n in sizes if n is not None]
     if any(n < 0 for n in found):
         return False
@@ -98,10 +98,10 @@ def products_as_reductions(graph: FunctionGraph) -> None:
 
 
 def accumulated_as_asked(graph: FunctionGraph) -> None:
-    """Cast what is accumulated in another dtype than that of the result; kernels use the result's.
+    """Cast operands that are accumulated in another dtype than that of the result.
 
-    PyTensor adds up single precision in double precision unless it is told not to. Kernels do so
-    for sums, see :mod:`dimtensor.kernels.passes.totals`; operands of products are cast.
+    PyTensor accumulates single precision in double precision by default. Kernels do the same for
+    sums, see :mod:`dimtensor.kernels.passes.totals`; operands of products are cast.
     """
     for node in nodes_of(graph, CAReduce):
         (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
@@ -159,7 +159,7 @@ def reshapes_before_transposes(graph: FunctionGraph) -> None:
 
 
 def _are_rows(x: Variable, count: int, matrix: Variable) -> bool:
-    """Whether the first axes of an array, of known lengths, are the rows of a matrix made of it.
+    """Return whether the leading axes of an array, of known lengths, are the rows of a matrix.
 
     Its columns are all other axes, which are known too, or one.
     """
@@ -196,7 +196,7 @@ def _known_sizes(sizes: Variable) -> list[int | None] | None:
 
 
 def _known_size(size: Variable) -> int | None:
-    """A number, or the length of an axis that a type tells."""
+    """Return a number, or a static length."""
     node = size.owner
     if node is None or isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
         return constant_int(size)
@@ -212,7 +212,7 @@ def _known_size(size: Variable) -> int | None:
 
 
 def _slices(sizes: Sequence[int | None]) -> list[slice]:
-    """Slices of constant ends: what is behind the part of unknown size counts from the end."""
+    """Return slices with constant ends; those after a part of unknown size count from the end."""
     at = sizes.index(None) if None in sizes else len(sizes)
     before = [size for size in sizes[:at] if size is not None]
     behind = [size for size in sizes[at + 1 :] if size is not None]

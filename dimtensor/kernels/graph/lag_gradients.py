@@ -29,9 +29,9 @@ def first_of_padded(graph: FunctionGraph) -> None:
 
 
 def _prefix(node: Apply, first: int) -> int:
-    """How many elements a selection takes from the start, -1 if that depends on the length.
+    """Count the elements that a selection takes from the start, -1 if that depends on the length.
 
-    0 where it takes others, or those of several axes.
+    0 for other selections, and for selections along several axes.
     """
     entries = node.op.idx_list
     if len(entries) != 1 or node.inputs[0].type.ndim != 1 or not isinstance(entries[0], slice):

@@ -1,7 +1,7 @@
-"""What follows from data alone: computed once for them, and not at every call.
+"""Partition a graph into a per-call and a data-only part.
 
-The inputs of a graph are those of a call and those that many calls have in common. What is computed
-of the latter alone becomes an input of its own, and a graph apart computes it.
+The inputs of a graph are the arguments of a call, and inputs that stay the same between calls.
+Results computed from the latter alone become further inputs, computed by a graph of their own.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _SMALL = 4096
 
 
 class Split(NamedTuple):
-    """A graph without what follows from data alone, which is another graph.
+    """Per-call graph, and the data-only graph whose results it takes.
 
     Attributes
     ----------
     graph : FunctionGraph
         Takes the results of `once` after its other inputs.
     once : FunctionGraph
-        Takes the inputs that many calls have in common.
+        Takes the inputs that stay the same between calls.
     same_lengths : list of (Axis, Axis)
-        Axes of `graph` that have the same length by what is now in `once`.
+        Axes of `graph` whose equal length follows from the data-only part.
     """
 
     graph: FunctionGraph
@@ -52,14 +52,14 @@ class Split(NamedTuple):
 
 
 def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> Split | None:
-    """Move what depends on some inputs alone to a graph of its own; None where it is not worth it.
+    """Move data-only computations to a graph of their own; None where that is not worthwhile.
 
     Parameters
     ----------
     graph : FunctionGraph
         It is changed.
     fixed : sequence of Variable
-        Inputs of the graph that many calls have in common.
+        Inputs of the graph that stay the same between calls.
 
     Notes
     -----
@@ -104,12 +104,12 @@ class _Chosen(NamedTuple):
 
 
 class _Chooser:
-    """Finds what is kept of a graph."""
+    """Search for the results of the data-only part that are kept."""
 
     def __init__(self, graph: FunctionGraph, fixed: Collection[Variable]):
         self._graph = graph
         self._nodes = list(graph.toposort())
-        # what follows from the fixed inputs, and what reads values of them, not only lengths
+        # data-only variables, and the readers of their values, not only of their lengths
         self._known: set[Variable] = set(fixed)
         self._valued: set[Variable] = set(fixed)
         for node in self._nodes:
@@ -149,7 +149,7 @@ class _Chooser:
         return _Chosen(list(found), plan)
 
     def _demanded(self) -> Iterator[tuple[Variable, Apply | None]]:
-        """What calls read of what follows from the fixed inputs."""
+        """Yield the data-only variables that the per-call part reads."""
         for node in self._nodes:
             if node.outputs[0] not in self._known and not isinstance(node.op, (Shape, Shape_i)):
                 for variable in node.inputs:
@@ -160,7 +160,7 @@ class _Chooser:
                 yield variable, None
 
     def _set_costs(self, node: Apply) -> None:
-        """What an element of a result costs, from arrays in memory."""
+        """Set the cost of computing an element of a result from arrays in memory."""
         op, cost = node.op, 0
         costs = [self._costs.get(v, 0) for v in node.inputs]
         if node in self._plan.inline:
@@ -169,7 +169,7 @@ class _Chooser:
             elif isinstance(op, AdvancedSubtensor):
                 cost = _GATHER + sum(costs[1:])
             elif isinstance(op, DimShuffle):
-                # what is repeated is computed once for all of its places
+                # a broadcast value is computed once for all positions
                 cost = 0 if "x" in op.new_order else costs[0]
             elif isinstance(op, (Subtensor, SpecifyShape)):
                 cost = costs[0]
@@ -190,7 +190,7 @@ class _Chooser:
         return cost >= _WORTH and self._fits(variable)
 
     def _fits(self, variable: Variable) -> bool:
-        """Whether an array is small, or no larger than one that is in memory anyway."""
+        """Return whether an array is small, or no larger than one that is in memory anyway."""
         size = 1
         for length in variable.type.shape:
             size = _SMALL + 1 if length is None else size * length
@@ -201,7 +201,7 @@ class _Chooser:
 
 
 def _cost(node: Apply) -> int:
-    """What an elementwise operation costs beside its operands."""
+    """Return the cost of an elementwise operation without its operands."""
     kind, (x, *_) = node.op.scalar_op, node.inputs
     if isinstance(kind, Cast) and is_inexact(node.outputs[0].type.dtype):
         return _FROM.get(x.type.dtype, 1)
@@ -209,14 +209,14 @@ def _cost(node: Apply) -> int:
 
 
 def _follows(node: Apply, known: Collection[Variable]) -> bool:
-    """Whether a node computes arrays from constants and known variables."""
+    """Return whether a node computes arrays from constants and known variables."""
     return all(isinstance(v, Constant) or v in known for v in node.inputs) and all(
         isinstance(v.type, (TensorType, ScalarType)) for v in (*node.inputs, *node.outputs)
     )
 
 
 def _classes(plan: Plan, variable: Any) -> Counter[Axis]:
-    """The lengths of an array, as far as they are not 1."""
+    """Count the axes of an array that are not 1, by class of equal length."""
     space, _ = plan.space_of(variable)
     return Counter(cls for cls, _ in space)
 

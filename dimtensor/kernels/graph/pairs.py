@@ -67,7 +67,7 @@ def readers(graph: FunctionGraph, variable: Variable, kind: type) -> Iterator[Ap
 
 
 def where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
-    """What is subtracted: a number where it is finite, elsewhere 0."""
+    """Yield the selections of a maximum where it is finite, and of 0 elsewhere."""
     for node in readers(graph, larger, Switch):
         test, none, value = node.inputs
         if value is larger and _is_zero(none) and is_operation(test.owner, OR):
@@ -80,7 +80,7 @@ def where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
 def _logarithms_of_sum(
     graph: FunctionGraph, one: Variable, other: Variable
 ) -> Iterator[tuple[Variable, Variable]]:
-    """Sums of two, and their logarithms; also where a sum of 0 is taken for 1 in these."""
+    """Yield sums of two and their logarithms, also of sums guarded against 0."""
     for node in readers(graph, one, Add):
         if len(node.inputs) != 2 or other not in node.inputs or one is other:
             continue
@@ -95,7 +95,7 @@ def _logarithms_of_sum(
 
 
 def is_none(test: Variable, total: Variable) -> bool:
-    """Whether something is tested for being 0."""
+    """Return whether a variable is compared with 0."""
     if not is_operation(test.owner, EQ):
         return False
     first, second = test.owner.inputs

@@ -36,7 +36,7 @@ _MOST_TERMS = 8
 
 
 class _Factor(NamedTuple):
-    """What a looked-up logarithm is of, and the table of logarithms."""
+    """Operand of a gathered logarithm, and the table of logarithms."""
 
     value: Variable
     table: Variable
@@ -81,7 +81,7 @@ def products_of_looked_up(graph: FunctionGraph) -> None:
 
 
 def _terms(variable: Variable, kind: type) -> list[Variable]:
-    """The operands of an operation, and of the same in its operands."""
+    """Return the operands of an operation, with nested operations of the same kind opened."""
     node = variable.owner
     if node is None or not is_operation(node, kind):
         return [variable]
@@ -89,7 +89,7 @@ def _terms(variable: Variable, kind: type) -> list[Variable]:
 
 
 def _sum(graph: FunctionGraph, largest: Variable, shift: Variable) -> _Sum | None:
-    """The sum of exponentials of terms less the largest one, each a sum of logarithms."""
+    """Return the sum of exponentials of terms less the largest one, each a sum of logarithms."""
     terms = _terms(largest, ScalarMaximum)
     products: dict[Variable, Variable] = {}
     tables: dict[Variable, float] = {}
@@ -111,7 +111,7 @@ def _sum(graph: FunctionGraph, largest: Variable, shift: Variable) -> _Sum | Non
 
 
 def _factor(logarithm: Variable) -> _Factor | None:
-    """What a logarithm is of that is looked up, or that is the same number everywhere."""
+    """Return the operand of a logarithm that is gathered or the same for all elements."""
     chain: list[Apply] = []
     node = logarithm.owner
     while node is not None and isinstance(node.op, (Subtensor, AdvancedSubtensor, DimShuffle)):
@@ -130,7 +130,7 @@ def _factor(logarithm: Variable) -> _Factor | None:
 
 
 def _total(graph: FunctionGraph, products: Mapping[Variable, Variable]) -> Variable | None:
-    """The sum of all exponentials, which is taken one after the other."""
+    """Return the sum of all exponentials, added one after the other."""
     at = next(iter(products))
     while len(more := list(readers(graph, at, Add))) == 1:
         at = more[0].outputs[0]
@@ -141,7 +141,7 @@ def _total(graph: FunctionGraph, products: Mapping[Variable, Variable]) -> Varia
 
 
 class _Rewriting:
-    """What reads a sum of exponentials, and its terms, with products: none is 0 that fits."""
+    """Readers of a sum of exponentials and of its terms, with products; none that fits is 0."""
 
     def __init__(self, graph: FunctionGraph, found: _Sum):
         self._graph = graph
@@ -151,7 +151,7 @@ class _Rewriting:
         self._total = reduce(pt.add, found.products.values())
 
     def replacements(self) -> list[tuple[Variable, Variable]] | None:
-        """Pairs of what is and what is to be; None if something else needs the exponentials."""
+        """Return `(old, new)` replacements, None if the exponentials have other readers."""
         graph, (shift, products, total, _) = self._graph, self._sum
         divisors = [total]
         for node in list(readers(graph, total, EQ)):
@@ -193,7 +193,7 @@ class _Rewriting:
                     self._replace(node, reduce(pt.mul, factors, product * inverse))
 
     def _logarithms(self, log: Variable) -> None:
-        """A logarithm to which the shift is added; also one that is minus infinity of nothing."""
+        """Rewrite a logarithm to which the shift is added, also with a guard against -inf."""
         graph, (shift, _, total, _) = self._graph, self._sum
         for node in list(readers(graph, log, Switch)):
             test, at_none, usual = node.inputs

@@ -112,7 +112,7 @@ def write_out_short_products(graph: FunctionGraph) -> None:
 
 
 def _cheap_rows(x: Variable) -> set[Variable]:
-    """What the rows of a matrix are computed of, down to rows in memory; none if they are not."""
+    """Collect the variables that compute the rows of a matrix cheaply from rows in memory."""
     inside: set[Variable] = set()
     short = _short_axes(x, MOST_ROWS)
     if (
@@ -143,7 +143,7 @@ def _cheap_rows(x: Variable) -> set[Variable]:
 
 
 def _joins(variable: Variable, axis: int) -> bool:
-    """Whether a variable is made of pieces of known lengths along an axis."""
+    """Return whether a variable is a concatenation of pieces of known lengths along an axis."""
     node = variable.owner
     if node is None or not isinstance(node.op, Join) or node.op.axis % variable.type.ndim != axis:
         return False
@@ -151,7 +151,7 @@ def _joins(variable: Variable, axis: int) -> bool:
 
 
 class _Chosen(NamedTuple):
-    """What is written out.
+    """Variables to unroll.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class _Chosen(NamedTuple):
     ends : list of Apply
         Reductions whose results are arrays as before.
     sequences : list of Variable
-        What loops take step by step.
+        Arrays that loops take step by step.
     """
 
     inside: set[Variable]
@@ -168,7 +168,7 @@ class _Chosen(NamedTuple):
 
 
 def _short_axes(variable: Variable, most: int = MOST_POSITIONS) -> tuple[int, ...]:
-    """The short axes of an array that has a long one as well."""
+    """Return the short axes of an array that also has a long one."""
     if not isinstance(variable.type, TensorType):
         return ()
     shape = variable.type.shape
@@ -183,7 +183,7 @@ def _is_reduction(node: Apply) -> bool:
 
 
 class _Region:
-    """Finds what is written out of a graph."""
+    """Search for the variables of a graph to unroll."""
 
     def __init__(self, graph: FunctionGraph):
         self._graph = graph
@@ -256,14 +256,14 @@ def _is_elementwise(node: Apply) -> bool:
 
 
 def _takes_in_steps(reader: Apply | str, variable: Variable) -> bool:
-    """Whether a loop takes an array step by step."""
+    """Return whether a loop takes an array step by step."""
     if not isinstance(reader, Apply) or not isinstance(reader.op, Scan):
         return False
     return variable in reader.op.split_inputs(reader.inputs).sequences
 
 
 def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) -> bool:
-    """Whether what reads an array can read its parts, or takes them joined."""
+    """Return whether a reader can read the parts of an array, or takes them joined."""
     if not isinstance(reader, Apply):
         return False
     if _takes_in_steps(reader, variable):
@@ -278,7 +278,7 @@ def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) 
 
 
 def _adds_parts(node: Apply) -> bool:
-    """Whether an update adds what has short axes that are axes of the target, too."""
+    """Return whether an update adds a value whose short axes are axes of the target, too."""
     if not isinstance(node.op, AdvancedIncSubtensor) or node.op.set_instead_of_inc:
         return False
     value, layout = node.inputs[1], _plain_layout(node)
@@ -292,19 +292,19 @@ def _adds_parts(node: Apply) -> bool:
 
 
 def _plain_layout(node: Apply) -> list[tuple[str, int]]:
-    """What the axes of a selection by positions are; nothing if some of them might move."""
+    """Return the axes of a selection by positions; empty if some of them may move."""
     taken = [axis for axis, entry in enumerate(node.op.idx_list) if not isinstance(entry, slice)]
     in_place = taken[-1] - taken[0] + 1 == len(taken)
     return (gather_layout(node) or []) if in_place else []
 
 
 def _without_axes(op: Any, taken: Collection[int]) -> tuple[Any, ...]:
-    """The entries of a selection from an array that lacks some axes, which it takes in full."""
+    """Return the entries of a selection for an array that lacks some fully selected axes."""
     return tuple(entry for axis, entry in enumerate(op.idx_list) if axis not in taken)
 
 
 def _is_over_short_alone(node: Apply) -> bool:
-    """Whether a reduction over a short axis keeps a long one."""
+    """Return whether a reduction over a short axis keeps a long one."""
     if not _is_reduction(node):
         return False
     x, kept = node.inputs[0], kept_axes(node)
@@ -314,7 +314,7 @@ def _is_over_short_alone(node: Apply) -> bool:
 
 
 def _count(variable: Variable) -> int:
-    """How many parts an array has."""
+    """Count the parts of an array."""
     return math.prod(variable.type.shape[axis] for axis in _short_axes(variable))
 
 
@@ -328,7 +328,7 @@ class _Parts:
         self.replaced: dict[Variable, Variable] = {}
 
     def joined(self, node: Apply) -> Variable:
-        """The result of a reduction, as an array."""
+        """Return the result of a reduction as an array."""
         out = node.outputs[0]
         kept = [
             k
@@ -345,7 +345,7 @@ class _Parts:
         return vector if out.type.ndim == 1 else vector.reshape(out.type.shape)
 
     def stacked(self, variable: Variable) -> Variable:
-        """An array as its parts joined."""
+        """Join the parts of an array."""
         short = _short_axes(variable, self._most)
         shape = [variable.type.shape[axis] for axis in short]
         found = np.empty(shape, dtype=object)
@@ -354,7 +354,7 @@ class _Parts:
         return _stacked(found, short)
 
     def part(self, variable: Variable, at: Mapping[int, int]) -> Variable:
-        """An array without some axes, at positions of them."""
+        """Return an array at positions of some axes, without them."""
         variable = self.replaced.get(variable, variable)
         if not at:
             return variable
@@ -381,7 +381,7 @@ class _Parts:
         return variable[_entries(variable, at)]
 
     def _operand(self, operand: Variable, at: Mapping[int, int]) -> Variable:
-        """A part of what may be repeated along some of the axes."""
+        """Return a part of an operand that may broadcast along some of the axes."""
         shape = operand.type.shape
         return self.part(operand, {k: 0 if shape[k] == 1 else where for k, where in at.items()})
 
@@ -394,7 +394,7 @@ class _Parts:
         return part.dimshuffle(*("x" if each == "x" else left.index(each) for each in kept))
 
     def _repeated(self, node: Apply, at: Mapping[int, int]) -> Variable:
-        """A part of what is repeated, repeated."""
+        """Return a part of a broadcast array, broadcast."""
         value, *lengths = node.inputs
         gap = len(lengths) - value.type.ndim
         part = self._operand(
@@ -409,7 +409,7 @@ class _Parts:
         return Apply(node.op, [part, *(lengths[axis] for axis in left)], [out()]).outputs[0]
 
     def by_group(self, node: Apply) -> Variable:
-        """What is added up by group along other axes, as an array."""
+        """Return a sum by group along other axes as an array."""
         x, value, *indices = node.inputs
         layout = _plain_layout(node)
         short = _short_axes(value, self._most)
@@ -424,7 +424,7 @@ class _Parts:
         return _stacked(found, over)
 
     def _piece(self, node: Apply, axis: int, at: Mapping[int, int]) -> Variable:
-        """A part of the one of some joined arrays that it is in."""
+        """Return a part of a concatenation, from the piece that contains it."""
         where = at[axis]
         for piece in node.inputs:
             length = piece.type.shape[axis]
@@ -434,7 +434,7 @@ class _Parts:
         return self.part(piece, {**at, axis: where})
 
     def _reduced(self, node: Apply, at: Mapping[int, int]) -> Variable:
-        """A reduction at positions of the short axes that it keeps."""
+        """Return a reduction at positions of the short axes that it keeps."""
         (x,), (out,) = node.inputs, node.outputs
         kept, short = kept_axes(node), _short_axes(x, self._most)
         here = {kept[axis]: where for axis, where in at.items()}
@@ -455,7 +455,7 @@ class _Parts:
 
 
 def _stacked(parts: Any, axes: Sequence[int]) -> Variable:
-    """An array of its parts, which lack some axes."""
+    """Stack the parts of an array along axes that they lack."""
     if not axes:
         return parts
     first, *rest = axes

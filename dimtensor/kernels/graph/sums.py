@@ -26,7 +26,7 @@ from dimtensor.ops.nodes import elementwise
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
 _LARGEST_POWER = 4
-# products of more are left as they are: what they are made of is shared with others
+# longer products are not opened, as they share factors with others
 _MOST_OPENED = 16
 _MOST_SUMS = 3
 # so many sums of one total are worth making one
@@ -103,9 +103,9 @@ def _adds_many(node: Apply) -> bool:
 
 
 def _multiple(graph: FunctionGraph, variable: Variable) -> tuple[float, Variable]:
-    """A number and what it multiplies; 1 where there is none, or something else reads the product.
+    """Split off a constant factor; 1 without one, or if the product has other readers.
 
-    Other factors stay before their sums, on which they may depend.
+    Other factors stay outside of their sums, on which they may depend.
     """
     kind = _scalar_op(variable)
     if kind in (Neg, Mul) and len(graph.clients[variable]) == 1:
@@ -129,7 +129,7 @@ def _times(number: float, variable: Variable) -> Variable:
 
 
 def _only_sum(graph: FunctionGraph, variable: Variable) -> Apply | None:
-    """The sum that a variable is, perhaps with more axes of length 1, if nothing else reads it."""
+    """Return the sum behind added axes of length 1, if it has no other reader."""
     node = variable.owner
     if node is not None and isinstance(node.op, DimShuffle) and len(graph.clients[variable]) == 1:
         variable = node.inputs[0]
@@ -158,7 +158,7 @@ def _sum_at_once(graph: FunctionGraph, node: Apply) -> None:
 
 @dataclass
 class _Product:
-    """A number times powers of factors, which depend on what is summed over (`core`) or not."""
+    """Number times powers of factors, inside (`core`) or outside of a sum."""
 
     number: float = 1.0
     core: dict[Variable, int] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class _Product:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing can be taken out."""
+        """Absence of outer factors."""
         return self.number == 1.0 and not self.outer
 
 
@@ -185,7 +185,7 @@ class _Over:
         return any(variable.type.shape[axis] == 1 for axis in self.axes)
 
     def opens(self, variable: Variable) -> bool:
-        """Whether there are factors in a product that can be taken out."""
+        """Return whether a product has outer factors."""
         known = self._opens.get(variable)
         if known is None:
             known = self._opens[variable] = self._has_outer(variable)
@@ -232,7 +232,7 @@ class _Over:
                 self._multiply(factor, power * sign, found)
 
     def terms(self, variable: Variable, sign: float = 1.0) -> Iterator[_Product]:
-        """Terms of what is summed."""
+        """Yield the terms of a summand."""
         kind = _scalar_op(variable)
         if kind is Neg:
             yield from self.terms(variable.owner.inputs[0], -sign)
@@ -247,12 +247,12 @@ class _Over:
             yield product
 
 
-# sums by what they are sums of: those of a recursion, value and gradients, open each other's terms
+# sums by summand and axes: sums of a value and its gradients share terms
 _Known = dict[tuple[Variable, Any], Variable | None]
 
 
 def _sum_factored(node: Apply, known: _Known) -> Variable | None:
-    """A sum with its factors before it; None where there are none."""
+    """Factor a sum; None without outer factors."""
     key = node.inputs[0], node.op
     if key not in known:
         known[key] = _factored(node, known)
@@ -293,7 +293,7 @@ def _factored(node: Apply, known: _Known) -> Variable | None:
         if core.type.dtype != dtype:
             return None
         total = type(node.op)(axis=node.op.axis, dtype=node.op.dtype)(core)
-        # what is left may be masked, and have factors inside of that
+        # the inner sum may be masked, with factors inside of the mask
         deeper = _sum_factored(total.owner, known)
         total = total if deeper is None else deeper
         lengths = _lengths(x, [axis for axis in over.axes if core.type.shape[axis] == 1])
@@ -312,7 +312,7 @@ def _factored(node: Apply, known: _Known) -> Variable | None:
 
 
 def _masked(x: Variable) -> tuple[Variable | None, Variable]:
-    """Where what is summed is not zero by selection, and what is selected there."""
+    """Split `where(mask, v, 0)` into mask and values."""
     node = x.owner
     if node is not None and isinstance(node.op, Elemwise) and type(node.op.scalar_op) is Switch:
         mask, value, other = node.inputs
@@ -326,7 +326,7 @@ def _masked(x: Variable) -> tuple[Variable | None, Variable]:
 
 
 def _unless_empty(total: Variable, lengths: list[Variable | int]) -> Variable:
-    """A sum with factors that were taken out: over no elements it is 0, whatever they are."""
+    """Guard a factored sum: over no elements it is 0, whatever the factors."""
     late = [n for n in lengths if not isinstance(n, int)]
     if 0 in lengths:
         return pt.zeros_like(total)
@@ -337,7 +337,7 @@ def _unless_empty(total: Variable, lengths: list[Variable | int]) -> Variable:
 
 
 def _scatter_factored(node: Apply) -> Variable | None:
-    """An update of zeros by a multiple of something, as a multiple of an update."""
+    """Factor an update of zeros by a multiple."""
     x, value, *indices = node.inputs
     dtype = x.type.dtype
     if node.op.set_instead_of_inc or not is_float(dtype) or value.type.dtype != dtype:
@@ -363,7 +363,7 @@ def _scatter_factored(node: Apply) -> Variable | None:
 def _scaled(
     total: Any, number: float, outer: Any, over: _Over, lengths: Sequence[Any], dtype: str
 ) -> Variable:
-    """A sum, or a number of elements, times what was taken out."""
+    """Multiply a sum, or a number of elements, by its outer factors."""
     number *= math.prod(n for n in lengths if isinstance(n, int))
     factors = [] if total is None else [total]
     factors += [length.astype(dtype) for length in lengths if not isinstance(length, int)]
@@ -380,7 +380,7 @@ def _scaled(
 
 
 def _core(product: _Product, number: float) -> Variable | None:
-    """What remains in the sum, times a number."""
+    """Return the inner factors times a number, None without any."""
     if any(abs(power) > _LARGEST_POWER for power in product.core.values()):
         return None
     above = [_power(v, power) for v, power in product.core.items() if power > 0]
@@ -408,7 +408,7 @@ def _power(variable: Variable, power: int) -> Variable:
 
 
 def _is_linear(product: _Product) -> bool:
-    """Whether a term is a multiple of something that is read, not computed."""
+    """Return whether a term is a multiple of a variable that is read, not computed."""
     if list(product.core.values()) != [1]:
         return False
     (variable,) = product.core
@@ -416,7 +416,7 @@ def _is_linear(product: _Product) -> bool:
 
 
 def _without(variable: Variable, axes: frozenset[int]) -> Variable:
-    """A variable without axes of length 1."""
+    """Drop axes of length 1."""
     order = [axis for axis in range(variable.type.ndim) if axis not in axes]
     node = variable.owner
     if node is not None and isinstance(node.op, DimShuffle):
@@ -454,7 +454,7 @@ def _length(x: Variable, axis: int) -> Variable | int:
 
 
 def _scalar_op(variable: Variable) -> type | None:
-    """Class of the scalar operation that a variable is, of operands of its own dtype."""
+    """Return the class of the scalar operation of a variable, of operands of its dtype."""
     node = variable.owner
     if node is None or not isinstance(node.op, Elemwise):
         return None

@@ -1,7 +1,7 @@
-"""What can be computed in the steps of a loop: sums over them, and the numbers that they take.
+"""Move sums over traces, and the elements of loops, into the steps of loops.
 
-Beside the chain of states that it waits for, the processor has room for sums. What is summed then
-needs no array as long as the loop, and no other loop.
+While the processor waits for the chain of states, it has room for sums, which then need no array
+as long as the loop, and no other loop.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MOST_OPERATIONS = 6
 
 
 def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
-    """Let loops add up what is summed of their traces.
+    """Accumulate sums of traces in the steps of their loops.
 
     Parameters
     ----------
     graph : FunctionGraph
         It is changed.
     cheap : bool
-        Only what takes a few cheap operations; else whatever the operations, in loops of numbers.
+        Only sums of a few cheap operations; otherwise of any, in loops of numbers.
     """
     changed = False
     for node in nodes_of(graph, Scan):
@@ -46,7 +46,7 @@ def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
 
 
 def absorb_elements(graph: FunctionGraph) -> bool:
-    """Let loops of numbers compute themselves what they take at each step."""
+    """Compute the elements that loops of numbers take in their steps."""
     changed = False
     for node in reversed(nodes_of(graph, Scan)):
         if not node.op.stops and node in graph.apply_nodes:
@@ -56,7 +56,7 @@ def absorb_elements(graph: FunctionGraph) -> bool:
 
 
 def _is_of_numbers(node: Apply) -> bool:
-    """Whether all that steps of a loop take, give and carry are numbers."""
+    """Return whether all inputs, outputs and states of steps are numbers."""
     op = node.op
     states, elements, _ = op.split_body_inputs(op.body.inputs)
     return not any(v.type.ndim for v in (*states, *elements, *op.body.outputs))
@@ -91,7 +91,7 @@ def _is_made(variable: Variable, stored: Collection[Variable]) -> bool:
 
 
 def _take(parts: ScanGraph, leaves: list[Variable], known: dict[Variable, Variable]) -> None:
-    """Give a step what it lacks of some variables outside."""
+    """Add the outer variables that a step lacks to its inputs."""
     for leaf in leaves:
         if leaf in known:
             continue
@@ -137,7 +137,7 @@ def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
 
 
 def _sums_of(graph: FunctionGraph, traces: list[Variable], cheap: bool) -> list[Variable]:
-    """Sums over all steps of what is computed of some traces, and has one number for each step."""
+    """Return sums over all steps of expressions of some traces with one number per step."""
     found: dict[Variable, None] = {}
     stack = list(traces)
     seen = set(stack)
@@ -174,7 +174,7 @@ def _leaves(
     stored: Collection[Variable],
     cheap: bool,
 ) -> list[Variable] | None:
-    """What the terms of a sum are computed of; None if the loop is not to do it."""
+    """Return the operands of the terms of a sum; None if the loop should not compute it."""
     leaves: list[Variable] = []
     operations = 0
     stack = [variable]
@@ -208,7 +208,7 @@ def _leaves(
 
 
 def _number(variable: Variable) -> Variable | None:
-    """The number that a vector of length 1 holds."""
+    """Return the number in a vector of length 1."""
     if isinstance(variable, Constant):
         return variable
     node = variable.owner
@@ -218,7 +218,7 @@ def _number(variable: Variable) -> Variable | None:
 
 
 def _in_step(variable: Variable, known: dict[Variable, Variable]) -> Variable:
-    """A term of a sum, of one step."""
+    """Return a term of a sum for one step."""
     if variable in known:
         return known[variable]
     if variable.type.shape == (1,):

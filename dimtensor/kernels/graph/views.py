@@ -11,7 +11,7 @@ from dimtensor.ops.graphs import nodes_of
 
 
 def drop_views(graph: FunctionGraph) -> None:
-    """Replace views, and batches of them, by what they are views of."""
+    """Replace views, and batches of them, by the variables behind them."""
     for node in nodes_of(graph, ViewOp, Blockwise, BlockwiseWithCoreShape):
         if not isinstance(core_op(node), ViewOp) or len(node.outputs) != 1:
             continue

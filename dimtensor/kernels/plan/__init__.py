@@ -1,4 +1,4 @@
-"""What of a graph is stored, and in which loop nest it is computed."""
+"""Plan: the stored variables of a graph, and the loop nest that computes each."""
 
 
 class UnsupportedGraph(Exception):

@@ -41,7 +41,7 @@ class Extents:
             self._unify_node(node, node)
 
     def find(self, axis: Axis) -> Axis:
-        """The axis that stands for all of the same length."""
+        """Return the representative of the axes of equal length."""
         parent = self._parent
         root = parent.setdefault(axis, axis)
         while parent[root] is not root and parent[root] != root:
@@ -118,7 +118,7 @@ class Extents:
                         self._unify(by, (out, axis), (index, own), broadcasts=True)
 
     def of(self, variable: Variable) -> tuple[Axis | int, ...]:
-        """What the lengths of a variable are: 1, or the axis that stands for all of that length."""
+        """Return the lengths of a variable: 1, or the representative of the axis."""
         shape = enumerate(variable.type.shape)
         return tuple(1 if length == 1 else self.find((variable, axis)) for axis, length in shape)
 
@@ -131,7 +131,7 @@ class Extents:
 
 
 def selection_of(node: Apply) -> Variable:
-    """A variable that has the shape of what an update selects; kept with the node."""
+    """Return a variable with the shape of the selection of an update; cached on the node."""
     selection = getattr(node.tag, "kernel_selection", None)
     if selection is None or selection.owner.inputs != [node.inputs[0], *node.inputs[2:]]:
         x = node.inputs[0]
@@ -163,7 +163,7 @@ def full_axes(op: Any, ndim: int) -> list[tuple[int, int]]:
 
 
 def gather_layout(node: Apply) -> list[tuple[str, int]] | None:
-    """What each output axis of an advanced selection is; None if it is of another kind.
+    """Describe each output axis of an advanced selection; None for other kinds.
 
     ``("full", a)`` is axis a of the source; ``("index", k)`` is axis k of the broadcast indices.
     """

@@ -1,4 +1,4 @@
-"""Which results are stored and in which loop nest each of them is computed."""
+"""Choice of the stored results of a graph, and of the loop nest that computes each."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Group:
         return self.tasks[0].kind == "call"
 
     def has_loops_of(self, task: Task) -> bool:
-        """Whether its loops are those that a task needs, in some order."""
+        """Return whether the group has the loops of a task, in some order."""
         same = sorted(map(_key, self.space)) == sorted(map(_key, task.space))
         return same and self.below == task.below and not self.is_call
 
@@ -143,7 +143,7 @@ class Plan:
     # -- what is stored --------------------------------------------------------------------------
 
     def _is_inline(self, node: Apply) -> bool:
-        """Whether the elements of a node's output can be written as an expression."""
+        """Return whether the elements of a node's output can be written as an expression."""
         op = node.op
         if not all(isinstance(v.type, TensorType) or _scalar(v) for v in node.outputs):
             return False
@@ -191,7 +191,7 @@ class Plan:
         self.stored = {v for v in self.stored if not isinstance(v, Constant)}
 
     def _costs(self, variable: Variable) -> bool:
-        """Whether computing an element is more than reading one."""
+        """Return whether computing an element takes longer than reading one."""
         node = variable.owner
         if node is None or variable in self.stored or variable.type.ndim == 0:
             return False
@@ -234,12 +234,12 @@ class Plan:
         return tuple(space), tuple(axes)
 
     def _loops_over(self, variable: Variable, below: bool) -> tuple[Space, tuple[int, ...], Space]:
-        """As `space_of`, with the loops of a matrix of which the lower triangle is enough."""
+        """Return the loops as `space_of`, or those of the lower triangle of a matrix."""
         space, axes = self.space_of(variable)
         return space, axes, space[-2:] if below else ()
 
     def _scatter_space(self, node: Apply) -> tuple[Space, tuple[int, ...]]:
-        """Loops over what is selected, in which the value may be broadcast."""
+        """Return the loops over the selection of a scatter, in which the value may broadcast."""
         return self.space_of(selection_of(node))
 
     def _repeated(self) -> set[Variable]:
@@ -253,7 +253,7 @@ class Plan:
         return repeated - self.stored
 
     def _expensive_elements(self) -> Iterator[list[Variable]]:
-        """What is computed of expensive elements in each group."""
+        """Yield the expensive elements that each group computes."""
         for group in self.groups:
             walked: set[Variable] = set()
             found: list[Variable] = []
@@ -264,11 +264,11 @@ class Plan:
             yield found
 
     def is_one_of_many(self, number: int) -> bool:
-        """Whether a group computes expensive elements, and so do many others."""
+        """Return whether a group computes expensive elements, like many others."""
         return len(self._costly) > MOST_COSTLY and number in self._costly
 
     def _computed_in(self, task: Task, seen: set[Variable]) -> list[Variable]:
-        """Expensive elements that a task computes for itself, beside those that were seen."""
+        """Return the expensive elements that a task computes itself, without those seen before."""
         stack, found = self._sources(task), []
         while stack:
             v = stack.pop()
@@ -300,7 +300,7 @@ class Plan:
         return list(task.node.inputs)
 
     def last_reader(self, variable: Variable) -> int:
-        """The last group that reads a stored array.
+        """Return the last group that reads a stored array.
 
         It is -1 if a call reads the array, which may keep a view, or a number that is returned: it
         is computed after all groups.
@@ -313,7 +313,7 @@ class Plan:
         return readers[-1]
 
     def _available(self, variable: Variable, reads: set[Variable]) -> int:
-        """The first group that may read a variable; collects the stored arrays behind it."""
+        """Return the first group that may read a variable, and the stored arrays behind it."""
         behind, stack = self._behind, [variable]
         while stack:
             v = stack[-1]
@@ -383,7 +383,7 @@ class Plan:
         return False
 
     def _needed(self, task: Task) -> set[Variable]:
-        """What groups compute, and inputs, that a task reads."""
+        """Return the inputs, and results of groups, that a task reads."""
         found, stack = set(), self._sources(task)
         seen: set[Variable] = set()
         while stack:
@@ -412,7 +412,7 @@ def _is_composite(op: Elemwise | ScalarOp) -> bool:
 
 
 def _is_fill(variable: Variable) -> bool:
-    """Whether a variable is one number repeated."""
+    """Return whether a variable is a repeated number."""
     node = variable.owner
     if node is not None and isinstance(node.op, Alloc):
         value = node.inputs[0]
@@ -425,7 +425,7 @@ def _number(variable: Variable) -> bool:
 
 
 def _scalar_reader(node: Apply) -> bool:
-    """Whether a client of a short vector reads single elements at constant places."""
+    """Return whether a reader of a short vector reads single elements at constant positions."""
     if isinstance(node.op, DimShuffle):
         return True
     if not isinstance(node.op, Subtensor):
@@ -436,9 +436,9 @@ def _scalar_reader(node: Apply) -> bool:
 
 
 def has_simple_slices(node: Apply) -> bool:
-    """Whether a basic selection has integers, and slices of constant ends, only.
+    """Return whether a basic selection has only integers, and slices with constant ends.
 
-    Of an axis whose length is not known, a slice with a negative step takes all.
+    Along an axis of unknown length, a slice with a negative step must take all elements.
     """
     op = node.op
     first = 2 if isinstance(op, IncSubtensor) else 1
@@ -457,5 +457,5 @@ def has_simple_slices(node: Apply) -> bool:
 
 
 def is_expensive(node: Apply) -> bool:
-    """Whether an element costs a call of a library function."""
+    """Return whether an element takes a call of a library function."""
     return isinstance(node.op, Elemwise) and not facts_of(node.op.scalar_op).is_cheap

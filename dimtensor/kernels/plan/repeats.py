@@ -33,7 +33,7 @@ def read_at_many_places(
     is_stored : callable
         Whether a variable is stored anyway.
     """
-    # every way from what is stored to a variable, as the selections on it
+    # every path from stored variables to a variable, as the selections on it
     ways: dict[Variable, set[_Way]] = {}
     found: set[Variable] = set()
     for node in reversed(order):
@@ -53,7 +53,7 @@ def read_at_many_places(
 
 
 def _selection(node: Apply) -> _Way | None:
-    """What a node selects, or None if it reads all operands where it is computed."""
+    """Return the selection of a node, None if it reads all operands at its own positions."""
     op = node.op
     if isinstance(op, (Subtensor, AdvancedSubtensor)):
         return (op.idx_list, *map(id, node.inputs[1:]))

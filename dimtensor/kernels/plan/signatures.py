@@ -1,4 +1,4 @@
-"""What is known of operations that are called: what they read, and which axes agree in length."""
+"""Signatures of called operations: the operands that they read, and axes of equal lengths."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, CholeskyGradient, Inverse)
 
 
 def batched(node: Apply) -> Apply:
-    """The Blockwise node that a node wraps, or the node itself."""
+    """Return the Blockwise node that a node wraps, or the node itself."""
     if isinstance(node.op, BlockwiseWithCoreShape):
         (inner,) = node.op.fgraph.apply_nodes
         return inner
@@ -38,13 +38,13 @@ def batched(node: Apply) -> Apply:
 
 
 def core_op(node: Apply) -> Any:
-    """The op that works on the trailing axes."""
+    """Return the op of the trailing axes."""
     op = batched(node).op
     return op.core_op if isinstance(op, Blockwise) else op
 
 
 def array_inputs(node: Apply) -> list[Variable]:
-    """Inputs of a call that have to be arrays; of all others single elements are read."""
+    """Return the inputs of a call that must be arrays; of others only elements are read."""
     op = core_op(node)
     if isinstance(node.op, _BY_ELEMENT) or isinstance(op, (AllocDiag, Eye)):
         return []
@@ -72,7 +72,7 @@ def read_by_step(node: Apply) -> set[Variable]:
 
 
 def is_quick(node: Apply) -> bool:
-    """Whether an elementwise operation takes no longer than a product."""
+    """Return whether an elementwise operation takes no longer than a product."""
     return facts_of(node.op.scalar_op).is_quick
 
 
@@ -96,17 +96,17 @@ def is_soon_computed(variable: Variable) -> bool:
 
 
 def has_core_axes(node: Apply) -> bool:
-    """Whether all inputs of a Blockwise node are more than numbers."""
+    """Return whether all inputs of a Blockwise node have core axes."""
     return all(batched(node).op.inputs_sig)
 
 
 def of_one_real_dtype(variables: Sequence[Variable]) -> bool:
-    """Whether all are float64, or all are float32: what the library's linear algebra takes."""
+    """Return whether all variables are float64, or all float32, as LAPACK requires."""
     return {getattr(v.type, "dtype", None) for v in variables} in ({"float64"}, {"float32"})
 
 
 def reads_elements(node: Apply, number: int) -> bool:
-    """Whether a call reads elements of an input at constant positions, as of a shape."""
+    """Return whether a call reads elements of an input at constant positions, as of a shape."""
     if isinstance(node.op, Reshape):
         return number == 1
     if isinstance(node.op, BlockwiseWithCoreShape) and has_core_axes(node):
@@ -115,7 +115,7 @@ def reads_elements(node: Apply, number: int) -> bool:
 
 
 def turned(variable: Variable) -> tuple[Variable, bool]:
-    """The matrices that matrices are the transposes of, and whether they are."""
+    """Return the matrices behind a transposition, and whether there is one."""
     node = variable.owner
     if node is not None and isinstance(node.op, DimShuffle):
         order, ndim = list(node.op.new_order), node.inputs[0].type.ndim

@@ -38,7 +38,7 @@ _OF_ALL = (Add, Sub, OR)
 
 
 class Triangles:
-    """Of which matrices of a graph only the lower triangles matter.
+    """Matrices of a graph of which only the lower triangles matter.
 
     Matrices are the last two axes of a variable.
 
@@ -72,11 +72,11 @@ class Triangles:
             self._read_whole.update(v for v in node.inputs if v not in below)
 
     def is_read_below(self, variable: Variable) -> bool:
-        """Whether nothing reads what a matrix has above the diagonal."""
+        """Return whether only the lower triangle of a matrix is read."""
         return self._has_any and _is_matrix(variable) and variable not in self._read_whole
 
     def is_added_below(self, node: Apply) -> bool:
-        """Whether a reduction is a sum, or asks for any, of what is zero above the diagonal."""
+        """Return whether a reduction is a sum, or `any`, of zeros above the diagonal."""
         return (
             isinstance(node.op, CAReduce)
             and isinstance(node.op.scalar_op, (Add, OR))
@@ -84,7 +84,7 @@ class Triangles:
         )
 
     def _read_below(self, node: Apply) -> list[Variable]:
-        """Inputs of which a node needs the lower triangles only."""
+        """Return the inputs of which a node needs the lower triangles only."""
         core, (out, *others) = core_op(node), node.outputs
         if self.is_added_below(node):
             return [node.inputs[0]]
@@ -113,7 +113,7 @@ def _keeps_the_last_two(node: Apply) -> bool:
 
 
 def _gives_zeros_above(node: Apply, known: set[Variable]) -> bool:
-    """Whether a node's result is zero above the diagonal, of operands of which that is known."""
+    """Return whether a node's result is zero above the diagonal."""
     if isinstance(core_op(node), CholeskyGradient):
         return True
     if _keeps_the_last_two(node):
