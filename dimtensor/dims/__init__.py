@@ -1,71 +1,37 @@
 """Dim algebra and coords: no tensors, no PyTensor."""
 
-from dimtensor.dims.algebra import (
-    Dims,
-    DimTuple,
-    as_dim_tuple,
-    canonical_dims,
-    clash_error,
-    dim_set,
-    find_dim,
-    find_dims,
-    in_order,
-    only_dim,
-    sort_dims,
-    union,
-    without,
-)
-from dimtensor.dims.binding import Binding, RowNumbers
-from dimtensor.dims.blocks import BlockDim
-from dimtensor.dims.calendar import date_range
-from dimtensor.dims.coords import Coords
-from dimtensor.dims.derivation import DERIVED, DerivedDim, family
-from dimtensor.dims.derived import (
-    ConcatDim,
-    RenamedDim,
-    SelDim,
-    depends_on_mask,
-    has_run_time_length,
-    mask_keys,
-)
-from dimtensor.dims.dim import AnonymousDim, Dim, NamedDim, dim_labels
-from dimtensor.dims.product import ProductDim, product_below
-from dimtensor.dims.unlabeled import PadDim, SortedDim
-
-__all__ = [
-    "DERIVED",
-    "AnonymousDim",
-    "Binding",
-    "BlockDim",
-    "ConcatDim",
-    "Coords",
-    "DerivedDim",
-    "Dim",
-    "DimTuple",
-    "Dims",
-    "NamedDim",
-    "PadDim",
-    "ProductDim",
-    "RenamedDim",
-    "RowNumbers",
-    "SelDim",
-    "SortedDim",
-    "as_dim_tuple",
-    "canonical_dims",
-    "clash_error",
-    "date_range",
-    "depends_on_mask",
-    "dim_labels",
-    "dim_set",
-    "family",
-    "find_dim",
-    "find_dims",
-    "has_run_time_length",
-    "in_order",
-    "mask_keys",
-    "only_dim",
-    "product_below",
-    "sort_dims",
-    "union",
-    "without",
-]
+from dimtensor.dims.algebra import Dims as Dims
+from dimtensor.dims.algebra import DimTuple as DimTuple
+from dimtensor.dims.algebra import as_dim_tuple as as_dim_tuple
+from dimtensor.dims.algebra import canonical_dims as canonical_dims
+from dimtensor.dims.algebra import clash_error as clash_error
+from dimtensor.dims.algebra import dim_set as dim_set
+from dimtensor.dims.algebra import find_dim as find_dim
+from dimtensor.dims.algebra import find_dims as find_dims
+from dimtensor.dims.algebra import in_order as in_order
+from dimtensor.dims.algebra import only_dim as only_dim
+from dimtensor.dims.algebra import sort_dims as sort_dims
+from dimtensor.dims.algebra import union as union
+from dimtensor.dims.algebra import without as without
+from dimtensor.dims.binding import Binding as Binding
+from dimtensor.dims.binding import RowNumbers as RowNumbers
+from dimtensor.dims.blocks import BlockDim as BlockDim
+from dimtensor.dims.calendar import date_range as date_range
+from dimtensor.dims.coords import Coords as Coords
+from dimtensor.dims.derivation import DERIVED as DERIVED
+from dimtensor.dims.derivation import DerivedDim as DerivedDim
+from dimtensor.dims.derivation import family as family
+from dimtensor.dims.derived import ConcatDim as ConcatDim
+from dimtensor.dims.derived import RenamedDim as RenamedDim
+from dimtensor.dims.derived import SelDim as SelDim
+from dimtensor.dims.derived import depends_on_mask as depends_on_mask
+from dimtensor.dims.derived import has_run_time_length as has_run_time_length
+from dimtensor.dims.derived import mask_keys as mask_keys
+from dimtensor.dims.dim import AnonymousDim as AnonymousDim
+from dimtensor.dims.dim import Dim as Dim
+from dimtensor.dims.dim import NamedDim as NamedDim
+from dimtensor.dims.dim import dim_labels as dim_labels
+from dimtensor.dims.product import ProductDim as ProductDim
+from dimtensor.dims.product import product_below as product_below
+from dimtensor.dims.unlabeled import PadDim as PadDim
+from dimtensor.dims.unlabeled import SortedDim as SortedDim

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.derivation import DerivedDim
+from dimtensor.dims.derivation import ChildDim
 from dimtensor.dims.dim import Dim
 from dimtensor.errors import DimError, printable
 
 
-class BlockDim(DerivedDim):
+class BlockDim(ChildDim):
     """Dim of the blocks of a fixed number of consecutive positions.
 
     The label of a block is the mean of its numbers, dates or durations, and the first of its labels
@@ -43,12 +43,11 @@ class BlockDim(DerivedDim):
     [1.5, 3.5]
     """
 
-    __slots__ = ("boundary", "parent", "side", "size")
+    __slots__ = ("boundary", "side", "size")
 
     _recipe = "blocks"
     _named_as_parent = True
 
-    parent: Dim
     size: int
     boundary: str
     side: str
@@ -56,14 +55,6 @@ class BlockDim(DerivedDim):
     def __new__(cls, parent: Dim, size: int, boundary: str = "exact", side: str = "left") -> Any:
         key = (parent, size, boundary, side)
         return cls._intern(key, parent.name, parent=parent, size=size, boundary=boundary, side=side)
-
-    @classmethod
-    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
-        return cls(parents[0], *options)
-
-    @property
-    def parents(self) -> tuple[Dim, ...]:
-        return (self.parent,)
 
     @property
     def _options(self) -> tuple:
@@ -121,9 +112,6 @@ class BlockDim(DerivedDim):
 
     def _text(self, parents: Sequence[str]) -> str:
         return f"BlockDim({parents[0]}, {self.size}, {self.boundary!r}, {self.side!r})"
-
-    def __reduce__(self) -> tuple:
-        return (BlockDim, (self.parent, *self._options))
 
     @printable
     def __repr__(self) -> str:

@@ -33,6 +33,16 @@ tensor_of_labels = Hook("a tensor of labels")
 tensor_of_values = Hook("a tensor")
 
 
+def _labels(part: str, doc: str) -> Any:
+    """Make the property of a calendar part that is labels."""
+    return property(lambda self: self._part(part), doc=doc)
+
+
+def _numbers(part: str, doc: str) -> Any:
+    """Make the property of a calendar part that is numbers or bools."""
+    return property(lambda self: self._values(part), doc=doc)
+
+
 @calendar_parts.provides()
 class CalendarParts:
     """Calendar parts of the dates of a dim, :attr:`Dim.dt`, each a tensor along the dim.
@@ -85,50 +95,15 @@ class CalendarParts:
         """
         return self._part("year")
 
-    @property
-    def quarter(self) -> Any:
-        """The quarter of each date, 1 to 4."""
-        return self._part("quarter")
-
-    @property
-    def month(self) -> Any:
-        """The month of each date, 1 to 12."""
-        return self._part("month")
-
-    @property
-    def week(self) -> Any:
-        """The ISO week of each date, 1 to 53."""
-        return self._part("week")
-
-    @property
-    def day(self) -> Any:
-        """The day of the month of each date, 1 to 31."""
-        return self._part("day")
-
-    @property
-    def dayofyear(self) -> Any:
-        """The day of the year of each date, 1 to 366."""
-        return self._part("dayofyear")
-
-    @property
-    def dayofweek(self) -> Any:
-        """The day of the week of each date, 0 (Monday) to 6."""
-        return self._part("dayofweek")
-
-    @property
-    def hour(self) -> Any:
-        """The hour of each date, 0 to 23."""
-        return self._part("hour")
-
-    @property
-    def minute(self) -> Any:
-        """The minute of each date, 0 to 59."""
-        return self._part("minute")
-
-    @property
-    def second(self) -> Any:
-        """The second of each date, 0 to 59."""
-        return self._part("second")
+    quarter = _labels("quarter", "The quarter of each date, 1 to 4.")
+    month = _labels("month", "The month of each date, 1 to 12.")
+    week = _labels("week", "The ISO week of each date, 1 to 53.")
+    day = _labels("day", "The day of the month of each date, 1 to 31.")
+    dayofyear = _labels("dayofyear", "The day of the year of each date, 1 to 366.")
+    dayofweek = _labels("dayofweek", "The day of the week of each date, 0 (Monday) to 6.")
+    hour = _labels("hour", "The hour of each date, 0 to 23.")
+    minute = _labels("minute", "The minute of each date, 0 to 59.")
+    second = _labels("second", "The second of each date, 0 to 59.")
 
     @property
     def season(self) -> Any:
@@ -156,60 +131,17 @@ class CalendarParts:
         """
         return self._values("days_in_month")
 
-    @property
-    def days_in_year(self) -> Any:
-        """The number of days of the year of each date, as numbers."""
-        return self._values("days_in_year")
-
-    @property
-    def microsecond(self) -> Any:
-        """The microsecond of each date, as numbers."""
-        return self._values("microsecond")
-
-    @property
-    def nanosecond(self) -> Any:
-        """The nanosecond of each date, as numbers."""
-        return self._values("nanosecond")
-
-    @property
-    def is_leap_year(self) -> Any:
-        """True for each date in a leap year."""
-        return self._values("is_leap_year")
-
-    @property
-    def is_month_start(self) -> Any:
-        """True for each date that is the first day of a month."""
-        return self._values("is_month_start")
-
-    @property
-    def is_month_end(self) -> Any:
-        """True for each date that is the last day of a month."""
-        return self._values("is_month_end")
-
-    @property
-    def is_quarter_start(self) -> Any:
-        """True for each date that is the first day of a quarter."""
-        return self._values("is_quarter_start")
-
-    @property
-    def is_quarter_end(self) -> Any:
-        """True for each date that is the last day of a quarter."""
-        return self._values("is_quarter_end")
-
-    @property
-    def is_year_start(self) -> Any:
-        """True for each date that is the first day of a year."""
-        return self._values("is_year_start")
-
-    @property
-    def is_year_end(self) -> Any:
-        """True for each date that is the last day of a year."""
-        return self._values("is_year_end")
-
-    @property
-    def decimal_year(self) -> Any:
-        """Each date as a decimal year, such as 2020.5."""
-        return self._values("decimal_year")
+    days_in_year = _numbers("days_in_year", "Number of days in the year of each date, as numbers.")
+    microsecond = _numbers("microsecond", "The microsecond of each date, as numbers.")
+    nanosecond = _numbers("nanosecond", "The nanosecond of each date, as numbers.")
+    is_leap_year = _numbers("is_leap_year", "True for each date in a leap year.")
+    is_month_start = _numbers("is_month_start", "True for the first day of a month.")
+    is_month_end = _numbers("is_month_end", "True for the last day of a month.")
+    is_quarter_start = _numbers("is_quarter_start", "True for the first day of a quarter.")
+    is_quarter_end = _numbers("is_quarter_end", "True for the last day of a quarter.")
+    is_year_start = _numbers("is_year_start", "True for the first day of a year.")
+    is_year_end = _numbers("is_year_end", "True for the last day of a year.")
+    decimal_year = _numbers("decimal_year", "Each date as a decimal year, such as 2020.5.")
 
     @property
     def date(self) -> Any:

@@ -48,7 +48,8 @@ class DerivedDim(Dim):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        DERIVED[cls._recipe] = cls
+        if "_recipe" in vars(cls):
+            DERIVED[cls._recipe] = cls
 
     @classmethod
     def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
@@ -67,6 +68,9 @@ class DerivedDim(Dim):
         Dim
         """
         raise NotImplementedError
+
+    def __reduce__(self) -> tuple:
+        return (self._made, (self.parents, self._options, self.name))
 
     @property
     def _options(self) -> tuple:
@@ -160,6 +164,25 @@ class DerivedDim(Dim):
         if labels is None:
             labels = self._labels_from([parent._bound_labels(binding) for parent in self.parents])
         return labels
+
+
+class ChildDim(DerivedDim):
+    """Dim derived from one parent, by default of the same length."""
+
+    __slots__ = ("parent",)
+
+    parent: Dim
+
+    @property
+    def parents(self) -> tuple[Dim, ...]:
+        return (self.parent,)
+
+    @classmethod
+    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
+        return cls(parents[0], *options)  # type: ignore[arg-type]
+
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
+        return lengths[0]
 
 
 def family(dim: Dim) -> Iterator[Dim]:

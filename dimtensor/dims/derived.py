@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.dims.algebra import in_order
 from dimtensor.dims.coords import Coords, joined
-from dimtensor.dims.derivation import DerivedDim, family
+from dimtensor.dims.derivation import ChildDim, DerivedDim, family
 from dimtensor.dims.dim import Dim, NamedDim
 from dimtensor.dims.selection import (
     LateLabels,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import Indexer
 
 
-class SelDim(DerivedDim):
+class SelDim(ChildDim):
     """Selection of positions of a parent dim, in any order.
 
     Parameters
@@ -62,12 +62,11 @@ class SelDim(DerivedDim):
     ['USA', 'Kenya', 'Italy']
     """
 
-    __slots__ = ("parent", "selection")
+    __slots__ = ("selection",)
 
     _recipe = "selection"
     _named_as_parent = True
 
-    parent: Dim
     selection: Selection
 
     def __new__(
@@ -117,10 +116,6 @@ class SelDim(DerivedDim):
     @classmethod
     def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
         return cls._from(parents[0], *options)
-
-    @property
-    def parents(self) -> tuple[Dim, ...]:
-        return (self.parent,)
 
     @property
     def _options(self) -> tuple:
@@ -182,9 +177,6 @@ class SelDim(DerivedDim):
             return None if mask is None else parent.take(mask)
         return self.selection.take(parent)
 
-    def __reduce__(self) -> tuple:
-        return (SelDim._from, (self.parent, self.selection))
-
     @printable
     def __repr__(self) -> str:
         parent = self.parent.name if self.parent.name is not None else repr(self.parent)
@@ -194,7 +186,7 @@ class SelDim(DerivedDim):
         return f"SelDim({parent}, {self.selection.describe(labels)})"
 
 
-class RenamedDim(DerivedDim):
+class RenamedDim(ChildDim):
     """A dim under another name, with the length and labels of its parent.
 
     Parameters
@@ -222,11 +214,9 @@ class RenamedDim(DerivedDim):
     True
     """
 
-    __slots__ = ("parent",)
+    __slots__ = ()
 
     _recipe = "renamed"
-
-    parent: Dim
 
     def __new__(cls, parent: Dim, name: str | None = None) -> Any:
         if name is None:
@@ -246,19 +236,8 @@ class RenamedDim(DerivedDim):
         return cls(parents[0], name)
 
     @property
-    def length(self) -> int | None:
-        return self.parent.length
-
-    @property
     def _unrenamed(self) -> Dim:
         return self.parent
-
-    @property
-    def parents(self) -> tuple[Dim, ...]:
-        return (self.parent,)
-
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
-        return lengths[0]
 
     def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return labels[0]
@@ -271,9 +250,6 @@ class RenamedDim(DerivedDim):
 
     def _bound_labels(self, binding: Binding) -> Coords | None:
         return self.parent._bound_labels(binding)
-
-    def __reduce__(self) -> tuple:
-        return (RenamedDim, (self.parent, self.name))
 
     @printable
     def __repr__(self) -> str:
@@ -368,9 +344,6 @@ class ConcatDim(DerivedDim):
 
     def _text(self, parents: Sequence[str]) -> str:
         return f"ConcatDim([{', '.join(parents)}])"
-
-    def __reduce__(self) -> tuple:
-        return (ConcatDim, (self.parts, self.name))
 
     @printable
     def __repr__(self) -> str:

@@ -91,12 +91,6 @@ class ProductDim(DerivedDim):
         return cls(parents, name)
 
     @property
-    def length(self) -> int | None:
-        if self._length is None:
-            return self._length_from([factor.length for factor in self.factors])
-        return self._length
-
-    @property
     def parents(self) -> tuple[Dim, ...]:
         return self.factors
 
@@ -191,9 +185,6 @@ class ProductDim(DerivedDim):
 
         own = [f.to_index() for f in self.factors]
         return index_of_tuples(pd.MultiIndex.from_product(own), itertools.product(*own), self.name)
-
-    def __reduce__(self) -> tuple:
-        return (ProductDim, (self.factors, self.name))
 
     @printable
     def __repr__(self) -> str:

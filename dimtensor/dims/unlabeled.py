@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims.coords import Coords
-from dimtensor.dims.derivation import DerivedDim
+from dimtensor.dims.derivation import ChildDim
 from dimtensor.dims.dim import Dim
 from dimtensor.errors import DimError, printable
 
 
-class PadDim(DerivedDim):
+class PadDim(ChildDim):
     """A dim with unlabeled positions added before and after.
 
     Parameters
@@ -28,12 +28,11 @@ class PadDim(DerivedDim):
     [nan, 1.0, 2.0]
     """
 
-    __slots__ = ("after", "before", "parent")
+    __slots__ = ("after", "before")
 
     _recipe = "pad"
     _named_as_parent = True
 
-    parent: Dim
     before: int
     after: int
 
@@ -44,14 +43,6 @@ class PadDim(DerivedDim):
             return parent
         key = (parent, before, after)
         return cls._intern(key, parent.name, parent=parent, before=before, after=after)
-
-    @classmethod
-    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
-        return cls(parents[0], *options)
-
-    @property
-    def parents(self) -> tuple[Dim, ...]:
-        return (self.parent,)
 
     @property
     def _options(self) -> tuple:
@@ -91,15 +82,12 @@ class PadDim(DerivedDim):
         padded[self.before : self.before + len(values)] = values
         return Coords(padded)
 
-    def __reduce__(self) -> tuple:
-        return (PadDim, (self.parent, self.before, self.after))
-
     @printable
     def __repr__(self) -> str:
         return f"PadDim({self.parent._short}, {self.before}, {self.after})"
 
 
-class SortedDim(DerivedDim):
+class SortedDim(ChildDim):
     """Ranks along a parent dim: position 0 holds the smallest element. It has no labels.
 
     Parameters
@@ -113,39 +101,19 @@ class SortedDim(DerivedDim):
     (2, None)
     """
 
-    __slots__ = ("parent",)
+    __slots__ = ()
 
     _recipe = "sorted"
     _named_as_parent = True
 
-    parent: Dim
-
     def __new__(cls, parent: Dim) -> Any:
         return cls._intern((parent,), parent.name, parent=parent)
-
-    @classmethod
-    def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
-        return cls(parents[0])
-
-    @property
-    def length(self) -> int | None:
-        return self.parent.length
-
-    @property
-    def parents(self) -> tuple[Dim, ...]:
-        return (self.parent,)
-
-    def _length_from(self, lengths: Sequence[Any]) -> Any:
-        return lengths[0]
 
     def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return None
 
     def _text(self, parents: Sequence[str]) -> str:
         return f"SortedDim({parents[0]})"
-
-    def __reduce__(self) -> tuple:
-        return (SortedDim, (self.parent,))
 
     @printable
     def __repr__(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from dimtensor.backends import BackendName
 from dimtensor.caches import Recent
-from dimtensor.compile.function import CompiledFunction, free_inputs
+from dimtensor.compile.function import CompiledFunction, Structure, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim
@@ -236,38 +236,27 @@ def evaluate(
     >>> dict(dt.evaluate(mu**2, post).sizes)
     {'chain': 1, 'draw': 2}
     """
-    if isinstance(x, Mapping):
-        nodes = [as_node(_one(output), what=f"output {key!r}") for key, output in x.items()]
-        outputs = {key: wrap(node) for key, node in zip(x, nodes, strict=True)}
-    elif isinstance(x, (list, tuple)):
-        nodes = [as_node(_one(output), what=f"output {at}") for at, output in enumerate(x, 1)]
-        outputs = type(x)(wrap(node) for node in nodes)  # type: ignore[assignment]
-    else:
+    structure, outputs = Structure.of(x)
+    if structure.kind == "one":
         nodes = [as_node(x)]
-        outputs = wrap(nodes[0])  # type: ignore[assignment]
+    else:
+        keys = structure.keys or range(1, len(outputs) + 1)
+        named = zip(keys, outputs, strict=True)
+        nodes = [as_node(_one(output), what=f"output {key!r}") for key, output in named]
     if values is not None and any(node.kind == "rv" for node in toposort(nodes)):
         nodes, values = _in_place_of_variables(nodes, values)
-        made = iter(map(wrap, nodes))
-        outputs = _filled(x, made)
     known = free_inputs(nodes)
     if hasattr(type(values), "data_vars"):
         values = _from_dataset(nodes, known, values)
     given = _given(known, as_mapping(values, "values"))
     dims = [key for key in given if isinstance(key, Dim)]
-    structure = (type(x), tuple(x)) if isinstance(x, Mapping) else type(x)
     key = (tuple(nodes), tuple(dims), structure, backend)
     compiled = _explored.get(key)
     if compiled is None:
-        compiled = _function([*map(wrap, known), *dims], outputs, backend)
+        results = structure.rebuild([*map(wrap, nodes)])
+        compiled = _function([*map(wrap, known), *dims], results, backend)
         compiled = _explored.put(key, compiled, held_bytes(nodes))
     return compiled(*[given[source] for source in (*known, *dims)])
-
-
-def _filled(x: Any, made: Iterator[Any]) -> Any:
-    """Put outputs into the structure of the given ones."""
-    if isinstance(x, Mapping):
-        return dict(zip(x, made, strict=True))
-    return type(x)(made) if isinstance(x, (list, tuple)) else next(made)
 
 
 def _in_place_of_variables(nodes: list[Node], values: Any) -> tuple[list[Node], Any]:
@@ -408,13 +397,6 @@ class EvaluationMixin(TensorHandle):
         return found
 
 
-def _as_list(outputs: Any) -> list[Any]:
-    """List outputs that are given alone, in a list or in a dict."""
-    if isinstance(outputs, Mapping):
-        return list(outputs.values())
-    return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-
-
 class Tensors(list):
     """List of tensors that compares by identity, because ``==`` of tensors is elementwise."""
 
@@ -449,7 +431,7 @@ def inputs_of(outputs: Expressions) -> Tensors:
     >>> [tensor.name for tensor in dt.inputs_of(x * y)]
     ['x', 'y']
     """
-    many = _as_list(outputs)
+    _, many = Structure.of(outputs)
     return Tensors(wrap(node) for node in free_inputs([as_node(o) for o in many]))
 
 
@@ -470,5 +452,5 @@ def walk(outputs: Expressions) -> list[Node]:
     >>> [node.kind for node in dt.walk(dt.exp(dt.scalar("x")))]
     ['input', 'elemwise']
     """
-    many = _as_list(outputs)
+    _, many = Structure.of(outputs)
     return toposort([as_node(o) for o in many])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from dimtensor.compile.function import Structure
 from dimtensor.dims import dim_set, without
 from dimtensor.errors import ArgumentError, DimError, DtypeError, OptionError
 from dimtensor.graph import Node
@@ -27,7 +28,7 @@ Rewrite = Callable[["DimTensor"], "DimTensor | None"]
 @overload
 def rewrite(outputs: DimTensor, f: Rewrite) -> DimTensor: ...
 @overload
-def rewrite[T](outputs: list[T], f: Rewrite) -> list[T]: ...
+def rewrite[S: Sequence[Any]](outputs: S, f: Rewrite) -> S: ...
 @overload
 def rewrite[K, T](outputs: Mapping[K, T], f: Rewrite) -> dict[K, T]: ...
 
@@ -73,13 +74,10 @@ def rewrite(outputs: Expressions, f: Rewrite) -> Any:
     >>> dt.rewrite(2 * dt.log(1.0 + x), stable) is 2 * dt.log1p(x)
     True
     """
-    many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
-    many = list(many) if isinstance(many, (list, tuple)) else [many]
+    structure, many = Structure.of(outputs)
     replacing = _Replacing(f)
     results = [wrap(node) for node in rebuild([as_node(x) for x in many], {}, replacing)]
-    if isinstance(outputs, Mapping):
-        return dict(zip(outputs, results, strict=True))
-    return results if isinstance(outputs, (list, tuple)) else results[0]
+    return structure.rebuild(results)
 
 
 class _Replacing:

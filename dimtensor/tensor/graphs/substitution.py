@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from dimtensor.compile.code import with_dims
+from dimtensor.compile.function import Structure
 from dimtensor.dims import Dim, as_dim_tuple
 from dimtensor.errors import (
     DimError,
@@ -33,12 +34,12 @@ def substitute(
     dims: Mapping[Dim | str, Dim] | None = None,
 ) -> DimTensor: ...
 @overload
-def substitute[T](
-    outputs: Sequence[T],
+def substitute[S: Sequence[Any]](
+    outputs: S,
     replacements: Mapping[Any, Any] | None = None,
     *,
     dims: Mapping[Dim | str, Dim] | None = None,
-) -> list[T]: ...
+) -> S: ...
 @overload
 def substitute[K, T](
     outputs: Mapping[K, T],
@@ -95,8 +96,8 @@ def substitute(
     """
     mapping = {}
     exchanged: dict[Dim, Dim] = {}
-    many = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
-    many = [as_node(x) for x in (many if isinstance(many, (list, tuple)) else [many])]
+    structure, given_outputs = Structure.of(outputs)
+    many = [as_node(x) for x in given_outputs]
     given = dict(as_mapping(replacements, "replacements"))
     for old, new in as_mapping(dims, "dims").items():
         given[_dim_of_name(many, old) if isinstance(old, str) else old] = new
@@ -116,9 +117,7 @@ def substitute(
                 f"{mapping[old_node].dtype}; use astype"
             )
     results = [wrap(n) for n in substitute_nodes(many, mapping, exchanged)]
-    if isinstance(outputs, Mapping):
-        return dict(zip(outputs, results, strict=True))
-    return results if isinstance(outputs, (list, tuple)) else results[0]
+    return structure.rebuild(results)
 
 
 def _dim_of_name(outputs: Sequence[Node], name: str) -> Dim:
@@ -161,7 +160,7 @@ def _of_name(outputs: Sequence[Node], name: str) -> Node:
 @overload
 def vectorize(outputs: DimTensor, replacements: Mapping[DimTensor, Any]) -> DimTensor: ...
 @overload
-def vectorize[T](outputs: Sequence[T], replacements: Mapping[DimTensor, Any]) -> list[T]: ...
+def vectorize[S: Sequence[Any]](outputs: S, replacements: Mapping[DimTensor, Any]) -> S: ...
 @overload
 def vectorize[K, T](
     outputs: Mapping[K, T], replacements: Mapping[DimTensor, Any]
