@@ -118,7 +118,7 @@ class Kernel:
         return self.assembly_for(None)
 
     def assembly_for(self, cpu: str | None) -> str:
-        """The machine code for a processor that LLVM knows by name; None for this one."""
+        """Return the assembly for a processor that LLVM knows by name; None for this one."""
         if self.native is None:
             return "\n".join(self.function.inspect_asm().values())
         return assembly(translated(self.loops, self.native.code.arguments).text, cpu)
@@ -143,7 +143,7 @@ def rewritten(
     allow: Collection[str] = (),
     given: int | None = None,
 ) -> FunctionGraph:
-    """The graph after the rewrites that are worth their time before loops are fused."""
+    """Return the graph after the rewrites that precede loop fusion."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
     if remembering.get():
         graph.attach_feature(Remembered())

@@ -18,7 +18,7 @@ def function_of_source(
     name: str,
     namespace: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """The function of this name that a text defines.
+    """Define a function from source text.
 
     Tracebacks and debuggers show its lines, for as long as the function lives.
 
@@ -26,9 +26,9 @@ def function_of_source(
     ----------
     source : str
     name : str
-        Of a function that it defines.
+        Name of a function that the text defines.
     namespace : mapping of str to object, optional
-        What the text refers to.
+        Global names of the text.
 
     Examples
     --------

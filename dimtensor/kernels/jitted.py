@@ -13,17 +13,17 @@ from dimtensor.upstream.pytensor import nothing_kept
 
 
 def jitted(source: str, names: Mapping[str, Any]) -> Any:
-    """A function of numba, compiled when it is first called.
+    """Make a function of numba, compiled when it is first called.
 
-    It is not kept on disk: what numba keeps are pickles without owner or checksum, and reading one
-    runs what is in it.
+    It is not stored on disk: numba's cache consists of pickles without owner or checksum, and
+    loading a pickle runs its code.
 
     Parameters
     ----------
     source : str
         Defines `kernel`.
     names : mapping of str to object
-        What it calls.
+        Functions that the source calls.
     """
     import numba
 

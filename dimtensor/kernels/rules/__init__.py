@@ -1,1 +1,1 @@
-"""How operations are written: elements as expressions, others as loops of their own."""
+"""Rules of operations: elements as expressions, and other operations as loops of their own."""

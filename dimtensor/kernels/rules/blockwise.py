@@ -70,7 +70,7 @@ _SMALL = 8  # the largest static size of matrices that is left to loops
 
 
 class Core(NamedTuple):
-    """What is written for each position of a batch.
+    """Template and arguments for each position of a batch.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Core(NamedTuple):
         By parameter.
     numbers : mapping of str to Expression
     whole : tuple of str
-        Parameters that must be arrays by themselves, because BLAS or LAPACK is given them.
+        Parameters that must be arrays of their own, because they are passed to BLAS or LAPACK.
     outputs : tuple of str
         Parameters of the outputs, as far as they have axes.
     """
@@ -92,7 +92,7 @@ class Core(NamedTuple):
 
 
 def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
-    """The template of a node, if it has one."""
+    """Return the template of a node, None without one."""
     core, inputs, out = core_op(node), node.inputs[:n_inputs], node.outputs[0]
     if isinstance(core, GroupPosition):
         x, codes, _ = inputs
@@ -300,7 +300,7 @@ def _batch_index(e: Emitter, out: Variable, batch: int) -> tuple[Index, Loops]:
 
 
 def _access(place: Place, variable: Variable, index: Index, core: int) -> Access:
-    """A core of an array, broadcast over the batch; a template sees a vector as a column."""
+    """Access a core of an array, broadcast over the batch; templates see vectors as columns."""
     batch = variable.type.ndim - core
     own = index[len(index) - batch :] if batch else ()
     lengths = variable.type.shape
@@ -357,7 +357,7 @@ def _apart(e: Emitter, variable: Variable, ndim: int) -> Access:
 
 
 def _result_of(e: Emitter, out: Variable, index: Index) -> Var | Load:
-    """Where a number goes."""
+    """Return the variable or element that holds a scalar result."""
     if out.type.ndim == 0:
         made = Var(e.fresh("s"), out.type.dtype)
         e.scalars[out] = made
@@ -368,7 +368,7 @@ def _result_of(e: Emitter, out: Variable, index: Index) -> Var | Load:
 
 
 def _write_foreign(e: Emitter, node: Apply, n_inputs: int, batch: int) -> None:
-    """Call PyTensor's function for the core, and copy what it gives."""
+    """Call PyTensor's function for the core, and copy its results."""
     index, loops = _batch_index(e, node.outputs[0], batch)
     inner = batched(node)
     ndims = _core_ndims(node, n_inputs, batch)
@@ -420,7 +420,7 @@ RULES: list[tuple[Any, CallRule]] = [
 
 
 def call_rule(node: Apply) -> CallRule:
-    """How a node that is called is written."""
+    """Return the rule of a called node."""
     if isinstance(core_op(node), Eye) and all(v.type.ndim == 0 for v in node.inputs[:3]):
         return identity_matrix
     if isinstance(batched(node).op, Blockwise) and not has_core_axes(node):

@@ -48,7 +48,7 @@ Lists = Mapping[int, Sequence[Statement]]
 
 
 def loops_over(e: Emitter, variable: Variable) -> tuple[Index, Loops]:
-    """An index of a variable, and the counter and length of each loop that it needs, in order."""
+    """Return an index of a variable, and the counter and length of each loop, in order."""
     index: list[Expression] = []
     loops: Loops = []
     for axis, length in enumerate(variable.type.shape):
@@ -107,7 +107,7 @@ def finish(e: Emitter, variable: Variable, place: Place) -> None:
 
 
 def call_numba(e: Emitter, node: Apply) -> None:
-    """What has no rule is called through PyTensor's numba implementation."""
+    """Call PyTensor's numba implementation of an operation without a rule."""
     arguments = tuple(e.argument(variable) for variable in node.inputs)
     results = []
     for variable in node.outputs:
@@ -181,7 +181,7 @@ def _converted(value: Expression, dtype: str, new: str) -> Expression:
 
 
 def _as(dtype: str, value: Expression) -> Expression:
-    """A sum of the dtype of a total: numba adds small integers as int64."""
+    """Cast a sum to the dtype of its total: numba adds small integers as int64."""
     return value if dtype in ("float64", "int64", "complex128") else cast(value, dtype)
 
 
@@ -351,9 +351,9 @@ class _Walk(NamedTuple):
 
 
 def _walk(e: Emitter, node: Apply, first: int) -> list[_Walk | Expression]:
-    """For every axis of what is selected from, how a slice walks it; for a position, the position.
+    """Return the walk of the slice along each axis, or the position of an integer.
 
-    Slices are as those of Python: ends are clipped to the array.
+    Slices are Python's: ends are clipped to the array.
     """
     x = node.inputs[0]
     found: list[_Walk | Expression] = []
@@ -410,7 +410,7 @@ def _clipped(
 
 
 def _named(e: Emitter, value: Expression) -> Var:
-    """A variable for a number that a length is made of: before a loop where it is known there."""
+    """Name a number that a length is computed from, before the loop where it is known there."""
     return e.named(value, e.is_early(value))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _error(e: Emitter, kind: type[BaseException]) -> str | None:
-    """How loops write an error: by its name, with its module unless it is one of Python's."""
+    """Return the name of an error class in loops, with its module unless it is built in."""
     name, module = kind.__name__, kind.__module__
     if getattr(builtins, name, None) is kind:
         return name if name in ERRORS else None

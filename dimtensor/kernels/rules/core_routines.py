@@ -294,7 +294,7 @@ def solve_triangular_loops(a, b, out, n, columns, lower, turned, unit):
 
 
 def solve_triangular_vector(a, b, out, n, lower, turned, unit):
-    """As above, for one right-hand side; walks `a` in order."""
+    """Solve for a single right-hand side; walks `a` in order."""
     for at in range(n):
         out[at] = b[at]
     for step in range(n):
@@ -487,7 +487,7 @@ def dot_loops(a, b, out, m, n, inner, a_turned, b_turned):
 
 
 def dot(a, b, out, m, n, inner, a_letter, b_letter, a_width, b_width):
-    """Product by BLAS. To it, the transpose of the result is that of `b` by that of `a`."""
+    """Multiply by BLAS, which computes the transpose of the result from the transposes in turn."""
     done = gemm(
         b_letter, a_letter, n, m, inner,
         1.0, b, max(b_width, 1), a, max(a_width, 1), 0.0, out, max(n, 1),

@@ -147,16 +147,16 @@ def lower_triangle(x, out, n):
 
 
 def cholesky_gradient_loops(factor, cotangent, out, n):
-    """Cotangent of a matrix, in a lower triangle, from that of its lower Cholesky factor."""
+    """Compute the cotangent of a matrix, as a lower triangle, from that of its Cholesky factor."""
     row = np.empty((n,), dtype=DTYPE)
     lower_triangle(cotangent, out, n)
     cholesky_gradient_rows(factor, out, row, 0, n)
 
 
 def cholesky_gradient(factor, cotangent, out, n):
-    """As above, by Murray's algorithm for blocks, of 32 columns; small matrices are one block.
+    """Compute the same by Murray's blocked algorithm, with 32 columns per block.
 
-    What is below a block on the diagonal is `below` in the factor and `slopes` in the result.
+    The part below a block on the diagonal is `below` in the factor and `slopes` in the result.
     """
     row = np.empty((n,), dtype=DTYPE)
     corner = np.empty((32, 32), dtype=DTYPE)
@@ -208,7 +208,7 @@ def cholesky_gradient(factor, cotangent, out, n):
 
 
 def by_halves(work, turned, row, size):
-    """The transform, in place, of a power of 2 of pairs, which are in two rows."""
+    """Transform a power of 2 of pairs, stored in two rows, in place."""
     at = 0
     for i in range(size - 1):
         if i < at:
@@ -245,7 +245,7 @@ def by_halves(work, turned, row, size):
 
 
 def dft(re, im, real, imaginary, n, given, wanted, is_real, turned_back):
-    """The discrete Fourier transform, by halves.
+    """Compute the discrete Fourier transform, by halves.
 
     Of numbers that are given for the first positions, real ones or pairs, whose second part counts
     negative where the transform is turned back; real parts alone are wanted then.
@@ -331,7 +331,7 @@ def convolve_full(x, weights, out, n, k, m):
 
 
 def convolve_inside(x, weights, out, n, k, m):
-    """The positions of a convolution at which the weights lie inside of the other vector."""
+    """Convolve at the positions where the weights lie inside of the other vector."""
     for i in range(m):
         out[i] = 0.0
     for j in range(k):

@@ -92,7 +92,7 @@ def _set_lengths(e: Emitter, node: Apply) -> None:
 
 
 def _loops(e: Emitter, variable: Variable, n_axes: int) -> tuple[Index, Loops]:
-    """An index of the first axes of a variable, and loops for it."""
+    """Return an index of the leading axes of a variable, and loops over them."""
     index: list[Expression] = []
     loops: Loops = []
     for axis, length in enumerate(variable.type.shape[:n_axes]):
@@ -106,7 +106,7 @@ def _loops(e: Emitter, variable: Variable, n_axes: int) -> tuple[Index, Loops]:
 
 
 def _restricted(variable: Variable, index: Sequence[Expression]) -> Index:
-    """An index with 0 for axes of length 1; axes of a vector come after it."""
+    """Return an index with 0 for axes of length 1; a vector's axes follow it."""
     return tuple(
         ZERO if length == 1 else each
         for length, each in zip(variable.type.shape, index, strict=False)
@@ -114,7 +114,7 @@ def _restricted(variable: Variable, index: Sequence[Expression]) -> Index:
 
 
 def _row(place: Place, index: Sequence[Expression]) -> Access:
-    """The last axis of an array at a position of the others."""
+    """Return the last axis of an array at a position of the others."""
     return Access(place.array, (*place.leading, *index, 0))
 
 

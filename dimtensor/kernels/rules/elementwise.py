@@ -28,7 +28,7 @@ _MOST_TERMS = 8
 
 
 class Place:
-    """Where an array lies: an array of the function, or what that has at some leading positions.
+    """Location of an array: an array of the function, or a part of one at leading positions.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Place:
     leading : tuple of Expression
         Positions along its first axes; the array that is meant has the remaining axes.
     early : bool
-        Whether the name is defined before the loop that the block stands in, if it stands in one.
+        Whether the name is defined before the loop that contains the block, if any.
     """
 
     __slots__ = ("array", "early", "leading")
@@ -81,7 +81,7 @@ class _OfRows(Place):
 
 
 class Rows(_OfRows):
-    """What an array has from a row on.
+    """Rows of an array from one on.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Kept(_OfRows):
 
 
 def counter(name: str) -> Var:
-    """The counter of a loop, as what is inside of the loop sees it."""
+    """Return the counter of a loop, as seen inside of the loop."""
     return Var(name, "int64", frozenset((name,)))
 
 
@@ -132,7 +132,7 @@ def loops_of(expressions: Sequence[Expression]) -> Names:
 
 
 def restrict(variable: Variable, index: Sequence[Expression]) -> Index:
-    """An index with 0 where the variable has length 1."""
+    """Return an index with 0 along axes of length 1."""
     return tuple(
         ZERO if length == 1 else term
         for term, length in zip(index, variable.type.shape, strict=True)
@@ -152,7 +152,7 @@ def _elemwise(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression
 
 
 def _long_sum(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
-    """A sum of many terms, each of which is added where it is known, and need not be kept."""
+    """Write a sum of many terms that are accumulated as they become known."""
     first = node.inputs[0]
     total = e.element(first, restrict(first, index), scope)
     for v in node.inputs[1:]:
@@ -187,7 +187,7 @@ def _arange(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
 
 
 def length_of_range(e: Emitter, node: Apply) -> Expression:
-    """How many numbers an ARange node gives."""
+    """Return the length of an ARange node."""
     start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
     count = stop if known(start) == 0 else op("-", stop, start)
     if known(step) != 1 or count.dtype.startswith("float"):
@@ -242,7 +242,7 @@ def slice_ends(node: Apply, entry: slice, first: int) -> tuple[int | None, int |
 
 
 def _clipped(end: int, length: Expression) -> Expression:
-    """A slice's end as a position between 0 and the length."""
+    """Return the end of a slice as a position between 0 and the length."""
     n = known(length)
     if n is not None:
         return integer(max(0, min(n, end if end >= 0 else n + end)))
@@ -283,7 +283,7 @@ def _rounded_up(count: Expression, step: int) -> Expression:
 
 
 def _affine(low: Expression, step: int, position: Expression) -> Expression:
-    """The position ``low + step * position``."""
+    """Return the position ``low + step * position``."""
     first, at = known(low), known(position)
     if first is not None and at is not None:
         return integer(first + step * at)
@@ -311,12 +311,12 @@ def basic_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
 
 
 def from_the_start(position: Expression, length: Expression) -> Expression:
-    """A position that is counted from the end where it is negative."""
+    """Normalize a position; a negative one counts from the end."""
     return select(op(">=", position, ZERO), position, op("+", position, length))
 
 
 def _integer(e: Emitter, variable: Variable, x: Variable, axis: int) -> Expression:
-    """A single position, counted from the end where it is negative."""
+    """Return a single position, normalized."""
     value = constant_int(variable)
     if value is None:
         return from_the_start(e.element(variable, (), e.top), e.length(x, axis))
@@ -352,7 +352,7 @@ def gather_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
 
 
 def _is_part(e: Emitter, variable: Variable) -> bool:
-    """Whether elements of a variable are read from a larger array."""
+    """Return whether elements of a variable are read from a larger array."""
     while variable not in e.places and variable.owner is not None:
         if isinstance(variable.owner.op, Subtensor):
             return True

@@ -20,7 +20,7 @@ _NUMBERS = {"d": types.float64, "s": types.float32}
 
 @cache
 def routine(name: str) -> Any:
-    """What numba calls for a subroutine: a function that gives what it reports, else 0.
+    """Return the function that numba calls for a subroutine; it returns its report, or 0.
 
     Integers and characters are passed by address as 32 bits, numbers in the precision of the
     subroutine, arrays as the address of their first element.

@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 
 class _Block:
-    """The body of a loop, bound to what it works on."""
+    """Body of a loop, bound to its arguments."""
 
     def __init__(self, e: Emitter, graph: FunctionGraph, destinations: dict[Variable, Place]):
         self.e = e
         self.graph = graph
-        # what is checked of arguments around the block is checked in it
+        # checks of arguments around the block hold inside of it
         self.inner = type(e)(Plan(graph), e.shared, destinations)
         self.head: list[Statement] = []
         self.tail: list[Statement] = []
@@ -68,7 +68,7 @@ class _Block:
             self.inner.bind(variable, _before(place))
 
     def capture(self, variables: Sequence[Variable], given: Sequence[Variable]) -> None:
-        """Bind what is the same in every step."""
+        """Bind the variables that are the same in every step."""
         for variable, outside in zip(variables, given, strict=True):
             where = _before(_operand(self.e, outside))
             self.inner.bind(variable, where)
@@ -108,9 +108,9 @@ class _Block:
         self.inner.write()
 
     def before(self) -> list[Statement]:
-        """What stands before the loop.
+        """Return the statements before the loop.
 
-        Lengths and memory of known size go out of the loops around it too, as far as they can.
+        Lengths and allocations of known size leave the surrounding loops as well, where possible.
         """
         if self.e.early is self.e.lines:
             return self.inner.early
@@ -129,19 +129,19 @@ class _Block:
 
 
 def _is_shape(variable: Variable) -> bool:
-    """Whether an array is so many integers, as a shape is."""
+    """Return whether an array is a vector of as many integers, like a shape."""
     return variable.type.dtype == "int64" and None not in variable.type.shape
 
 
 def _is_known_memory(statement: Statement) -> bool:
-    """Whether a statement makes an array and needs nothing of what is around it."""
+    """Return whether a statement allocates an array, independently of the code around it."""
     if not isinstance(statement, Allocate) or statement.start is not None:
         return False
     return all(known(length) is not None for length in statement.shape)
 
 
 def _start_state(e: Emitter, initial: Variable, final: Variable) -> Var | Place:
-    """A state with its initial value; it has the final value when the loop has ended."""
+    """Declare a state with its initial value; it holds the final value after the loop."""
     if not isinstance(final.type, TensorType):
         raise UnsupportedGraph(f"a state of type {final.type}")
     if final.type.ndim == 0:
@@ -157,13 +157,13 @@ def _start_state(e: Emitter, initial: Variable, final: Variable) -> Var | Place:
 
 
 def _typed(value: Expression, variable: Variable) -> Expression:
-    """A number; a constant written so that it has its dtype for numba too."""
+    """Return a number with an explicit dtype, which numba needs for constants."""
     is_truth = isinstance(variable, Constant) and variable.type.dtype == "bool"
     return cast(value, "bool") if is_truth else value
 
 
 def _before(where: Expression | Place) -> Expression | Place:
-    """The same, marked as defined before the loop: it is invariant in its body."""
+    """Mark a variable as defined before the loop, hence invariant in its body."""
     if isinstance(where, Place) and not isinstance(where, (Kept, Rows)):
         return Place(where.array, where.leading)
     return where
@@ -196,7 +196,7 @@ def _scan(e: Emitter, node: Apply) -> None:
     destinations: dict[Variable, Place] = {}
     for out, element in traces:
         if element.type.ndim and element.owner is not None and rows[out] is None:
-            # made after what stands before the loop, which therefore cannot ask for its lengths
+            # allocated after the statements before the loop, which cannot use its lengths
             destinations.setdefault(element, Place(arrays[out], (to[out],), early=False))
     block = _Block(e, graph, destinations)
     tapes = [_Tape(e, block, n, at, each, outs) for each, outs in kept.items()]
@@ -253,9 +253,9 @@ def _inner_traces(
 
 
 class _Tape:
-    """Where a loop in a step puts its traces: those of all steps, one after the other.
+    """Storage of the traces of a loop inside of a step, for all steps one after the other.
 
-    Rows of steps that it does not make take no memory so, and what is written lies side by side.
+    Steps that do not run take no memory, and rows are written contiguously.
     """
 
     # so many steps of the inner loops together have room before arrays grow
@@ -291,7 +291,7 @@ class _Tape:
 
 
 def _steps(e: Emitter, n_steps: Variable) -> Expression:
-    """The number of steps, which is not negative."""
+    """Return the number of steps, which is not negative."""
     value = e.scalar(n_steps)
     if e.is_known_length(value):
         return value
@@ -305,7 +305,7 @@ def _steps(e: Emitter, n_steps: Variable) -> Expression:
 
 
 class _Reader:
-    """Reads what a step has of sequences, or computes it of what they are computed of."""
+    """Reader of a step's elements, which it loads or recomputes."""
 
     def __init__(self, e: Emitter, block: _Block, step: Var, at: Expression):
         self.e = e
@@ -362,7 +362,7 @@ def _new_array(
 
 
 def _stopping(e: Emitter, block: _Block, go: Variable, n_done: Variable, go_on: Variable) -> None:
-    """The loop ends where its body says so; the steps are counted."""
+    """Write a loop that ends when its body says so, and counts its steps."""
     flag, count = Var(e.fresh("s"), "bool"), Var(e.fresh("s"), "int64")
     e.lines.append(Assign(flag, _typed(e.scalar(go), go)))
     e.lines.append(Assign(count, ZERO))
@@ -440,7 +440,7 @@ def _assigned(e: Emitter, length: Expression) -> Expression:
 def _branch(
     e: Emitter, graph: FunctionGraph, given: Sequence[Variable], made: Sequence[Array | Var]
 ) -> _Block:
-    """A branch, which leaves its results in arrays and variables."""
+    """Write a branch, which stores its results in arrays and variables."""
     destinations = {
         variable: Place(result, early=False)
         for variable, result in zip(graph.outputs, made, strict=True)
@@ -458,7 +458,7 @@ def _branch(
 
 
 def _branches(op: Any) -> list[FunctionGraph]:
-    """The graphs of both branches, without copies: results have memory of their own anyway."""
+    """Return the graphs of both branches, without copies, as results have their own memory."""
     if isinstance(op, Conditional):
         return [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
     graphs = [branch.fgraph.unfreeze() for branch in (op.true_branch, op.false_branch)]

@@ -31,7 +31,7 @@ _RESHAPED = "a reshape keeps the number of elements"
 
 
 def _reshape(e: Emitter, node: Apply) -> None:
-    """A view: all arrays are contiguous."""
+    """Write a reshape as a view: all arrays are contiguous."""
     (x, shape), (out,) = node.inputs, node.outputs
     total = Var(e.fresh("n"), "int64")
     e.lines.append(Assign(total, product([e.length(x, axis) for axis in range(x.type.ndim)])))
@@ -65,7 +65,7 @@ def _reshape_number(e: Emitter, x: Variable, out: Variable) -> None:
 def _asked_lengths(
     e: Emitter, shape: Variable, out: Variable, total: Expression
 ) -> list[Expression]:
-    """Lengths that a reshape asks for; one of -1 is what is left."""
+    """Return the lengths of a reshape; -1 is computed from the others."""
     asked = [
         integer(static) if static is not None else _asked(e, shape, axis)
         for axis, static in enumerate(out.type.shape)
@@ -106,7 +106,7 @@ def _resolved_lengths(e: Emitter, asked: list[Expression], total: Expression) ->
             continue
         others = [other for k, other in enumerate(asked) if k != at] or [ONE]
         least = op("min", *others) if len(others) > 1 else others[0]
-        # what is left is known if the others are positive, so there is at most one
+        # the remaining length is known if the others are positive, so there is at most one
         is_open = op("==", each, integer(-1))
         several = op("and", is_open, op("<", least, ONE))
         e.lines.append(_refusal(op("or", op("<", each, integer(-1)), several)))

@@ -49,7 +49,7 @@ _EXTREMES = {">": "max", "<": "min"}
 
 
 def is_serial(value: Expression) -> bool:
-    """Whether a value is a call that keeps LLVM from vectorizing the loop around it."""
+    """Return whether a value is a call that keeps LLVM from vectorizing the loop around it."""
     if not isinstance(value, Call):
         return False
     facts = facts_named(value.function)
@@ -59,15 +59,15 @@ def is_serial(value: Expression) -> bool:
 
 
 def reduction_of(scalar_op: Any) -> str:
-    """The operation that a reduction combines elements with: ``+ * & | max min``."""
+    """Return the operation of a reduction: ``+ * & | max min``."""
     sign = facts_of(scalar_op).sign
     return _EXTREMES.get(sign, sign)
 
 
 def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> str | None:
-    """The dtype in which an operand meets the others, if that is another one than its own.
+    """Return the dtype to which an operand is converted, None if it keeps its own.
 
-    All numbers of a dtype can be written in the one in which it meets others.
+    The conversion keeps all numbers of the operand's dtype.
     """
     kind = facts_of(scalar_op).kind
     if kind in ("arithmetic", "extreme") or (type(scalar_op) is Switch and at):
@@ -82,7 +82,7 @@ def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> s
 def expression(
     scalar_op: Any, operands: Sequence[Expression], dtypes: Sequence[str], out: str
 ) -> Expression | None:
-    """A scalar op as an operation on operands; None if it is a call of a function."""
+    """Return a scalar op as an operation on operands, None if it is a function call."""
     kind, facts = type(scalar_op), facts_of(scalar_op)
     if kind is Second:
         return operands[1] if dtypes[1] == out else None
@@ -144,7 +144,7 @@ def _cast(operand: Expression, dtype: str, out: str) -> Expression | None:
 
 
 def identity(reduction: str, dtype: str) -> Const:
-    """What a reduction starts from."""
+    """Return the neutral element of a reduction."""
     if reduction in "+*":
         return number(int(reduction == "*"), dtype)
     if reduction in "&|":

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def open_generator(state, words):
-    """A generator in memory, at the place in its stream that its words tell."""
+    """Open a generator in memory, at the position in its stream that its words encode."""
     own = np.empty((6,), dtype=np.uint64)
     for k in range(6):
         own[k] = words[k]
@@ -17,7 +17,7 @@ def open_generator(state, words):
 
 
 def close_generator(state, after):
-    """The words of a generator as it is now."""
+    """Return the words of a generator in its present state."""
     own = np.empty((6,), dtype=np.uint64)
     done = generator_close(state, own)
     for k in range(6):
@@ -101,7 +101,7 @@ def seed_hash(entropy, seed, n):
 
 
 def multinomial_line(state, n, pvals, out, k):
-    """How many of n fall into each category; 0 where the shares are none."""
+    """Draw how many of n fall into each category; 0 if the shares are invalid."""
     counts = np.empty((k,), dtype=np.int64)
     shares = np.empty((k,), dtype=np.float64)
     total = 0.0
@@ -119,7 +119,7 @@ def multinomial_line(state, n, pvals, out, k):
 
 
 def multivariate_hypergeometric_line(state, colors, nsample, out, k):
-    """How many of each color are in a sample; 0 where there are not so many."""
+    """Draw how many of each color are in a sample; 0 if there are not enough."""
     counts = np.empty((k,), dtype=np.int64)
     given = np.empty((k,), dtype=np.int64)
     total = 0
@@ -136,7 +136,7 @@ def multivariate_hypergeometric_line(state, colors, nsample, out, k):
 
 
 def permutation_line(state, out, k):
-    """The shuffle of Fisher and Yates, from the end."""
+    """Shuffle by Fisher and Yates, from the end."""
     for i in range(k):
         out[i] = i
     for i in range(k - 1):

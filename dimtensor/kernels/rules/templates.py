@@ -62,7 +62,7 @@ Given = Callable[[Expression], Statement]  # what is done with a result
 
 
 def given_to(target: Var | Load) -> Given:
-    """A result goes to a variable or to an element."""
+    """Return the assignment of a result to a variable or an element."""
 
     def give(value: Expression) -> Statement:
         return Assign(target, value) if isinstance(target, Var) else Store(target, value)
@@ -202,7 +202,7 @@ class _Inliner(Parser):
         return isinstance(node.func, ast.Name) and node.func.id in _library()
 
     def _template(self, node: ast.Call, results: Sequence[Given]) -> list[Statement]:
-        """What a call of another template is."""
+        """Inline a call of another template."""
         assert isinstance(node.func, ast.Name)
         arrays: dict[str, Access] = {}
         numbers: dict[str, Expression] = {}
@@ -219,7 +219,7 @@ class _Inliner(Parser):
         return inlined(self.e, node.func.id, arrays, numbers, self._dtype, results)
 
     def _decided(self, test: ast.expr) -> bool | None:
-        """What a condition of flags is."""
+        """Evaluate a condition of flags, None if it is not one."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self._decided(test.operand)
             return None if inner is None else not inner
