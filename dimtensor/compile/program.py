@@ -124,6 +124,7 @@ def build_program(
     order: AxisOrder | None = None,
     annotate: bool = False,
     segments: bool = False,
+    given: int | None = None,
 ) -> Program:
     """Lower outputs to a positional graph.
 
@@ -140,6 +141,8 @@ def build_program(
         Whether to record dims and lines of the user's code on variables.
     segments : bool
         Whether gradients through while loops nested in other loops store states by segments.
+    given : int, optional
+        Number of inputs whose values come with each call; by default all.
 
     Raises
     ------
@@ -164,11 +167,13 @@ def build_program(
     for source in inputs:
         if isinstance(source, Dim):
             known.setdefault(source, slots[source].variable)
+    # lengths of data first: what is computed from them and data alone is computed once
+    fixed = [*inputs[len(inputs) if given is None else given :], *data]
     told = {dim._unrenamed for node in leaves(outputs) for dim in node.dims}
-    for source in inputs:
+    for source in [*fixed, *inputs]:
         if isinstance(source, Node):  # an input that no output uses may determine a length
             for axis, dim in enumerate(slots[source].dims):
-                if dim.length is None and dim._unrenamed not in told:
+                if dim.length is None and (source in fixed or dim._unrenamed not in told):
                     for name in (dim, dim._unrenamed):
                         known.setdefault(name, leaf(source, ()).shape[axis])
     lowering = Lowering(

@@ -8,13 +8,13 @@ from dimtensor.dist.families import *  # noqa: F403
 from dimtensor.dist.joint.covariances import LKJCholesky as LKJCholesky
 from dimtensor.dist.joint.covariances import LKJCholeskyCov as LKJCholeskyCov
 from dimtensor.dist.joint.covariances import LKJCorr as LKJCorr
-from dimtensor.dist.joint.gaussian import CAR as CAR
-from dimtensor.dist.joint.gaussian import ICAR as ICAR
 from dimtensor.dist.joint.gaussian import MatrixNormal as MatrixNormal
 from dimtensor.dist.joint.gaussian import MvNormal as MvNormal
 from dimtensor.dist.joint.gaussian import MvStudentT as MvStudentT
 from dimtensor.dist.joint.gaussian import ZeroSumNormal as ZeroSumNormal
 from dimtensor.dist.joint.kronecker import KroneckerNormal as KroneckerNormal
+from dimtensor.dist.joint.neighbors import CAR as CAR
+from dimtensor.dist.joint.neighbors import ICAR as ICAR
 from dimtensor.dist.joint.ordinal import OrderedLogistic as OrderedLogistic
 from dimtensor.dist.joint.ordinal import OrderedMultinomial as OrderedMultinomial
 from dimtensor.dist.joint.ordinal import OrderedProbit as OrderedProbit

@@ -20,7 +20,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 CASES = (
-    "radon", "normal", "effect", "glm", "mixture", "gp", "rolling",
+    "radon", "normal", "effect", "glm", "mixture", "gp", "car", "rolling",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
     "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",

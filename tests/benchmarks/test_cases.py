@@ -10,7 +10,7 @@ import dimtensor as dt
 
 HERE = Path(__file__).parent
 LOOPS = ("garch", "arma", "hmm", "kalman", "ode", "newton", "rnn")
-COMPARED = ("radon", "normal", "effect", "glm", "mixture", "gp", "rolling", *LOOPS)
+COMPARED = ("radon", "normal", "effect", "glm", "mixture", "gp", "car", "rolling", *LOOPS)
 # what is compared in the short tests too: numba needs seconds for most of the loops by hand
 QUICK = ("radon", "effect", "rolling")
 

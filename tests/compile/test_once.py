@@ -277,3 +277,59 @@ def test_selections_of_data_by_data():
     expected = (np.array([1.0, 1, 3, 3, 1]) - EXPOSED) ** 2
     other = f.with_data(of=["p", "p", "q", "q", "p"])
     assert float(other(0.3)) == pytest.approx(logsumexp(0.3 * expected), rel=1e-13)
+
+
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_lengths_that_data_have_are_theirs(backend):
+    """Else what follows from data and their length would follow from the inputs of a call."""
+    obs = dt.Dim("obs")
+    x, k = dt.tensor("x", dims=obs), dt.data(EXPOSED, dims=obs, name="k")
+    weight = dt.special.gammaln(k + dt.arange(obs) / dt.length(obs))
+    f = dt.function([x], (weight * x).sum(), backend=backend)
+    values = np.arange(5.0)
+    expected = (gammaln(EXPOSED + values / 5) * values).sum()
+    np.testing.assert_allclose(f(values), expected)
+    (kept,) = f.positional.executable.settled([EXPOSED])[1:]
+    np.testing.assert_allclose(kept, gammaln(EXPOSED + values / 5))
+    other = f.with_data(k=EXPOSED[:2])
+    np.testing.assert_allclose(
+        other(values[:2]), (gammaln(EXPOSED[:2] + values[:2] / 2) * values[:2]).sum()
+    )
+
+
+@pytest.mark.parametrize("backend", ["numba", "jax"])
+def test_what_a_mask_of_data_selects(backend):
+    """Its length follows from data alone, so JAX compiles what reads it."""
+    obs = dt.Dim("obs")
+    x, k = dt.tensor("x", dims=obs), dt.data(EXPOSED, dims=obs, name="k")
+    some = k > 1.0
+    total = (k[some] * dt.exp(x[some])).sum()
+    f = dt.function([x], [total, dt.grad(total, x)], backend=backend)
+    values = np.linspace(-1.0, 1.0, 5)
+    for data in (EXPOSED, EXPOSED[::-1] - 0.8):
+        each = np.where(data > 1.0, data * np.exp(values), 0.0)
+        value, slope = f.with_data(k=data)(values)
+        np.testing.assert_allclose(value, each.sum())
+        np.testing.assert_allclose(slope, each)
+    once = f.positional.executable.once
+    assert once is not None
+    settled = [x.tolist() for x in f.positional.executable.settled([EXPOSED])[1:]]
+    assert EXPOSED[EXPOSED > 1.0].tolist() in settled
+    if backend == "jax":
+        import jax
+
+        assert "pure_callback" not in str(jax.make_jaxpr(f.jax)(values))
+
+
+def test_a_length_that_follows_from_an_input_of_a_call_is_not_known():
+    import pytensor.tensor as pt
+    from pytensor.graph.fg import FunctionGraph
+
+    from dimtensor.kernels.graph.once import lengths_are_known
+
+    x, i, mask = pt.dvector("x"), pt.lscalar("i"), pt.vector("mask", dtype="bool")
+    at = pt.lvector("at")
+    fine = [x[at].sum(), pt.zeros(x.shape[0] + 1) + 1.0, x[1:], x.reshape((2, -1))]
+    assert lengths_are_known(FunctionGraph([x, at], fine, clone=False))
+    for late in (x[:i], pt.zeros(i), pt.arange(i), x[mask], mask.nonzero()[0], x.reshape((i, -1))):
+        assert not lengths_are_known(FunctionGraph(None, [late], clone=False))

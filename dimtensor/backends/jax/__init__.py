@@ -107,7 +107,8 @@ def compile_positional(
 ) -> Executable:
     """Compile through PyTensor's rewrites for JAX and ``jax.jit``.
 
-    Where a length follows from values (`static` is False) nothing is jitted.
+    Where a length follows from values (`static` is False) nothing is jitted, unless it follows from
+    data alone.
 
     ``raw`` is pure and computes in 64 bits where JAX is in its 64-bit mode, in 32 elsewhere;
     ``call`` computes in 64 bits whatever the mode.
@@ -120,7 +121,7 @@ def compile_positional(
 
     from dimtensor.backends.jax.graph import graph_function
     from dimtensor.backends.jax.steps import for_xla, into_steps
-    from dimtensor.kernels.graph.once import split_once
+    from dimtensor.kernels.graph.once import lengths_are_known, split_once
     from dimtensor.kernels.graph.sums import factor_sums
     from dimtensor.ops.loop.rewrites.driver import Settled, rewrite_loops
     from dimtensor.ops.notes import keep_notes
@@ -139,9 +140,10 @@ def compile_positional(
         rewrite_loops(graph, _rewrite, allow, settled)
     for_xla(graph)
     split = None
-    if static and not shared and given is not None:
+    if not shared and given is not None:
         split = split_once(graph, graph.inputs[given:])
     once = None if split is None else _once(split.once)
+    static = static or (split is not None and lengths_are_known(graph))
 
     pure = graph_function(graph, _translate, host=not static)
     stats = {"rewrite": time.perf_counter() - started}

@@ -85,7 +85,8 @@ def lower_description(description: Description) -> tuple[Program, Recipe]:
     """
     graph = rebuild_graph(description)
     try:
-        program = build_program(graph.inputs, graph.outputs, order=graph.order)
+        given = len(description.form["inputs"])
+        program = build_program(graph.inputs, graph.outputs, order=graph.order, given=given)
     except DimtensorError as error:
         raise FormlessError(f"the graph cannot be lowered without names: {error}") from error
     numbers = graph.numbers

@@ -1,6 +1,4 @@
-"""Distributions of normal vectors and matrices, and of vectors of neighbors."""
-
-# over budget: they share their covariances and precisions
+"""Distributions of normal vectors and matrices."""
 
 from __future__ import annotations
 
@@ -17,21 +15,17 @@ from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
 from dimtensor.errors import OptionError
-from dimtensor.tensor.constructors import arange, full
-from dimtensor.tensor.control.loops import while_loop
+from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import (
-    equal,
     log,
     log1p,
-    minimum,
-    not_equal,
     sqrt,
     square,
     where,
 )
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky
-from dimtensor.tensor.linalg.equations import diagonal, inv, slogdet, solve, solve_triangular
+from dimtensor.tensor.linalg.equations import diagonal, inv, solve, solve_triangular
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
@@ -375,144 +369,3 @@ class ZeroSumNormal(VectorDistribution, state=("dim",)):
         for dim in self.dim:
             x = x - x.mean(dim)
         return self._values["sigma"] * x, rng
-
-
-class CAR(VectorDistribution, state=("row", "col")):
-    """A conditional autoregression: each element around the mean of its neighbors.
-
-    The density is that of a normal vector with the precision tau (D - alpha W), where D has the
-    sums of the rows of W (J. Besag, Journal of the Royal Statistical Society B 36, 192-236, 1974).
-
-    Parameters
-    ----------
-    mu : DimTensor or number
-    W : DimTensor
-        Weights of neighbors, symmetric and 0 on the diagonal, over a dim and the same one renamed.
-    alpha : DimTensor or number
-        Between -1 and 1: how much neighbors are alike.
-    tau : DimTensor or number
-        Precision.
-
-    Raises
-    ------
-    DimError
-        If the dims of W are no pair.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> from dimtensor import dist
-    >>> k = dt.Dim("k", length=2)
-    >>> W = dt.data([[0.0, 1.0], [1.0, 0.0]], dims=[k, k.rename()])
-    >>> float(dist.CAR(0.0, W, 0.5, 1.0).logp(dt.zeros(k)).eval().round(4))
-    -1.9817
-    """
-
-    def __init__(self, mu: TensorLike, W: TensorLike, alpha: TensorLike, tau: TensorLike = 1.0):
-        _, self.row, self.col = matrix(W, None, "CAR")
-        given = {"mu": (mu, "real"), "W": (W, "real"), "alpha": (alpha, "between -1 and 1"),
-                 "tau": (tau, "positive")}  # fmt: skip
-        shared: dict[str, Dims] = {"alpha": (), "tau": ()}
-        super().__init__("CAR", given, (self.row,), real, (self.col,), shared)
-
-    def _precision(self, p: dict[str, DimTensor]) -> DimTensor:
-        """Precision matrix at tau = 1."""
-        same = equal(arange(self.row), arange(self.col))
-        return where(same, p["W"].sum(self.col), 0.0) - p["alpha"] * p["W"]
-
-    def logp(self, x: TensorLike) -> DimTensor:
-        x, p = self._with(x)
-        apart = x - p["mu"]
-        precision = self._precision(p)
-        other = apart.relabel(self.row, self.col)
-        distance = p["tau"] * dot(apart, precision, other, dim=[self.row, self.col])
-        n = count_of((self.row,))
-        logs = slogdet(precision, [self.row, self.col]).logabsdet + n * log(p["tau"])
-        return 0.5 * (logs - distance) - n * HALF_LOG_2PI
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        p = self._values
-        tau = p["tau"] * self._precision(p)
-        return MvNormal(p["mu"], tau=tau).draw(rng, dims)
-
-
-class ICAR(VectorDistribution, state=("row", "col", "zero_sum_stdev")):
-    """The intrinsic conditional autoregression: differences of neighbors are normal.
-
-    The density is sigma^(c - n) exp(-Σ W (x - x')² / (4 sigma²)), for n elements in c connected
-    components, up to a constant that depends on W alone, times one that keeps the sum near zero:
-    normal with the standard deviation `zero_sum_stdev` times the number of elements (Morris et al.,
-    Spatial and Spatio-temporal Epidemiology 31, 100301, 2019).
-
-    Parameters
-    ----------
-    W : DimTensor
-        Weights of neighbors, symmetric and 0 on the diagonal, over a dim and the same one renamed.
-    sigma : DimTensor or number
-    zero_sum_stdev : float
-
-    Raises
-    ------
-    DimError
-        If the dims of W are no pair.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> from dimtensor import dist
-    >>> k = dt.Dim("k", length=2)
-    >>> W = dt.data([[0.0, 1.0], [1.0, 0.0]], dims=[k, k.rename()])
-    >>> d = dist.ICAR(W)
-    >>> x = dt.tensor("x", dims=k)
-    >>> apart = (d.logp(x) - d.logp(dt.zeros(k))).eval({x: [1.0, -1.0]})
-    >>> float(apart.round(12))
-    -2.0
-    """
-
-    def __init__(self, W: TensorLike, sigma: TensorLike = 1.0, zero_sum_stdev: float = 0.001):
-        _, self.row, self.col = matrix(W, None, "ICAR")
-        self.zero_sum_stdev = zero_sum_stdev
-        given = {"W": (W, "real"), "sigma": (sigma, "positive")}
-        super().__init__("ICAR", given, (self.row,), real, (self.col,), {"sigma": ()})
-
-    def logp(self, x: TensorLike) -> DimTensor:
-        x, p = self._with(x)
-        apart = square(x - x.relabel(self.row, self.col))
-        pairs = (p["W"] * apart).sum([self.row, self.col]) / (4.0 * square(p["sigma"]))
-        wide = self.zero_sum_stdev * count_of((self.row,))
-        total = x.sum(self.row) / wide
-        value = -pairs - 0.5 * square(total) - HALF_LOG_2PI - log(wide)
-        if self._parameters["sigma"].node.kind == "constant":
-            if float(self._parameters["sigma"].node.attrs.value) == 1.0:
-                return value
-        return value - (count_of((self.row,)) - self._components(p["W"])) * log(p["sigma"])
-
-    def _components(self, W: DimTensor) -> DimTensor:
-        """Count the connected components of the graph of neighbors.
-
-        Each element gets the lowest position among its neighbors, and then that of this one.
-        """
-        at, linked = arange(self.row), not_equal(W, 0.0)
-        start = full(without(W.dims, [self.col]), at)
-
-        def spread(state: Any) -> Any:
-            lowest, _ = state
-            other = where(linked, lowest.relabel(self.row, self.col), lowest)
-            found = minimum(lowest, other.min(self.col))
-            return found.isel({self.row: found}), lowest
-
-        def moves(state: Any) -> Any:
-            return not_equal(*state).any()
-
-        lowest, _ = while_loop(moves, spread, (start, start - 1))
-        return equal(lowest, at).sum(self.row)
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        """Not defined: the density is improper, its integral is infinite.
-
-        Raises
-        ------
-        GraphError
-            Always.
-        """
-        raise self._missing("draw", "the density is improper: its integral is infinite")

@@ -81,7 +81,7 @@ class Together(HasState, ABC, state=("dim", "what", "unused", "built", "known"))
         if not len(broken):
             return
         at = {dim: int(k) for dim, k in zip(fine.dims, broken[0], strict=False)}
-        raise OptionError(self._refusal(values.isel(at) if at else values, at))
+        raise OptionError(self._refusal(values, at))
 
     def _details(self, at: dict[Dim, int]) -> list[tuple[str, str]]:
         labels = [
@@ -111,8 +111,8 @@ class Together(HasState, ABC, state=("dim", "what", "unused", "built", "known"))
         """Return the error text for computed values."""
 
     @abstractmethod
-    def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
-        """Return the error text for known values."""
+    def _refusal(self, values: DimTensor, at: dict[Dim, int]) -> str:
+        """Return the error text for known values, with positions of wrong ones."""
 
 
 class Shares(Together):
@@ -139,7 +139,8 @@ class Shares(Together):
             f"x.softmax({_written(self.dim)}) makes such probabilities of real numbers"
         )
 
-    def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
+    def _refusal(self, values: DimTensor, at: dict[Dim, int]) -> str:
+        wrong = values.isel(at) if at else values
         total, dim = wrong.sum(self.dim).item(), _written(self.dim)
         return build_message(
             f"{self.what}: probabilities along {self.dim._short} add up to {total:.6g}, not to 1",
@@ -166,7 +167,8 @@ class Increasing(Together):
             "dist.ordered and dt.supports.ordered make cutpoints that do"
         )
 
-    def _refusal(self, wrong: DimTensor, at: dict[Dim, int]) -> str:
+    def _refusal(self, values: DimTensor, at: dict[Dim, int]) -> str:
+        wrong = values.isel(at) if at else values
         return build_message(
             f"{self.what} do not increase along {self.dim._short}",
             [*self._details(at), ("cutpoints", _listed(wrong))],

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pytensor.tensor.type import TensorType
+
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.wrappers import Wrapper
@@ -60,12 +62,26 @@ def lifted_function(
     sources, function = reader.lifted_inputs(outputs)
     known = [reader.known[v] for v in sources if v is not value]
     sources = [v for v in sources if v is not value]
-    stand_ins = [v.type() for v in sources]
+    stand_ins = [of_known_lengths(v.type, own) for v, (_, own) in zip(sources, known, strict=True)]
     found = function(*stand_ins)
     inputs = [value, *stand_ins]
     dtypes = tuple(v.type.dtype for v in inputs)
     tensors, axes = [tensor for tensor, _ in known], tuple(own for _, own in known)
     return LiftedFunction(LiftedGraph(inputs, found), dtypes, name), tensors, axes
+
+
+def of_known_lengths(kind: Any, axes: Sequence[Dim | None]) -> Any:
+    """Make a placeholder of a type, with the lengths that the dims of its axes have.
+
+    Loops whose number of steps is known become ours.
+    """
+    if not isinstance(kind, TensorType) or len(axes) != kind.ndim:
+        return kind()
+    shape = [
+        n if n is not None or dim is None else dim.length
+        for n, dim in zip(kind.shape, axes, strict=True)
+    ]
+    return kind.clone(shape=shape)()
 
 
 class LiftedDensity(

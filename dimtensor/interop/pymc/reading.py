@@ -37,6 +37,7 @@ from dimtensor.interop.pymc.lifted import (
     PotentialTerm,
     WithSupport,
     lifted_function,
+    of_known_lengths,
 )
 from dimtensor.interop.pymc.placeholders import lower_named_axes
 from dimtensor.interop.pymc.values import event_axes, labeled_array, shapes_of, value_of
@@ -357,7 +358,7 @@ class _ModelReader:
         if transform is not None:
             support = self._support(name, variable, axes, transform, value_type)
         inner = self._alone(variable)
-        value = inner.type()
+        value = of_known_lengths(inner.type, axes)
         try:
             with _full_precision():
                 found = _with_infinities(_alone_of(pymc.logp(inner, value, warn_rvs=False), inner))

@@ -6,7 +6,20 @@ from typing import Any
 
 from pytensor.graph.basic import Apply, Variable
 from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar.basic import GE, GT, LE, LT, Add, Cast, IntDiv, ScalarMinimum, Sub, Switch
+from pytensor.scalar.basic import (
+    GE,
+    GT,
+    LE,
+    LT,
+    Add,
+    Cast,
+    IntDiv,
+    Neg,
+    ScalarMaximum,
+    ScalarMinimum,
+    Sub,
+    Switch,
+)
 from pytensor.tensor.basic import (
     Alloc,
     AllocEmpty,
@@ -15,7 +28,7 @@ from pytensor.tensor.basic import (
     ScalarFromTensor,
     TensorFromScalar,
 )
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
 from pytensor.tensor.type_other import NoneTypeT
@@ -146,12 +159,18 @@ class KnownIntegers:
             for each in others:
                 total = _sum(total, each, -1 if isinstance(scalar, Sub) else 1)
             return total
+        if isinstance(scalar, Neg):
+            return _sum({}, self.terms(node.inputs[0]), -1)
         if isinstance(scalar, ScalarMinimum):
-            one, two = map(self.terms, node.inputs)
-            if self.is_above(one, two):
-                return two
-            if self.is_above(two, one):
-                return one
+            found = self._extreme([self.terms(v) for v in node.inputs], largest=False)
+            if found is not None:
+                return found
+        if isinstance(node.op, CAReduce):
+            kind, elements = type(node.op.scalar_op), self._elements(node.inputs[0])
+            if kind in (ScalarMaximum, ScalarMinimum) and elements:
+                found = self._extreme(elements, largest=kind is ScalarMaximum)
+                if found is not None:
+                    return found
         if isinstance(scalar, Switch):
             condition, then, other = node.inputs
             known_true = self._holds(condition)
@@ -167,6 +186,23 @@ class KnownIntegers:
         if shape is not None and isinstance(shape.op, MakeVector):
             return self.terms(shape.inputs[0])
         return {x: 1}
+
+    def _elements(self, vector: Any) -> list[LinearSum]:
+        """Return the elements of a short vector of integers; empty if they are not known."""
+        node = vector.owner
+        if node is not None and isinstance(node.op, MakeVector):
+            return [self.terms(v) for v in node.inputs]
+        if isinstance(getattr(getattr(node, "op", None), "scalar_op", None), Neg):
+            return [_sum({}, each, -1) for each in self._elements(node.inputs[0])]
+        return []
+
+    def _extreme(self, terms: list[LinearSum], largest: bool) -> LinearSum | None:
+        """Return the largest or the smallest of several integers, or None if it is not known."""
+        for one in terms:
+            pairs = [(one, other) if largest else (other, one) for other in terms]
+            if all(self.is_above(*pair) for pair in pairs):
+                return one
+        return None
 
     def _holds(self, condition: Any) -> bool | None:
         """Return the value of a comparison of integers, or None if it is not known."""

@@ -34,6 +34,7 @@ from dimtensor.kernels.ir.nodes import (
     For,
     Load,
     Names,
+    Op,
     Statement,
     Store,
     Var,
@@ -131,6 +132,9 @@ class Nest:
     def scatter(self, node: Apply, index: Index, places: Index, value: Expression) -> None:
         operation = "set" if node.op.set_instead_of_inc else "+"
         sink = _Sink("scatter", node.outputs[0], places, value, operation, node)
+        for other in self.sinks:  # they add to one array, which is the result of the last one
+            if other.target is node.inputs[0]:
+                other.target = sink.target
         if operation == "set":  # of several values for one place the last stays
             walked = NOTHING.union(*(place.loops for place in places if place not in index))
             sink.turns = tuple(name for each in index for name in each.loops if name in walked)
@@ -141,7 +145,8 @@ class Nest:
     def _provide(self, sink: _Sink, order: list[str], names: Names) -> None:
         """Memory for a result."""
         if sink.kind == "scatter":
-            sink.place = self._updated(sink, order, names)
+            same = [each.place for each in self.sinks if each.target is sink.target and each.place]
+            sink.place = same[0] if same else self._updated(sink, order, names)
         elif sink.target.type.ndim == 0:
             sink.place = Var(self.e.fresh("s"), sink.dtype)
             self.e.scalars[sink.target] = sink.place
@@ -300,7 +305,8 @@ class Nest:
             self._logs.terms = logarithm_sums.Terms(logarithm_sums.definitions(inner))
         inner = lazy_calls.on_demand(inner, self._named_by_sinks())
         for line in inner:
-            line.is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
+            is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
+            line.is_load = is_load or _is_negative(line)
         for sink in sorted(self.sinks, key=lambda sink: -level(sink.kept)):
             statement = self._sink_line(sink, order, level, before, after)
             if statement is not None:
@@ -477,6 +483,12 @@ class Nest:
 
 def _assigned(target: Var | Load, value: Expression) -> Statement:
     return Assign(target, value) if isinstance(target, Var) else Store(target, value)
+
+
+def _is_negative(line: strip_mining.Line) -> bool:
+    """Return True for the negative of another temporary."""
+    value = line.statement.value if isinstance(line.statement, Assign) else None
+    return isinstance(value, Op) and value.op == "neg" and isinstance(value.operands[0], Var)
 
 
 def _is_load(line: strip_mining.Line) -> bool:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.scalar.basic import Cast, ScalarType
-from pytensor.tensor.basic import Alloc
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
-from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
+from pytensor.scalar.basic import Cast, ScalarOp, ScalarType
+from pytensor.tensor.basic import Alloc, Nonzero, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
+from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import is_inexact
@@ -31,6 +31,9 @@ _GATHER = 2
 _FROM = {"int64": _WORTH, "uint64": _WORTH, "bool": 2}
 # An array of so many elements is small, whatever it is made of.
 _SMALL = 4096
+# Operations whose integers are no lengths.
+_OF_VALUES = (Elemwise, ScalarOp, ScalarFromTensor, TensorFromScalar, CAReduce, DimShuffle)
+_BY_INDEX = (AdvancedSubtensor, AdvancedIncSubtensor)
 
 
 class Split(NamedTuple):
@@ -96,6 +99,38 @@ def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> Split | None:
             if first != (variable, axis):
                 pairs.append((first, (variable, axis)))
     return Split(graph, once, pairs)
+
+
+def lengths_are_known(graph: FunctionGraph) -> bool:
+    """Return True if the lengths of the inputs determine all lengths of a graph.
+
+    Data-only lengths, as of what a mask of data selects, are those of inputs once that part is
+    split off. False where this is not certain.
+    """
+    known: set[Variable] = set()
+    for node in graph.toposort():
+        from_lengths = all(isinstance(v, Constant) or v in known for v in node.inputs)
+        if from_lengths or isinstance(node.op, (Shape, Shape_i)):
+            known.update(node.outputs)
+        elif isinstance(node.op, Nonzero):
+            return False
+        elif not isinstance(node.op, _OF_VALUES):
+            indices = node.inputs[1:] if isinstance(node.op, _BY_INDEX) else ()
+            if any(_dtype(v) == "bool" for v in indices):
+                return False
+            lengths = [v for v in node.inputs if v not in known and not isinstance(v, Constant)]
+            if any(_may_be_length(v, isinstance(node.op, Reshape)) for v in lengths):
+                return False
+    return True
+
+
+def _may_be_length(variable: Variable, vector: bool) -> bool:
+    of_one = getattr(variable.type, "ndim", 0) == 0 or (vector and variable.type.ndim == 1)
+    return of_one and _dtype(variable).startswith(("int", "uint"))
+
+
+def _dtype(variable: Variable) -> str:
+    return str(getattr(variable.type, "dtype", ""))
 
 
 class _Chosen(NamedTuple):
@@ -167,7 +202,9 @@ class _Chooser:
             if isinstance(op, Elemwise):
                 cost = sum(costs) + _cost(node)
             elif isinstance(op, AdvancedSubtensor):
-                cost = _GATHER + sum(costs[1:])
+                # what a mask selects is no longer than what it is selected from
+                masked = any(_is_by_mask(v) for v in node.inputs[1:])
+                cost = _WORTH if masked else _GATHER + sum(costs[1:])
             elif isinstance(op, DimShuffle):
                 # a broadcast value is computed once for all positions
                 cost = 0 if "x" in op.new_order else costs[0]
@@ -198,6 +235,10 @@ class _Chooser:
             return True
         classes = _classes(self._plan, variable)
         return any(classes <= other for other in self._sizes)
+
+
+def _is_by_mask(index: Variable) -> bool:
+    return index.owner is not None and isinstance(index.owner.op, Nonzero)
 
 
 def _cost(node: Apply) -> int:

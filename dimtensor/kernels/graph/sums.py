@@ -18,7 +18,7 @@ from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
-from dimtensor.kernels.plan.axis_lengths import Extents, kept_axes, selection_of
+from dimtensor.kernels.plan.axis_lengths import Extents, earlier_update, kept_axes, selection_of
 from dimtensor.ops.graphs import merge_equal, nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import steps_that_run
@@ -52,7 +52,7 @@ def factor_sums(graph: FunctionGraph) -> None:
     for node in nodes_of(graph, Sum, AdvancedIncSubtensor):
         out = node.outputs[0]
         summed = isinstance(node.op, Sum)
-        new = _sum_factored(node, known) if summed else _scatter_factored(node)
+        new = _sum_factored(node, known) if summed else _scatter_factored(graph, node)
         if new is not None and out.type.is_super(new.type):
             graph.replace(out, new, reason="factor_sums")
             changed = True
@@ -336,28 +336,51 @@ def _unless_empty(total: Variable, lengths: list[Variable | int]) -> Variable:
     return pt.switch(empty, pt.constant(np.zeros((), dtype=total.type.dtype)), total)
 
 
-def _scatter_factored(node: Apply) -> Variable | None:
-    """Factor an update of zeros by a multiple."""
-    x, value, *indices = node.inputs
-    dtype = x.type.dtype
-    if node.op.set_instead_of_inc or not is_float(dtype) or value.type.dtype != dtype:
+def _scatter_factored(graph: FunctionGraph, node: Apply) -> Variable | None:
+    """Return an update of zeros by a multiple of something as a multiple of an update.
+
+    Updates of one array in a row, as in the gradient of pairs that are looked up, are one update
+    if they have the same factors.
+    """
+    readers = [client for client, _ in graph.clients[node.outputs[0]]]
+    if any(isinstance(each, Apply) and earlier_update(graph, each) is node for each in readers):
         return None
-    if value.type.ndim == 0 or not _is_zero(x):
+    updates = [node]
+    while (before := earlier_update(graph, updates[0])) is not None:
+        updates.insert(0, before)
+    total, dtype = updates[0].inputs[0], node.outputs[0].type.dtype
+    ndim = node.inputs[1].type.ndim
+    if not is_float(dtype) or ndim == 0 or not _is_zero(total):
         return None
-    target, source = x.type.shape, selection_of(node).type.shape
-    if None not in target and None not in source and math.prod(target) > math.prod(source):
+    shapes = [total.type.shape, *(selection_of(each).type.shape for each in updates)]
+    if all(None not in shape for shape in shapes):
+        if math.prod(shapes[0]) > sum(map(math.prod, shapes[1:])):
+            return None
+    over = _Over(range(ndim))
+    products = []
+    for each in updates:
+        value = each.inputs[1]
+        if each.op.set_instead_of_inc or value.type.ndim != ndim or value.type.dtype != dtype:
+            return None
+        if over.is_outer(value):
+            return None
+        products.append(over.product(value))
+    number, outer = products[0].number, products[0].outer
+    if all(each.is_plain for each in products) or any(each.outer != outer for each in products):
         return None
-    over = _Over(range(value.type.ndim))
-    if over.is_outer(value):
-        return None
-    product = over.product(value)
-    core = _core(product, 1.0)
-    if product.is_plain or core is None or core.type.shape != value.type.shape:
-        return None
-    if core.type.dtype != dtype:
-        return None
-    total = node.op(x, core, *indices)
-    return _scaled(total, product.number, product.outer, over, [], dtype)
+    first = _core(products[0], 1.0)
+    for each, product in zip(updates, products, strict=True):
+        ratio = 1.0
+        if product.number != number:
+            ratio = product.number / number if number else math.nan
+        if not math.isfinite(ratio):
+            return None
+        same = first is not None and product.core == products[0].core
+        core = _times(ratio, first) if same else _core(product, ratio)
+        if core is None or core.type != each.inputs[1].type:
+            return None
+        total = each.op(total, core, *each.inputs[2:])
+    return _scaled(total, number, outer, over, [], dtype)
 
 
 def _scaled(

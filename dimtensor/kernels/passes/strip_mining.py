@@ -48,7 +48,8 @@ class Line:
     is_serial : bool
         Whether it keeps LLVM from vectorizing.
     is_load : bool
-        Whether it only reads what lies at the loop's position, which may be done again.
+        Whether it only reads what lies at the loop's position, or is the negative of a number,
+        which may be done again.
     name : str or None
         The temporary that it assigns.
     uses : frozenset of str
@@ -114,11 +115,9 @@ def stages(lines: Sequence[Line]) -> list[int]:
         stage = max((stage_of.get(name, 0) for name in line.uses), default=0)
         if line.is_serial != bool(stage % 2):
             stage += 1
-        if line.is_load:
-            stage = -1
-        elif line.name is not None:
+        if line.name is not None:
             stage_of[line.name] = stage
-        found.append(stage)
+        found.append(-1 if line.is_load else stage)
     return found
 
 

@@ -196,3 +196,17 @@ def constant_int(variable: Variable) -> int | None:
     if isinstance(variable, Constant) and getattr(variable.type, "ndim", 0) == 0:
         return int(variable.data)
     return None
+
+
+def earlier_update(graph: FunctionGraph, node: Apply) -> Apply | None:
+    """Return the scatter-add to whose result a scatter-add adds, if nothing else reads it.
+
+    Pairs that are looked up, as of neighbors, have two of them in their gradient.
+    """
+    before = node.inputs[0].owner
+    for each in (node, before):
+        if each is None or not isinstance(each.op, AdvancedIncSubtensor):
+            return None
+        if each.op.set_instead_of_inc:
+            return None
+    return before if len(graph.clients[node.inputs[0]]) == 1 else None

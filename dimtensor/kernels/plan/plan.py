@@ -28,6 +28,7 @@ from dimtensor.kernels.plan.axis_lengths import (
     Axis,
     Extents,
     constant_int,
+    earlier_update,
     gather_layout,
     selection_of,
 )
@@ -285,11 +286,11 @@ class Plan:
         for variable in self.graph.inputs:
             self._ready[variable] = 0
         for task in self._tasks():
-            reads: set[Variable] = set()
-            earliest = 0
-            for variable in self._sources(task):
-                earliest = max(earliest, self._available(variable, reads))
-            task.group = self._place(task, earliest, reads)
+            task.group = self._beside_same_target(task)
+            if task.group < 0:
+                reads: set[Variable] = set()
+                earliest = max((self._available(v, reads) for v in self._sources(task)), default=0)
+                task.group = self._place(task, earliest, reads)
             for out in task.node.outputs if task.node is not None else [task.target]:
                 self._ready[out] = task.group + 1
 
@@ -354,6 +355,24 @@ class Plan:
                 return len(self.groups) - 1
         self.groups.append(Group([task], task.space, task.below, set(reads)))
         return len(self.groups) - 1
+
+    def _beside_same_target(self, task: Task) -> int:
+        """Return the group of a scatter-add that this one can join, adding to its array, or -1."""
+        if task.node is None or task.kind != "scatter" or not self.fuse:
+            return -1
+        before = earlier_update(self.graph, task.node)
+        if before is None or not self.is_scatter(before):
+            return -1
+        target, *sources = task.node.inputs
+        number, reads = self._ready[target] - 1, set[Variable]()
+        group = self.groups[number]
+        if max(self._available(v, reads) for v in sources) > number or not reads & group.reads:
+            return -1
+        if not group.has_loops_of(task):
+            return -1
+        group.tasks.append(task)
+        group.reads |= reads
+        return number
 
     def _wait(self, task: Task, earliest: int, reads: set[Variable]) -> bool:
         """Put a scatter into an earlier loop, which waits for what the scatter adds to.

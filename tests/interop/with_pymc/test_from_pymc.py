@@ -654,3 +654,39 @@ def test_rows_stand_for_distributions(name):
     found = ours.logp(dt.data(values, dims=k)).eval(backend="python")
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert isinstance(ours, dist.Distribution)
+
+
+@pytest.mark.filterwarnings("ignore:Scan return signature will change:DeprecationWarning")
+def test_steps_of_a_time_series_are_a_loop_of_ours():
+    """The generative graph of an AR(2) process, whose density PyMC derives from a scan."""
+    from pymc.pytensorf import collect_default_updates
+    from pytensor.graph.traversal import ancestors
+    from pytensor.scan.op import Scan
+
+    def step(before, last, rho, sigma):
+        x = last * rho[0] + before * rho[1] + pm.Normal.dist(sigma=sigma)
+        return x, collect_default_updates([x])
+
+    def process(start, rho, sigma, size):
+        steps, _ = pytensor.scan(
+            step,
+            outputs_info=[{"initial": start, "taps": range(-2, 0)}],
+            non_sequences=[rho, sigma],
+            n_steps=5,
+            strict=True,
+        )
+        return steps
+
+    with pm.Model(coords={"lag": [1, 2], "step": range(5)}) as theirs:
+        rho = pm.Normal("rho", 0, 0.2, dims="lag")
+        sigma = pm.HalfNormal("sigma", 0.2)
+        first = pm.Normal("first", observed=pm.Data("seen", [0.3, -0.1], dims="lag"), dims="lag")
+        pm.CustomDist("x", first, rho, sigma, dist=process, dims="step")
+    ours = read(theirs)
+    graph = ours.variables["x"].distribution.function.graph.graph
+    assert not any(v.owner and isinstance(v.owner.op, Scan) for v in ancestors(graph.outputs))
+    x = np.array([0.2, 0.5, -0.4, 0.1, 0.0])
+    found = ours.logp({"rho": [0.6, -0.3], "sigma": 0.7, "x": x})
+    whole = np.array([0.3, -0.1, *x])
+    centers = 0.6 * whole[1:-1] - 0.3 * whole[:-2]
+    np.testing.assert_allclose(found["x"].sum(), stats.norm(centers, 0.7).logpdf(x).sum())

@@ -87,6 +87,25 @@ def test_a_factor_of_what_is_added_up_by_group():
     assert source.index("/") > source.rindex("+=")
 
 
+def test_a_factor_of_what_is_added_up_by_two_groups():
+    """As in the gradient of differences of neighbors."""
+    back = codes[::-1]
+    value = (x - y) / s
+    added = pt.inc_subtensor(pt.inc_subtensor(pt.zeros(4)[codes], value)[back], -2.0 * value)
+    (found,), source = run([added])
+    expected = np.zeros(4)
+    np.add.at(expected, VALUES[codes], (X - Y) / S)
+    np.add.at(expected, VALUES[codes][::-1], -2 * (X - Y) / S)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    assert source.index("/") > source.rindex("+=")
+    # other factors stay inside
+    added = pt.inc_subtensor(pt.inc_subtensor(pt.zeros(4)[codes], value)[back], c * x)
+    (found,), _ = run([added])
+    np.add.at(expected := np.zeros(4), VALUES[codes], (X - Y) / S)
+    np.add.at(expected, VALUES[codes][::-1], C * X)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
 def test_sums_over_no_elements():
     total = (2.0 * (x - c) ** 2 / s - pt.log(s)).sum()
     function = interpreted([x, c, s], [total])

@@ -165,3 +165,38 @@ def test_results_do_not_depend_on_where_arrays_lie(name):
         again = function(*(aligned(ARRAYS[v], offset) for v in inputs))
         for one, other in zip(first, again, strict=True):
             assert one.tobytes() == np.asarray(other).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("length", [0, 7, 2 * STRIP + 3])
+def test_updates_of_one_array_share_a_loop(dtype, length):
+    """As in the gradient of differences of neighbors, whose places are data."""
+    v, table = pt.vector("v", dtype=dtype), pt.vector("table", dtype=dtype)
+    first, second = pt.lvector("first"), pt.lvector("second")
+    apart = (table[first] - table[second]) * v
+    one = pt.inc_subtensor(pt.zeros_like(table)[first], apart)
+    both = pt.inc_subtensor(one[second], -apart)
+    outputs = [pt.inc_subtensor(both[first], apart * apart), (apart * apart).sum()]
+    inputs = [v, table, first, second]
+    at = rng.integers(-GROUPS, GROUPS, (2, length))
+    arrays = [rng.normal(size=length).astype(dtype), rng.normal(size=GROUPS).astype(dtype), *at]
+    function = interpreted(inputs, outputs)
+    assert function.source.count(f"in range(0, n0, {STRIP})") == 1
+    rtol = 1e-12 if dtype == "float64" else 1e-4
+    for each, expected in zip(function(*arrays), by_pytensor(inputs, outputs, arrays), strict=True):
+        np.testing.assert_allclose(each, expected, rtol=rtol, atol=rtol)
+    # what is read itself is not added to any more
+    outputs = [one, both]
+    for each, expected in zip(
+        interpreted(inputs, outputs)(*arrays), by_pytensor(inputs, outputs, arrays), strict=True
+    ):
+        np.testing.assert_allclose(each, expected, rtol=rtol, atol=rtol)
+
+
+def test_updates_that_depend_on_each_other_have_loops_of_their_own():
+    first = pt.inc_subtensor(pt.zeros(GROUPS)[codes], x * y)
+    second = pt.inc_subtensor(first[codes], x * first[codes])
+    check([x, y, codes], [second], [ARRAYS[v] for v in (x, y, codes)])
+    lengths = pt.lvector("others")
+    outputs = [pt.inc_subtensor(first[lengths], lengths * 1.5)]
+    check([x, y, codes, lengths], outputs, [*(ARRAYS[v] for v in (x, y, codes)), np.arange(3)])
