@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import InputError
 from dimtensor.graph import Node
 from dimtensor.values.data import title_of
 from dimtensor.values.datasets import values_from
@@ -34,11 +34,9 @@ def named_values(
     """
     if len(args) > 1:
         raise InputError(
-            build_message(
-                f"a {type(args[0]).__name__} gives the values of inputs by name",
-                [("inputs", titles(sources))],
-                "give others by name, too: f(post, x=1.0)",
-            )
+            f"a {type(args[0]).__name__} gives the values of inputs by name",
+            [("inputs", titles(sources))],
+            "give others by name, too: f(post, x=1.0)",
         )
     found = values_from(args[0], [x for x in sources if x.name not in kwargs])
     return {**{str(source.name): value for source, value in found.items()}, **kwargs}

@@ -20,7 +20,6 @@ from dimtensor.errors import (
     GraphError,
     InputError,
     OptionError,
-    build_message,
     did_you_mean,
     listing,
     named_after,
@@ -58,9 +57,7 @@ def node_of(value: Any) -> Node:
         if isinstance(value, (Mapping, list, tuple, set, frozenset)):
             hint = "tensors are given one by one, in a list or in a dict, which are not nested"
         raise ArgumentError(
-            build_message(
-                f"expected a dims-tensor, got {type(value).__name__}: {value!r}", hint=hint
-            )
+            f"expected a dims-tensor, got {type(value).__name__}: {value!r}", hint=hint
         )
     return node
 
@@ -203,10 +200,8 @@ class CompiledFunction[R](Levels):
         if len(args) > len(inputs):
             plural = "" if len(inputs) == 1 else "s"
             raise InputError(
-                build_message(
-                    f"the function takes {len(inputs)} input{plural}, {len(args)} are given",
-                    [("inputs", self._input_names())],
-                )
+                f"the function takes {len(inputs)} input{plural}, {len(args)} are given",
+                [("inputs", self._input_names())],
             )
         values: list[Any] = [*args, *[_MISSING] * (len(inputs) - len(args))]
         for name, value in kwargs.items():
@@ -214,10 +209,7 @@ class CompiledFunction[R](Levels):
             if at is None:
                 guess = did_you_mean(name, [*self._names])
                 raise InputError(
-                    build_message(
-                        f"the function has no input {name!r}{guess}",
-                        [("inputs", self._input_names())],
-                    )
+                    f"the function has no input {name!r}{guess}", [("inputs", self._input_names())]
                 )
             if values[at] is not _MISSING:
                 raise InputError(f"input {name!r} is given twice: by position and by name")
@@ -226,9 +218,7 @@ class CompiledFunction[R](Levels):
         if missing:
             lacking = " and ".join(title_of(inputs[at]) for at in missing)
             raise InputError(
-                build_message(
-                    f"the function is called without {lacking}", [("inputs", self._input_names())]
-                )
+                f"the function is called without {lacking}", [("inputs", self._input_names())]
             )
         return values
 
@@ -417,10 +407,8 @@ def allowed(names: Any) -> frozenset[str]:
     for name in given:
         if name not in ASKED_FOR:
             raise OptionError(
-                build_message(
-                    f"allow: there is no rewrite {name!r}{did_you_mean(name, ASKED_FOR)}",
-                    [("may be asked for", listing(ASKED_FOR))],
-                )
+                f"allow: there is no rewrite {name!r}{did_you_mean(name, ASKED_FOR)}",
+                [("may be asked for", listing(ASKED_FOR))],
             )
     return frozenset(given)
 
@@ -468,10 +456,7 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
     )
     if not sound:
         raise ArgumentError(
-            build_message(
-                f"lengths are given by dim, as whole numbers, not as {lengths!r}",
-                hint="{dim: 1000}",
-            )
+            f"lengths are given by dim, as whole numbers, not as {lengths!r}", hint="{dim: 1000}"
         )
     return lengths
 

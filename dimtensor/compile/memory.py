@@ -12,7 +12,7 @@ import numpy as np
 from dimtensor.cost.quantities import bytes_text
 from dimtensor.dims import Binding, Dim
 from dimtensor.dims.derivation import check_positions_of
-from dimtensor.errors import DimtensorError, MemoryLimitError, build_message
+from dimtensor.errors import DimtensorError, MemoryLimitError
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.lines import Line
 from dimtensor.graph.printing.formula import formula
@@ -118,11 +118,11 @@ def _error(size: _Size) -> MemoryLimitError:
     details = [*written(size.node, size.node.line), ("lengths", lengths or "none")]
     if 0 in size.lengths.values():
         headline = "no array can have the lengths of this call, though one of them is 0"
-        return MemoryLimitError(build_message(headline, details))
+        return MemoryLimitError(headline, details)
     way_out = "dt.map and dt.scan compute one position of a dim after the other"
     if len(size.lengths) > 1:
         way_out += "; if two of these dims are one, use the same Dim for both"
-    return MemoryLimitError(build_message(headline, details, way_out))
+    return MemoryLimitError(headline, details, way_out)
 
 
 def written(node: Node, line: Line | None) -> list[tuple[str, str]]:

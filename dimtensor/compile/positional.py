@@ -16,7 +16,7 @@ from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, no_memory
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, Dims, dim_set
-from dimtensor.errors import GraphError, InputError, build_message
+from dimtensor.errors import GraphError, InputError
 from dimtensor.graph import Node
 from dimtensor.values.admission import in_dtype
 
@@ -143,10 +143,8 @@ class PositionalFunction:
 
     def __reduce__(self) -> NoReturn:
         raise GraphError(
-            build_message(
-                "a positional function is code of this process, which is not pickled",
-                hint="pickle the function itself, and take .positional of it where it is loaded",
-            )
+            "a positional function is code of this process, which is not pickled",
+            hint="pickle the function itself, and take .positional of it where it is loaded",
         )
 
     def __copy__(self) -> PositionalFunction:
@@ -186,13 +184,11 @@ class PositionalFunction:
             )
             if not fits or not np.can_cast(array.dtype, dtype, "safe"):
                 raise InputError(
-                    build_message(
-                        f"array {at} is not what the function takes",
-                        [
-                            ("given", f"dtype {array.dtype}, shape {array.shape}"),
-                            ("expected", f"dtype {dtype}, axes {dim_set(dims)} in this order"),
-                        ],
-                    )
+                    f"array {at} is not what the function takes",
+                    [
+                        ("given", f"dtype {array.dtype}, shape {array.shape}"),
+                        ("expected", f"dtype {dtype}, axes {dim_set(dims)} in this order"),
+                    ],
                 ) from error
             ready = np.require(array, dtype, ["C", "A"]).reshape(array.shape)
             admitted.append(in_dtype(ready, dtype))

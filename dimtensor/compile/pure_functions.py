@@ -16,7 +16,7 @@ from dimtensor.compile.code import Code
 from dimtensor.compile.memory import LACKING, no_memory
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Binding, Dim, dim_set
-from dimtensor.errors import GraphError, InputError, build_message
+from dimtensor.errors import GraphError, InputError
 from dimtensor.graph import Node
 from dimtensor.graph.node import tensor_of
 from dimtensor.kernels.generated import function_of_source
@@ -429,10 +429,8 @@ def _length(dim: Dim, binding: Binding) -> int:
     length = dim._bound_length(binding)
     if length is None:
         raise GraphError(
-            build_message(
-                f"the length of {dim._title} comes with the inputs, a C function has to know it",
-                hint="give the shapes of the inputs: f.c_function(*shapes)",
-            )
+            f"the length of {dim._title} comes with the inputs, a C function has to know it",
+            hint="give the shapes of the inputs: f.c_function(*shapes)",
         )
     return length
 

@@ -25,7 +25,6 @@ from dimtensor.errors import (
     GraphError,
     InputError,
     LabelError,
-    build_message,
     did_you_mean,
     listing,
     printable,
@@ -183,9 +182,7 @@ class StatefulFunction:
             if name not in self._states:
                 guess = did_you_mean(name, self.state_names)
                 raise InputError(
-                    build_message(
-                        f"the function has no state {name!r}{guess}", [("states", self._known())]
-                    )
+                    f"the function has no state {name!r}{guess}", [("states", self._known())]
                 )
             named[name] = value
         return named
@@ -201,10 +198,8 @@ class StatefulFunction:
         missing = [name for name in self._states if name not in named]
         if missing:
             raise InputError(
-                build_message(
-                    f"the state lacks {listing(missing)}",
-                    [("given", listing(named)), ("states", self._known())],
-                )
+                f"the state lacks {listing(missing)}",
+                [("given", listing(named)), ("states", self._known())],
             )
         return [named[name] for name in self._states]
 
@@ -340,10 +335,8 @@ def stateful(
 def _check_update(state: Node, following: Node) -> None:
     if state.kind != "input" or state.name is None:
         raise GraphError(
-            build_message(
-                f"a state is a named input, {describe(state)} is none",
-                hint='dt.tensor("name", dims=...) makes one',
-            )
+            f"a state is a named input, {describe(state)} is none",
+            hint='dt.tensor("name", dims=...) makes one',
         )
     details = [
         ("state", f"{dim_set(state.dims)} {state.dtype}"),
@@ -351,27 +344,21 @@ def _check_update(state: Node, following: Node) -> None:
     ]
     if state.dims != following.dims:
         raise DimError(
-            build_message(
-                f"state {state.name!r} has an update of other dims",
-                details,
-                "declare the state with all dims that it needs; expand the update over a dim "
-                "that it lacks",
-            )
+            f"state {state.name!r} has an update of other dims",
+            details,
+            "declare the state with all dims that it needs; expand the update over a dim "
+            "that it lacks",
         )
     if state.dtype != following.dtype:
         raise DtypeError(
-            build_message(
-                f"state {state.name!r} has an update of another dtype",
-                details,
-                f'declare the state with dtype="{following.dtype}", or use astype on the update',
-            )
+            f"state {state.name!r} has an update of another dtype",
+            details,
+            f'declare the state with dtype="{following.dtype}", or use astype on the update',
         )
     if state.categories is not following.categories:
         raise LabelError(
-            build_message(
-                f"state {state.name!r} and its update do not hold labels of the same dim",
-                [("state", describe(state)), ("update", describe(following))],
-            )
+            f"state {state.name!r} and its update do not hold labels of the same dim",
+            [("state", describe(state)), ("update", describe(following))],
         )
 
 
@@ -384,13 +371,11 @@ def _require_same_dims(state: Node, value: Any, result: Any) -> None:
         before = tuple(axis_names(state.dims).values()) if labeled is None else labeled.names
     if set(before) != set(result.dims):
         raise DimError(
-            build_message(
-                f"state {state.name!r} changes its dims in a step",
-                [
-                    ("went in", "{" + ", ".join(map(str, before)) + "}"),
-                    ("came out", "{" + ", ".join(map(str, result.dims)) + "}"),
-                ],
-                "where another state or an input has additional dims, start from a state that "
-                "has them, too",
-            )
+            f"state {state.name!r} changes its dims in a step",
+            [
+                ("went in", "{" + ", ".join(map(str, before)) + "}"),
+                ("came out", "{" + ", ".join(map(str, result.dims)) + "}"),
+            ],
+            "where another state or an input has additional dims, start from a state that "
+            "has them, too",
         )

@@ -15,7 +15,6 @@ from dimtensor.errors import (
     MemoryLimitError,
     OptionError,
     UnknownDimError,
-    build_message,
     did_you_mean,
 )
 from dimtensor.explanation.report import Explanation, XlaCost, made_at
@@ -139,11 +138,9 @@ def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
     tensors = list(x) if isinstance(x, (list, tuple)) else [x]
     if not tensors or not all(isinstance(each, DimTensor) for each in tensors):
         raise ArgumentError(
-            build_message(
-                f"explain takes tensors, a model, its log density or a function, not "
-                f"{type(x).__name__}",
-                hint="a model's log density is dt.explain(model)",
-            )
+            f"explain takes tensors, a model, its log density or a function, not "
+            f"{type(x).__name__}",
+            hint="a model's log density is dt.explain(model)",
         )
     nodes = [node_of(each) for each in tensors]
     inputs = free_inputs(nodes)
@@ -220,10 +217,8 @@ def _meant(key: Any, names: Mapping[str, list[Dim]], counts: set[str], dims: Any
         return [Count(key)]
     name = key._short if isinstance(key, Dim) else key
     raise UnknownDimError(
-        build_message(
-            f"there is no dim {name!r} to give a length to{did_you_mean(name, [*names])}",
-            [("dims", ", ".join(sorted(names)) or "none")],
-        )
+        f"there is no dim {name!r} to give a length to{did_you_mean(name, [*names])}",
+        [("dims", ", ".join(sorted(names)) or "none")],
     )
 
 
@@ -254,12 +249,10 @@ def _over(
     if known:
         details.append(("lengths", known))
     return MemoryLimitError(
-        build_message(
-            f"the {what} needs {bytes_text(needed)} of memory, the limit is {bytes_text(limit)}",
-            details,
-            "a sum over a dim beside the product needs no array of it; dt.map and dt.scan compute "
-            "one position of a dim after the other",
-        )
+        f"the {what} needs {bytes_text(needed)} of memory, the limit is {bytes_text(limit)}",
+        details,
+        "a sum over a dim beside the product needs no array of it; dt.map and dt.scan compute "
+        "one position of a dim after the other",
     )
 
 

@@ -18,7 +18,6 @@ from dimtensor.errors import (
     LabelError,
     OptionError,
     UnknownDimError,
-    build_message,
     listing,
 )
 from dimtensor.graph import Node, make
@@ -130,7 +129,7 @@ def reindex[X](
         name = key._short if isinstance(key, Dim) else key
         if name not in side.names:
             raise UnknownDimError(
-                build_message(f"reindex: there is no dim {name!r}", [("dims", listing(side.names))])
+                f"reindex: there is no dim {name!r}", [("dims", listing(side.names))]
             )
         labels = dim_labels(new) if isinstance(new, Dim) else Coords(new)
         if labels is None:
@@ -232,10 +231,8 @@ def _side_of(array: Any, at: int) -> _Side:
     if is_dataarray(array) or (is_pandas(array) and hasattr(array, "index")):
         return _Array(array, title)
     raise InputError(
-        build_message(
-            f"{title} has no labels: {type(array).__name__}",
-            hint="wrap it in an xarray.DataArray or with dt.data(array, dims=...)",
-        )
+        f"{title} has no labels: {type(array).__name__}",
+        hint="wrap it in an xarray.DataArray or with dt.data(array, dims=...)",
     )
 
 
@@ -249,11 +246,9 @@ def _joined(name: Any, sides: Iterable[_Side], join: str) -> Coords:
         return first
     if join == "exact":
         raise LabelError(
-            build_message(
-                f"align: labels of dim {name!r} differ",
-                [(side.title, listing(side.labels[name].values)) for side in having],
-                "choose how to join them: join='inner', 'outer', 'left' or 'right'",
-            )
+            f"align: labels of dim {name!r} differ",
+            [(side.title, listing(side.labels[name].values)) for side in having],
+            "choose how to join them: join='inner', 'outer', 'left' or 'right'",
         )
     if join in ("left", "right"):
         return having[0 if join == "left" else -1].labels[name]
@@ -282,9 +277,7 @@ def _check_unlabeled(sides: Iterable[_Side]) -> None:
     for name in unlabeled:
         if len(set(lengths.get(name, {}).values())) > 1:
             raise DimError(
-                build_message(
-                    f"align: dim {name!r} has no labels everywhere, and its lengths differ",
-                    list(lengths[name].items()),
-                    "give all arrays labels along it",
-                )
+                f"align: dim {name!r} has no labels everywhere, and its lengths differ",
+                list(lengths[name].items()),
+                "give all arrays labels along it",
             )

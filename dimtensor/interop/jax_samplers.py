@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.arrays import check_whole
-from dimtensor.errors import ArgumentError, OptionError, build_message, did_you_mean
+from dimtensor.errors import ArgumentError, OptionError, did_you_mean
 from dimtensor.extras import require
 from dimtensor.interop.watching import watch
 from dimtensor.model.inference.raised import computation_error
@@ -106,10 +106,8 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
         if name not in Options._fields:
             guess = did_you_mean(name, [*own, *Options._fields])
             raise ArgumentError(
-                build_message(
-                    f"sample has no option {name!r}{guess}",
-                    [("options", ", ".join(own)), (f"of {sampler}", ", ".join(Options._fields))],
-                )
+                f"sample has no option {name!r}{guess}",
+                [("options", ", ".join(own)), (f"of {sampler}", ", ".join(Options._fields))],
             )
     found = Options(**options)
     accept = found.target_accept
@@ -170,10 +168,8 @@ class JaxSampler(ABC):
         library = require(self.name, self.name, self._user)
         if settings.cores is not None:
             raise OptionError(
-                build_message(
-                    f"sample: cores are of nutpie; {self.name} runs all chains as one program",
-                    hint=f"leave cores={settings.cores} out",
-                )
+                f"sample: cores are of nutpie; {self.name} runs all chains as one program",
+                hint=f"leave cores={settings.cores} out",
             )
         with jax.enable_x64(True):
             density = pure_density(model)

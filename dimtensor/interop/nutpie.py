@@ -19,7 +19,6 @@ from dimtensor.errors import (
     CheckError,
     DimtensorError,
     OptionError,
-    build_message,
     did_you_mean,
 )
 from dimtensor.extras import require
@@ -194,11 +193,9 @@ def _finished(running: Any, gate: Gate, model: LogDensity, start: np.ndarray) ->
         raise
     except BaseException as error:  # a panic of Rust's is no Exception, which people catch
         raise DimtensorError(
-            build_message(
-                "sample: nutpie came upon an error of its own, and its draws are lost",
-                [("nutpie says", str(error))],
-                "start elsewhere with initial={...}, or take sampler='blackjax' or 'numpyro'",
-            )
+            "sample: nutpie came upon an error of its own, and its draws are lost",
+            [("nutpie says", str(error))],
+            "start elsewhere with initial={...}, or take sampler='blackjax' or 'numpyro'",
         ) from error
     failure, given = gate.failure, gate.failed_at
     if failure is None:
@@ -322,10 +319,8 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
         except AttributeError:
             guess = did_you_mean(name, [*own, *known, *names])
             raise ArgumentError(
-                build_message(
-                    f"sample has no option {name!r}{guess}",
-                    [("options", ", ".join(own)), ("of nutpie", "target_accept, maxdepth, …")],
-                )
+                f"sample has no option {name!r}{guess}",
+                [("options", ", ".join(own)), ("of nutpie", "target_accept, maxdepth, …")],
             ) from None
         except (TypeError, ValueError) as error:
             raise OptionError(f"sample does not take {name}={value!r}: {error}") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, ProductDim
 from dimtensor.dist.supports import Support
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.model.parameters import Parameter
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import arange, length, zeros
@@ -85,11 +85,9 @@ def _support_with_values(parameter: Parameter, before: dict[DimTensor, DimTensor
     late = [x.name for x in inputs_of(support.tensors) if x not in before]
     if late:
         raise GraphError(
-            build_message(
-                f"a bound of {parameter.name!r} depends on parameters that do not come before it",
-                [("parameters", ", ".join(map(repr, late)))],
-                "change the order of the supports",
-            )
+            f"a bound of {parameter.name!r} depends on parameters that do not come before it",
+            [("parameters", ", ".join(map(repr, late)))],
+            "change the order of the supports",
         )
     return support.map_tensors(lambda x: substitute(x, before))
 

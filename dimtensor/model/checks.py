@@ -247,15 +247,13 @@ def _refuse(variable: Variable, one: Condition, broken: xr.DataArray, spec: Mode
     rows = observed.transpose(*broken.dims, ...).values[broken.values]
     zero = not together and not d.discrete and bool((rows == 0).all())
     raise InputError(
-        build_message(
-            f"observations of {node.name!r} {one.otherwise}: {int(broken.sum())} of {broken.size}",
-            [
-                (variable.name, _written(variable, support=True)),
-                *([("at", listing(where))] if where else []),
-                ("values", listing([plain_repr(x) for x in np.ravel(rows)])),
-            ],
-            "dist.hurdle gives zeros a probability of their own" if zero else None,
-        )
+        f"observations of {node.name!r} {one.otherwise}: {int(broken.sum())} of {broken.size}",
+        [
+            (variable.name, _written(variable, support=True)),
+            *([("at", listing(where))] if where else []),
+            ("values", listing([plain_repr(x) for x in np.ravel(rows)])),
+        ],
+        "dist.hurdle gives zeros a probability of their own" if zero else None,
     )
 
 
@@ -276,12 +274,9 @@ def check_proper(terms: Mapping[str, DimTensor], spec: ModelSpec, free: Mapping[
         others = [term.node for other, term in terms.items() if other != name]
         if node not in set(toposort(others)):
             raise GraphError(
-                build_message(
-                    f"no density depends on {name!r}, and its own is flat: its posterior is not "
-                    "proper",
-                    described(spec.variables, [name]),
-                    "give it another distribution, or leave it out",
-                )
+                f"no density depends on {name!r}, and its own is flat: its posterior is not proper",
+                described(spec.variables, [name]),
+                "give it another distribution, or leave it out",
             )
 
 
@@ -325,13 +320,11 @@ def check_observed(spec: ModelSpec, what: str, prior: bool) -> None:
     names = outputs or list(spec.variables)[-1:]
     values = ", ".join(f"{name}: ..." for name in names)
     raise GraphError(
-        build_message(
-            f"{what}: nothing is observed, so the draws would be those of the prior",
-            [("variables", listing(list(spec.variables)))],
-            f"did you mean fit = model.observe({{{values}}}), and fit.{what}(...)? "
-            f"model.{what}(prior=True) draws all variables from the prior, and so does "
-            "model.draw(1000, seed=1)",
-        )
+        f"{what}: nothing is observed, so the draws would be those of the prior",
+        [("variables", listing(list(spec.variables)))],
+        f"did you mean fit = model.observe({{{values}}}), and fit.{what}(...)? "
+        f"model.{what}(prior=True) draws all variables from the prior, and so does "
+        "model.draw(1000, seed=1)",
     )
 
 

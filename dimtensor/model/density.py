@@ -9,7 +9,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.standardized import FAMILIES, Standardized, standardized
 from dimtensor.dist.supports import Support
-from dimtensor.errors import GraphError, InputError, build_message, listing
+from dimtensor.errors import GraphError, InputError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.checks import check_inside, check_proper, described
 from dimtensor.model.emptiness import warn_of_empty_groups, warn_of_empty_with_data
@@ -49,10 +49,8 @@ def standard_of(d: Distribution, name: str) -> Standardized:
     found = standardized(d)
     if found is None:
         raise GraphError(
-            build_message(
-                f"{name!r} has no location and scale",
-                [("distribution", repr(d)), ("families", listing(list(FAMILIES), len(FAMILIES)))],
-            )
+            f"{name!r} has no location and scale",
+            [("distribution", repr(d)), ("families", listing(list(FAMILIES), len(FAMILIES)))],
         )
     return found
 
@@ -138,10 +136,8 @@ class BoundGraph:
         found = put(nodes, self._chosen)
         if self._unknown:
             raise InputError(
-                build_message(
-                    f"inputs of the model have no values: {', '.join(map(repr, self._unknown))}",
-                    hint="dt.Model(..., data={input: values}), or model.with_data({...})",
-                )
+                f"inputs of the model have no values: {', '.join(map(repr, self._unknown))}",
+                hint="dt.Model(..., data={input: values}), or model.with_data({...})",
             )
         self.named = dict(zip(named, map(wrap, found[len(spec.variables) :]), strict=True))
 
@@ -186,11 +182,9 @@ class BoundGraph:
         read = [n for n, x in self.summed.items() if x in toposort([value.node])]
         if read:
             raise GraphError(
-                build_message(
-                    f"noncentered: the place of {name!r} depends on {listing(read)}, which is "
-                    "summed out",
-                    hint="leave it as it is: its own values are sampled",
-                )
+                f"noncentered: the place of {name!r} depends on {listing(read)}, which is "
+                "summed out",
+                hint="leave it as it is: its own values are sampled",
             )
 
     def _source(self, key: Source, dims: Dims, dtype: str, categories: Dim | None) -> DimTensor:
@@ -255,12 +249,10 @@ class BoundGraph:
         if inner is None:
             return None
         raise GraphError(
-            build_message(
-                f"there is no log density of each element of {name!r} given those before it: "
-                f"{d.name} has one of the whole series",
-                [(name, repr(d))],
-                "log_likelihood(post) is that of the series",
-            )
+            f"there is no log density of each element of {name!r} given those before it: "
+            f"{d.name} has one of the whole series",
+            [(name, repr(d))],
+            "log_likelihood(post) is that of the series",
         )
 
     def _refuse_parts(self, name: str, whole: list[str]) -> None:
@@ -271,15 +263,13 @@ class BoundGraph:
         parts = there.any(whole) & ~there.all(whole)
         if bool(parts.any()):
             raise GraphError(
-                build_message(
-                    f"observations of {name!r} cannot be left out along {listing(whole)}: there "
-                    "they have one log density together",
-                    [
-                        (name, repr(self.distributions[name])),
-                        *([("in part at", listing(places(parts)))] if parts.dims else []),
-                    ],
-                    "all of them can be left out together",
-                )
+                f"observations of {name!r} cannot be left out along {listing(whole)}: there "
+                "they have one log density together",
+                [
+                    (name, repr(self.distributions[name])),
+                    *([("in part at", listing(places(parts)))] if parts.dims else []),
+                ],
+                "all of them can be left out together",
             )
 
 
@@ -311,11 +301,9 @@ def _new_density(spec: ModelSpec, jacobian: bool) -> tuple[LogDensity, dict[Sour
     discrete = [name for name, v in spec.free.items() if v.distribution.discrete]
     if discrete:
         raise GraphError(
-            build_message(
-                "variables are discrete, and no gradient tells a sampler where to move them",
-                described(spec.variables, discrete),
-                "observe them, or sum them out: model.marginalize(z)",
-            )
+            "variables are discrete, and no gradient tells a sampler where to move them",
+            described(spec.variables, discrete),
+            "observe them, or sum them out: model.marginalize(z)",
         )
     placed = BoundGraph(spec, noncentered=True)
     supports = {x: placed.support_of(name) for name, x in placed.parameters.items()}

@@ -13,7 +13,7 @@ import numpy as np
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import BroadcastWarning, InputError, build_message, did_you_mean, listing
+from dimtensor.errors import BroadcastWarning, InputError, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
@@ -294,11 +294,9 @@ class LogDensity(Rendered):
         vector = as_numbers(x, ["C", "A"])
         if vector.shape != self._shape:
             raise InputError(
-                build_message(
-                    f"the vector has shape {vector.shape}, the model has {self.size} "
-                    "unconstrained elements",
-                    [("parameters", self._described_sizes())],
-                )
+                f"the vector has shape {vector.shape}, the model has {self.size} "
+                "unconstrained elements",
+                [("parameters", self._described_sizes())],
             )
         return vector
 
@@ -448,10 +446,8 @@ class LogDensity(Rendered):
                 given[names[name]] = values[key]
             elif name not in self.deterministics:
                 raise InputError(
-                    build_message(
-                        f"the model has no parameter {name!r}{did_you_mean(name, list(names))}",
-                        [("parameters", listing(list(names)))],
-                    )
+                    f"the model has no parameter {name!r}{did_you_mean(name, list(names))}",
+                    [("parameters", listing(list(names)))],
                 )
         missing = [name for name, at in names.items() if at not in given]
         if missing:

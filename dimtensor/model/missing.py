@@ -11,7 +11,7 @@ import numpy as np
 from dimtensor.arrays import array_of, is_masked, is_missing
 from dimtensor.dims import Dim, dim_labels
 from dimtensor.dist.supports import Support
-from dimtensor.errors import InputError, OptionError, build_message, listing
+from dimtensor.errors import InputError, OptionError, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import relabel_node
@@ -49,12 +49,10 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
     if incomplete and missing is None:
         absent = found.array.isnull()
         raise InputError(
-            build_message(
-                f"observations of {node.name!r} are missing: {int(absent.sum())} of {absent.size}",
-                [("at", listing(places(absent)))],
-                "observe(..., missing='drop') leaves them out of the density, missing='infer' "
-                "makes them parameters",
-            )
+            f"observations of {node.name!r} are missing: {int(absent.sum())} of {absent.size}",
+            [("at", listing(places(absent)))],
+            "observe(..., missing='drop') leaves them out of the density, missing='infer' "
+            "makes them parameters",
         )
     if node.categories is not None:
         return found
@@ -62,10 +60,8 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
     if missing == "infer" and incomplete and not finite and (whole or not found.values.ndim):
         why = "is discrete, and no gradient tells where to move it" if whole else "has no dims"
         raise InputError(
-            build_message(
-                f"observe: missing values of {node.name!r} cannot be inferred: it {why}",
-                hint="missing='drop' leaves them out" if whole else "leave it out of observe",
-            )
+            f"observe: missing values of {node.name!r} cannot be inferred: it {why}",
+            hint="missing='drop' leaves them out" if whole else "leave it out of observe",
         )
     if whole:
         broken = found.values[np.isfinite(found.values) & (found.values != np.floor(found.values))]
@@ -93,15 +89,13 @@ def refuse_readers(
     reading = [n for n, other in readers.items() if other is not node and node in toposort([other])]
     if reading:
         raise InputError(
-            build_message(
-                f"observe: missing values of {node.name!r} cannot be left out: other variables "
-                "depend on them",
-                [
-                    ("read by", listing(reading)),
-                    ("missing at", listing(places(value.array.isnull()))),
-                ],
-                "missing='infer' makes them unknowns",
-            )
+            f"observe: missing values of {node.name!r} cannot be left out: other variables "
+            "depend on them",
+            [
+                ("read by", listing(reading)),
+                ("missing at", listing(places(value.array.isnull()))),
+            ],
+            "missing='infer' makes them unknowns",
         )
 
 
@@ -259,12 +253,10 @@ def support_of_missing(support: Support, node: Node, value: xr.DataArray) -> Sup
     """
     if not support.is_elementwise:
         raise InputError(
-            build_message(
-                f"observe: missing values of {node.name!r} cannot be inferred: its elements "
-                f"determine each other ({support})",
-                [("missing at", listing(places(value.isnull())))],
-                "leave the variable out of observe: all of it is a parameter then",
-            )
+            f"observe: missing values of {node.name!r} cannot be inferred: its elements "
+            f"determine each other ({support})",
+            [("missing at", listing(places(value.isnull())))],
+            "leave the variable out of observe: all of it is a parameter then",
         )
     if not any(x.dims for x in support.tensors):
         return support

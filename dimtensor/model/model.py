@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Never, Self
 
-from dimtensor.errors import ArgumentError, LabelError, build_message, did_you_mean, named_after
+from dimtensor.errors import ArgumentError, LabelError, did_you_mean, named_after
 from dimtensor.model.inference import pointwise, posterior
 from dimtensor.model.marginal.recovery import elimination, recover
 from dimtensor.model.predictive import predictions
@@ -1038,10 +1038,8 @@ class Model(Rendered):
     def __enter__(self) -> Never:
         first = self.outputs[0].name
         raise ArgumentError(
-            build_message(
-                "a model is no context: variables are written before it, and not inside",
-                hint=f"methods of the model are called: model.draw(100, seed=1), model[{first!r}]",
-            )
+            "a model is no context: variables are written before it, and not inside",
+            hint=f"methods of the model are called: model.draw(100, seed=1), model[{first!r}]",
         )
 
     def __exit__(self, *_: object) -> None:

@@ -20,7 +20,6 @@ from dimtensor.errors import (
     InputError,
     LabelError,
     OptionError,
-    build_message,
     did_you_mean,
     listing,
 )
@@ -76,12 +75,10 @@ class Parameter:
         for dim in self.free_dims:
             if dim._bound_length(binding) is None:
                 raise GraphError(
-                    build_message(
-                        f"the length of {dim._title} of the parameter {self.name!r} is known "
-                        "neither from the dim nor from the data of the model",
-                        [("dim", repr(dim))],
-                        "give the dim a length or coords, or data along it",
-                    )
+                    f"the length of {dim._title} of the parameter {self.name!r} is known "
+                    "neither from the dim nor from the data of the model",
+                    [("dim", repr(dim))],
+                    "give the dim a length or coords, or data along it",
                 )
         size = _product([dim._bound_length(binding) for dim in self.free_dims])
         assert size is not None
@@ -139,11 +136,9 @@ def read_parameters(
         if not isinstance(support, Support):
             names = [name for name in public_supports.__all__ if name.islower()]
             raise ArgumentError(
-                build_message(
-                    f"the support of {node.name!r} is {support!r}",
-                    hint="supports are dt.real, dt.positive, dt.supports.bounded(low, high) and "
-                    f"others of dt.supports: {', '.join(names)}",
-                )
+                f"the support of {node.name!r} is {support!r}",
+                hint="supports are dt.real, dt.positive, dt.supports.bounded(low, high) and "
+                f"others of dt.supports: {', '.join(names)}",
             )
         found[node] = support
     check_complete(logp, deterministics, found)
@@ -154,10 +149,8 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
     if isinstance(key, str):
         if key not in by_name:
             raise LabelError(
-                build_message(
-                    f"the log density has no input {key!r}{did_you_mean(key, list(by_name))}",
-                    [("inputs", listing(list(by_name)))],
-                )
+                f"the log density has no input {key!r}{did_you_mean(key, list(by_name))}",
+                [("inputs", listing(list(by_name)))],
             )
         return by_name[key]
     if not isinstance(key, TensorHandle):
@@ -165,21 +158,17 @@ def _parameter_node(key: Any, by_name: Mapping[str, Node]) -> Node:
     node = key.node
     if node.kind != "input":
         raise OptionError(
-            build_message(
-                f"a parameter is a symbolic input, not {node}",
-                hint="make parameters with dt.tensor or dt.scalar; what is computed from them can "
-                "be recorded with deterministics={...}",
-            )
+            f"a parameter is a symbolic input, not {node}",
+            hint="make parameters with dt.tensor or dt.scalar; what is computed from them can "
+            "be recorded with deterministics={...}",
         )
     if node.name is None:
         raise OptionError(f"a parameter has a name, {node} has none: dt.tensor('name', dims=...)")
     if not is_float(node.dtype):
         raise DtypeError(
-            build_message(
-                f"the parameter {node.name!r} is of {node.dtype}, unconstrained vectors hold "
-                "real numbers",
-                hint="sum a discrete parameter out of the log density",
-            )
+            f"the parameter {node.name!r} is of {node.dtype}, unconstrained vectors hold "
+            "real numbers",
+            hint="sum a discrete parameter out of the log density",
         )
     return node
 
@@ -200,31 +189,25 @@ def check_complete(
     missing = [node for node in needed if node not in found]
     if missing:
         raise GraphError(
-            build_message(
-                "the model depends on inputs that have no support",
-                [("missing", _described_all(missing))],
-                "add them to the supports; values that are known are made with dt.data",
-            )
+            "the model depends on inputs that have no support",
+            [("missing", _described_all(missing))],
+            "add them to the supports; values that are known are made with dt.data",
         )
     used = set(free_inputs([logp, *bounds]))
     unused = [node for node in found if node not in used]
     if unused:
         raise GraphError(
-            build_message(
-                "the log density does not depend on parameters that have a support",
-                [("unused", _described_all(unused))],
-                "every parameter needs a density, its prior, or its posterior is not proper",
-            )
+            "the log density does not depend on parameters that have a support",
+            [("unused", _described_all(unused))],
+            "every parameter needs a density, its prior, or its posterior is not proper",
         )
     names: dict[str | None, Node] = {}
     for node in found:
         other = names.setdefault(node.name, node)
         if other is not node:
             raise GraphError(
-                build_message(
-                    f"two different parameters are named {node.name!r}",
-                    [("one", _described(other)), ("other", _described(node))],
-                )
+                f"two different parameters are named {node.name!r}",
+                [("one", _described(other)), ("other", _described(node))],
             )
 
 
@@ -286,10 +269,7 @@ def check_inverse(
         back = again[parameter.name]
         if not finite or not np.allclose(*broadcast(back, value), rtol=1e-6, atol=1e-9):
             raise InputError(
-                build_message(
-                    f"the value of {parameter.name!r} is outside of its support "
-                    f"{parameter.support}",
-                    [("value", listing(value.values.ravel()))],
-                )
+                f"the value of {parameter.name!r} is outside of its support {parameter.support}",
+                [("value", listing(value.values.ravel()))],
             )
         start = stop

@@ -16,7 +16,6 @@ from dimtensor.errors import (
     GraphError,
     InputError,
     OptionError,
-    build_message,
     clipped,
     plain_repr,
 )
@@ -75,10 +74,8 @@ def as_vectors(x: Any, size: int, name: str) -> xr.DataArray:
         array = as_numbers(x)
         if array.ndim == 0 or array.ndim > len(LEADING):
             raise InputError(
-                build_message(
-                    f"vectors are an array of shape (..., {size}), this one has {array.ndim} axes",
-                    hint="pass an xarray.DataArray that names more leading dims than chain, draw",
-                )
+                f"vectors are an array of shape (..., {size}), this one has {array.ndim} axes",
+                hint="pass an xarray.DataArray that names more leading dims than chain, draw",
             )
         x = xr.DataArray(array, dims=(*LEADING[array.ndim - 1], name))
     if x.sizes.get(name) != size:
@@ -234,10 +231,8 @@ def check_names(
         else:
             continue
         raise GraphError(
-            build_message(
-                f"the {what} {name!r} would be lost among labels: {clash}",
-                hint=f"give the {what} another name",
-            )
+            f"the {what} {name!r} would be lost among labels: {clash}",
+            hint=f"give the {what} another name",
         )
 
 
@@ -261,11 +256,9 @@ def check_slashes(named: Mapping[str, Dims], kind: str) -> None:
         if "/" in name:
             other = re.sub(r"\s*/\s*", "_per_", name)
             raise OptionError(
-                build_message(
-                    f"the {what} {name!r} could not be kept among results: in an xarray.DataTree a "
-                    "slash makes a path",
-                    hint=f"call it {other!r}; in a formula, name a column so and use the column",
-                )
+                f"the {what} {name!r} could not be kept among results: in an xarray.DataTree a "
+                "slash makes a path",
+                hint=f"call it {other!r}; in a formula, name a column so and use the column",
             )
 
 
@@ -280,11 +273,9 @@ def check_leading(names: Sequence[str], what: str) -> None:
     clashing = sorted(set(names) & set(LEADING[-1]))
     if clashing:
         raise DimError(
-            build_message(
-                f"{what}: the model has dims named {', '.join(map(repr, clashing))}, which are "
-                "the dims of draws",
-                hint="rename the dims of the model",
-            )
+            f"{what}: the model has dims named {', '.join(map(repr, clashing))}, which are "
+            "the dims of draws",
+            hint="rename the dims of the model",
         )
 
 

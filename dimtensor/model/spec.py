@@ -16,7 +16,7 @@ from dimtensor.arrays import has_elements
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
 from dimtensor.dims import RowNumbers
-from dimtensor.errors import ArgumentError, DimError, OptionError, build_message
+from dimtensor.errors import ArgumentError, DimError, OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import NamedAttrs
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -158,14 +158,12 @@ def _checked_graph(
     if not outputs:
         text = "a model is made of variables that are there, and none is given"
         hint = "write the variables first: dt.Model(y) is y, and all that it depends on"
-        raise OptionError(build_message(text, hint=hint))
+        raise OptionError(text, hint=hint)
     for x in outputs:
         if x.node.kind not in ("rv", "named"):
             raise OptionError(
-                build_message(
-                    f"an output of a model is a random variable or has a name, not {x.node}",
-                    hint="dt.rv('y', dist.Normal(...)), or dt.named('y', expression)",
-                )
+                f"an output of a model is a random variable or has a name, not {x.node}",
+                hint="dt.rv('y', dist.Normal(...)), or dt.named('y', expression)",
             )
     checks.warn_of_empty(x.node for x in outputs)
     graph = graph_of(outputs, order)
@@ -189,9 +187,7 @@ def _output_of(x: Any) -> Node:
     if isinstance(x, dict):
         hint = "dt.Model(y, data={...}) has values of inputs, dt.Model(y).observe({...}) observes"
     raise ArgumentError(
-        build_message(
-            f"a model takes its outputs one by one, and is given a {type(x).__name__}", hint=hint
-        )
+        f"a model takes its outputs one by one, and is given a {type(x).__name__}", hint=hint
     )
 
 
@@ -261,10 +257,8 @@ def intervene(spec: ModelSpec, values: Mapping[Any, Any]) -> ModelSpec:
         more = [dim._short for dim in set_to.dims if dim not in node.dims]
         if more:
             raise DimError(
-                build_message(
-                    f"do: the value of {name!r} has dims that it has not",
-                    [("dims", [dim._short for dim in node.dims]), ("more", more)],
-                )
+                f"do: the value of {name!r} has dims that it has not",
+                [("dims", [dim._short for dim in node.dims]), ("more", more)],
             )
         chosen[name] = make("named", (set_to.node,), NamedAttrs(name))
 

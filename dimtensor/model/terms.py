@@ -66,23 +66,19 @@ def check_terms(terms: Mapping[str, DimTensor], wanted: Iterable[str]) -> None:
     for name in wanted:
         if name not in terms:
             raise LabelError(
-                build_message(
-                    f"the model has no term {name!r}{did_you_mean(name, list(terms))}",
-                    [("terms", listing(list(terms)))],
-                    None if terms else "the terms of a log density get names in a dict",
-                )
+                f"the model has no term {name!r}{did_you_mean(name, list(terms))}",
+                [("terms", listing(list(terms)))],
+                None if terms else "the terms of a log density get names in a dict",
             )
 
 
 def _checked(node: Node) -> Node:
     if node.dims:
         raise DimError(
-            build_message(
-                "a log density has no dims",
-                [("dims", [dim._short for dim in node.dims])],
-                "sum it: logp.sum(), or give its terms by name, each of which is summed over its "
-                "own dims: {'y': normal(y, mu, sigma), 'mu': normal(mu, 0, 1)}",
-            )
+            "a log density has no dims",
+            [("dims", [dim._short for dim in node.dims])],
+            "sum it: logp.sum(), or give its terms by name, each of which is summed over its "
+            "own dims: {'y': normal(y, mu, sigma), 'mu': normal(mu, 0, 1)}",
         )
     return _of_floats(node, "a log density")
 

@@ -16,7 +16,6 @@ from dimtensor.errors import (
     ArgumentError,
     GraphError,
     LabelError,
-    build_message,
     did_you_mean,
     listing,
 )
@@ -80,7 +79,7 @@ def rv(name: str, distribution: Distribution, dims: DimsLike = None) -> DimTenso
     wake_soon()
     if isinstance(name, Distribution) and isinstance(distribution, str):
         hint = f"dt.rv({distribution!r}, dist.{name!r})"
-        raise ArgumentError(build_message("the name of a random variable comes first", hint=hint))
+        raise ArgumentError("the name of a random variable comes first", hint=hint)
     _check_name(name, "a random variable")
     if not isinstance(distribution, Distribution):
         raise _no_distribution(name, distribution)
@@ -104,15 +103,13 @@ def _no_distribution(name: str, given: Any) -> ArgumentError:
     family = getattr(given, "__name__", "")
     if callable(given) and hasattr(dist, family):
         text = f"the random variable {name!r} needs parameters for its distribution dist.{family}"
-        return ArgumentError(build_message(text, hint=f"dt.rv({name!r}, dist.{family}(...))"))
+        return ArgumentError(text, hint=f"dt.rv({name!r}, dist.{family}(...))")
     shown = describe(given.node) if hasattr(given, "node") else repr(given)
     hint = f"dt.rv({name!r}, dist.Normal(0, 1)), with from dimtensor import dist"
     if hasattr(given, "node"):
         hint = f"an expression under a name is dt.named({name!r}, ...)"
     return ArgumentError(
-        build_message(
-            f"the random variable {name!r} needs a distribution, and is given {shown}", hint=hint
-        )
+        f"the random variable {name!r} needs a distribution, and is given {shown}", hint=hint
     )
 
 
@@ -177,19 +174,15 @@ def name_of(key: Any, known: Collection[str], what: str) -> str:
     """
     if isinstance(key, (list, tuple, set)):
         raise ArgumentError(
-            build_message(
-                f"{what}s are given one by one, and not in a {type(key).__name__}",
-                hint=f"without brackets: {', '.join(map(spoken, key))}",
-            )
+            f"{what}s are given one by one, and not in a {type(key).__name__}",
+            hint=f"without brackets: {', '.join(map(spoken, key))}",
         )
     name = key.node.name if isinstance(key, TensorHandle) else key
     if not isinstance(name, str) or name not in known:
         guess = did_you_mean(name, list(known)) if isinstance(name, str) else ""
         raise LabelError(
-            build_message(
-                f"the model has no {what} {(name or key)!r}{guess}",
-                [(f"{what}s" if what != "data" else what, listing(list(known)))],
-            )
+            f"the model has no {what} {(name or key)!r}{guess}",
+            [(f"{what}s" if what != "data" else what, listing(list(known)))],
         )
     return name
 
@@ -290,10 +283,8 @@ def graph_of(outputs: Sequence[DimTensor], order: Sequence[str] = ()) -> ModelGr
     for node in _as_written(toposort([x.node for x in outputs]), order):
         if node.kind == "input" and node.name is None:
             raise GraphError(
-                build_message(
-                    f"an input of a model has a name, this one has none: {describe(node)}",
-                    hint="dt.tensor('name', dims=...)",
-                )
+                f"an input of a model has a name, this one has none: {describe(node)}",
+                hint="dt.tensor('name', dims=...)",
             )
         if node.kind not in ("rv", "named", "input", "data") or node.name is None:
             continue
@@ -303,11 +294,9 @@ def graph_of(outputs: Sequence[DimTensor], order: Sequence[str] = ()) -> ModelGr
             if are_same_data(node, other):
                 hint = "make data twice, under two names, that are labels here and numbers there"
             raise GraphError(
-                build_message(
-                    f"the name {node.name!r} is used twice in a model",
-                    [("one", _describe_use(other)), ("other", _describe_use(node))],
-                    hint,
-                )
+                f"the name {node.name!r} is used twice in a model",
+                [("one", _describe_use(other)), ("other", _describe_use(node))],
+                hint,
             )
         if node.kind == "rv":
             graph.variables[node.name] = Variable(node, node.attrs.spec.build(node.inputs))

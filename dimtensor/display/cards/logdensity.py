@@ -22,7 +22,7 @@ def density_text(model: LogDensity) -> str:
     """Write a headline, a line for each parameter, and the names of terms and deterministics."""
     rows = _rows(model)
     widths = [max([len(row[at]) for row in rows], default=0) for at in range(3)]
-    lines = [_headline(model)]
+    lines = [f"<LogDensity {_summary(model)}>"]
     for name, support, sizes, size in rows:
         texts = (name.ljust(widths[0]), support.ljust(widths[1]), sizes.ljust(widths[2]), size)
         lines.append("  " + "  ".join(texts).rstrip())
@@ -55,10 +55,6 @@ def density_html(model: LogDensity) -> str:
 def _named(title: str, tensors: dict[str, Any]) -> Section:
     nodes = [x.node for x in tensors.values()]
     return Section(title, nodes_table(nodes, tensors), len(nodes) <= 12, len(nodes))
-
-
-def _headline(model: LogDensity) -> str:
-    return f"<LogDensity {_summary(model)}>"
 
 
 def _summary(model: LogDensity) -> str:

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from dimtensor.errors import ExportError, build_message
+from dimtensor.errors import ExportError
 from dimtensor.extras import check_installed
 
 FORMAT = 2
@@ -109,11 +109,9 @@ def file_entry(path: Path) -> dict[str, Any]:
 def refused(folder: Path, name: str, reason: object, hint: str | None = None) -> ExportError:
     """Return the error for a file that is not one of an exported function."""
     return ExportError(
-        build_message(
-            f"the exported function in {str(folder)!r} is not read",
-            [("file", name), ("reason", reason)],
-            hint,
-        )
+        f"the exported function in {str(folder)!r} is not read",
+        [("file", name), ("reason", reason)],
+        hint,
     )
 
 

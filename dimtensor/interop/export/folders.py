@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dimtensor.errors import DimtensorError, ExportError, build_message
+from dimtensor.errors import DimtensorError, ExportError
 from dimtensor.interop.export.files import ALL, MANIFEST
 
 _PATIENCE = 10.0  # seconds to wait for another process that exports to the folder
@@ -166,9 +166,7 @@ def _not_written(path: Path, error: Exception) -> ExportError:
     reason = getattr(error, "strerror", None) or str(error)
     at = getattr(error, "filename", None)
     return ExportError(
-        build_message(
-            f"the function is not exported: nothing can be written to {str(path)!r}",
-            [("reason", reason if at is None else f"{reason}: {str(at)!r}")],
-            "give the path of a folder that may be made or written to",
-        )
+        f"the function is not exported: nothing can be written to {str(path)!r}",
+        [("reason", reason if at is None else f"{reason}: {str(at)!r}")],
+        "give the path of a folder that may be made or written to",
     )

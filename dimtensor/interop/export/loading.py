@@ -14,7 +14,6 @@ from dimtensor.errors import (
     ExportError,
     InputError,
     MemoryLimitError,
-    build_message,
     did_you_mean,
     listing,
     printable,
@@ -99,11 +98,9 @@ class ExportedFunction:
             reading = port.read(value)
             if reading.extra:
                 raise InputError(
-                    build_message(
-                        f"the value of {port.title} has an additional dim {reading.extra[0]!r}",
-                        [("dims", ", ".join(entry["dims"]) or "none")],
-                        "export a function of an input with this dim, see dt.vectorize",
-                    )
+                    f"the value of {port.title} has an additional dim {reading.extra[0]!r}",
+                    [("dims", ", ".join(entry["dims"]) or "none")],
+                    "export a function of an input with this dim, see dt.vectorize",
                 )
             port.tell(reading, binding)
             by_length = isinstance(port, LengthPort)
@@ -125,16 +122,12 @@ class ExportedFunction:
         except Exception as error:  # the classes are those of JAX and of its compiler
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
                 raise MemoryLimitError(
-                    build_message(
-                        "there is not enough memory for this call of an exported function",
-                        [("inputs", ", ".join(self._shapes(arrays)))],
-                    )
+                    "there is not enough memory for this call of an exported function",
+                    [("inputs", ", ".join(self._shapes(arrays)))],
                 ) from error
             raise ExportError(
-                build_message(
-                    "JAX cannot run the exported function",
-                    [("inputs", ", ".join(self._shapes(arrays))), ("JAX", reason_of(error))],
-                )
+                "JAX cannot run the exported function",
+                [("inputs", ", ".join(self._shapes(arrays))), ("JAX", reason_of(error))],
             ) from error
 
     def _shapes(self, arrays: Sequence[np.ndarray]) -> list[str]:
@@ -147,22 +140,20 @@ class ExportedFunction:
         known = [("inputs", ", ".join(map(str, self._names)))]
         if len(args) > len(self._names):
             raise InputError(
-                build_message(
-                    f"the function takes {len(self._names)} inputs, not {len(args)}", known
-                )
+                f"the function takes {len(self._names)} inputs, not {len(args)}", known
             )
         given = dict(zip(self._names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self._names:
                 guess = did_you_mean(name, [str(one) for one in self._names])
-                raise InputError(build_message(f"the function has no input {name!r}{guess}", known))
+                raise InputError(f"the function has no input {name!r}{guess}", known)
             if name in given:
                 raise InputError(f"input {name!r} is given twice: by position and by name")
             given[name] = value
         missing = [n for n in self._names if given.get(n) is None and n not in self._kept]
         if missing:
             lacking = " and ".join(f"input {name!r}" for name in missing)
-            raise InputError(build_message(f"the function is called without {lacking}", known))
+            raise InputError(f"the function is called without {lacking}", known)
         return [given.get(name) for name in self._names]
 
     def _check(self, arrays: Sequence[np.ndarray], binding: Binding) -> None:
@@ -195,10 +186,8 @@ class ExportedFunction:
                 for one, other in zip(lengths, array.shape, strict=True)
             ):
                 raise ExportError(
-                    build_message(
-                        "the exported function returned an array of another shape than its dims",
-                        [("dims", listing([dim._short for dim in dims])), ("shape", array.shape)],
-                    )
+                    "the exported function returned an array of another shape than its dims",
+                    [("dims", listing([dim._short for dim in dims])), ("shape", array.shape)],
                 )
             name = keys[at] if kind == "dict" and at < len(keys) else entry["name"]
             value = Labeler(dims, binding, name, of).label(array, binding)
@@ -290,18 +279,18 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
         archive = None if data is None else read_file(folder, DATA, data)
     except OSError as error:
         raise ExportError(
-            build_message(
-                f"there is no exported function in {str(folder)!r}",
-                [("reason", f"{error.strerror or error}: {error.filename}")],
-                "f.export(path) writes one",
-            )
+            f"there is no exported function in {str(folder)!r}",
+            [("reason", f"{error.strerror or error}: {error.filename}")],
+            "f.export(path) writes one",
         ) from error
     require_libraries()
+    from jax import export
+
     name = DATA
     try:
         kept = {} if archive is None else read_data(archive, manifest["inputs"])
         name = MODULE
-        exported = _deserialized(content)
+        exported = export.deserialize(content)
         require_allowed(exported)
         _require_agreement(manifest, exported)
         name = MANIFEST
@@ -311,18 +300,10 @@ def load_exported(path: str | os.PathLike[str]) -> ExportedFunction:
             f"{key} {manifest['versions'].get(key)}" for key in ("jax", "dimtensor")
         )
         raise ExportError(
-            build_message(
-                f"the exported function in {str(folder)!r} is not read",
-                [("file", name), ("reason", reason_of(error)), ("written by", versions)],
-                "export it again; JAX reads modules that are at most six months older",
-            )
+            f"the exported function in {str(folder)!r} is not read",
+            [("file", name), ("reason", reason_of(error)), ("written by", versions)],
+            "export it again; JAX reads modules that are at most six months older",
         ) from error
-
-
-def _deserialized(content: bytearray) -> Any:
-    from jax import export
-
-    return export.deserialize(content)
 
 
 def _require_agreement(manifest: Mapping[str, Any], exported: Any) -> None:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import Any
 
 from dimtensor.backends.jax.graph import watched
-from dimtensor.errors import DimtensorError, GraphError, build_message
+from dimtensor.errors import DimtensorError, GraphError
 from dimtensor.graph.lines import Line
 from dimtensor.ops.notes import note_of
 
@@ -68,11 +68,9 @@ def _untraced(node: Any, error: Exception) -> GraphError:
         details.append(("line", note.line))
     details.append(("JAX", str(error).strip().splitlines()[0][:200]))
     return GraphError(
-        build_message(
-            f"cannot be exported: the operation {node.op} has no form for lengths that are symbols",
-            details,
-            "give the lengths: f.export(path, lengths={...}), or give the dims a length",
-        )
+        f"cannot be exported: the operation {node.op} has no form for lengths that are symbols",
+        details,
+        "give the lengths: f.export(path, lengths={...}), or give the dims a length",
     )
 
 
@@ -93,12 +91,9 @@ def require_no_callbacks(jaxpr: Any) -> None:
             if file:
                 details.append(("line", Line(file, number)))
             raise GraphError(
-                build_message(
-                    "cannot be exported: a function runs on the host, in Python",
-                    details,
-                    "JAX has no code for it, as for some Bessel functions; give its values as an "
-                    "input",
-                )
+                "cannot be exported: a function runs on the host, in Python",
+                details,
+                "JAX has no code for it, as for some Bessel functions; give its values as an input",
             )
 
 

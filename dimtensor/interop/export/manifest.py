@@ -12,7 +12,7 @@ import numpy as np
 from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim, RenamedDim, SelDim
 from dimtensor.dims.selection import Slice
-from dimtensor.errors import ExportError, build_message, listing
+from dimtensor.errors import ExportError, listing
 from dimtensor.graph import Node
 from dimtensor.interop.export.files import ALL, FORMAT, LARGEST, MANIFEST, file_entry
 from dimtensor.interop.export.parts import ExportedParts
@@ -102,22 +102,18 @@ def manifest_text(folder: Path, manifest: dict[str, Any]) -> bytes:
         raise ExportError(f"the function is not exported: {error}") from error
     if wrong := [text for text in _texts(manifest) if json.loads(json.dumps(text)) != text]:
         raise ExportError(
-            build_message(
-                "the function is not exported: names have two halves of a letter beside each "
-                "other, which are one letter in a file",
-                [("names", listing(map(ascii, wrong)))],
-                "give names that can be written in UTF-8",
-            )
+            "the function is not exported: names have two halves of a letter beside each "
+            "other, which are one letter in a file",
+            [("names", listing(map(ascii, wrong)))],
+            "give names that can be written in UTF-8",
         )
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     content = text.encode("utf-8", "backslashreplace")  # single surrogates, as JSON escapes them
     if len(content) > LARGEST[MANIFEST]:
         raise ExportError(
-            build_message(
-                f"the function is not exported: the manifest would have {len(content)} bytes",
-                [("most", LARGEST[MANIFEST])],
-                "export it without the labels of long dims: dt.Dim(name)",
-            )
+            f"the function is not exported: the manifest would have {len(content)} bytes",
+            [("most", LARGEST[MANIFEST])],
+            "export it without the labels of long dims: dt.Dim(name)",
         )
     return content
 
@@ -171,11 +167,9 @@ def _written_keys(keys: Sequence[Any]) -> list[Any]:
     wrong = [key for key in keys if not survives(key)]
     if wrong:
         raise ExportError(
-            build_message(
-                "the function is not exported: keys of results cannot be written to a file",
-                [("keys", listing(wrong))],
-                "texts, numbers and tuples of them can",
-            )
+            "the function is not exported: keys of results cannot be written to a file",
+            [("keys", listing(wrong))],
+            "texts, numbers and tuples of them can",
         )
     return [encode_label(key) for key in keys]
 

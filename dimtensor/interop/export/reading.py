@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import ExportError, build_message
+from dimtensor.errors import ExportError
 from dimtensor.interop.export.files import FORMAT, MANIFEST, checksum, read_file, refused
 from dimtensor.interop.export.schema import WrongManifestError, check_manifest
 
@@ -38,13 +38,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if type(found) is int and found != FORMAT:
         raise ExportError(
-            build_message(
-                f"the exported function in {str(folder)!r} has format {str(found)[:20]}, this "
-                f"dimtensor reads format {FORMAT}",
-                hint="export it again with this version of dimtensor"
-                if found < FORMAT
-                else "a newer version of dimtensor reads it",
-            )
+            f"the exported function in {str(folder)!r} has format {str(found)[:20]}, this "
+            f"dimtensor reads format {FORMAT}",
+            hint="export it again with this version of dimtensor"
+            if found < FORMAT
+            else "a newer version of dimtensor reads it",
         )
     try:
         check_manifest(manifest)

@@ -12,7 +12,7 @@ import numpy as np
 from dimtensor.dims import Coords, Dim, SelDim
 from dimtensor.dims.labels import Labels
 from dimtensor.dims.selection import Slice
-from dimtensor.errors import ExportError, build_message, listing
+from dimtensor.errors import ExportError, listing
 
 # keywords of JAX's symbolic shapes
 _TAKEN = frozenset({"floordiv", "mod", "max", "min", "non_negative"})
@@ -98,12 +98,10 @@ def labels_to_json(labels: Coords, dim: Dim) -> dict[str, Any]:
         pass
     wrong = [label for label in labels.to_list() if not survives(label)]
     raise ExportError(
-        build_message(
-            f"the function is not exported: labels of {dim._title} cannot be written to a file",
-            [("labels", listing(wrong or labels.to_list()))],
-            f"give {dim._title} labels that are numbers, strings, dates, periods, intervals, or "
-            "tuples of them",
-        )
+        f"the function is not exported: labels of {dim._title} cannot be written to a file",
+        [("labels", listing(wrong or labels.to_list()))],
+        f"give {dim._title} labels that are numbers, strings, dates, periods, intervals, or "
+        "tuples of them",
     )
 
 

@@ -24,7 +24,6 @@ from dimtensor.errors import (
     GraphError,
     LabelError,
     OptionError,
-    build_message,
     did_you_mean,
 )
 from dimtensor.graph import Node, make, toposort
@@ -97,7 +96,7 @@ def export_function(
     _require_lengths(parts)
     values = dict(zip(function._data_nodes, function._data, strict=True))
     values = {node: value for node, value in values.items() if node not in parts.data}
-    binding = _binding(function, parts, values)
+    binding = Binding() if parts.data else function._data_binding.copy()
     fixed = _fixed(parts, {} if lengths is None else lengths)
     bound = {d: n for d in _dims(parts) if (n := d._bound_length(binding)) is not None}
     known = {**bound, **fixed}
@@ -159,11 +158,9 @@ def _write(
 def _put(path: Path, content: bytes) -> None:
     if len(content) > LARGEST.get(path.name, len(content)):
         raise ExportError(
-            build_message(
-                f"the function is not exported: {path.name} would have {len(content)} bytes",
-                [("most", LARGEST[path.name])],
-                'data in a file of their own: f.export(path, data="inputs")',
-            )
+            f"the function is not exported: {path.name} would have {len(content)} bytes",
+            [("most", LARGEST[path.name])],
+            'data in a file of their own: f.export(path, data="inputs")',
         )
     with path.open("xb") as file:
         file.write(content)
@@ -184,11 +181,9 @@ def _parts(function: CompiledFunction, gradient: Any, open_data: bool) -> Export
     for node in data:
         if node.name is None or [*names, *(n.name for n in data)].count(node.name) > 1:
             raise GraphError(
-                build_message(
-                    f"{title_of(node)} cannot be an input of an exported function",
-                    [("names", ", ".join(repr(n) for n in names if n) or "none")],
-                    "give all data names of their own: dt.data(..., name=...)",
-                )
+                f"{title_of(node)} cannot be an input of an exported function",
+                [("names", ", ".join(repr(n) for n in names if n) or "none")],
+                "give all data names of their own: dt.data(..., name=...)",
             )
     if data:
         outputs = tuple(substitute(outputs, data))
@@ -204,11 +199,9 @@ def _wrt(inputs: Sequence[Node | Dim], outputs: Sequence[Node], gradient: Any) -
         return ()
     if len(outputs) != 1 or outputs[0].dims:
         raise GraphError(
-            build_message(
-                "export: a gradient is that of one number",
-                [("outputs", "; ".join(map(describe, outputs)))],
-                "export a function of the one output, summed over all its dims",
-            )
+            "export: a gradient is that of one number",
+            [("outputs", "; ".join(map(describe, outputs)))],
+            "export a function of the one output, summed over all its dims",
         )
     tensors = [x for x in inputs if isinstance(x, Node)]
     if gradient is True:
@@ -219,10 +212,8 @@ def _wrt(inputs: Sequence[Node | Dim], outputs: Sequence[Node], gradient: Any) -
     for one, name in zip(found, asked, strict=True):
         if one not in tensors:
             raise GraphError(
-                build_message(
-                    f"export: there is no input {name!r} to differentiate by",
-                    [("inputs", ", ".join(map(title_of, tensors)))],
-                )
+                f"export: there is no input {name!r} to differentiate by",
+                [("inputs", ", ".join(map(title_of, tensors)))],
             )
     return tuple(dict.fromkeys(one for one in found if one is not None))
 
@@ -240,12 +231,10 @@ def _require_lengths(parts: ExportedParts) -> None:
             if has_run_time_length(dim):
                 where = "" if node.line is None else str(node.line)
                 raise GraphError(
-                    build_message(
-                        f"cannot be exported: the length of {dim._title} follows from values",
-                        [("in", describe(node)), ("line", where or "unknown")],
-                        "a symbol stands for a length that the shapes of inputs tell; keep the "
-                        "whole dim and use dt.where, with zeros where the mask is false",
-                    )
+                    f"cannot be exported: the length of {dim._title} follows from values",
+                    [("in", describe(node)), ("line", where or "unknown")],
+                    "a symbol stands for a length that the shapes of inputs tell; keep the "
+                    "whole dim and use dt.where, with zeros where the mask is false",
                 )
 
 
@@ -305,14 +294,6 @@ def _known_platforms(platforms: Any) -> list[str] | None:
     return names
 
 
-def _binding(
-    function: CompiledFunction, parts: ExportedParts, values: Mapping[Node, Any]
-) -> Binding:
-    if parts.data:
-        return Binding()
-    return function._data_binding.copy()
-
-
 def _carriers(inputs: Sequence[Node | Dim]) -> list[Node]:
     """Replace inputs that are dims by arrays of their length."""
     return [
@@ -341,11 +322,9 @@ def _held(
         return [*data, *located(program, binding)]
     except DimtensorError as error:
         raise LabelError(
-            build_message(
-                "cannot be exported: labels are looked up that come with the values of a call",
-                [("lacking", str(error).splitlines()[0])],
-                "give the dim its labels where it is declared, dt.Dim(..., coords=[...])",
-            )
+            "cannot be exported: labels are looked up that come with the values of a call",
+            [("lacking", str(error).splitlines()[0])],
+            "give the dim its labels where it is declared, dt.Dim(..., coords=[...])",
         ) from error
 
 
@@ -375,7 +354,7 @@ def _exported(export: Any, shapes: Sequence[Any]) -> Any:
     except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0]
         raise GraphError(
-            build_message("cannot be exported: JAX refuses the function", [("JAX", reason)])
+            "cannot be exported: JAX refuses the function", [("JAX", reason)]
         ) from error
 
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Container, Mapping, Sized
 from typing import Any, NamedTuple, NoReturn
 
-from dimtensor.errors import OptionError, build_message, clipped, did_you_mean
+from dimtensor.errors import OptionError, clipped, did_you_mean
 from dimtensor.interop.formulas import limits
 from dimtensor.interop.formulas.functions import (
     COLUMN,
@@ -209,12 +209,10 @@ class Arguments:
             + (f", and called as {written}(...)" if attribute else "")
         )
         raise OptionError(
-            build_message(
-                f"the formula calls {clipped(name)}(...), and there is no function of this name"
-                f"{did_you_mean(name, list(PARAMETERS))}",
-                [("functions of formulas", f"{', '.join(LISTED)}, np.sqrt and others of np")],
-                hint,
-            )
+            f"the formula calls {clipped(name)}(...), and there is no function of this name"
+            f"{did_you_mean(name, list(PARAMETERS))}",
+            [("functions of formulas", f"{', '.join(LISTED)}, np.sqrt and others of np")],
+            hint,
         )
 
     def _bound(self, name: str, node: Any, depth: int) -> dict[str, tuple[str, ArgumentValue]]:

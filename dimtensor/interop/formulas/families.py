@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dimtensor.dist as dist
-from dimtensor.errors import OptionError, build_message, did_you_mean, listing
+from dimtensor.errors import OptionError, did_you_mean, listing
 from dimtensor.tensor.elementwise import exp, expm1, gammaln, ndtr, reciprocal, sigmoid
 
 if TYPE_CHECKING:
@@ -220,19 +220,15 @@ def family_of(name: str, link: str | None) -> tuple[Family, str]:
     if name not in FAMILIES:
         guess = did_you_mean(name, list(FAMILIES)) if isinstance(name, str) else ""
         raise OptionError(
-            build_message(
-                f"from_formula: there is no family {name!r}{guess}",
-                [("families", listing(list(FAMILIES)))],
-            )
+            f"from_formula: there is no family {name!r}{guess}",
+            [("families", listing(list(FAMILIES)))],
         )
     family = FAMILIES[name]
     if link is not None and link not in family.links:
         raise OptionError(
-            build_message(
-                f"from_formula: the family {name} has no link {link!r}"
-                f"{did_you_mean(str(link), list(family.links))}",
-                [("links", listing(family.links))],
-            )
+            f"from_formula: the family {name} has no link {link!r}"
+            f"{did_you_mean(str(link), list(family.links))}",
+            [("links", listing(family.links))],
         )
     return family, link or family.link
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import ArgumentError, OptionError, build_message
+from dimtensor.errors import ArgumentError, OptionError
 
 # Kinds of parameters.
 NUMBERS = "a column of numbers"
@@ -110,20 +110,16 @@ def names_of(namespace: object) -> Mapping[str, Any]:
         return {}
     if not isinstance(namespace, Mapping):
         raise ArgumentError(
-            build_message(
-                f"from_formula: namespace is a dict of names, not {type(namespace).__name__}",
-                hint="namespace={'f': f} lets a formula call f(x); namespace='caller' lets it use "
-                "all names where from_formula is called: for formulas that you wrote yourself",
-            )
+            f"from_formula: namespace is a dict of names, not {type(namespace).__name__}",
+            hint="namespace={'f': f} lets a formula call f(x); namespace='caller' lets it use "
+            "all names where from_formula is called: for formulas that you wrote yourself",
         )
     for name in namespace:
         if not isinstance(name, str) or not name.isidentifier():
             raise OptionError(f"from_formula: namespace has a name that is none: {name!r}")
         if name in PARAMETERS or name in ("np", "numpy"):
             raise OptionError(
-                build_message(
-                    f"from_formula: {name!r} of the namespace is a name of formulas already",
-                    hint="give yours another name",
-                )
+                f"from_formula: {name!r} of the namespace is a name of formulas already",
+                hint="give yours another name",
             )
     return namespace

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from dimtensor.errors import OptionError, build_message
+from dimtensor.errors import OptionError
 from dimtensor.extras import require
 from dimtensor.interop.formulas.arguments import Arguments
 from dimtensor.interop.formulas.expansion import Expansion
@@ -89,11 +89,9 @@ def parse_formula(
         for term in block.group_terms if isinstance(block, Model) else [block]:
             if term.name in seen:
                 raise OptionError(
-                    build_message(
-                        f"the effects {term.name} are in the formula {formula!r} twice",
-                        [("again in", f"({text_of(bar)})")],
-                        "(x | g) includes an intercept; (0 + x | g) has a slope alone",
-                    )
+                    f"the effects {term.name} are in the formula {formula!r} twice",
+                    [("again in", f"({text_of(bar)})")],
+                    "(x | g) includes an intercept; (0 + x | g) has a slope alone",
                 )
             seen.add(term.name)
             if bar.operator.lexeme == "|":

@@ -16,7 +16,6 @@ from dimtensor.errors import (
     InputError,
     LabelError,
     OptionError,
-    build_message,
     clipped,
     did_you_mean,
     listing,
@@ -197,11 +196,9 @@ def from_formula(
     if terms.priors:
         unknown = next(iter(terms.priors))
         raise LabelError(
-            build_message(
-                f"from_formula: there is no variable {unknown!r} to have a prior"
-                f"{did_you_mean(unknown, list(terms.made))}",
-                [("variables", listing(list(terms.made)))],
-            )
+            f"from_formula: there is no variable {unknown!r} to have a prior"
+            f"{did_you_mean(unknown, list(terms.made))}",
+            [("variables", listing(list(terms.made)))],
         )
     model = Regression(output, backend=backend)
     model._formula = terms
@@ -231,11 +228,8 @@ def _read(
     except Exception as error:  # raised by called functions, or by formulae
         reason = str(error) or type(error).__name__
         raise InputError(
-            build_message(
-                f"the terms of the formula {clipped(repr(formula))} cannot be computed from the "
-                "table",
-                [("reason", clipped(reason))],
-            )
+            f"the terms of the formula {clipped(repr(formula))} cannot be computed from the table",
+            [("reason", clipped(reason))],
         ) from error
     return table, design, description
 
@@ -263,10 +257,8 @@ def _response(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tu
         seen = seen[:, :1]
     if seen.shape[1] != 1:
         raise InputError(
-            build_message(
-                f"the response {name!r} has levels, and the family {family} takes numbers",
-                hint=f"{name}['level'] ~ ... is 1 at that level; or family='categorical'",
-            )
+            f"the response {name!r} has levels, and the family {family} takes numbers",
+            hint=f"{name}['level'] ~ ... is 1 at that level; or family='categorical'",
         )
     scales = Scales(family, link, chosen.scaled, seen[:, 0])
     eta = named(f"{name}_linear", terms.predictor(scales, (), True))
@@ -283,10 +275,8 @@ def _labels(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tupl
     levels = levels_of(terms.table[name])
     if len(levels) < 2:
         raise InputError(
-            build_message(
-                f"the response {name!r} has one level, and there is nothing to tell apart",
-                [("level", listing(list(map(str, levels))))],
-            )
+            f"the response {name!r} has one level, and there is nothing to tell apart",
+            [("level", listing(list(map(str, levels))))],
         )
     dim = Dim(f"{name}_level", coords=levels)
     parameters: dict[str, Any] = {"dim": dim}

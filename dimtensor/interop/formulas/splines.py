@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import InputError
 
 Outside = Literal["raise", "clip"]
 
@@ -39,18 +39,13 @@ class BoundedSpline:
         low, high = self.range
         beyond = values[(values < low) | (values > high)]
         if len(beyond) and self.outside == "raise":
+            many = f"{len(beyond)} of {len(values)}, from {beyond.min():g} to {beyond.max():g}"
             raise InputError(
-                build_message(
-                    f"{self.text} has values outside of its knots, where its polynomials run away",
-                    [
-                        ("knots", f"from {low:g} to {high:g}"),
-                        ("outside", f"{len(beyond)} of {len(values)}, from {beyond.min():g} to "
-                                    f"{beyond.max():g}"),
-                    ],
-                    "predict(..., outside='clip') takes the nearest knot; knots further out are "
-                    "given by lower_bound= and upper_bound=; a spline with straight ends is cr(x)",
-                )
-            )  # fmt: skip
+                f"{self.text} has values outside of its knots, where its polynomials run away",
+                [("knots", f"from {low:g} to {high:g}"), ("outside", many)],
+                "predict(..., outside='clip') takes the nearest knot; knots further out are "
+                "given by lower_bound= and upper_bound=; a spline with straight ends is cr(x)",
+            )
         return self.basis(np.clip(values, low, high), *args, **kwargs)
 
 

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from dimtensor.errors import ArgumentError, OptionError, build_message, clipped
+from dimtensor.errors import ArgumentError, OptionError, clipped
 from dimtensor.interop.formulas import limits
 
 COMPARISONS = ("EQUAL_EQUAL", "BANG_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
@@ -21,11 +21,7 @@ _CLOSING = ("RIGHT_PAREN", "RIGHT_BRACKET", "RIGHT_BRACE")
 def unreadable(formula: str, reason: str, hint: str | None = None) -> OptionError:
     """Return the error for a formula that is malformed or not allowed."""
     return OptionError(
-        build_message(
-            f"the formula {clipped(repr(formula))} cannot be read",
-            [("reason", clipped(reason))],
-            hint,
-        )
+        f"the formula {clipped(repr(formula))} cannot be read", [("reason", clipped(reason))], hint
     )
 
 

@@ -12,7 +12,6 @@ from dimtensor.errors import (
     DimtensorError,
     InputError,
     LabelError,
-    build_message,
     clipped,
     did_you_mean,
     listing,
@@ -65,10 +64,8 @@ class Columns:
         """Raise the error for a missing column."""
         known = [str(column) for column in self._frame.columns]
         raise LabelError(
-            build_message(
-                f"the table has no column {clipped(repr(name))}{did_you_mean(name, known)}",
-                [("columns", listing(self._frame.columns))],
-            )
+            f"the table has no column {clipped(repr(name))}{did_you_mean(name, known)}",
+            [("columns", listing(self._frame.columns))],
         )
 
 
@@ -81,6 +78,7 @@ def _count(column: Any) -> int:
 
 def _kind(column: Any) -> str:
     import narwhals.stable.v2 as nw
+    import pandas as pd
 
     dtype = column.dtype
     if str(column.to_native().dtype).startswith("complex"):
@@ -91,18 +89,11 @@ def _kind(column: Any) -> str:
         return "text"
     if dtype != nw.Object:
         return "other" if dtype.is_temporal() else "objects"
-    inferred = _inferred(column)
+    inferred = pd.api.types.infer_dtype(column.to_list(), skipna=True)
     return "numbers" if inferred in _NUMBERS else "text" if inferred == "string" else "objects"
 
 
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
-
-
-def _inferred(column: Any) -> str:
-    """Return the kind of the objects of a column."""
-    import pandas as pd
-
-    return str(pd.api.types.infer_dtype(column.to_list(), skipna=True))
 
 
 def _frame(table: Any) -> Any:
@@ -142,11 +133,9 @@ def as_pandas(table: Any, names: Iterable[str]) -> pd.DataFrame:
         missing = int(lacking.sum())
         if missing:
             raise InputError(
-                build_message(
-                    f"column {name!r} of the table lacks values",
-                    [("missing", f"{missing} of {len(column)}")],
-                    "leave these rows out, or fill them in",
-                )
+                f"column {name!r} of the table lacks values",
+                [("missing", f"{missing} of {len(column)}")],
+                "leave these rows out, or fill them in",
             )
         columns[name] = _values(column)
     return pd.DataFrame(columns, index=range(len(frame)))
@@ -194,17 +183,15 @@ def numbers_of(name: str, compute: Callable[[], Any]) -> np.ndarray:
         raise
     except (TypeError, ValueError) as error:
         raise InputError(
-            build_message(f"the term {name!r} is not told by the table", [("it says", str(error))])
+            f"the term {name!r} is not told by the table", [("it says", str(error))]
         ) from error
     columns = columns[:, None] if columns.ndim == 1 else columns
     wrong = int((~np.isfinite(columns)).any(axis=1).sum())
     if wrong:
         raise InputError(
-            build_message(
-                f"the term {name!r} is infinite, or no number, in rows of the table",
-                [("rows", f"{wrong} of {len(columns)}")],
-                "leave these rows out",
-            )
+            f"the term {name!r} is infinite, or no number, in rows of the table",
+            [("rows", f"{wrong} of {len(columns)}")],
+            "leave these rows out",
         )
     return columns
 
@@ -220,11 +207,9 @@ def check_levels(table: pd.DataFrame, known: dict[str, list[Any]]) -> None:
     for name, levels in known.items():
         more = sorted(set(table[name].tolist()).difference(levels), key=str)
         if more:
+            told = [("new", more), ("known", levels)]
             raise LabelError(
-                build_message(
-                    f"predictor {name!r} has levels in the new rows that no coefficient is for",
-                    [("new", listing(list(map(str, more)))),
-                     ("known", listing(list(map(str, levels))))],
-                    "levels that may be new are groups: (1 | " + name + ") in the formula",
-                )
-            )  # fmt: skip
+                f"predictor {name!r} has levels in the new rows that no coefficient is for",
+                [(what, listing(list(map(str, labels)))) for what, labels in told],
+                f"levels that may be new are groups: (1 | {name}) in the formula",
+            )

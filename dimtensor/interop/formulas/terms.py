@@ -11,7 +11,7 @@ import numpy as np
 import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
-from dimtensor.errors import ArgumentError, OptionError, build_message, listing
+from dimtensor.errors import ArgumentError, OptionError, listing
 from dimtensor.interop.formulas.grammar import FormulaDescription, column_of
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside, bound_splines
@@ -191,12 +191,10 @@ class FormulaTerms:
         for name in designs:
             if name in self.priors:
                 raise OptionError(
-                    build_message(
-                        f"the effects {name} have no prior of their own: those of {text} are "
-                        "correlated",
-                        [("variables", listing([f"{other}_sigma" for other in designs]))],
-                        f"{text.replace('|', '||')} has independent effects, which take priors",
-                    )
+                    f"the effects {name} have no prior of their own: those of {text} are "
+                    "correlated",
+                    [("variables", listing([f"{other}_sigma" for other in designs]))],
+                    f"{text.replace('|', '||')} has independent effects, which take priors",
                 )
         expressions = "+".join(name.rpartition("|")[0] for name in designs)
         name = f"{expressions}|{first.rpartition('|')[2]}"

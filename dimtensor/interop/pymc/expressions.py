@@ -211,11 +211,9 @@ class ExpressionReader:
             elif variable.owner is not None:
                 if isinstance(variable.owner.op, RNGConsumerOp):
                     raise GraphError(
-                        build_message(
-                            "an expression of the PyMC model draws random numbers",
-                            [("drawn by", str(variable.owner.op))],
-                            "give the variable a name in the model: pm.Normal('x', ...)",
-                        )
+                        "an expression of the PyMC model draws random numbers",
+                        [("drawn by", str(variable.owner.op))],
+                        "give the variable a name in the model: pm.Normal('x', ...)",
                     )
                 todo += variable.owner.inputs
         return [v for v in self.known if v in found]
@@ -419,19 +417,11 @@ def _plain(position: DimTensor) -> Any:
     return int(node.attrs.value) if node.kind == "constant" else position
 
 
-def _dot(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
-    x, y = variable.owner.inputs
-    return _product(reader, x, y, axes)
-
-
-def _blockwise(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
-    if not isinstance(variable.owner.op.core_op, Dot):
+def _product(reader: ExpressionReader, variable: Any, axes: Axes) -> Any:
+    op = variable.owner.op
+    if not isinstance(getattr(op, "core_op", op), Dot):
         return None
     x, y = variable.owner.inputs
-    return _product(reader, x, y, axes)
-
-
-def _product(reader: ExpressionReader, x: Any, y: Any, axes: Axes) -> Any:
     summed = reader.axes_of(x)[-1] or reader.axes_of(y)[-2]
     if summed is None:
         lengths = (x.type.shape[-1], y.type.shape[-2])
@@ -481,8 +471,8 @@ _RULES: dict[type[Op], Rule] = {
     Elemwise: _elemwise,
     Subtensor: _look_up,
     AdvancedSubtensor: _look_up,
-    Dot: _dot,
-    Blockwise: _blockwise,
+    Dot: _product,
+    Blockwise: _product,
     Sum: _reduce,
     Prod: _reduce,
     Max: _reduce,

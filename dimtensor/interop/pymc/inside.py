@@ -9,7 +9,7 @@ import numpy as np
 
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.extras import require
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.labeled import axis_names
@@ -101,9 +101,7 @@ def _require_labels(model: Any, dim: Dim, name: str) -> None:
     if dim.coords is None or known is None or np.array_equal(np.asarray(known), dim.coords):
         return
     raise DimError(
-        build_message(
-            f"the PyMC model has the dim {name!r} with other labels",
-            [("in the model", repr(Dim(name, coords=list(known)))), ("here", repr(dim))],
-            "give it a name of its own: x.rename_dim(old, 'new')",
-        )
+        f"the PyMC model has the dim {name!r} with other labels",
+        [("in the model", repr(Dim(name, coords=list(known)))), ("here", repr(dim))],
+        "give it a name of its own: x.rename_dim(old, 'new')",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dimtensor.dist import Flat
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.spec import spec_of
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.interop.pymc.lifted import WithSupport
@@ -84,12 +84,9 @@ class MarginalPotentials:
         """
         if d.discrete:
             raise GraphError(
-                build_message(
-                    f"to_pymc: the discrete variable {name!r} depends on a variable that is "
-                    "summed out",
-                    [(name, repr(d))],
-                    f"sum it out as well: model.marginalize({name!r})",
-                )
+                f"to_pymc: the discrete variable {name!r} depends on a variable that is summed out",
+                [(name, repr(d))],
+                f"sum it out as well: model.marginalize({name!r})",
             )
         if d.support.is_unconstrained:
             return Flat()
@@ -97,11 +94,9 @@ class MarginalPotentials:
         _, nodes = spec_of(found)
         if any(self.reads(node) for node in nodes):
             raise GraphError(
-                build_message(
-                    f"to_pymc: the support of {name!r} depends on a variable that is summed out, "
-                    "and transforms of PyMC need known bounds",
-                    [(name, repr(d))],
-                    "convert the model before it is marginalized: dt.to_pymc(model)",
-                )
+                f"to_pymc: the support of {name!r} depends on a variable that is summed out, "
+                "and transforms of PyMC need known bounds",
+                [(name, repr(d))],
+                "convert the model before it is marginalized: dt.to_pymc(model)",
             )
         return found

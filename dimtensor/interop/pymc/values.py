@@ -16,7 +16,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
 from dimtensor.dims import Dim
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.interop.pymc.expressions import unwrapped
 from dimtensor.values.labeled import axis_names
 
@@ -57,11 +57,9 @@ def shapes_of(variables: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
         for v in ancestors([shape]):
             if v.owner is not None and isinstance(v.owner.op, RNGConsumerOp):
                 raise GraphError(
-                    build_message(
-                        f"from_pymc: the shape of {name!r} depends on random numbers",
-                        [("drawn by", str(v.owner.op))],
-                        "keep all elements, pm.math.switch(x > 0, x, 0), in place of x[x > 0]",
-                    )
+                    f"from_pymc: the shape of {name!r} depends on random numbers",
+                    [("drawn by", str(v.owner.op))],
+                    "keep all elements, pm.math.switch(x > 0, x, 0), in place of x[x > 0]",
                 )
     found = pytensor.function([], list(graph.outputs), mode=Mode("py", None))()
     return {n: tuple(map(int, shape)) for n, shape in zip(variables, found, strict=True)}

@@ -13,7 +13,7 @@ from dimtensor.dist.joint.outcomes import Categorical
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.tabulated import TableDistribution
-from dimtensor.errors import ArgumentError, DimError, GraphError, InputError, build_message, listing
+from dimtensor.errors import ArgumentError, DimError, GraphError, InputError, listing
 from dimtensor.extras import require
 from dimtensor.graph import Node
 from dimtensor.interop.pymc.counterparts import COUNTERPARTS
@@ -130,11 +130,9 @@ class _ModelWriter:
         double = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
         if double:
             raise DimError(
-                build_message(
-                    "to_pymc: dims of a PyMC model are told apart by name",
-                    [("used twice", listing(double))],
-                    "rename one: dim.rename('other')",
-                )
+                "to_pymc: dims of a PyMC model are told apart by name",
+                [("used twice", listing(double))],
+                "rename one: dim.rename('other')",
             )
         return names
 
@@ -148,11 +146,9 @@ class _ModelWriter:
         missing = [name for dim, name in self.names.items() if dim not in known]
         if missing:
             raise GraphError(
-                build_message(
-                    "to_pymc: the lengths of dims are not known",
-                    [("dims", listing(missing))],
-                    "give them coords or a length, or data and observations along them",
-                )
+                "to_pymc: the lengths of dims are not known",
+                [("dims", listing(missing))],
+                "give them coords or a length, or data and observations along them",
             )
         return known
 
@@ -249,13 +245,11 @@ class _ModelWriter:
         """Weight a distribution by 0 at missing values."""
         if d.event_dims:
             raise GraphError(
-                build_message(
-                    f"to_pymc: observations of {node.name!r} cannot be left out along "
-                    f"{listing([dim._short for dim in d.event_dims])}: there they have one log "
-                    "density together",
-                    [(str(node.name), repr(d))],
-                    "observe(..., missing='infer') makes them unknowns",
-                )
+                f"to_pymc: observations of {node.name!r} cannot be left out along "
+                f"{listing([dim._short for dim in d.event_dims])}: there they have one log "
+                "density together",
+                [(str(node.name), repr(d))],
+                "observe(..., missing='infer') makes them unknowns",
             )
         return weighted(d, make_data((~absent).astype("float64"), node.dims))
 

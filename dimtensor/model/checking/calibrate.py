@@ -19,7 +19,6 @@ from dimtensor.errors import (
     GraphError,
     ModelWarning,
     SamplingWarning,
-    build_message,
     listing,
     printable,
 )
@@ -277,9 +276,7 @@ def _ranked(model: Model, outcomes: list[str], asked: Iterable[Any] | None) -> l
         names = [name_of(x, [*known, *model.spec.graph.named], "parameter") for x in asked]
     if not names:
         raise GraphError(
-            build_message(
-                "calibrate: the model has no parameters", [("outcomes", listing(outcomes))]
-            )
+            "calibrate: the model has no parameters", [("outcomes", listing(outcomes))]
         )
     return names
 

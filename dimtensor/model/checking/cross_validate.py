@@ -24,7 +24,6 @@ from dimtensor.errors import (
     OptionError,
     SamplingWarning,
     UnknownDimError,
-    build_message,
     listing,
     printable,
 )
@@ -301,10 +300,8 @@ def _left_out(fit: ModelSpec, dim: Any) -> tuple[str, np.ndarray | None, list[st
     names = [name for name, x in fit.observed.items() if along in x.dims]
     if not names:
         raise UnknownDimError(
-            build_message(
-                f"cross_validate: nothing that is observed has the dim {along!r}",
-                [("dims of observations", listing(list(dims)))],
-            )
+            f"cross_validate: nothing that is observed has the dim {along!r}",
+            [("dims of observations", listing(list(dims)))],
         )
     return along, groups, names
 
@@ -322,11 +319,9 @@ def _check(fit: ModelSpec, names: list[str]) -> None:
         for node in above:
             if node in nodes:
                 raise GraphError(
-                    build_message(
-                        f"cross_validate: {other!r} depends on {nodes[node]!r}, which would be "
-                        "left out and known at the same time",
-                        hint="write it as one variable, or as data",
-                    )
+                    f"cross_validate: {other!r} depends on {nodes[node]!r}, which would be "
+                    "left out and known at the same time",
+                    hint="write it as one variable, or as data",
                 )
 
 
@@ -353,13 +348,10 @@ def _units_of(
         summed.groups(names)
         return _Units("groups", of._short, fit.defaults[name].values)
     raise GraphError(
-        build_message(
-            f"cross_validate: groups of {name!r} share what is summed out, and have no log density "
-            "of their own",
-            [("there is one for", listing(sorted(set[str]().union(*dims))) or "all of them")],
-            f"leave out positions along {along!r}: each has a log density given those that are "
-            "known",
-        )
+        f"cross_validate: groups of {name!r} share what is summed out, and have no log density "
+        "of their own",
+        [("there is one for", listing(sorted(set[str]().union(*dims))) or "all of them")],
+        f"leave out positions along {along!r}: each has a log density given those that are known",
     )
 
 

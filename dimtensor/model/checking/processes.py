@@ -27,7 +27,6 @@ from dimtensor.errors import (
     ArgumentError,
     DimtensorError,
     GraphError,
-    build_message,
 )
 from dimtensor.settings import inherited, settings
 
@@ -109,11 +108,9 @@ def _in_processes(
         sent = pickle.dumps((task, shared))
     except Exception as error:  # classes of the user's raise what they like
         raise GraphError(
-            build_message(
-                f"{what}: the model cannot be sent to other processes",
-                [("reason", str(error))],
-                "processes=1 stays in this one",
-            )
+            f"{what}: the model cannot be sent to other processes",
+            [("reason", str(error))],
+            "processes=1 stays in this one",
         ) from error
     results: dict[int, Any] = {}
     compiled = 0
@@ -179,11 +176,9 @@ def _ended(worker: Popen[bytes], what: str) -> DimtensorError:
         worker.kill()
         status = "none, it had to be ended"
     return DimtensorError(
-        build_message(
-            f"{what}: a process ended before its task did",
-            [("exit status", status)],
-            "what it printed says why; processes=1 stays in this process",
-        )
+        f"{what}: a process ended before its task did",
+        [("exit status", status)],
+        "what it printed says why; processes=1 stays in this process",
     )
 
 

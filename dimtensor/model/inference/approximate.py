@@ -99,10 +99,8 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
     climb = _Climb(density)
     if climb.visit(start) is None:
         raise CheckError(
-            build_message(
-                f"{what}: the log density is not finite where the search for the mode starts",
-                hint="start elsewhere with initial={...}",
-            )
+            f"{what}: the log density is not finite where the search for the mode starts",
+            hint="start elsewhere with initial={...}",
         )
     began = time.perf_counter()
     options = {"maxiter": _STEPS, "maxfun": 10 * _STEPS, "ftol": 1e-14, "gtol": 1e-8, "maxcor": 20}
@@ -196,23 +194,18 @@ def _no_normal(
     elements = [density.names[at] for at in np.argsort(-abs(direction))[:3]]
     if flat:
         return CheckError(
-            build_message(
-                "laplace: the log density is flat along a direction at its mode, so that no normal "
-                "distribution fits",
-                [("elements along it", listing(elements))],
-                "neither data nor priors tell them apart: give them a narrower prior, or leave one "
-                "out",
-            )
+            "laplace: the log density is flat along a direction at its mode, so that no normal "
+            "distribution fits",
+            [("elements along it", listing(elements))],
+            "neither data nor priors tell them apart: give them a narrower prior, or leave one out",
         )
     return CheckError(
-        build_message(
-            "laplace: the search ended at no maximum: along a direction the log density does not "
-            "curve downwards, so that no normal distribution fits",
-            [
-                ("elements along it", listing(elements)),
-                ("its second derivative", f"{curvature:.3g}"),
-            ],
-            "another parametrization may have a maximum, fit.noncentered(...), or another start, "
-            "initial={...}; sampling needs none",
-        )
+        "laplace: the search ended at no maximum: along a direction the log density does not "
+        "curve downwards, so that no normal distribution fits",
+        [
+            ("elements along it", listing(elements)),
+            ("its second derivative", f"{curvature:.3g}"),
+        ],
+        "another parametrization may have a maximum, fit.noncentered(...), or another start, "
+        "initial={...}; sampling needs none",
     )

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dimtensor.cost.quantities import bytes_text
-from dimtensor.errors import MemoryLimitError, build_message
+from dimtensor.errors import MemoryLimitError
 
 # of the statistics of a draw, and of a chain beside its vectors
 _STATISTICS, _CHAIN, _VECTORS = 80, 16_384, 40
@@ -54,12 +54,10 @@ def check_draws(
     if others > free // 2:
         hint = "take fewer chains" if chains > 100 else "take fewer draws for tuning: tune=1000"
     raise MemoryLimitError(
-        build_message(
-            f"{what}: {number} need {bytes_text(chains * draws * each + others)} of memory or "
-            f"more, {bytes_text(free)} are there",
-            [("a draw", f"{size:,} elements and statistics, {bytes_text(each)}")],
-            hint,
-        )
+        f"{what}: {number} need {bytes_text(chains * draws * each + others)} of memory or "
+        f"more, {bytes_text(free)} are there",
+        [("a draw", f"{size:,} elements and statistics, {bytes_text(each)}")],
+        hint,
     )
 
 

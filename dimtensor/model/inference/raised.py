@@ -13,7 +13,6 @@ from dimtensor.errors import (
     CheckError,
     ComputationError,
     DimtensorError,
-    build_message,
     clipped,
     listing,
 )
@@ -66,12 +65,10 @@ def computation_error(
         more = f", … ({len(pairs)} in all)" if len(pairs) > 4 else ""
         details.append(("unconstrained elements there", shown + more))
     return ComputationError(
-        build_message(
-            "sample: an operation of the log density raises an error",
-            details,
-            "its own error is the cause of this one (__cause__); give NaN where it has no value, "
-            "which samplers refuse, or check its operands with dt.check",
-        )
+        "sample: an operation of the log density raises an error",
+        details,
+        "its own error is the cause of this one (__cause__); give NaN where it has no value, "
+        "which samplers refuse, or check its operands with dt.check",
     )
 
 

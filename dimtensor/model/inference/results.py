@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.errors import InputError, build_message, listing
+from dimtensor.errors import InputError, listing
 from dimtensor.model.missing import left
 from dimtensor.model.records import as_dataset, spread_over, without_multiindex
 from dimtensor.values.datasets import as_dataset as dataset_of
@@ -33,11 +33,9 @@ def posterior_of(post: Any) -> xr.Dataset:
     found = dataset_of(post) if isinstance(post, xr.DataTree) else post
     if not isinstance(found, xr.Dataset) or "draw" not in found.dims:
         raise InputError(
-            build_message(
-                "draws are a DataTree with the group posterior, or a Dataset with the dims chain "
-                f"and draw, not {type(post).__name__}",
-                [("dims", listing([str(d) for d in getattr(found, "dims", ())]) or "none")],
-            )
+            "draws are a DataTree with the group posterior, or a Dataset with the dims chain "
+            f"and draw, not {type(post).__name__}",
+            [("dims", listing([str(d) for d in getattr(found, "dims", ())]) or "none")],
         )
     return found if "chain" in found.dims else found.expand_dims("chain")
 

@@ -15,7 +15,6 @@ from dimtensor.errors import (
     GraphError,
     InputError,
     SamplingWarning,
-    build_message,
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
@@ -234,7 +233,7 @@ def _check(model: Any, numbers: Mapping[str, int], seed: int | None) -> None:
     if not isinstance(model, LogDensity):
         text = f"sample takes a log density, not {type(model).__name__}"
         hint = "a model that has observed is sampled by its method: fit.sample(1000, seed=1)"
-        raise ArgumentError(build_message(text, hint=hint))
+        raise ArgumentError(text, hint=hint)
     check_whole("sample", **numbers)
     checked_seed(seed, "sample")
 
@@ -249,11 +248,9 @@ def check_unknowns(model: LogDensity) -> None:
     """
     if not model.size:
         raise GraphError(
-            build_message(
-                "nothing is unknown: the log density has no parameters with elements",
-                [("parameters", ", ".join(p.name for p in model.parameters) or "none")],
-                "draw() gives draws of what is not observed without a posterior",
-            )
+            "nothing is unknown: the log density has no parameters with elements",
+            [("parameters", ", ".join(p.name for p in model.parameters) or "none")],
+            "draw() gives draws of what is not observed without a posterior",
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dimtensor.errors import OptionError, build_message, did_you_mean, listing
+from dimtensor.errors import OptionError, did_you_mean, listing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,10 +104,7 @@ def sampler_of(name: str) -> Sampler:
     if found is None:
         guess = did_you_mean(name, list(_samplers)) if isinstance(name, str) else ""
         raise OptionError(
-            build_message(
-                f"sample: there is no sampler {name!r}{guess}",
-                [("samplers", listing(list(_samplers)))],
-            )
+            f"sample: there is no sampler {name!r}{guess}", [("samplers", listing(list(_samplers)))]
         )
     if isinstance(found, str):
         sampler: Sampler = importlib.import_module(found).SAMPLER

@@ -64,12 +64,10 @@ def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
             "the check holds nowhere near: change the expression that is checked, or, if the check "
             "holds elsewhere, start there with initial={...}"
         )  # fmt: skip
-        return CheckError(build_message(text, [("there", failed[0])], hint))
+        return CheckError(text, [("there", failed[0])], hint)
     return CheckError(
-        build_message(
-            f"sample: no chain could start {around}, though the log density is finite there",
-            hint="start elsewhere with initial={...}",
-        )
+        f"sample: no chain could start {around}, though the log density is finite there",
+        hint="start elsewhere with initial={...}",
     )
 
 
@@ -84,11 +82,9 @@ def check_moved(names: list[str], gradients: Sequence[np.ndarray]) -> None:
     still = np.all([np.asarray(gradient) == 0 for gradient in gradients], axis=0)
     if still.any():
         raise CheckError(
-            build_message(
-                "sample: the log density does not depend on some elements",
-                [("elements", listing([names[at] for at in np.flatnonzero(still)]))],
-                "give their variable a proper distribution, or leave them out",
-            )
+            "sample: the log density does not depend on some elements",
+            [("elements", listing([names[at] for at in np.flatnonzero(still)]))],
+            "give their variable a proper distribution, or leave them out",
         )
 
 

@@ -167,10 +167,8 @@ def _local(path: Any) -> Path:
         raise _unread(path, reason_of(error)) from error
     if not found.exists():
         raise InputError(
-            build_message(
-                f"load_posterior: there is no file {text!r}",
-                hint="post.to_netcdf(path) or post.to_zarr(path) writes it",
-            )
+            f"load_posterior: there is no file {text!r}",
+            hint="post.to_netcdf(path) or post.to_zarr(path) writes it",
         )
     return found
 
@@ -189,21 +187,17 @@ def _require_memory(path: Any, size: int) -> None:
         return
     if size > memory:
         raise MemoryLimitError(
-            build_message(
-                f"load_posterior: {str(path)!r} needs more memory than there is",
-                [("bytes", f"{size:,}"), ("memory", f"{memory:,}")],
-                "xr.open_datatree(path) reads what is asked for",
-            )
+            f"load_posterior: {str(path)!r} needs more memory than there is",
+            [("bytes", f"{size:,}"), ("memory", f"{memory:,}")],
+            "xr.open_datatree(path) reads what is asked for",
         )
 
 
 def _unread(path: Any, reason: str) -> InputError:
     return InputError(
-        build_message(
-            f"load_posterior: {str(path)!r} is not read",
-            [("reason", reason)],
-            "post.to_netcdf(path) or post.to_zarr(path) writes files that are",
-        )
+        f"load_posterior: {str(path)!r} is not read",
+        [("reason", reason)],
+        "post.to_netcdf(path) or post.to_zarr(path) writes files that are",
     )
 
 
@@ -259,11 +253,9 @@ def restored(dataset: xr.Dataset) -> xr.Dataset:
             labels = _labels_of(variable, kind)
         except Exception as error:  # pandas and NumPy raise what their readers raise
             raise InputError(
-                build_message(
-                    f"labels of {name!r} cannot be read: they are no texts of {kind!r}",
-                    [("reason", reason_of(error)), ("values", listing(variable.values.ravel(), 4))],
-                    "xr.open_datatree(path) reads them as they are",
-                )
+                f"labels of {name!r} cannot be read: they are no texts of {kind!r}",
+                [("reason", reason_of(error)), ("values", listing(variable.values.ravel(), 4))],
+                "xr.open_datatree(path) reads them as they are",
             ) from error
         attrs = {key: x for key, x in variable.attrs.items() if key != _MARK}
         if variable.ndim != 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.compile.function import free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, Dims, RenamedDim
-from dimtensor.errors import InputError, OptionError, build_message, escaped, listing
+from dimtensor.errors import InputError, OptionError, escaped, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.rebuilding.substitute import rebuild, relabel_node
 from dimtensor.marginal.recovery import positions, probabilities
@@ -154,11 +154,9 @@ def _values(
     missing = [str(x.name) for x in given if x.name not in values]
     if missing:
         raise InputError(
-            build_message(
-                f"{listing([u.name for u in asked])} cannot be recovered: the draws lack "
-                f"{listing(missing)}",
-                [("draws", listing([str(name) for name in draws.data_vars]))],
-            )
+            f"{listing([u.name for u in asked])} cannot be recovered: the draws lack "
+            f"{listing(missing)}",
+            [("draws", listing([str(name) for name in draws.data_vars]))],
         )
     seed = seed_for(seed, f"recover {listing([u.name for u in asked], len(asked))}")
     arguments = [seed if x is SEED.node else values[x.name] for x in inputs]

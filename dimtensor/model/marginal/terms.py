@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.compile.function import free_inputs
-from dimtensor.errors import GraphError, build_message, listing
+from dimtensor.errors import GraphError, listing
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -72,10 +72,8 @@ class MarginalTerms:
             if name in self.ahead:
                 hint += "; one_step_ahead=True is that of each element given those before it"
             raise GraphError(
-                build_message(
-                    f"there is no log density of {name!r} element by element: {self.refused[name]}",
-                    hint=hint,
-                )
+                f"there is no log density of {name!r} element by element: {self.refused[name]}",
+                hint=hint,
             )
         return {name: found[name] for name in names if name in found}
 

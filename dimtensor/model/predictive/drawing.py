@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.backends import backend_of
 from dimtensor.backends.progress import Progress
 from dimtensor.dims import Binding, Dim
-from dimtensor.errors import InputError, build_message, listing
+from dimtensor.errors import InputError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.missing import completed, missing_name
 from dimtensor.model.predictive.generation import DrawFunction, as_input
@@ -76,11 +76,9 @@ def draw_variables(
     unknown = [name for name, x in known.items() if bool(x.isnull().any())]
     if unknown:
         raise InputError(
-            build_message(
-                f"predictions depend on observations that are missing: {listing(unknown)}",
-                [("draws", listing([str(name) for name in getattr(draws, "data_vars", ())]))],
-                f"draws of observe(..., missing='infer') have {missing_name(unknown[0])!r}",
-            )
+            f"predictions depend on observations that are missing: {listing(unknown)}",
+            [("draws", listing([str(name) for name in getattr(draws, "data_vars", ())]))],
+            f"draws of observe(..., missing='infer') have {missing_name(unknown[0])!r}",
         )
     nodes = [variables[name].node for name in given]
     drawn = values_from(draws, nodes) if nodes else {}

@@ -11,7 +11,7 @@ from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, without
 from dimtensor.dist.given import KnownElements
 from dimtensor.dist.spec import DistributionSpec
-from dimtensor.errors import InputError, build_message
+from dimtensor.errors import InputError
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.model.variables import put
@@ -109,10 +109,8 @@ class DrawFunction:
         missing += [dim.name for dim in self.late if dim not in given]
         if missing:
             raise InputError(
-                build_message(
-                    "draws need values that the model lacks: " + ", ".join(map(repr, missing)),
-                    hint="data={...} of the model, or of this call; dims={dim: length or labels}",
-                )
+                "draws need values that the model lacks: " + ", ".join(map(repr, missing)),
+                hint="data={...} of the model, or of this call; dims={dim: length or labels}",
             )
         if SEED.node in self.inputs:
             given[SEED.name] = required_seed(seed, "draws")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, LabelError, build_message, listing
+from dimtensor.errors import DimError, LabelError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.exchange import Exchange
@@ -41,12 +41,10 @@ def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[
         unlike = new.coords is None and (old.coords is not None or new.length is None)
         if old not in used or new._short != old._short or unlike:
             raise DimError(
-                build_message(
-                    f"predict: {new!r} cannot take the place of {old!r}",
-                    [("dims of the model", ", ".join(sorted(dim._short for dim in used)))],
-                    f"dims={{{old._short}: dt.Dim({old._short!r}, coords=[...])}}, of the same "
-                    "name and with labels",
-                )
+                f"predict: {new!r} cannot take the place of {old!r}",
+                [("dims of the model", ", ".join(sorted(dim._short for dim in used)))],
+                f"dims={{{old._short}: dt.Dim({old._short!r}, coords=[...])}}, of the same "
+                "name and with labels",
             )
 
     def as_inputs(node: Node, inputs: tuple[Node, ...]) -> Node | None:
@@ -60,13 +58,11 @@ def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[
         if moved and node.attrs.recipe is None:
             (old,) = [dim for dim in wider if dim._short == moved[0]._short] or [moved[0]]
             raise DimError(
-                build_message(
-                    f"predict: {describe(node)} has values along {old._title}, and none along the "
-                    "wider dim",
-                    [("dims", repr(wider.get(old, exchange.dim(old))))],
-                    "name it, dt.data(..., name='x'), and give the others: predict(post, "
-                    f"{{'x': values}}, dims={{{old._short}: ...}})",
-                )
+                f"predict: {describe(node)} has values along {old._title}, and none along the "
+                "wider dim",
+                [("dims", repr(wider.get(old, exchange.dim(old))))],
+                "name it, dt.data(..., name='x'), and give the others: predict(post, "
+                f"{{'x': values}}, dims={{{old._short}: ...}})",
             )
     outputs = [wrap(node) for node in exchange.nodes(nodes, {})]
     found = with_outputs(spec, outputs)
@@ -106,12 +102,10 @@ def known_positions(
             )
         if new in variable.distribution.event_dims and (at < 0).any():
             raise LabelError(
-                build_message(
-                    f"predict: elements of {name!r} belong together along {new._short}, and the "
-                    "wider dim lacks labels of some that are known",
-                    [("lacks", listing([label_text(label) for label in own[at < 0]]))],
-                    f"dims={{{new._short}: dt.Dim({new._short!r}, coords=[*known, *more])}}",
-                )
+                f"predict: elements of {name!r} belong together along {new._short}, and the "
+                "wider dim lacks labels of some that are known",
+                [("lacks", listing([label_text(label) for label in own[at < 0]]))],
+                f"dims={{{new._short}: dt.Dim({new._short!r}, coords=[*known, *more])}}",
             )
         found[new] = tuple(map(int, at[at >= 0]))
     return found

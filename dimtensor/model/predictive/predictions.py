@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.arrays import check_whole
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, build_message, listing
+from dimtensor.errors import DimError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
 from dimtensor.model.marginal.recovery import with_recovered
@@ -130,12 +130,10 @@ def _check_draws(
             for other, x in spec.data.items():
                 if dim in spec.graph.inputs[other].dims and x.sizes[dim._short] != own:
                     raise DimError(
-                        build_message(
-                            f"predict: {name!r} has {own} elements along {dim._short!r} in the "
-                            f"draws, and {other!r} has {x.sizes[dim._short]}",
-                            hint="leave it out of the draws, "
-                            f"post['posterior'].drop_vars({name!r}): new elements are drawn",
-                        )
+                        f"predict: {name!r} has {own} elements along {dim._short!r} in the "
+                        f"draws, and {other!r} has {x.sizes[dim._short]}",
+                        hint="leave it out of the draws, "
+                        f"post['posterior'].drop_vars({name!r}): new elements are drawn",
                     )
 
 
@@ -151,9 +149,7 @@ def _check_lengths(lengths: Mapping[Dim, Any], targets: Mapping[str, Node]) -> N
         length = LengthPort(dim).read(value).lengths[0]
         if dim.length is not None and dim.length != length:
             raise DimError(
-                build_message(
-                    f"dims: {dim._short!r} has the length {dim.length}, not {length}",
-                    [("variables", listing([n for n, x in targets.items() if dim in x.dims]))],
-                    f"pass a wider dim: dims={{{dim._short}: dt.Dim({dim._short!r}, ...)}}",
-                )
+                f"dims: {dim._short!r} has the length {dim.length}, not {length}",
+                [("variables", listing([n for n, x in targets.items() if dim in x.dims]))],
+                f"pass a wider dim: dims={{{dim._short}: dt.Dim({dim._short!r}, ...)}}",
             )
