@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support, with_known_parameters
-from dimtensor.dist.given import KnownElements, refusal
+from dimtensor.dist.given import KnownElements, known_start, refusal
 from dimtensor.dist.parameters import (
     float_dtype,
 )
@@ -72,6 +72,9 @@ class Distribution(
     name: str
     event_dims: Dims = ()
     discrete = False
+    # unless a subclass computes `parameters` or `support`
+    _parameters: Mapping[str, DimTensor]
+    _support: Support
     _own_dims: Dims = ()  # of draws, beside those of parameters
     _hidden_dims: Dims = ()  # of parameters, which draws do not have
 
@@ -82,9 +85,9 @@ class Distribution(
             setattr(cls, what, at_most_zero(vars(cls)[what]))
 
     @property
-    @abstractmethod
     def parameters(self) -> Mapping[str, DimTensor]:
         """Parameters by name."""
+        return self._parameters
 
     @property
     def dims(self) -> Dims:
@@ -121,9 +124,9 @@ class Distribution(
                     yield each
 
     @property
-    @abstractmethod
     def support(self) -> Support:
         """Support of one draw, with its transform from unconstrained numbers."""
+        return self._support
 
     @property
     def categories(self) -> Dim | None:
@@ -138,6 +141,11 @@ class Distribution(
     @property
     def _nodes(self) -> list[Node]:
         return [node for _, node in self._shown()]
+
+    @property
+    def _tensor_nodes(self) -> list[Node]:
+        """Nodes of the parameters that are not constants, which have no dtype of their own."""
+        return [node for node in self._nodes if node.kind != "constant"]
 
     @abstractmethod
     def logp(self, x: TensorLike) -> DimTensor:
@@ -352,6 +360,22 @@ class Distribution(
 
     def _shown(self) -> list[tuple[str, Node]]:
         return [(name, tensor.node) for name, tensor in self.parameters.items()]
+
+
+class PathDistribution(Distribution):
+    """Distribution of a series whose elements are drawn one after the other."""
+
+    dim: Dim
+
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, ())
+
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
+        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
+
+    @abstractmethod
+    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
+        """Draw a series after known elements: a mask of these and their values, or ()."""
 
 
 def parameter_text(node: Node) -> str:

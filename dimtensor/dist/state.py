@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -25,7 +26,8 @@ class HasState:
     def __init_subclass__(cls, state: tuple[str, ...] = (), **options: Any) -> None:
         """Declare the attributes of the state."""
         super().__init_subclass__(**options)
-        cls._state_names = (*state, *(name for name in cls._state_names if name not in state))
+        inherited = (getattr(base, "_state_names", ()) for base in cls.__bases__)
+        cls._state_names = tuple(dict.fromkeys((*state, *itertools.chain(*inherited))))
 
     def _state(self) -> dict[str, Any]:
         """Return the attributes of the state by name.

@@ -23,7 +23,6 @@ from dimtensor.dist.rows import TABLE
 from dimtensor.dist.supports import Support
 from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message, named_after
-from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.spellings import spelled
 from dimtensor.tensor.constructors import full
@@ -63,9 +62,6 @@ class TableDistribution(Distribution):
     def parameters(self) -> Mapping[str, DimTensor]:
         return {name: wrap(node) for name, node in self._given.items()}
 
-    def _shown(self) -> list[tuple[str, Node]]:
-        return list(self._given.items())
-
     @property
     def dims(self) -> Dims:
         return common_dims(self.name, self._given)
@@ -80,11 +76,10 @@ class TableDistribution(Distribution):
 
     def _with(self, x: Any, what: str) -> tuple[DimTensor, Values]:
         """Convert a value and the parameters to one dtype."""
-        known = [node for node in self._given.values() if node.kind != "constant"]
+        known = self._tensor_nodes
         beside = [node for node in known if is_float(node.dtype)]
         node = as_number(x, beside, f"the value of {self.name}.{what}")
-        others = [node for node in self._given.values() if node.kind != "constant"]
-        dtype = float_dtype([n for n in (node, *others) if n.kind != "constant"])
+        dtype = float_dtype(known if node.kind == "constant" else [node, *known])
         return as_float(node, dtype), self._values(dtype)
 
     def logp(self, x: Any) -> DimTensor:
@@ -143,16 +138,14 @@ class TableDistribution(Distribution):
         return self._moment("variance")
 
     def _moment(self, what: str) -> DimTensor:
-        formula = self._cell(what)
-        dtype = float_dtype([n for n in self._given.values() if n.kind != "constant"])
+        formula, dtype = self._cell(what), float_dtype(self._tensor_nodes)
         value = formula(self._values(dtype))
         if not isinstance(value, TensorHandle):
             return full(self.dims, float(value), dtype)
         return full(self.dims, value)
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        dtype = float_dtype([n for n in self._given.values() if n.kind != "constant"])
-        p, whole = self._values(dtype), self._draw_dims(dims)
+        p, whole = self._values(float_dtype(self._tensor_nodes)), self._draw_dims(dims)
         if self.row.draw == "icdf":
             u, rng = rng.uniform(0.0, 1.0, dims=whole)
             value = self._cell("icdf")(u, p)

@@ -12,7 +12,6 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.given import KnownElements
 from dimtensor.dist.modifiers.wrappers import as_value
 from dimtensor.dist.spec import DistributionSpec, OpaqueLeaf, spec_of
-from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.exchange import substitute
@@ -94,10 +93,6 @@ class WithCapturedTensors(
         found = self._call(lambda d: dict(d.parameters))
         pairs = zip(self._density.read, self._read, strict=True)
         return {**found, **{str(was.name): now for was, now in pairs}}
-
-    @property
-    def support(self) -> Support:
-        return self._support
 
     @property
     def categories(self) -> Dim | None:

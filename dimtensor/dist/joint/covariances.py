@@ -10,6 +10,7 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.formulas import LOG_2
 from dimtensor.dist.joint.vectors import VectorDistribution
 from dimtensor.dist.modifiers.wrappers import as_distribution
+from dimtensor.dist.supports import Support
 from dimtensor.dist.supports.along import running_sums
 from dimtensor.dist.supports.matrix import (
     cholesky_corr,
@@ -60,7 +61,22 @@ def _log_constant(eta: DimTensor, n: int) -> DimTensor:
     return constant
 
 
-class LKJCholesky(VectorDistribution, state=("row", "col")):
+class _SquareMatrix(VectorDistribution, state=("row", "col")):
+    """Base class of the distributions of matrices made from correlations."""
+
+    def __init__(
+        self, name: str, row: Dim, col: Dim, support: Support, given: dict[str, tuple[Any, str]]
+    ):
+        require_pair(name, row, col)
+        self.row, self.col = row, col
+        super().__init__(name, given, (row, col), support, shared={"eta": ()})
+
+    @property
+    def _is_diagonal(self) -> DimTensor:
+        return equal(arange(self.row), arange(self.col))
+
+
+class LKJCholesky(_SquareMatrix):
     """The Cholesky factor of a correlation matrix.
 
     The density of the factor L is Π L_kk^(n - k + 2 (eta - 1)) / c, k from 2 to n, with the
@@ -90,17 +106,14 @@ class LKJCholesky(VectorDistribution, state=("row", "col")):
     """
 
     def __init__(self, row: Dim, col: Dim, eta: TensorLike = 1.0):
-        require_pair("LKJCholesky", row, col)
-        self.row, self.col = row, col
-        given = {"eta": (eta, "positive")}
         super().__init__(
-            "LKJCholesky", given, (row, col), cholesky_corr(row, col), shared={"eta": ()}
+            "LKJCholesky", row, col, cholesky_corr(row, col), {"eta": (eta, "positive")}
         )
 
     def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         at = arange(self.row)
-        on_diagonal = equal(at, arange(self.col)) & (at > 0)
+        on_diagonal = self._is_diagonal & (at > 0)
         powers = float(len(self.row) - 1) - at.astype(x.dtype) + 2.0 * (p["eta"] - 1.0)
         logs = where(on_diagonal, log(where(on_diagonal, x, 1.0)), 0.0)
         constant = _log_constant(p["eta"], len(self.row))
@@ -119,7 +132,7 @@ class LKJCholesky(VectorDistribution, state=("row", "col")):
         return where(same, 1.0, z) * exp(0.5 * where(below | same, rest, 0.0)), rng
 
 
-class LKJCorr(VectorDistribution, state=("row", "col")):
+class LKJCorr(_SquareMatrix):
     """A correlation matrix, with the density det(x)^(eta - 1) / c.
 
     The constant and the draws are those of :class:`LKJCholesky`, which samples faster.
@@ -147,34 +160,30 @@ class LKJCorr(VectorDistribution, state=("row", "col")):
     """
 
     def __init__(self, row: Dim, col: Dim, eta: TensorLike = 1.0):
-        require_pair("LKJCorr", row, col)
-        self.row, self.col = row, col
-        given = {"eta": (eta, "positive")}
-        super().__init__("LKJCorr", given, (row, col), corr_matrix(row, col), shared={"eta": ()})
+        super().__init__("LKJCorr", row, col, corr_matrix(row, col), {"eta": (eta, "positive")})
 
     def logp(self, x: TensorLike) -> DimTensor:
         x, p = self._with(x)
         inside = self._support.contains(x)
-        same = equal(arange(self.row), arange(self.col))
-        factor = cholesky(where(inside, x, where(same, 1.0, 0.0)), [self.row, self.col])
+        known = where(inside, x, where(self._is_diagonal, 1.0, 0.0))
+        factor = cholesky(known, [self.row, self.col])
         logdet = 2.0 * log(diagonal(factor, [self.row, self.col])).sum(self.row)
         value = (p["eta"] - 1.0) * logdet - _log_constant(p["eta"], len(self.row))
         return where(inside, value, -math.inf)
 
     def mean(self) -> DimTensor:
-        same = equal(arange(self.row), arange(self.col))
-        return where(same, 1.0, 0.0) + 0.0 * self._values["eta"]
+        return where(self._is_diagonal, 1.0, 0.0) + 0.0 * self._values["eta"]
 
     def variance(self) -> DimTensor:
-        same = equal(arange(self.row), arange(self.col))
-        return where(same, 0.0, 1.0 / (2.0 * self._values["eta"] + len(self.row) - 1.0))
+        apart = 1.0 / (2.0 * self._values["eta"] + len(self.row) - 1.0)
+        return where(self._is_diagonal, 0.0, apart)
 
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         factor, rng = LKJCholesky(self.row, self.col, self._parameters["eta"]).draw(rng, dims)
         return self_product(factor, self.row, self.col), rng
 
 
-class LKJCholeskyCov(VectorDistribution, state=("row", "col", "sd")):
+class LKJCholeskyCov(_SquareMatrix, state=("sd",)):
     """The Cholesky factor of a covariance, of standard deviations and a correlation matrix.
 
     The factor is that of the correlations, whose rows are multiplied by the standard deviations s.
@@ -209,8 +218,6 @@ class LKJCholeskyCov(VectorDistribution, state=("row", "col", "sd")):
     """
 
     def __init__(self, row: Dim, col: Dim, eta: TensorLike, sd: Distribution):
-        require_pair("LKJCholeskyCov", row, col)
-        self.row, self.col = row, col
         self.sd = as_distribution(sd, "LKJCholeskyCov")
         if sd.event_dims or sd.discrete:
             raise OptionError(
@@ -220,17 +227,15 @@ class LKJCholeskyCov(VectorDistribution, state=("row", "col", "sd")):
             raise DimError(f"LKJCholeskyCov: sd has {col._short}, the dim of the columns")
         given = {"eta": (eta, "positive")}
         given |= {f"sd_{key}": (value, "bound") for key, value in sd.parameters.items()}
-        super().__init__(
-            "LKJCholeskyCov", given, (row, col), cholesky_cov(row, col), shared={"eta": ()}
-        )
+        super().__init__("LKJCholeskyCov", row, col, cholesky_cov(row, col), given)
 
     def logp(self, x: TensorLike) -> DimTensor:
         x, _ = self._with(x)
         deviations = sqrt(square(x).sum(self.col))
         factor = x / deviations
         at = arange(self.row)
-        same = equal(at, arange(self.col))
-        logs = log(where(same, factor, 1.0)).sum(self.col) - at.astype(x.dtype) * log(deviations)
+        logs = log(where(self._is_diagonal, factor, 1.0)).sum(self.col)
+        logs = logs - at.astype(x.dtype) * log(deviations)
         correlations = LKJCholesky(self.row, self.col, self._parameters["eta"]).logp(factor)
         return correlations + (self.sd.logp(deviations) + logs).sum(self.row)
 

@@ -76,18 +76,9 @@ class VectorDistribution(Distribution, state=("_parameters", "_together", "_supp
         self._hidden_dims = hidden
         self._check_dims()
 
-    @property
-    def parameters(self) -> Mapping[str, DimTensor]:
-        return self._parameters
-
-    @property
-    def support(self) -> Support:
-        return self._support
-
     def _with(self, x: Any) -> tuple[DimTensor, dict[str, DimTensor]]:
         """Convert a value and the parameters to one dtype, and check that it has all event dims."""
-        known = [node for node in self._nodes if node.kind != "constant"]
-        node = as_number(x, known, f"a value of {self.name}")
+        node = as_number(x, self._tensor_nodes, f"a value of {self.name}")
         missing = [dim for dim in self.event_dims if dim not in node.dims]
         if missing:
             raise DimError(
@@ -99,14 +90,12 @@ class VectorDistribution(Distribution, state=("_parameters", "_together", "_supp
                     ],
                 )
             )
-        dtype = float_dtype([node, *known])
+        dtype = float_dtype([node, *self._tensor_nodes])
         return as_float(node, dtype), self._values_of(dtype)
 
     @property
     def _values(self) -> dict[str, DimTensor]:
-        return self._values_of(
-            float_dtype([node for node in self._nodes if node.kind != "constant"])
-        )
+        return self._values_of(float_dtype(self._tensor_nodes))
 
     def _values_of(self, dtype: str) -> dict[str, DimTensor]:
         """Return the parameters in a dtype, with checks of probabilities."""

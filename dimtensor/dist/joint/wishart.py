@@ -35,8 +35,6 @@ class _Wishart(VectorDistribution, state=("row", "col")):
         Degrees of freedom, above the number of rows less 1.
     V, chol : DimTensor, optional
         A matrix, or its lower Cholesky factor.
-    of_factors : bool
-        Whether values are Cholesky factors.
 
     Raises
     ------
@@ -44,13 +42,15 @@ class _Wishart(VectorDistribution, state=("row", "col")):
         If not exactly one matrix is given, or `nu` is known and too small.
     """
 
-    def __init__(self, name: str, nu: Any, V: Any, chol: Any, of_factors: bool):
+    _of_factors = False  # whether values are Cholesky factors
+
+    def __init__(self, name: str, nu: Any, V: Any, chol: Any):
         if (V is None) == (chol is None):
             raise OptionError(f"{name} takes a matrix V, or its lower Cholesky factor chol")
         _, self.row, self.col = matrix(V if chol is None else chol, None, name)
         require_pair(name, self.row, self.col)
         given = {"nu": (nu, "positive"), "V": (V, "real"), "chol": (chol, "real")}
-        support = (cholesky_cov if of_factors else cov_matrix)(self.row, self.col)
+        support = (cholesky_cov if self._of_factors else cov_matrix)(self.row, self.col)
         super().__init__(name, given, (self.row, self.col), support, shared={"nu": ()})
         node = self._parameters["nu"].node
         if node.kind == "constant" and not float(node.attrs.value) > len(self.row) - 1:
@@ -93,22 +93,20 @@ class _Wishart(VectorDistribution, state=("row", "col")):
         found = solve_triangular(divisor, factor.relabel(self.col, inner), self._pair)
         return square(found).sum([self.col, inner])
 
-    def _wishart(self, of_x: DimTensor, nu: DimTensor) -> DimTensor:
+    def logp(self, x: TensorLike) -> DimTensor:
+        x, p = self._with(x)
+        if self._of_factors:
+            return self._log_density(x, p["nu"]) + self._log_jacobian(x)
+        inside = self._support.contains(x)
+        same = equal(arange(self.row), arange(self.col))
+        factor = cholesky(where(inside, x, where(same, 1.0, 0.0)), self._pair)
+        return where(inside, self._log_density(factor, p["nu"]), -math.inf)
+
+    def _log_density(self, of_x: DimTensor, nu: DimTensor) -> DimTensor:
         """Compute the log density of a covariance from its Cholesky factor."""
         n, factor = len(self.row), self._factor
         value = (nu - n - 1.0) * self._log_diagonal(of_x) - 0.5 * self._squares(factor, of_x)
         return value - nu * self._log_diagonal(factor) - self._log_gamma(nu)
-
-    def _inverse_wishart(self, of_x: DimTensor, nu: DimTensor) -> DimTensor:
-        n, factor = len(self.row), self._factor
-        value = -(nu + n + 1.0) * self._log_diagonal(of_x) - 0.5 * self._squares(of_x, factor)
-        return value + nu * self._log_diagonal(factor) - self._log_gamma(nu)
-
-    def _covariance(self, x: DimTensor) -> tuple[DimTensor, DimTensor]:
-        """Return whether a matrix is positive definite, and its Cholesky factor."""
-        inside = self._support.contains(x)
-        same = equal(arange(self.row), arange(self.col))
-        return inside, cholesky(where(inside, x, where(same, 1.0, 0.0)), self._pair)
 
     def _log_jacobian(self, factor: DimTensor) -> DimTensor:
         """Log Jacobian of the covariance as a function of its Cholesky factor."""
@@ -127,16 +125,31 @@ class _Wishart(VectorDistribution, state=("row", "col")):
         same, below = equal(at, arange(self.col)), arange(self.col) < at
         return where(same, sqrt(sizes), where(below, z, 0.0)), rng
 
-    def _turned(self, lower: DimTensor) -> DimTensor:
-        """Multiply the factor of the scale by another: the Cholesky factor of a Wishart matrix."""
-        second = lower.relabel(self.col, inner := self._inner).relabel(self.row, self.col)
-        return dot(self._factor, second, dim=[self.col]).relabel(inner, self.col)
+    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        lower, rng = self._bartlett(rng, dims)
+        return self._drawn(lower), rng
 
-    def _inverted(self, lower: DimTensor) -> DimTensor:
-        """Multiply the scale's factor by the inverse of a transposed factor."""
+    def _drawn(self, lower: DimTensor) -> DimTensor:
+        """Compute a draw from the factor of a Wishart matrix with scale I."""
+        second = lower.relabel(self.col, inner := self._inner).relabel(self.row, self.col)
+        factor = dot(self._factor, second, dim=[self.col]).relabel(inner, self.col)
+        return factor if self._of_factors else self_product(factor, self.row, self.col)
+
+
+class _InverseWishart(_Wishart):
+    """Base class of the inverse Wishart distributions."""
+
+    def _log_density(self, of_x: DimTensor, nu: DimTensor) -> DimTensor:
+        n, factor = len(self.row), self._factor
+        value = -(nu + n + 1.0) * self._log_diagonal(of_x) - 0.5 * self._squares(of_x, factor)
+        return value + nu * self._log_diagonal(factor) - self._log_gamma(nu)
+
+    def _drawn(self, lower: DimTensor) -> DimTensor:
         inner = self._inner
         scale = self._factor.relabel(self.row, inner).relabel(self.col, self.row)
-        return solve_triangular(lower, scale, self._pair).relabel(inner, self.row)
+        root = solve_triangular(lower, scale, self._pair).relabel(inner, self.row)
+        whole = self_product(root, self.row, self.col)
+        return cholesky(whole, self._pair) if self._of_factors else whole
 
 
 class Wishart(_Wishart):
@@ -174,12 +187,7 @@ class Wishart(_Wishart):
     def __init__(
         self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
     ):
-        super().__init__("Wishart", nu, V, chol, of_factors=False)
-
-    def logp(self, x: TensorLike) -> DimTensor:
-        x, p = self._with(x)
-        inside, factor = self._covariance(x)
-        return where(inside, self._wishart(factor, p["nu"]), -math.inf)
+        super().__init__("Wishart", nu, V, chol)
 
     def mean(self) -> DimTensor:
         return self._values["nu"] * self._scale
@@ -188,10 +196,6 @@ class Wishart(_Wishart):
         scale = self._scale
         own = diagonal(scale, self._pair)
         return self._values["nu"] * (square(scale) + own * own.relabel(self.row, self.col))
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        lower, rng = self._bartlett(rng, dims)
-        return self_product(self._turned(lower), self.row, self.col), rng
 
 
 class WishartCholesky(_Wishart):
@@ -226,21 +230,15 @@ class WishartCholesky(_Wishart):
     -2.1447
     """
 
+    _of_factors = True
+
     def __init__(
         self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
     ):
-        super().__init__("WishartCholesky", nu, V, chol, of_factors=True)
-
-    def logp(self, x: TensorLike) -> DimTensor:
-        x, p = self._with(x)
-        return self._wishart(x, p["nu"]) + self._log_jacobian(x)
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        lower, rng = self._bartlett(rng, dims)
-        return self._turned(lower), rng
+        super().__init__("WishartCholesky", nu, V, chol)
 
 
-class InverseWishart(_Wishart):
+class InverseWishart(_InverseWishart):
     """A covariance whose inverse has a Wishart distribution, of the inverse of V.
 
     The density is det(V)^(nu / 2) det(X)^(-(nu + n + 1) / 2) exp(-tr(V X⁻¹) / 2) /
@@ -276,12 +274,7 @@ class InverseWishart(_Wishart):
     def __init__(
         self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
     ):
-        super().__init__("InverseWishart", nu, V, chol, of_factors=False)
-
-    def logp(self, x: TensorLike) -> DimTensor:
-        x, p = self._with(x)
-        inside, factor = self._covariance(x)
-        return where(inside, self._inverse_wishart(factor, p["nu"]), -math.inf)
+        super().__init__("InverseWishart", nu, V, chol)
 
     def mean(self) -> DimTensor:
         rest = self._values["nu"] - len(self.row) - 1.0
@@ -298,12 +291,8 @@ class InverseWishart(_Wishart):
         value = products / (rest * square(rest - 1.0) * (rest - 3.0))
         return where(exists, value, math.nan)
 
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        lower, rng = self._bartlett(rng, dims)
-        return self_product(self._inverted(lower), self.row, self.col), rng
 
-
-class InverseWishartCholesky(_Wishart):
+class InverseWishartCholesky(_InverseWishart):
     """The Cholesky factor of a covariance with an inverse Wishart distribution.
 
     The density of L is that of L L', times 2^n Π L_kk^(n - k + 1) (*Stan Functions Reference*,
@@ -335,16 +324,9 @@ class InverseWishartCholesky(_Wishart):
     -2.1447
     """
 
+    _of_factors = True
+
     def __init__(
         self, nu: TensorLike, V: TensorLike | None = None, *, chol: TensorLike | None = None
     ):
-        super().__init__("InverseWishartCholesky", nu, V, chol, of_factors=True)
-
-    def logp(self, x: TensorLike) -> DimTensor:
-        x, p = self._with(x)
-        return self._inverse_wishart(x, p["nu"]) + self._log_jacobian(x)
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        lower, rng = self._bartlett(rng, dims)
-        whole = self_product(self._inverted(lower), self.row, self.col)
-        return cholesky(whole, self._pair), rng
+        super().__init__("InverseWishartCholesky", nu, V, chol)

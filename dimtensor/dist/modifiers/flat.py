@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import sort_dims
@@ -20,28 +19,20 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 
-class FlatOn(Distribution, state=("_support", "_bounds")):
+class FlatOn(Distribution, state=("_support", "_parameters")):
     """Flat density on a support."""
 
     name = "Flat"
 
     def __init__(self, support: Support):
         self._support = support
-        self._bounds: dict[str, Any] = {
+        self._parameters: dict[str, Any] = {
             end: bound
             for end, bound in zip(("low", "high"), support.bounds(), strict=True)
             if isinstance(bound, TensorHandle)
         }
         self.event_dims = sort_dims(support.event_dims)
         self._check_dims()
-
-    @property
-    def parameters(self) -> Mapping[str, DimTensor]:
-        return self._bounds
-
-    @property
-    def support(self) -> Support:
-        return self._support
 
     @property
     def is_proper(self) -> bool:

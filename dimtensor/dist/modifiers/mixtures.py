@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union, without
@@ -11,6 +12,7 @@ from dimtensor.dist.conditions import Condition, any_of
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.shares import Shares
 from dimtensor.dist.joint.vectors import check_shared
+from dimtensor.dist.modifiers.bounds import further
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_value
 from dimtensor.dist.parameters import as_parameter
@@ -81,15 +83,13 @@ class Mixture(Distribution, state=("weights", "parts", "dim", "_shares")):
         """Combine the bounds of the components; None if one of them is unbounded."""
         if any(bound is None for bound in bounds):
             return None
-        if all(isinstance(bound, float) for bound in bounds):
-            return of_numbers(bounds)
-        found: Any = None
-        for bound in bounds:
-            here = bound
-            if not isinstance(here, float) and self.dim in here.dims:
-                here = getattr(here, along)(self.dim)
-            found = here if found is None else of_two(found, here)
-        return found
+        each = (
+            bound
+            if isinstance(bound, float) or self.dim not in bound.dims
+            else getattr(bound, along)(self.dim)
+            for bound in bounds
+        )
+        return reduce(lambda one, other: further(one, other, of_two, of_numbers), each)
 
     @printable
     def __repr__(self) -> str:
@@ -256,22 +256,14 @@ class Custom(Distribution, state=("_parameters", "_functions", "_support")):
         self.discrete = support.discrete
         self._check_dims()
 
-    @property
-    def parameters(self) -> Mapping[str, DimTensor]:
-        return self._parameters
-
-    @property
-    def support(self) -> Support:
-        return self._support
-
     def implements(self, what: str) -> bool:
         return self._functions[what] is not None
 
-    def _call(self, what: str, *operands: Any) -> Any:
+    def _call(self, what: str, *operands: Any, **options: Any) -> Any:
         function = self._functions[what]
         if function is None:
             raise self._missing(what, "it was made without one")
-        return function(*operands, **self._parameters)
+        return function(*operands, **options, **self._parameters)
 
     def logp(self, x: Any) -> DimTensor:
         return self._call("logp", as_value(x, self))
@@ -289,10 +281,7 @@ class Custom(Distribution, state=("_parameters", "_functions", "_support")):
         return self._call("variance")
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        function = self._functions["draw"]
-        if function is None:
-            raise self._missing("draw", "it was made without one")
-        return function(rng, dims=self._draw_dims(dims), **self._parameters)
+        return self._call("draw", rng, dims=self._draw_dims(dims))
 
 
 _FUNCTIONS = ("draw", "logcdf", "icdf", "mean", "variance")

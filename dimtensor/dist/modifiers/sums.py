@@ -5,46 +5,31 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims
-from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.supports import Support, plain_bound
+from dimtensor.dims import Dim
+from dimtensor.dist.distribution import Distribution
+from dimtensor.dist.modifiers.wrappers import SameValues
+from dimtensor.dist.supports import plain_bound
 from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.tensor.constructors import arange, full
 from dimtensor.tensor.elementwise import isnan, log1mexp, where
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dimtensor.tensor.core import DimTensor
 
 _MOST = 10_000  # terms of a sum
 
 
-class WithSummedCdf(Distribution, state=("base", "is_whole", "_first", "_dim")):
+class WithSummedCdf(SameValues, state=("is_whole", "_first", "_dim")):
     """A discrete distribution with probabilities that are sums from one number to another.
 
     Where values above the last number are possible, `logcdf` and `logsf` are those of values up to
     it.
     """
 
-    discrete = True
-
     def __init__(self, base: Distribution, first: int, last: int, is_whole: bool):
-        self.base, self.name, self.is_whole = base, base.name, is_whole
-        self._first = first
+        super().__init__(base.name, base, {})
+        self.is_whole, self._first = is_whole, first
         self._dim = Dim(f"values of {base.name}", length=max(last - first + 1, 0))
-
-    @property
-    def parameters(self) -> Mapping[str, DimTensor]:
-        return self.base.parameters
-
-    @property
-    def dims(self) -> Dims:
-        return self.base.dims
-
-    @property
-    def support(self) -> Support:
-        return self.base.support
 
     def implements(self, what: str) -> bool:
         return self.is_whole if what == "logcdf" else self.base.implements(what)
@@ -52,9 +37,6 @@ class WithSummedCdf(Distribution, state=("base", "is_whole", "_first", "_dim")):
     @printable
     def __repr__(self) -> str:
         return repr(self.base)
-
-    def logp(self, x: Any) -> DimTensor:
-        return self.base.logp(x)
 
     def _sum(self, x: Any, above: bool) -> DimTensor:
         at = arange(self._dim) + self._first
@@ -74,15 +56,6 @@ class WithSummedCdf(Distribution, state=("base", "is_whole", "_first", "_dim")):
         if not self._dim.length:
             return full(self.dims, 0.0)
         return log1mexp(self._sum(x, above=False))
-
-    def mean(self) -> DimTensor:
-        return self.base.mean()
-
-    def variance(self) -> DimTensor:
-        return self.base.variance()
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self.base.draw(rng, dims)
 
 
 def with_probabilities(

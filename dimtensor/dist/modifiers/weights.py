@@ -1,14 +1,12 @@
-"""WeightedDensity observations."""
+"""Weighted observations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim
-from dimtensor.dist.conditions import Condition
-from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.vectors import check_shared
-from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution
+from dimtensor.dist.modifiers.wrappers import SameValues, as_distribution
 from dimtensor.dist.parameters import as_parameter
 
 if TYPE_CHECKING:
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class WeightedDensity(Wrapper, state=("weight",)):
+class WeightedDensity(SameValues, state=("weight",)):
     """Distribution with a weighted log density; draws and probabilities are unchanged."""
 
     def __init__(self, base: Distribution, weight: Any):
@@ -24,45 +22,15 @@ class WeightedDensity(Wrapper, state=("weight",)):
         self.weight = as_parameter(weight, "not negative", "weight of weighted")
         check_shared("weight of weighted", self.weight, base.event_dims)
         super().__init__("weighted", base, {"weight": self.weight})
-        self.event_dims = base.event_dims
-
-    @property
-    def categories(self) -> Dim | None:
-        return self.base.categories
-
-    @property
-    def dtype(self) -> str:
-        return self.base.dtype
-
-    def _conditions(self, x: DimTensor) -> list[Condition]:
-        return self.base._conditions(x)
 
     def logp(self, x: Any) -> DimTensor:
         return self.weight * self.base.logp(x)
-
-    def logcdf(self, x: Any) -> DimTensor:
-        return self.base.logcdf(x)
-
-    def logsf(self, x: Any) -> DimTensor:
-        return self.base.logsf(x)
 
     def _logcdf_below(self, x: Any) -> DimTensor:
         return self.base._logcdf_below(x)
 
     def _logsf_from(self, x: Any) -> DimTensor:
         return self.base._logsf_from(x)
-
-    def icdf(self, q: Any) -> DimTensor:
-        return self.base.icdf(q)
-
-    def mean(self) -> DimTensor:
-        return self.base.mean()
-
-    def variance(self) -> DimTensor:
-        return self.base.variance()
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self.base.draw(rng, self._draw_dims(dims))
 
 
 def weighted(d: Distribution, weight: TensorLike) -> WeightedDensity:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dims, sort_dims, union
-from dimtensor.dist.distribution import Distribution, parameter_text
+from dimtensor.dims import Dim, Dims, sort_dims, union
+from dimtensor.dist.conditions import Condition
+from dimtensor.dist.distribution import DimsLike, Distribution, parameter_text
 from dimtensor.dist.parameters import as_number
 from dimtensor.dist.supports import Support
 from dimtensor.errors import ArgumentError, OptionError, printable
@@ -45,13 +46,13 @@ def of_numbers(d: Any, what: str) -> Distribution:
 
 def as_value(x: Any, d: Distribution) -> DimTensor:
     """Convert a value of a distribution to a tensor."""
-    nodes = [node for node in d._nodes if is_float(node.dtype) and node.kind != "constant"]
+    nodes = [node for node in d._tensor_nodes if is_float(node.dtype)]
     return wrap(as_number(x, nodes, f"a value of {d.name}"))
 
 
 def in_dtype_of(x: DimTensor, d: Distribution, value: DimTensor) -> DimTensor:
     """Cast a log density to the dtype of the tensors that it depends on."""
-    nodes = [x.node, *(node for node in d._nodes if node.kind != "constant")]
+    nodes = [x.node, *d._tensor_nodes]
     narrow = is_float(x.dtype) and not any(node.dtype == "float64" for node in nodes)
     return value.astype(x.dtype) if narrow and value.dtype != x.dtype else value
 
@@ -85,3 +86,46 @@ class Wrapper(Distribution, state=("base", "_own")):
     def __repr__(self) -> str:
         own = "".join(f", {name}={parameter_text(p.node)}" for name, p in self._own.items())
         return f"{self.name}({self.base!r}{own})"
+
+
+class SameValues(Wrapper):
+    """Distribution of the values of another one, whose methods it has by default."""
+
+    def __init__(self, name: str, base: Distribution, parameters: Mapping[str, DimTensor]):
+        super().__init__(name, base, parameters)
+        self.event_dims = base.event_dims
+
+    @property
+    def categories(self) -> Dim | None:
+        return self.base.categories
+
+    @property
+    def dtype(self) -> str:
+        return self.base.dtype
+
+    def implements(self, what: str) -> bool:
+        return self.base.implements(what)
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return self.base._conditions(x)
+
+    def logp(self, x: Any) -> DimTensor:
+        return self.base.logp(x)
+
+    def logcdf(self, x: Any) -> DimTensor:
+        return self.base.logcdf(x)
+
+    def logsf(self, x: Any) -> DimTensor:
+        return self.base.logsf(x)
+
+    def icdf(self, q: Any) -> DimTensor:
+        return self.base.icdf(q)
+
+    def mean(self) -> DimTensor:
+        return self.base.mean()
+
+    def variance(self) -> DimTensor:
+        return self.base.variance()
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        return self.base.draw(rng, self._draw_dims(dims))

@@ -42,7 +42,40 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class ZeroInflated(Wrapper, state=("psi",)):
+class _WithZeros(Wrapper, state=("psi",)):
+    """Distribution that is 0 with probability 1 - psi, and else has values of another one."""
+
+    def __init__(self, name: str, base: Distribution, psi: Any):
+        self.psi = as_parameter(psi, "probability", f"psi of {name}")
+        super().__init__(name, base, {"psi": self.psi})
+
+    @property
+    def _share(self) -> DimTensor:
+        """Factor of the density of the base distribution at nonzero values."""
+        return self.psi
+
+    def _conditions(self, x: DimTensor) -> list[Condition]:
+        return beside(equal(x, 0), self.base._conditions(x))
+
+    def mean(self) -> DimTensor:
+        return self._share * self.base.mean()
+
+    def variance(self) -> DimTensor:
+        share, mean = self._share, self.base.mean()
+        return share * (self.base.variance() + (1.0 - share) * mean * mean)
+
+    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        whole = self._draw_dims(dims)
+        value, rng = self._draw_rest(rng, whole)
+        u, rng = rng.uniform(0.0, 1.0, dims=whole)
+        return where(u < self.psi, value, 0), rng
+
+    def _draw_rest(self, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
+        """Draw a value of the base distribution."""
+        return self.base.draw(rng, whole)
+
+
+class ZeroInflated(_WithZeros):
     """Zero-inflated distribution."""
 
     def __init__(self, base: Distribution, psi: Any):
@@ -54,8 +87,7 @@ class ZeroInflated(Wrapper, state=("psi",)):
                     hint="where zeros have a probability of their own, it is dist.hurdle",
                 )
             )
-        self.psi = as_parameter(psi, "probability", "psi of zero_inflated")
-        super().__init__("zero_inflated", base, {"psi": self.psi})
+        super().__init__("zero_inflated", base, psi)
 
     @property
     def support(self) -> Support:
@@ -65,9 +97,6 @@ class ZeroInflated(Wrapper, state=("psi",)):
         x = as_value(x, self)
         value = self.base.logp(x)
         return where(equal(x, 0), _or_zero(self.psi, value), log(self.psi) + value)
-
-    def _conditions(self, x: DimTensor) -> list[Condition]:
-        return beside(equal(x, 0), self.base._conditions(x))
 
     def logcdf(self, x: Any) -> DimTensor:
         x = as_value(x, self)
@@ -79,27 +108,12 @@ class ZeroInflated(Wrapper, state=("psi",)):
         value = self.base.logsf(x)
         return where(x < 0, _or_zero(self.psi, value), log(self.psi) + value)
 
-    def mean(self) -> DimTensor:
-        return self.psi * self.base.mean()
 
-    def variance(self) -> DimTensor:
-        mean = self.base.mean()
-        return self.psi * (self.base.variance() + (1.0 - self.psi) * mean * mean)
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        whole = self._draw_dims(dims)
-        value, rng = self.base.draw(rng, whole)
-        u, rng = rng.uniform(0.0, 1.0, dims=whole)
-        return where(u < self.psi, value, 0), rng
-
-
-class Hurdle(Wrapper, state=("psi",)):
+class Hurdle(_WithZeros):
     """Make a hurdle model: zeros with a probability, and a distribution of nonzero values."""
 
     def __init__(self, base: Distribution, psi: Any):
-        of_numbers(base, "hurdle")
-        self.psi = as_parameter(psi, "probability", "psi of hurdle")
-        super().__init__("hurdle", base, {"psi": self.psi})
+        super().__init__("hurdle", of_numbers(base, "hurdle"), psi)
 
     @property
     def _log_rest(self) -> Any:
@@ -120,9 +134,6 @@ class Hurdle(Wrapper, state=("psi",)):
         # continuous densities may be infinite at 0
         elsewhere = self.base.logp(where(zero, 1, x)) - self._log_rest
         return in_dtype_of(x, self, where(zero, log1p(-self.psi), log(self.psi) + elsewhere))
-
-    def _conditions(self, x: DimTensor) -> list[Condition]:
-        return beside(equal(x, 0), self.base._conditions(x))
 
     def implements(self, what: str) -> bool:
         return super().implements("logcdf" if what == "icdf" else what)
@@ -171,19 +182,9 @@ class Hurdle(Wrapper, state=("psi",)):
         found = d.icdf(rest) if d.implements("icdf") else inverted(d, rest)
         return where(possible, where(is_zero, 0.0, found), math.nan)
 
-    def mean(self) -> DimTensor:
-        return self.psi * self.base.mean() / exp(self._log_rest)
-
-    def variance(self) -> DimTensor:
-        share = self.psi / exp(self._log_rest)
-        mean = self.base.mean()
-        return share * (self.base.variance() + (1.0 - share) * mean * mean)
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        whole = self._draw_dims(dims)
-        value, rng = self._draw_rest(rng, whole)
-        u, rng = rng.uniform(0.0, 1.0, dims=whole)
-        return where(u < self.psi, value, 0), rng
+    @property
+    def _share(self) -> DimTensor:
+        return self.psi / exp(self._log_rest)
 
     def _draw_rest(self, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
         """Draw a value that is not 0."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support
-from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.given import KnownElements, known_or, known_start
+from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
+from dimtensor.dist.given import known_or
 from dimtensor.dist.joint.vectors import count_of, first_of
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.parameters import as_parameter
@@ -25,14 +25,15 @@ from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.inputs import tensor
 
 if TYPE_CHECKING:
-    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import TensorLike
 
 After = Callable[[Any], Any]
 
 
-class Series(Distribution, state=("step", "dim", "_own", "_init", "_init_tree", "_xs", "_xs_tree")):
+class Series(
+    PathDistribution, state=("step", "dim", "_own", "_init", "_init_tree", "_xs", "_xs_tree")
+):
     """Elements along a dim, each with a distribution that depends on those before it.
 
     The density is the product of those of all elements, each given the state before it.
@@ -190,12 +191,6 @@ class Series(Distribution, state=("step", "dim", "_own", "_init", "_init_tree", 
             return after(element), d.logp(element)
 
         return scan(step, init, (value, self._sequences()), self.dim)[1]
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, ())
-
-    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, without
-from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
 from dimtensor.dist.given import KnownElements, known_or, known_start
@@ -85,14 +85,8 @@ class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
         given = {f"step_{key}": (value, "bound") for key, value in step.parameters.items()}
         given |= {f"start_{key}": (value, "bound") for key, value in start.parameters.items()}
         event = sort_dims(union([(dim,), step.event_dims, start.event_dims], "RandomWalk"))
-        hidden = [
-            each
-            for part in (step, start)
-            for value in part.parameters.values()
-            for each in value.dims
-            if each not in part.dims
-        ]
-        super().__init__("RandomWalk", given, event, real, tuple(hidden))
+        hidden = (*step._lost_dims(), *start._lost_dims())
+        super().__init__("RandomWalk", given, event, real, hidden)
 
     def logp(self, x: TensorLike) -> DimTensor:
         x, _ = self._with(x)
@@ -190,7 +184,7 @@ def GaussianRandomWalk(
     return RandomWalk(Normal(mu, sigma), dim, start)
 
 
-class AR(VectorDistribution, state=("dim", "start", "lag")):
+class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
     """An autoregression: each element is a sum of multiples of those before it, and noise.
 
     The density is that of the first elements, as many as there are lags, times
@@ -275,12 +269,6 @@ class AR(VectorDistribution, state=("dim", "start", "lag")):
         later = -0.5 * square((x - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
         return where(arange(self.dim) < len(self.lag), self.start.logp(x), later)
 
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, ())
-
-    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
-
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         start, rng = self.start.draw(rng, without(whole, self.start.dims))
@@ -307,7 +295,7 @@ class AR(VectorDistribution, state=("dim", "start", "lag")):
         return first_of(states, self.lag)
 
 
-class MarkovChain(VectorDistribution, state=("dim", "labels", "following")):
+class MarkovChain(PathDistribution, VectorDistribution, state=("dim", "labels", "following")):
     """Labels that follow each other along a dim: each depends on the one before it.
 
     The probability is start of the first label, times the move from each to the next one.
@@ -378,15 +366,10 @@ class MarkovChain(VectorDistribution, state=("dim", "labels", "following")):
         first = log(p["start"]).isel({self.labels: x})
         return where(equal(arange(self.dim), 0), first, moves)
 
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, ())
-
-    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        values = as_positions(given.values, self.labels, self.name)
-        return self._path(rng, dims, (known_start(self, given, self.dim)[0], values))
-
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values
+        if known:
+            known = (known[0], as_positions(known[1], self.labels, self.name))
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         first = drawn_position(p["start"], self.labels, first_of(u, self.dim))
 

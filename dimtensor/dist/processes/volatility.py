@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, without
-from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.given import KnownElements, known_or, known_start
+from dimtensor.dist.given import known_or
 from dimtensor.dist.joint.gaussian import MvNormal, MvStudentT
 from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than, sum_over_first
 from dimtensor.dist.modifiers.wrappers import as_distribution
@@ -20,12 +20,11 @@ from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, sqrt, square, where
 
 if TYPE_CHECKING:
-    from dimtensor.random.generator import Generator
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import TensorLike
 
 
-class GARCH11(VectorDistribution, state=("dim",)):
+class GARCH11(PathDistribution, VectorDistribution, state=("dim",)):
     """Normal elements around 0, whose variance follows from the element before and its variance.
 
     The variance of the first element is initial_vol², and then
@@ -111,12 +110,6 @@ class GARCH11(VectorDistribution, state=("dim",)):
 
         return cumulate(step, init=start, xs=arange(self.dim) > 0, dim=self.dim)
 
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, ())
-
-    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
-
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values
         noise, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
@@ -135,7 +128,7 @@ class GARCH11(VectorDistribution, state=("dim",)):
         return values, rng
 
 
-class EulerMaruyama(VectorDistribution, state=("dim", "sde", "start", "_names")):
+class EulerMaruyama(PathDistribution, VectorDistribution, state=("dim", "sde", "start", "_names")):
     """A stochastic differential equation in steps of one length.
 
     The density is that of the first element, times
@@ -218,12 +211,6 @@ class EulerMaruyama(VectorDistribution, state=("dim", "sde", "start", "_names"))
         z = (x - before - p["dt"] * drift) / sigma
         later = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
         return where(equal(arange(self.dim), 0), self.start.logp(x), later)
-
-    def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, ())
-
-    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p, whole = self._values, self._draw_dims(dims)

@@ -10,7 +10,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike, Distribution
-from dimtensor.dist.modifiers.wrappers import Wrapper
+from dimtensor.dist.modifiers.wrappers import SameValues
 from dimtensor.dist.supports import Support, real
 from dimtensor.errors import GraphError, build_message, printable
 from dimtensor.graph import make
@@ -85,7 +85,7 @@ def of_known_lengths(kind: Any, axes: Sequence[Dim | None]) -> Any:
 
 
 class LiftedDensity(
-    Distribution, state=("function", "_given", "cores", "axes", "out", "_support", "drawn")
+    Distribution, state=("function", "_parameters", "cores", "axes", "out", "_support", "drawn")
 ):
     """Distribution with PyMC's log density and draws.
 
@@ -116,20 +116,12 @@ class LiftedDensity(
         support: Support,
         drawn: tuple[Op, Sequence[DimTensor], tuple[Dims, ...]],
     ):
-        self.name, self.function, self._given = name, function, dict(parameters)
+        self.name, self.function, self._parameters = name, function, dict(parameters)
         self.cores, self.axes, self.out = cores, axes, out
         self._support, self.discrete = support, support.discrete
         self.drawn = drawn
         self.event_dims = without(axes, out)
         self._set_dims(sort_dims(axes))
-
-    @property
-    def parameters(self) -> Mapping[str, DimTensor]:
-        return self._given
-
-    @property
-    def support(self) -> Support:
-        return self._support
 
     @property
     def dtype(self) -> str:
@@ -140,11 +132,12 @@ class LiftedDensity(
 
     @printable
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(self._given)})"
+        return f"{self.name}({', '.join(self._parameters)})"
 
     def logp(self, x: Any) -> DimTensor:
         value = wrap(as_node(x, self._nodes, f"a value of {self.name}"))
-        return self.function(0, value, self.axes, list(self._given.values()), self.cores, self.out)
+        given = list(self._parameters.values())
+        return self.function(0, value, self.axes, given, self.cores, self.out)
 
     def _logp_ahead(self, x: Any) -> DimTensor:
         """Return the log density, which is one-step-ahead if elements are independent.
@@ -159,7 +152,7 @@ class LiftedDensity(
                 build_message(
                     "there is no log density of each element given those before it: that of "
                     f"PyMC's {self.name} is of all elements together",
-                    [(self.name, ", ".join(self._given))],
+                    [(self.name, ", ".join(self._parameters))],
                     "log_likelihood(post) is that of all",
                 )
             )
@@ -244,25 +237,17 @@ class LiftedSupport(
         return self.forward(0, y, self.axes, self.given[0], self.cores[0], self.free)
 
 
-class WithSupport(Wrapper, state=("values",)):
+class WithSupport(SameValues, state=("values",)):
     """Distribution with another support, such as that of a PyMC transform, and the same density."""
 
     def __init__(self, base: Distribution, support: Support):
         super().__init__(base.name, base, {})
-        self.event_dims, self.values = base.event_dims, support
+        self.values = support
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
         own = {f"support_{at}": x for at, x in enumerate(self.values.tensors)}
         return {**self.base.parameters, **own}
-
-    @property
-    def categories(self) -> Dim | None:
-        return self.base.categories
-
-    @property
-    def dtype(self) -> str:
-        return self.base.dtype
 
     @property
     def support(self) -> Support:
@@ -271,15 +256,6 @@ class WithSupport(Wrapper, state=("values",)):
     @printable
     def __repr__(self) -> str:
         return repr(self.base)
-
-    def logp(self, x: Any) -> DimTensor:
-        return self.base.logp(x)
-
-    def logcdf(self, x: Any) -> DimTensor:
-        return self.base.logcdf(x)
-
-    def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self.base.draw(rng, dims)
 
 
 class PotentialTerm(Distribution, state=("term",)):
