@@ -39,7 +39,7 @@ def associative_forward(chain: Chain, merge: StateReduction) -> DimTensor:
     start, _ = initial_table(chain, merge)
     sequences, same = loop_tables(chain)
     dims = (chain.loop_dim, *products.before, *products.after)
-    table = expand_node(add_tables([*(x.node for x in sequences.values()), *same]), dims)
+    table = expand_node(add_tables(x.node for x in (*sequences.values(), *same.values())), dims)
     whole = products.over(wrap(table))
     last = start + whole
     for dim in products.before:

@@ -150,6 +150,27 @@ class Chain:
         return f"{names}: a loop along {self.dim._short}, {self.cost}"
 
 
+@dataclass(frozen=True)
+class NormalStep:
+    """Elimination step in which each element of a normal unknown is integrated out separately."""
+
+    unknown: Unknown
+    cost: StepCost
+
+    def __str__(self) -> str:
+        return f"{self.unknown.name}: {self.cost}"
+
+
+@dataclass(frozen=True)
+class NormalChain:
+    """Elimination step in which normal unknowns are integrated out along a chain."""
+
+    chain: Chain
+
+    def __str__(self) -> str:
+        return str(self.chain)
+
+
 class _ChainMove(Move):
     def __init__(self, chain: Chain, used: Sequence[Factor], rest: Sequence[Factor]):
         self.chain, self.used, self.rest = chain, used, rest
@@ -252,37 +273,45 @@ def state_dims(chain: Chain) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys((*own, *chain.batch, *beside)))
 
 
-def loop_tables(chain: Chain) -> tuple[dict[str, DimTensor], list[Node]]:
-    """Return the factors of the loop: sequences by name, and loop-invariant tables."""
-    loop_dim, sequences, same = chain.loop_dim, {}, []
-    for number, piece in enumerate(chain.pieces):
-        if piece.dim is None:
-            continue
-        node = piece.along(loop_dim, chain.order)
-        if loop_dim in node.dims:
-            sequences[str(number)] = wrap(node)
-        else:
-            same.append(node)
+def loop_tables(
+    chain: Chain, pieces: Sequence[StepFactor] | None = None
+) -> tuple[dict[str, DimTensor], dict[str, DimTensor]]:
+    """Return the factors of the loop by number: sequences, and loop-invariant tables.
+
+    They are those of the chain, or others in their place.
+    """
+    loop_dim = chain.loop_dim
+    sequences: dict[str, DimTensor] = {}
+    same: dict[str, DimTensor] = {}
+    for number, piece in enumerate(chain.pieces if pieces is None else pieces):
+        if piece.dim is not None:
+            node = piece.along(loop_dim, chain.order)
+            (sequences if loop_dim in node.dims else same)[str(number)] = wrap(node)
     return sequences, same
 
 
 def step_tables(
-    chain: Chain, state: Node, here: Sequence[Node], same: Sequence[Node], merge: StateReduction
+    chain: Chain,
+    state: DimTensor,
+    here: Mapping[str, DimTensor] | None,
+    same: Mapping[str, DimTensor],
+    merge: StateReduction,
 ) -> tuple[Node, list[tuple[Lag, Node]]]:
     """Advance the loop carry by one position; return also the tables that were summed over."""
     oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
-    tables, trace = eliminate_lags([state, *joined_tables(here), *same], oldest, merge)
+    tables = [state.node, *joined_tables(here or {}), *(x.node for x in same.values())]
+    tables, trace = eliminate_lags(tables, oldest, merge)
     moved = [(lag_dim(Lag(lag.unknown, lag.by - 1)), lag_dim(lag)) for lag in chain.carried_lags()]
     total = expand_node(add_tables(tables), tuple(old for old, _ in moved))
     node = relabel_node(total, *moved)
     return expand_node(node, state_dims(chain)), trace
 
 
-def joined_tables(tables: Sequence[Node]) -> list[Node]:
+def joined_tables(tables: Mapping[str, DimTensor]) -> list[Node]:
     """Add tables over the same dims."""
     groups: dict[frozenset[Dim], list[Node]] = {}
-    for table in tables:
-        groups.setdefault(frozenset(table.dims), []).append(table)
+    for table in tables.values():
+        groups.setdefault(frozenset(table.dims), []).append(table.node)
     return [add_tables(group) for group in groups.values()]
 
 
@@ -292,8 +321,7 @@ def forward(chain: Chain, merge: StateReduction, keep: bool = False) -> tuple[Di
     sequences, same = loop_tables(chain)
 
     def step(state: DimTensor, xs: Any) -> tuple[DimTensor, Any]:
-        here = [x.node for x in (xs or {}).values()]
-        after, _ = step_tables(chain, state.node, here, same, merge)
+        after, _ = step_tables(chain, state, xs, same, merge)
         return wrap(after), (state if keep else None)
 
     return scan(step, start, sequences or None, dim=chain.loop_dim)

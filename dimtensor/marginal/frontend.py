@@ -10,16 +10,12 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, GraphError, OptionError, build_message, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
+from dimtensor.marginal.chains import NormalChain
 from dimtensor.marginal.elimination import Elimination
 from dimtensor.marginal.factors import FactorReader
 from dimtensor.marginal.moves import StateReduction, log_sum
 from dimtensor.marginal.normal.dense import NamedTerms, integrate_densely
-from dimtensor.marginal.normal.filters import ResidualChain
-from dimtensor.marginal.normal.information import (
-    InformationChain,
-    InformationElimination,
-    infinite_integral,
-)
+from dimtensor.marginal.normal.information import InformationElimination, infinite_integral
 from dimtensor.marginal.normal.quadratics import QuadraticReader, normal_unknown
 from dimtensor.marginal.normal.residual_elimination import ResidualElimination
 from dimtensor.marginal.normal.residuals import NoProperResidual
@@ -282,7 +278,7 @@ def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
         If the dynamics of a normal unknown along a dim depend on a discrete one with that dim.
     """
     for step in steps:
-        if not isinstance(step, (ResidualChain, InformationChain)):
+        if not isinstance(step, NormalChain):
             continue
         below = set(toposort([piece.node for piece in step.chain.pieces]))
         for unknown in discrete:

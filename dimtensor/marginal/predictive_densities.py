@@ -78,8 +78,7 @@ def _from_forward(chain: Chain) -> DimTensor:
     start = start - _total(chain, start)
 
     def step(state: DimTensor, xs: Any) -> tuple[DimTensor, DimTensor]:
-        here = [x.node for x in (xs or {}).values()]
-        after = wrap(step_tables(chain, state.node, here, same, log_sum)[0])
+        after = wrap(step_tables(chain, state, xs, same, log_sum)[0])
         added = _total(chain, after)
         return after - added, added
 

@@ -5,7 +5,7 @@ For chains that is forward filtering, backward sampling, or Viterbi.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,29 +13,25 @@ from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.alignment import read_at
-from dimtensor.marginal.chains import (
-    Chain,
-    Lag,
-    eliminate_lags,
-    forward,
-    initial_table,
-    lag_dim,
-    lag_key,
-    loop_tables,
-    step_tables,
-)
+from dimtensor.marginal.chains import Chain, Lag, lag_key
 from dimtensor.marginal.frontend import Marginal, UnrolledLatent
 from dimtensor.marginal.moves import ElementwiseStep, StateReduction, log_sum, maximum
 from dimtensor.marginal.normal.dense import DenseNormal
 from dimtensor.marginal.normal.filters import ResidualChain
 from dimtensor.marginal.normal.information import InformationChain, InformationStep, conditional
 from dimtensor.marginal.normal.residual_elimination import ResidualStep
-from dimtensor.marginal.normal.smoothing import smooth
+from dimtensor.marginal.smoothing import (
+    BackwardStates,
+    DiscreteBackward,
+    InformationBackward,
+    Noise,
+    ResidualBackward,
+    smooth,
+)
 from dimtensor.marginal.trees import Tree, picked_tree
 from dimtensor.marginal.unknowns import Factor, FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import zeros
-from dimtensor.tensor.control.loops import scan
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
@@ -43,9 +39,6 @@ from dimtensor.tensor.joining import stack
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-
-# Gumbel noise over some dims, which turns argmax into a draw; 0 for the mode
-Noise = Callable[[Dims], Any]
 
 
 def positions(
@@ -149,8 +142,6 @@ class BackwardSampler:
             values = {slot: wrap(self._read(slot)) for slot in slots}
             value = residual.value(own, values, self.normal(step.unknown.dims))
             self.picked[step.unknown] = expand_node(value.node, step.unknown.dims)
-        elif isinstance(step, (InformationChain, ResidualChain)):
-            self._undo_normal_chain(step)
         elif isinstance(step, DenseNormal):
             noise = self.normal(step.noise_dims)
             self.picked[step.unknown] = self._at_values(step.picked(noise))
@@ -177,13 +168,6 @@ class BackwardSampler:
         known = {u.node: x for u, x in self.picked.items() if u.continuous}
         return rebuild([self._at_states(node)], known)[0]
 
-    def _undo_normal_chain(self, step: InformationChain | ResidualChain) -> None:
-        chain = step.chain
-        given: dict[Any, Any] = {dim: wrap(self._read(slot)) for dim, slot in chain.slots}
-        first, emitted, final = smooth(step, self._at_states, given, self.normal)
-        for unknown in chain.eliminated:
-            self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
-
     def _pick(self, table: Node, dim: Dim) -> Node:
         x = wrap(table)
         return (x + self.noise(tuple(x.dims))).argmax(dim).node
@@ -201,61 +185,23 @@ class BackwardSampler:
 
     # -- chains ----------------------------------------------------------------------------------
 
-    def _undo_chain(self, chain: Chain) -> None:
-        pieces = [replace(p, node=self._given(p.node, chain.slots)) for p in chain.pieces]
-        chain = replace(chain, pieces=tuple(pieces), slots=())
-        last, before = forward(chain, self.merge, keep=True)
-        kept = chain.carried_lags()
-        _, trace = eliminate_lags([last.node], kept, self.merge)
-        final = self._picks(trace, {})
-        state, emitted = self._backwards(chain, before, final)
-        _, trace = initial_table(chain, self.merge)
-        known = {lag: state[lag_key(lag)].node for lag in kept}
-        first = self._picks(trace, known)
-        for unknown in chain.eliminated:
-            self.picked[unknown] = self._whole(chain, unknown, first, emitted, final)
-
-    def _picks(
-        self, trace: Sequence[tuple[Lag, Node]], known: Mapping[Lag, Node], noise: Any = None
-    ) -> dict[Lag, Node]:
-        """Choose all states that were summed out, in reverse, given those already chosen."""
-        found = dict(known)
-        for lag, table in reversed(trace):
-            for other, value in found.items():
-                if lag_dim(other) in table.dims:
-                    table = wrap(table).isel({lag_dim(other): wrap(value)}).node
-            dim = lag_dim(lag)
-            if noise is None:
-                found[lag] = self._pick(table, dim)
-            else:
-                found[lag] = (wrap(table) + noise[lag_key(lag)]).argmax(dim).node
-        return found
-
-    def _backwards(
-        self, chain: Chain, before: DimTensor, final: Mapping[Lag, Node]
-    ) -> tuple[dict[str, DimTensor], dict[str, DimTensor]]:
-        """Run the backward loop; return the carry at the start, and the states chosen along it."""
-        sequences, same = loop_tables(chain)
-        loop_dim, kept = chain.loop_dim, chain.carried_lags()
-        oldest = [Lag(u, chain.orders[u]) for u in chain.eliminated]
-        noise = {}
-        for lag in oldest:
-            made = self.noise((loop_dim, *chain.batch, lag_dim(lag)))
-            if not isinstance(made, float):
-                noise[lag_key(lag)] = made
-
-        def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
-            here = [x.node for x in xs["tables"].values()]
-            _, trace = step_tables(chain, xs["before"].node, here, same, self.merge)
-            known = {Lag(lag.unknown, lag.by - 1): state[lag_key(lag)].node for lag in kept}
-            added = xs["noise"] or {lag_key(lag): 0.0 for lag in oldest}
-            found = self._picks(trace, known, added)
-            after = {lag_key(lag): _over(found[lag], chain.batch) for lag in kept}
-            return after, {lag_key(lag): _over(found[lag], chain.batch) for lag in oldest}
-
-        start = {lag_key(lag): _over(final[lag], chain.batch) for lag in kept}
-        xs = {"tables": sequences, "before": before, "noise": noise}
-        return scan(step, start, xs, dim=loop_dim, reverse=True)
+    def _undo_chain(self, step: Chain | InformationChain | ResidualChain) -> None:
+        given: dict[Any, Any] = {}
+        trail: BackwardStates
+        if isinstance(step, Chain):
+            pieces = [replace(p, node=self._given(p.node, step.slots)) for p in step.pieces]
+            chain = replace(step, pieces=tuple(pieces), slots=())
+            trail = DiscreteBackward(chain, self.merge, self.noise)
+        else:
+            given = {dim: wrap(self._read(slot)) for dim, slot in step.chain.slots}
+            trail = (
+                ResidualBackward(step, self._at_states, self.normal)
+                if isinstance(step, ResidualChain)
+                else InformationBackward(step, self._at_states, self.normal)
+            )
+        first, emitted, final = smooth(trail, given)
+        for unknown in trail.chain.eliminated:
+            self.picked[unknown] = self._whole(trail.chain, unknown, first, emitted, final)
 
     def _whole(
         self,
@@ -286,7 +232,3 @@ class BackwardSampler:
 
 def _full(node: Node, dims: Dims) -> DimTensor:
     return wrap(expand_node(node, dims))
-
-
-def _over(node: Node, dims: Dims) -> DimTensor:
-    return wrap(expand_node(node, dims)).astype("int64")

@@ -122,7 +122,7 @@ def scaled_forward(chain: Chain) -> DimTensor | None:
     """Return the log-space table after the last position, or None in single precision."""
     start, _ = initial_table(chain, log_sum)
     sequences, same = loop_tables(chain)
-    moving = joined_tables([x.node for x in sequences.values()])
+    moving = joined_tables(sequences)
     fixed = joined_tables(same)
     if any(node.dtype != "float64" for node in (start.node, *moving, *fixed)):
         return None

@@ -10,7 +10,7 @@ from dimtensor.dims import Dims, SelDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node
-from dimtensor.marginal.chains import Chain, Lag, StepFactor
+from dimtensor.marginal.chains import Chain, Lag, NormalChain, StepFactor
 from dimtensor.marginal.normal.residuals import (
     NoProperResidual,
     Residual,
@@ -73,14 +73,10 @@ def _with_nodes(piece: StepFactor, f: Callable[[Node], Node]) -> StepFactor:
 
 
 @dataclass(frozen=True)
-class ResidualChain:
+class ResidualChain(NormalChain):
     """Elimination step: unknowns are integrated out along a dim by a Kalman filter."""
 
-    chain: Chain
     per_step: tuple[StepResidual, ...]
-
-    def __str__(self) -> str:
-        return str(self.chain)
 
 
 def extent_of(per_step: StepResidual, chain: Chain) -> tuple[int, int | None]:

@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.errors import GraphError
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.alignment import aligned, canonical
-from dimtensor.marginal.chains import Chain, Lag, StepFactor, chain_move
-from dimtensor.marginal.moves import StepCost, elementwise_move, no_elimination_order, origins_of
+from dimtensor.marginal.chains import (
+    Chain,
+    Lag,
+    NormalChain,
+    NormalStep,
+    StepFactor,
+    chain_move,
+    loop_tables,
+)
+from dimtensor.marginal.moves import elementwise_move, no_elimination_order, origins_of
 from dimtensor.marginal.unknowns import Factor, FactorSlot, StateDims, Unknown, own_slot
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
@@ -92,26 +100,17 @@ def conditional(
 
 
 @dataclass(frozen=True)
-class InformationStep:
+class InformationStep(NormalStep):
     """Elimination step: each element is integrated out separately; the variables are slots."""
 
-    unknown: Unknown
     form: InformationForm
-    cost: StepCost
-
-    def __str__(self) -> str:
-        return f"{self.unknown.name}: {self.cost}"
 
 
 @dataclass(frozen=True)
-class InformationChain:
+class InformationChain(NormalChain):
     """Elimination step: an information filter; the variables are lags and external slot dims."""
 
-    chain: Chain
     pieces: InformationFactors
-
-    def __str__(self) -> str:
-        return str(self.chain)
 
 
 class InformationElimination:
@@ -182,7 +181,7 @@ class InformationElimination:
                 slots.update({slot: slot for _, slot in part.slots})
                 variables = [slot for _, slot in part.slots] * factor.power
                 add(form, variables, wrap(part.node))
-            self.steps.append(InformationStep(unknown, form, move.cost))
+            self.steps.append(InformationStep(unknown, move.cost, form))
             done = integrate_out(form, own, unknown.name)
             return [unknown], [*rest, *self._made(done, slots, unknown.dims, mine)]
 
@@ -245,12 +244,12 @@ def _without(
 
 
 def step_form(
-    chain: Chain, pieces: InformationFactors, state: InformationForm, here: Mapping[int, DimTensor]
+    chain: Chain, pieces: InformationFactors, state: InformationForm, here: Mapping[str, DimTensor]
 ) -> tuple[InformationForm, list[tuple[Lag, InformationForm]]]:
     """Advance the form by one position; return also the form before each integration."""
     form = dict(state)
     for number, value in here.items():
-        piece, beside, power = pieces[number]
+        piece, beside, power = pieces[int(number)]
         add(form, _variables(piece, beside, power), value)
     form, trace = _without(form, [Lag(u, chain.orders[u]) for u in chain.eliminated])
     moved = {
@@ -258,22 +257,6 @@ def step_form(
         for key, value in form.items()
     }
     return moved, trace
-
-
-def pieces_along(
-    chain: Chain, pieces: InformationFactors
-) -> tuple[dict[str, DimTensor], dict[int, DimTensor]]:
-    """Return sequences of the loop by number of the factor, and loop-invariant values."""
-    sequences: dict[str, DimTensor] = {}
-    same: dict[int, DimTensor] = {}
-    for number, (piece, _, _) in enumerate(pieces):
-        if piece.dim is not None:
-            node = piece.along(chain.loop_dim, chain.order)
-            if chain.loop_dim in node.dims:
-                sequences[str(number)] = wrap(node)
-            else:
-                same[number] = wrap(node)
-    return sequences, same
 
 
 def keys_along(chain: Chain) -> list[tuple[Hashable, ...]]:
@@ -290,12 +273,11 @@ def filtered(
     beside = [d for p, _, _ in pieces for d in p.node.dims if d is not p.dim]
     dims = tuple(dict.fromkeys((*chain.batch, *beside)))
     start = {str(n): _over(form.get(key), dims) for n, key in enumerate(keys)}
-    sequences, same = pieces_along(chain, pieces)
+    sequences, same = loop_tables(chain, [piece for piece, _, _ in pieces])
 
     def step(state: dict[str, DimTensor], xs: Any) -> tuple[Any, Any]:
         known: InformationForm = {key: state[str(n)] for n, key in enumerate(keys)}
-        here = {**same, **{int(n): x for n, x in (xs or {}).items()}}
-        after, _ = step_form(chain, pieces, known, here)
+        after, _ = step_form(chain, pieces, known, {**same, **(xs or {})})
         found = {str(n): _over(after.get(key), dims) for n, key in enumerate(keys)}
         return found, (state if keep else None)
 

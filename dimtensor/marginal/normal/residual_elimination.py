@@ -17,12 +17,13 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.alignment import aligned, read_at, reads_all
 from dimtensor.marginal.chains import (
     Chain,
+    NormalStep,
     StepFactor,
     chain_move_along,
     coupled_unknowns,
     is_chain_read,
 )
-from dimtensor.marginal.moves import StepCost, elementwise_move, origins_of
+from dimtensor.marginal.moves import elementwise_move, origins_of
 from dimtensor.marginal.normal.filters import ResidualChain, StepResidual, extent_of, filtered
 from dimtensor.marginal.normal.quadratics import ResidualFactor
 from dimtensor.marginal.normal.residuals import (
@@ -54,15 +55,10 @@ UNROLLED = 16
 
 
 @dataclass(frozen=True)
-class ResidualStep:
+class ResidualStep(NormalStep):
     """Elimination step: each element is integrated out separately; the variables are slots."""
 
-    unknown: Unknown
     residual: Residual
-    cost: StepCost
-
-    def __str__(self) -> str:
-        return f"{self.unknown.name}: {self.cost}"
 
 
 class ResidualElimination:
@@ -178,7 +174,7 @@ class ResidualElimination:
         placed_rows = [self._on(residual, unknown, slots) for residual in mine]
         terms: list[Any] = []
         first, others = eliminate(placed_rows, own_slot(unknown), terms)
-        self.steps.append(ResidualStep(unknown, first, cost))
+        self.steps.append(ResidualStep(unknown, cost, first))
         like = [residual.like for residual in mine]
         made = self._made(others, terms, slots, unknown.dims, like)
         return [unknown], [*rest, *made]
