@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from dimtensor.dims import Dim
 from dimtensor.graph import Node, make, toposort
@@ -24,9 +24,6 @@ from dimtensor.marginal.alignment import aligned, read_at, reads_all
 from dimtensor.marginal.unknowns import Factor, FactorSlot, LookupIndex, StateDims, sum_unread_dims
 from dimtensor.tensor.elementwise import log, log1p, logical_and, logical_or, maximum, where
 from dimtensor.tensor.handle import constant, wrap
-
-if TYPE_CHECKING:
-    from dimtensor.tensor.core import DimTensor
 
 # Sums with more terms than this are not opened up.
 MOST_TERMS = 1000
@@ -324,7 +321,7 @@ def _slope(node: Node, slopes: Sequence[Node]) -> Node | None:
 
 
 # Operations that are linear in their first operand.
-_OF_FIRST: Mapping[str, Callable[[DimTensor, DimTensor], DimTensor]] = {
+_OF_FIRST: Mapping[str, Callable[[Any, Any], Any]] = {
     "multiply": lambda slope, x: slope * x,
     "divide": lambda slope, x: slope / x,
     "xlogy": lambda slope, x: slope * log(x),
