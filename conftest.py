@@ -21,9 +21,6 @@ _STRICT = "on_opt_error=raise"
 # Where a variable was made takes a fifth of the time of making it, and nobody asks.
 _STRICT += ",traceback__limit=0"
 os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), _STRICT]))
-# Matrices here have a few rows: of a call of LAPACK more than one thread does nothing but wait for
-# the others, on cores that tests beside it run on.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Results do not depend on the machine's accelerator, unless a run asks for one.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Half of the time of most tests that compile is LLVM's, and theirs are arrays of a few elements. So

@@ -64,6 +64,8 @@ class Settings:
         ``DIMTENSOR_STRICT_KERNELS``: raise for graphs that the kernel compiler does not support.
     keep_memory : bool
         ``DIMTENSOR_KEEP_MEMORY``: let the C library keep freed memory, in the whole process.
+    blas_threads : bool
+        ``DIMTENSOR_BLAS_THREADS``: let kernels that are loaded from now on start threads of BLAS.
     verify : bool
         ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered.
     progress : bool or None
@@ -87,6 +89,7 @@ class Settings:
     native: Literal["on", "off", "strict"] = _variable("NATIVE", _native)
     strict_kernels: bool = _variable("STRICT_KERNELS", _on)
     keep_memory: bool = _variable("KEEP_MEMORY", _on)
+    blas_threads: bool = _variable("BLAS_THREADS", _on)
     verify: bool = _variable("VERIFY", _on)
     progress: bool | None = _variable("PROGRESS", _asked)
     completion: bool = _variable("COMPLETION", _off_by_zero)

@@ -21,8 +21,9 @@ PACKAGE = Path(dimtensor.__file__).parent
 FINITE = {
     "dimtensor.kernels.compiler._warn_once": "problems of the platform",
     "dimtensor.kernels.rules.fortran.routine": "subroutines of a table",
-    "dimtensor.kernels.native.linking.externals.address_of": "functions of SciPy",
+    "dimtensor.kernels.native.linking.externals._address_of": "functions of SciPy",
     "dimtensor.kernels.native.linking.externals._shared_object": "BLAS and LAPACK",
+    "dimtensor.upstream.openblas._loaded_copy": "copies of libraries that stay loaded",
 }
 # the module that bounds them, and the one below it
 OWN = ("dimtensor.caches", "dimtensor.settings")

@@ -70,6 +70,7 @@ def test_an_empty_environment():
         native="on",
         strict_kernels=False,
         keep_memory=False,
+        blas_threads=False,
         verify=False,
         progress=None,
         completion=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,11 +22,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 def measured(*arguments):
     """What a process grows by during a call, by ``value`` and ``gradient``."""
-    # a buffer for each thread of BLAS is not what is measured
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.explanation.measure", *arguments],
-        capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment,
+        capture_output=True, text=True, timeout=300, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

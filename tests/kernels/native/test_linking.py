@@ -168,7 +168,7 @@ def test_blas_is_found_with_and_without_scipys_names(wheel, monkeypatch):
     """The dot product of (1, 2, 3) and (4, 5, 6)."""
     if not wheel:
         monkeypatch.setattr(externals, "_shared_object", lambda name: None)
-    address = externals.address_of.__wrapped__("blas:dgemv:11")
+    address = externals._address_of.__wrapped__("blas:dgemv:11", False)
     n, one, zero = ctypes.c_int(3), ctypes.c_double(1), ctypes.c_double(0)
     step = ctypes.c_int(1)
     a, x, y = (ctypes.c_double * 3)(1, 2, 3), (ctypes.c_double * 3)(4, 5, 6), ctypes.c_double()

@@ -11,11 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from dimtensor.kernels.native.values import OutOfScope
+from dimtensor.settings import settings
+from dimtensor.upstream import openblas
+
+_PREFIX = "scipy_"  # of OpenBLAS's names in SciPy's wheels
 
 
-@cache
 def address_of(where: str) -> int:
     """Return the address of a function.
+
+    BLAS and LAPACK run in the calling thread alone, unless ``DIMTENSOR_BLAS_THREADS=1`` is in the
+    environment.
 
     Parameters
     ----------
@@ -29,11 +35,16 @@ def address_of(where: str) -> int:
     OutOfScope
         If there is no such function.
     """
+    return _address_of(where, settings().blas_threads)
+
+
+@cache
+def _address_of(where: str, blas_threads: bool) -> int:
     kind, name, count = where.split(":")
     if kind == "scipy.special":
         return _of_cython_special(name, int(count))
     if kind in ("lapack", "blas"):
-        return _of_scipy_linalg(kind, name)
+        return _of_wheel(kind, name, blas_threads) or _of_capsule(kind, name)
     if kind == "numpy.random":
         return _of_numpy_random(name)
     if kind == "error":
@@ -41,22 +52,17 @@ def address_of(where: str) -> int:
     raise OutOfScope(f"functions of {kind}")
 
 
-def _of_scipy_linalg(library: str, name: str) -> int:
-    """Find a subroutine of the BLAS and LAPACK that SciPy brings."""
-    return _of_wheel(library, name) or _of_capsule(library, name)
-
-
-def _of_wheel(library: str, name: str) -> int | None:
-    """Find a subroutine in the library of SciPy's wheels, without importing SciPy.
+def _of_wheel(library: str, name: str, threads: bool) -> int | None:
+    """Find a subroutine in the OpenBLAS of SciPy's wheels, without importing SciPy.
 
     Names with this prefix belong to the wheels' OpenBLAS, with 32-bit integers.
     """
     found = _shared_object(f"cython_{library}")
-    try:
-        function = getattr(found, f"scipy_{name}_")
-    except AttributeError:
+    if found is None or not hasattr(found, f"{_PREFIX}{name}_"):
         return None
-    return ctypes.cast(function, ctypes.c_void_p).value
+    if not threads:
+        found = openblas.single_threaded(found, _PREFIX) or found
+    return ctypes.cast(getattr(found, f"{_PREFIX}{name}_"), ctypes.c_void_p).value
 
 
 @cache
