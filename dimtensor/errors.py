@@ -196,9 +196,15 @@ class BroadcastWarning(DimtensorWarning):
     """A log-density term that was broadcast before it was summed, so it is counted repeatedly."""
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the calling line outside dimtensor."""
+def warn(
+    headline: str,
+    category: type[Warning],
+    details: Iterable[tuple[str, object]] = (),
+    hint: str | None = None,
+) -> None:
+    """Warn at the calling line outside dimtensor, with a text as :func:`build_message` makes it."""
     folder = os.path.dirname(os.path.abspath(__file__))
+    message = build_message(headline, details, hint) if details or hint else headline
     warnings.warn(message, category, skip_file_prefixes=(folder,))
 
 

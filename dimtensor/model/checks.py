@@ -292,12 +292,10 @@ def warn_of_unaffected(variables: Mapping[str, Variable], observed: Collection[s
     alone = [name for name, v in variables.items() if v.node not in used]
     if alone:
         warn(
-            build_message(
-                "nothing that is observed depends on some random variables",
-                described(variables, alone),
-                "their posterior is what they have without observations; leave them out",
-            ),
+            "nothing that is observed depends on some random variables",
             ModelWarning,
+            described(variables, alone),
+            hint="their posterior is what they have without observations; leave them out",
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, SelDim
 from dimtensor.dims.selection import Mask
-from dimtensor.errors import ModelWarning, build_message, listing, warn
+from dimtensor.errors import ModelWarning, listing, warn
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.printing.words import words_of
 from dimtensor.model.predictive.generation import late_roots
@@ -84,13 +84,11 @@ def _warn_of(empty: set[Dim]) -> None:
     first = [dim for dim in empty if not any(parent in empty for parent in dim.parents)]
     for dim in sorted(first, key=lambda dim: dim._short):
         warn(
-            build_message(
-                f"a selection along {dim._short!r} is empty: sums along it are 0, and terms of "
-                "the log density over it vanish",
-                [("dim", repr(dim))],
-                f"compare what is selected with the labels that there are: {_parents(dim)}.coords",
-            ),
+            f"a selection along {dim._short!r} is empty: sums along it are 0, and terms of "
+            "the log density over it vanish",
             ModelWarning,
+            [("dim", repr(dim))],
+            hint=f"compare what is selected with the labels that there are: {_parents(dim)}.coords",
         )
 
 
@@ -212,14 +210,14 @@ def _warn_of_groups(groups: _GroupReduction, empty: np.ndarray) -> None:
     rows = [tuple(map(_label, groups.dims, row)) for row in empty.tolist()]
     labels = [row[0] if len(row) == 1 else row for row in rows]
     warn(
-        build_message(
-            f"groups along {names} have no elements: their {groups.reduction} is NaN, and so is "
-            "the log density of what depends on it",
-            [("empty", listing(labels))],
-            "leave them out with sel or dropna, or say what they are: "
-            f".{groups.reduction}().fillna(0.0)",
-        ),
+        f"groups along {names} have no elements: their {groups.reduction} is NaN, and so is "
+        "the log density of what depends on it",
         ModelWarning,
+        [("empty", listing(labels))],
+        hint=(
+            "leave them out with sel or dropna, or say what they are: "
+            f".{groups.reduction}().fillna(0.0)"
+        ),
     )
 
 

@@ -14,7 +14,6 @@ from dimtensor.errors import (
     DtypeError,
     LabelError,
     OptionError,
-    build_message,
     did_you_mean,
     listing,
     warn,
@@ -113,13 +112,12 @@ def check_sums(logp: Node, binding: Binding) -> None:
         if len(details) < 2:
             continue
         warn(
-            build_message(
-                "a sum of the log density counts terms many times over, as they lack dims of each "
-                "other",
-                details,
-                "sum each over its own dims: a.sum() + b.sum(), or LogDensity({'a': a, 'b': b}, …)",
-            ),
+            "a sum of the log density counts terms many times over, as they lack dims of each "
+            "other",
             BroadcastWarning,
+            details,
+            hint="sum each over its own dims: a.sum() + b.sum(), or "
+            "LogDensity({'a': a, 'b': b}, …)",
         )
 
 

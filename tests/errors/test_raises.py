@@ -88,6 +88,7 @@ def test_classes_that_docstrings_name_are_there():
         for name in dir(namespace):
             if name.startswith("_"):
                 continue
+            getattr(namespace, name, None)  # the first use of a name imports its plug-in
             value = inspect.getattr_static(namespace, name)
             doc = inspect.getdoc(value) or "" if inspect.isroutine(value) else ""
             unknown = {x for x in raised(doc) if x not in known and not hasattr(__builtins__, x)}

@@ -31,7 +31,7 @@ from pytensor.tensor.special import LogSoftmax, LogSumExp, Softmax
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, indices_from_subtensor
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import DimtensorError, GraphError, ModelWarning, build_message, warn
+from dimtensor.errors import DimtensorError, GraphError, ModelWarning, warn
 from dimtensor.graph.optable import TABLE
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.interop.pymc.placeholders import lower_named_axes, positional, with_type_of
@@ -132,13 +132,11 @@ class ExpressionReader:
             return  # another dim with the same labels
         self._warned.add(key)
         warn(
-            build_message(
-                f"{name!r} has the dim {old._short} and is used along {new._short}, position by "
-                "position: labels differ",
-                [(old._short, repr(old)), (new._short, repr(new))],
-                "PyMC computes the same; if it is not meant, index by position where it is used",
-            ),
+            f"{name!r} has the dim {old._short} and is used along {new._short}, position by "
+            "position: labels differ",
             ModelWarning,
+            [(old._short, repr(old)), (new._short, repr(new))],
+            hint="PyMC computes the same; if it is not meant, index by position where it is used",
         )
 
     def add_shared(self, variable: SharedVariable) -> None:

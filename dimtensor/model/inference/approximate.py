@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dimtensor.errors import CheckError, ModelWarning, build_message, listing, warn
+from dimtensor.errors import CheckError, ModelWarning, listing, warn
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -112,13 +112,13 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
     if not converged:
         names = listing([density.names[at] for at in np.argsort(-gains) if gains[at] > _GAIN])
         warn(
-            build_message(
-                f"{what}: the search for the mode did not end at a maximum",
-                [("reason", found.message), ("elements with a slope", names)],
-                "the density may have no maximum, as that of a spread and its effects has none; "
-                "try fit.noncentered(...), or start elsewhere with initial={...}",
-            ),
+            f"{what}: the search for the mode did not end at a maximum",
             ModelWarning,
+            [("reason", found.message), ("elements with a slope", names)],
+            hint=(
+                "the density may have no maximum, as that of a spread and its effects has none; "
+                "try fit.noncentered(...), or start elsewhere with initial={...}"
+            ),
         )
     seconds = time.perf_counter() - began
     return Mode(found.x, float(value), int(found.nfev), converged, str(found.message), seconds)

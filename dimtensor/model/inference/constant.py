@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimtensor.errors import ModelWarning, build_message, listing, warn
+from dimtensor.errors import ModelWarning, listing, warn
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,12 +25,10 @@ def warn_of_constant(log_likelihood: xr.Dataset) -> None:
         if constant.any() and not constant.all():
             where, hint = _along(constant)
             warn(
-                build_message(
-                    f"arviz.loo and arviz.plot_loo_pit fail: the log density of {where} of "
-                    f"{str(name)!r} is the same in all draws, because it depends on no parameter",
-                    hint=hint,
-                ),
+                f"arviz.loo and arviz.plot_loo_pit fail: the log density of {where} of "
+                f"{str(name)!r} is the same in all draws, because it depends on no parameter",
                 ModelWarning,
+                hint=hint,
             )
 
 
