@@ -13,7 +13,7 @@ from pytensor.graph.fg import FunctionGraph
 
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
-from dimtensor.kernels.foreign import left_to_numba
+from dimtensor.kernels.foreign import jitted, left_to_numba
 from dimtensor.kernels.graph.canonical_forms import (
     accumulated_as_asked,
     conditionals_as_branches,
@@ -34,7 +34,6 @@ from dimtensor.kernels.graph.sums import factor_sums
 from dimtensor.kernels.graph.trace_sums import absorb_sums
 from dimtensor.kernels.graph.views import drop_views
 from dimtensor.kernels.ir.python import printed
-from dimtensor.kernels.jitted import jitted
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope

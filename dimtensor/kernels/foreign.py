@@ -1,18 +1,25 @@
-"""Functions that kernels call in libraries, and why numba compiles some kernels."""
+"""numba as a library: routines for operations without a rule, and kernels that numba compiles.
+
+No other module of the compiler asks for numba, which takes a quarter of a second to import.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 from pytensor.graph.basic import Apply
 from pytensor.scalar.basic import ScalarOp
 
+from dimtensor.kernels.generated import function_of_source
 from dimtensor.kernels.ir.nodes import Function
 from dimtensor.kernels.ir.walk import summary
 from dimtensor.kernels.native.functions.table import is_native
 from dimtensor.kernels.native.values import SCALARS
 from dimtensor.ops.facts import facts_named
+from dimtensor.upstream.pytensor import nothing_kept
 
 
 class NumbaFunction(NamedTuple):
@@ -60,3 +67,29 @@ def left_to_numba(function: Function, namespace: Mapping[str, Any]) -> str | Non
         return f"calls of {', '.join(sorted(calls))}"
     scalars = {name for name in rows if not is_native(name)} | {type(op).__name__ for op in ops}
     return f"the scalar operation {min(scalars)}" if scalars else None
+
+
+def jitted(source: str, names: Mapping[str, Any]) -> Any:
+    """Return a numba function of the source of a kernel, compiled at its first call.
+
+    It is not cached on disk: numba stores pickles without owner or checksum, and reading a pickle
+    executes its content.
+
+    Parameters
+    ----------
+    source : str
+        Defines `kernel`.
+    names : mapping of str to object
+        Functions of libraries, by the names in the source.
+    """
+    import numba
+
+    namespace: dict[str, Any] = {"__name__": __name__, "np": np, "math": math}
+    namespace |= nothing_kept(
+        lambda: {
+            name: value if isinstance(value, type) else value.make()
+            for name, value in sorted(names.items())
+        }
+    )
+    kernel = function_of_source(source, "kernel", namespace)
+    return numba.njit(kernel, error_model="numpy", nogil=True)

@@ -162,6 +162,27 @@ def lines_of_code(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return length
 
 
+# what asks for numba, and why
+OF_NUMBA = {
+    "backends.linkers": "PyTensor's linkers of numba and JAX run ops of dimtensor",
+    "compile.pure_functions": "`f.numba`",
+    "kernels.foreign": "routines for operations without a rule",
+    "kernels.rules.fortran": "LAPACK in kernels that numba compiles",
+    "plugins.pytensor_mode.loop_nests": "PyTensor's own linker, where a graph is left to it",
+    "upstream.numba": "names that numba may change",
+}
+
+
+def test_few_modules_ask_for_numba(imports):
+    found = {
+        one.importer.removeprefix("dimtensor.")
+        for one in imports
+        if one.imported.startswith(("numba", "pytensor.link.numba"))
+        or one.imported == "dimtensor.upstream.numba"
+    }
+    assert found == OF_NUMBA.keys()
+
+
 # -- the tests of the tests --------------------------------------------------------------------
 
 
