@@ -36,7 +36,7 @@ class Selection:
 
     def describe(self, labels: Coords | None) -> str:
         """Return the selection as source text, with labels if they are known."""
-        return repr(self)
+        return self.text
 
     @property
     def text(self) -> str:
@@ -145,9 +145,6 @@ class LateLabels(Selection):
     def take(self, labels: Coords) -> Coords:
         return labels.take(labels.positions(self.labels))
 
-    def describe(self, labels: Coords | None) -> str:
-        return self.text
-
     @property
     def text(self) -> str:
         return f"[{listing(self.labels, 4)}]"
@@ -202,9 +199,6 @@ class LateSlice(Selection):
             raise no_labels(title, ends)
         return selection
 
-    def describe(self, labels: Coords | None) -> str:
-        return f"{plain_repr(self.start)}:{plain_repr(self.stop)}"
-
     @property
     def text(self) -> str:
         ends = ["" if v is None else plain_repr(v) for v in (self.start, self.stop)]
@@ -219,9 +213,6 @@ class Mask(Selection):
 
     def length(self, parent_length: int | None) -> int | None:
         return None
-
-    def describe(self, labels: Coords | None) -> str:
-        return self.text
 
     @property
     def text(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -30,7 +30,11 @@ UFUNCS = {
 }
 
 
-def _binary(name: str) -> Callable[[Any, Any], DimTensor]:
+type _Binary = Callable[[Any, Any], DimTensor]
+type _Unary = Callable[[Any], DimTensor]
+
+
+def _binary(name: str) -> _Binary:
     """Make the method of a binary operator, which is a row of the op table."""
 
     def operator(self: Any, other: Any) -> DimTensor:
@@ -39,7 +43,7 @@ def _binary(name: str) -> Callable[[Any, Any], DimTensor]:
     return operator
 
 
-def _reflected(name: str) -> Callable[[Any, Any], DimTensor]:
+def _reflected(name: str) -> _Binary:
     """Make the method of a binary operator whose left operand is no tensor."""
 
     def operator(self: Any, other: Any) -> DimTensor:
@@ -48,7 +52,7 @@ def _reflected(name: str) -> Callable[[Any, Any], DimTensor]:
     return operator
 
 
-def _unary(name: str) -> Callable[[Any], DimTensor]:
+def _unary(name: str) -> _Unary:
     """Make the method of a unary operator."""
 
     def operator(self: Any) -> DimTensor:
@@ -64,22 +68,38 @@ class ArithmeticMixin(TensorHandle):
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # series + tensor is computed by the tensor, which reads the index
 
-    __add__, __radd__ = _binary("add"), _reflected("add")
-    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
-    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
-    __truediv__, __rtruediv__ = _binary("divide"), _reflected("divide")
-    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _reflected("floor_divide")
-    __mod__, __rmod__ = _binary("mod"), _reflected("mod")
-    __and__, __rand__ = _binary("bitwise_and"), _reflected("bitwise_and")
-    __or__, __ror__ = _binary("bitwise_or"), _reflected("bitwise_or")
-    __xor__, __rxor__ = _binary("bitwise_xor"), _reflected("bitwise_xor")
-    __lt__, __le__ = _binary("less"), _binary("less_equal")
-    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __eq__, __ne__ = _binary("equal"), _binary("not_equal")  # type: ignore[assignment]
+    __add__: ClassVar[_Binary] = _binary("add")
+    __radd__: ClassVar[_Binary] = _reflected("add")
+    __sub__: ClassVar[_Binary] = _binary("subtract")
+    __rsub__: ClassVar[_Binary] = _reflected("subtract")
+    __mul__: ClassVar[_Binary] = _binary("multiply")
+    __rmul__: ClassVar[_Binary] = _reflected("multiply")
+    __truediv__: ClassVar[_Binary] = _binary("divide")
+    __rtruediv__: ClassVar[_Binary] = _reflected("divide")
+    __floordiv__: ClassVar[_Binary] = _binary("floor_divide")
+    __rfloordiv__: ClassVar[_Binary] = _reflected("floor_divide")
+    __mod__: ClassVar[_Binary] = _binary("mod")
+    __rmod__: ClassVar[_Binary] = _reflected("mod")
+    __and__: ClassVar[_Binary] = _binary("bitwise_and")
+    __rand__: ClassVar[_Binary] = _reflected("bitwise_and")
+    __or__: ClassVar[_Binary] = _binary("bitwise_or")
+    __ror__: ClassVar[_Binary] = _reflected("bitwise_or")
+    __xor__: ClassVar[_Binary] = _binary("bitwise_xor")
+    __rxor__: ClassVar[_Binary] = _reflected("bitwise_xor")
+    __rpow__: ClassVar[_Binary] = _reflected("power")
+    __lt__: ClassVar[_Binary] = _binary("less")
+    __le__: ClassVar[_Binary] = _binary("less_equal")
+    __gt__: ClassVar[_Binary] = _binary("greater")
+    __ge__: ClassVar[_Binary] = _binary("greater_equal")
+    __eq__: ClassVar[_Binary] = _binary("equal")  # type: ignore[assignment]
+    __ne__: ClassVar[_Binary] = _binary("not_equal")  # type: ignore[assignment]
     __hash__ = TensorHandle.__hash__
-    __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("invert")
-    __floor__, __ceil__, __trunc__ = _unary("floor"), _unary("ceil"), _unary("trunc")
-    __rpow__ = _reflected("power")
+    __neg__: ClassVar[_Unary] = _unary("negative")
+    __abs__: ClassVar[_Unary] = _unary("abs")
+    __invert__: ClassVar[_Unary] = _unary("invert")
+    __floor__: ClassVar[_Unary] = _unary("floor")
+    __ceil__: ClassVar[_Unary] = _unary("ceil")
+    __trunc__: ClassVar[_Unary] = _unary("trunc")
 
     def __pow__(self, other: Any) -> DimTensor:
         if type(other) is int and other in (2, 3) and is_complex(self.node.dtype):

@@ -15,47 +15,47 @@ from dimtensor.spellings.renamed import FUNCTIONS
 
 _AXES = ("axis", "axes")
 _DIMS = ("dim", "dims")
-_NO_ORDER = (
-    "dims have no order; x.to_shaped(dims) gives a positional tensor in one, and results of "
-    "functions are DataArrays, which transpose"
-)
-_GROWS = "x.expand(dim) repeats the elements along a dim; operands broadcast by name without that"
+# replacements of several names
+_SHARED = {
+    "x.ravel(dims) merges dims": "flatten to_stacked_array",
+    (
+        "dims have no order; x.to_shaped(dims) gives a positional tensor in one, and results of "
+        "functions are DataArrays, which transpose"
+    ): "T mT swapaxes moveaxis permute",
+    (
+        "x.expand(dim) repeats the elements along a dim; operands broadcast by name without that"
+    ): "broadcast_to repeat unsqueeze",
+    "dt.dot(x, y, dim=dim), or x @ y": "dot matmul",
+    "x.eval({input: value}).values, or .values of data": "numpy to_numpy",
+    "labels belong to dims: dim.coords": "indexes get_index to_index",
+    "x.unravel(dim) splits a product into its dims": "reset_index unstack",
+    "(x == y).all() of values, x is y of expressions": "equals identical",
+    "x.eval({input: value}), or .values of data": "compute load persist",
+    "x.eval({input: value}) computes it, and x.values are those of data": "value data",
+    "dt.Model(x).draw(100, seed=1) draws, where x is a random variable": "sample random",
+    "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others": "apply map",
+}
+_EXPORTED = ("to_dataset", "to_dict", "to_netcdf", "to_zarr")
 _INSTEAD = {
+    **{name: text for text, names in _SHARED.items() for name in names.split()},
+    **{name: f"x.eval({{input: value}}) is a DataArray, which has {name}" for name in _EXPORTED},
     "shape": "x.sizes tells lengths by name",
     "size": "x.sizes tells lengths by name, x.count() the number of elements",
     "reshape": "x.ravel(dims) merges dims, x.unravel(dim) splits them again, and x.relabel(old, "
     "new) puts a dim in the place of another",
-    "flatten": "x.ravel(dims) merges dims",
-    "T": _NO_ORDER,
-    "mT": _NO_ORDER,
-    "swapaxes": _NO_ORDER,
-    "moveaxis": _NO_ORDER,
-    "permute": _NO_ORDER,
-    "broadcast_to": _GROWS,
-    "repeat": _GROWS,
-    "unsqueeze": _GROWS,
     "take": "x.isel({dim: positions}) selects by position, x.sel({dim: labels}) by label",
-    "dot": "dt.dot(x, y, dim=dim), or x @ y",
-    "matmul": "dt.dot(x, y, dim=dim), or x @ y",
     "diagonal": "dt.diagonal(x), of a matrix of a dim and its renamed twin",
     "trace": "dt.trace(x), of a matrix of a dim and its renamed twin",
     "copy": "tensors do not change, so that no copy is needed",
     "tolist": "x.eval({input: value}).values.tolist(), or .values of data",
-    "numpy": "x.eval({input: value}).values, or .values of data",
-    "to_numpy": "x.eval({input: value}).values, or .values of data",
     # xarray's
     "drop_duplicates": "labels of a dim are there once: leave out rows before dt.data or dt.frame, "
     "or average them, x.groupby(labels).mean()",
     "assign_coords": "labels belong to dims: x.relabel(old, dt.Dim(name, coords=labels))",
     "coords": "labels belong to dims: x.dims[0].coords, or dim.coords",
-    "indexes": "labels belong to dims: dim.coords",
-    "get_index": "labels belong to dims: dim.coords",
     "set_index": "x.relabel(old, dt.Dim(name, coords=labels)), and a dim of several labels is the "
     "product that x.ravel(dims) makes",
-    "reset_index": "x.unravel(dim) splits a product into its dims",
     "stack": "x.ravel(dims) merges dims; dt.stack([x, y], dim) puts tensors beside each other",
-    "unstack": "x.unravel(dim) splits a product into its dims",
-    "to_stacked_array": "x.ravel(dims) merges dims",
     "reindex_like": "x.reindex(dim) puts x on the labels of a dim of the same name",
     "interp_like": "x.interp({dim: other.coords}) of the labels of the other dim",
     "searchsorted": "dt.searchsorted(x, values)",
@@ -64,30 +64,14 @@ _INSTEAD = {
     "curvefit": "x.polyfit(dim, degree), or a dt.Model, whose parameters are fitted",
     "dt": "parts of dates are of their dim, day.dt.month, and of tensors whose values are dates",
     "str": "labels are not changed in a tensor; change those of the dim, dim.coords",
-    "equals": "(x == y).all() of values, x is y of expressions",
-    "identical": "(x == y).all() of values, x is y of expressions",
-    "compute": "x.eval({input: value}), or .values of data",
-    "load": "x.eval({input: value}), or .values of data",
-    "persist": "x.eval({input: value}), or .values of data",
     "chunk": "tensors are not in chunks; dt.function compiles loops that need no temporaries",
     "attrs": "x.name is all that a tensor remembers; results are DataArrays, which have attrs",
-    "to_dataset": "x.eval({input: value}) is a DataArray, which has to_dataset",
     "to_pandas": "x.eval({input: value}) is a DataArray, which has to_pandas; x.to_dataframe()",
-    "to_dict": "x.eval({input: value}) is a DataArray, which has to_dict",
-    "to_netcdf": "x.eval({input: value}) is a DataArray, which has to_netcdf",
-    "to_zarr": "x.eval({input: value}) is a DataArray, which has to_zarr",
-    "to_index": "labels belong to dims: dim.coords",
     "pipe": "function(x)",
-    "value": "x.eval({input: value}) computes it, and x.values are those of data",
-    "data": "x.eval({input: value}) computes it, and x.values are those of data",
     # PyMC's
-    "sample": "dt.Model(x).draw(100, seed=1) draws, where x is a random variable",
-    "random": "dt.Model(x).draw(100, seed=1) draws, where x is a random variable",
     "logp": "d.logp(x) of a distribution, and fit.logp({name: value}) of a model",
     # pandas'
     "sort_values": "x.sortby(dim) sorts by the labels of a dim",
-    "apply": "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others",
-    "map": "functions of tensors are in dt, dt.exp(x); dt.apply(function, x) lifts others",
     "ewm": "x.rolling_exp({dim: span}).mean()",
     "iloc": "x.isel({dim: positions})",
     "agg": "x.mean(dim), x.sum(dim) and the like, one by one",

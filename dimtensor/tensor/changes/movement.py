@@ -17,6 +17,7 @@ from dimtensor.tensor.handle import TensorHandle, renamed, require_float, wrap
 from dimtensor.tensor.joining import concat
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.indexing import gathered
+from dimtensor.tensor.selection.reindex import moved_to
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -83,9 +84,7 @@ class MovementMixin(TensorHandle):
             whole = concat(pieces, [filler_dim(dim, abs(n)), dim][:: 1 if n > 0 else -1],
                            name=dim._short)  # fmt: skip
             (along,) = [d for d in whole.dims if d not in result.dims]
-            kept = whole.isel({along: slice(None, -n) if n > 0 else slice(-n, None)})
-            (cut,) = [d for d in kept.dims if d not in result.dims]
-            moved = renamed(kept, {cut: dim})
+            moved = moved_to(whole, along, slice(None, -n) if n > 0 else slice(-n, None), dim)
             result = say(moved, "shift", result, **_options(dim, n, "fill_value", fill_value))
         return result
 

@@ -15,8 +15,9 @@ from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.pytree import TreeDef, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.control.scans import along_dim, run_cumulate
 from dimtensor.tensor.elementwise import where
-from dimtensor.tensor.handle import as_node, renamed, wrap
+from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.joining import concat
+from dimtensor.tensor.selection.reindex import moved_to
 
 _NAME = "dt.associative_scan"
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
@@ -124,14 +125,14 @@ def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bo
     if n < 2:
         return list(xs)
     if reverse:
-        turned = [_part(x, dim, slice(None, None, -1), dim) for x in xs]
+        turned = [moved_to(x, dim, slice(None, None, -1), dim) for x in xs]
         found = _prefixes(combine, turned, dim, n, False)
-        return [_part(x, dim, slice(None, None, -1), dim) for x in found]
+        return [moved_to(x, dim, slice(None, None, -1), dim) for x in found]
     first, half = Dim(f"{dim._short}, first", length=1), Dim(f"{dim._short}, pairs", length=n // 2)
-    even = [_part(x, dim, slice(0, n - n % 2, 2), half) for x in xs]
-    odd = [_part(x, dim, slice(1, None, 2), half) for x in xs]
+    even = [moved_to(x, dim, slice(0, n - n % 2, 2), half) for x in xs]
+    odd = [moved_to(x, dim, slice(1, None, 2), half) for x in xs]
     pairs = _prefixes(combine, combine(even, odd), half, n // 2, False)
-    start = [_part(x, dim, slice(0, 1), first) for x in xs]
+    start = [moved_to(x, dim, slice(0, 1), first) for x in xs]
     rest = (n - 1) // 2
     if not rest:
         return [
@@ -139,8 +140,8 @@ def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bo
         ]
     later = Dim(f"{dim._short}, later", length=rest)
     between = combine(
-        [_part(y, half, slice(0, rest), later) for y in pairs],
-        [_part(x, dim, slice(2, None, 2), later) for x in xs],
+        [moved_to(y, half, slice(0, rest), later) for y in pairs],
+        [moved_to(x, dim, slice(2, None, 2), later) for x in xs],
     )
     order = [0 if t == 0 else n // 2 + t // 2 if t % 2 == 0 else 1 + t // 2 for t in range(n)]
     return [
@@ -149,17 +150,8 @@ def _prefixes(combine: Combine, xs: Sequence[Any], dim: Dim, n: int, reverse: bo
     ]
 
 
-def _part(x: Any, dim: Dim, which: slice, new: Dim) -> Any:
-    """Slice a tensor along a dim, and replace the dim of the result by another one."""
-    taken = x.isel({dim: which})
-    (cut,) = [d for d in taken.dims if d not in x.dims] or [dim]
-    return renamed(taken, {cut: new})
-
-
 def _joined(parts: Sequence[Any], dims: Sequence[Dim], dim: Dim, order: Sequence[int]) -> Any:
     """Concatenate parts along their dims, reorder the elements, and replace the dim."""
     whole = concat(list(parts), list(dims), name=f"{dim._short}, joined")
     (along,) = [d for d in whole.dims if d not in parts[0].dims]
-    taken = whole.isel({along: list(order)})
-    (cut,) = [d for d in taken.dims if d not in whole.dims] or [along]
-    return renamed(taken, {cut: dim})
+    return moved_to(whole, along, list(order), dim)

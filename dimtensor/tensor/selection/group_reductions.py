@@ -382,9 +382,13 @@ class GroupReductions:
         """Return the elements at positions along the dim, NaN for positions that are not finite."""
         there = elemwise("isfinite", place)
         at = elemwise("where", there, place, 0.0).astype("int64")
+        return elemwise("where", there, self._elements(at), np.nan)
+
+    def _elements(self, at: DimTensor) -> DimTensor:
+        """Return the elements at positions along a dim that may be empty, as floats."""
         x = wrap(require_float(self._x.node))
         elements, (along,) = with_an_element(x, (self._along,), np.nan)
-        return elemwise("where", there, elements.isel({along: at}), np.nan)
+        return elements.isel({along: at})
 
     def _position(self, which: str) -> DimTensor:
         """Return the position of the first or extreme element of each group, or -1."""
@@ -395,9 +399,7 @@ class GroupReductions:
 
     def _pick(self, which: str) -> DimTensor:
         at = self._position(which)
-        x = wrap(require_float(self._x.node))
-        elements, (along,) = with_an_element(x, (self._along,), np.nan)
-        value = elements.isel({along: elemwise("maximum", at, 0)})
+        value = self._elements(elemwise("maximum", at, 0))
         return self._say(elemwise("where", elemwise("less", at, 0), np.nan, value), which)
 
     # -- quantiles -------------------------------------------------------------------------------

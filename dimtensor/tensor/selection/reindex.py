@@ -201,7 +201,7 @@ def reindex_node(
     return elemwise("where", wrap(mask), wrap(result), fill_value).node
 
 
-def moved_to(x: DimTensor, old: Dim, positions: np.ndarray, new: Dim) -> DimTensor:
+def moved_to(x: DimTensor, old: Dim, positions: Any, new: Dim) -> DimTensor:
     """Select positions along a dim, and put the elements along another dim."""
     taken = x.isel({old: positions})
     (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
