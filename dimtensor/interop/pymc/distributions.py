@@ -11,12 +11,15 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.basic import Join, MakeVector
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.type import TensorType
 
 import dimtensor.dist as dist
 from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
+from dimtensor.errors import OptionError
 from dimtensor.interop.pymc.counterparts import OF_OPS, NoCounterpartError
 from dimtensor.interop.pymc.expressions import Axes, ExpressionReader, unwrapped
+from dimtensor.interop.pymc.lifted import UnnormalizedCAR
 
 
 def _require(fits: bool) -> None:
@@ -103,6 +106,18 @@ class DistributionReader:
         parameters = zip(node.op.dist_params(node), ranks, strict=True)
         values = [self._value(x, batch, cores[rank]) for x, rank in parameters]
         return make(*values, dim=event) if takes_dim else make(*values)
+
+    def _neighbors(self, node: Any, axes: Axes, name: str) -> Distribution:
+        mu, W, alpha, tau, _ = node.op.dist_params(node)
+        batch, (event,) = _apart(axes, 1)
+        _require(isinstance(W.type, TensorType) and W.type.ndim == 2)
+        weights = self._value(W, (), (event, event.rename()))
+        center = self._value(mu, batch, (event,))
+        numbers = [self._value(x, batch) for x in (alpha, tau)]
+        try:
+            return UnnormalizedCAR(dist.CAR(center, weights, *numbers))
+        except OptionError as error:  # weights that are none of neighbors
+            raise NoCounterpartError from error
 
     def _zero_sum_normal(self, node: Any, axes: Axes, name: str) -> Distribution:
         sigma, _ = node.op.dist_params(node)
@@ -191,6 +206,7 @@ _VECTORS: dict[str, tuple[Callable[..., Distribution], tuple[int, ...], bool]] =
 }
 _METHODS: dict[str, Callable[[DistributionReader, Any, Axes, str], Distribution]] = {
     "AutoRegressiveRV": DistributionReader._autoregression,
+    "CARRV": DistributionReader._neighbors,
     "CategoricalRV": DistributionReader._categorical,
     "CensoredRV": DistributionReader._censored,
     "MixtureRV": DistributionReader._mixture,

@@ -10,6 +10,9 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.formulas import HALF_LOG_2PI
+from dimtensor.dist.joint.neighbors import CAR
+from dimtensor.dist.joint.vectors import count_of
 from dimtensor.dist.modifiers.wrappers import SameValues
 from dimtensor.dist.supports import Support, real
 from dimtensor.errors import GraphError, build_message, printable
@@ -17,7 +20,7 @@ from dimtensor.graph import make
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.interop.pymc.expressions import ExpressionReader
 from dimtensor.lower.lifted import LiftedGraph
-from dimtensor.tensor.elementwise import isfinite, where
+from dimtensor.tensor.elementwise import isfinite, log, where
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.positional.apply import apply
 
@@ -256,6 +259,20 @@ class WithSupport(SameValues, state=("values",)):
     @printable
     def __repr__(self) -> str:
         return repr(self.base)
+
+
+class UnnormalizedCAR(WithSupport):
+    """CAR distribution with PyMC's log density, which leaves out a constant."""
+
+    def __init__(self, base: CAR):
+        super().__init__(base, base.support)
+
+    def logp(self, x: Any) -> DimTensor:
+        found, row = self.base.logp(x), self.base.event_dims
+        (col,) = self.base._hidden_dims
+        neighbors = log(self.base.parameters["W"].sum(col)).sum(row)
+        left_out = 0.5 * neighbors - HALF_LOG_2PI * count_of(row)
+        return found - left_out.astype(found.dtype)
 
 
 class PotentialTerm(Distribution, state=("term",)):

@@ -690,3 +690,26 @@ def test_steps_of_a_time_series_are_a_loop_of_ours():
     whole = np.array([0.3, -0.1, *x])
     centers = 0.6 * whole[1:-1] - 0.3 * whole[:-2]
     np.testing.assert_allclose(found["x"].sum(), stats.norm(centers, 0.7).logpdf(x).sum())
+
+
+def test_neighbors_have_the_density_of_pymc():
+    """It leaves out a constant; a sum over edges as in `dist.CAR`."""
+    weights = np.array([[0.0, 1, 0, 2], [1, 0, 1, 0], [0, 1, 0, 1], [2, 0, 1, 0]])
+    with pm.Model(coords={"area": list("abcd")}) as theirs:
+        alpha, tau = pm.Beta("alpha", 2, 2), pm.HalfNormal("tau")
+        pm.CAR("x", mu=np.full(4, 0.5), W=weights, alpha=alpha, tau=tau, dims="area")
+        pm.CAR("alone", mu=np.zeros(2), W=np.eye(2), alpha=alpha, tau=tau)
+    ours = read(theirs)
+    found = ours.variables["x"].distribution
+    assert repr(found).startswith("CAR(mu=")
+    x = np.array([0.2, 0.5, -0.4, 0.1])
+    point = {"alpha": 0.7, "tau": 1.6, "x": x, "alone": [0.3, -0.2]}
+    total = weights.sum(0)
+    apart, scaled = x - 0.5, weights / np.sqrt(np.outer(total, total))
+    distance = 1.6 * apart @ (np.diag(total) - 0.7 * weights) @ apart
+    expected = 0.5 * (4 * np.log(1.6) + np.linalg.slogdet(np.eye(4) - 0.7 * scaled)[1] - distance)
+    terms = ours.logp(point)
+    np.testing.assert_allclose(terms["x"], expected, rtol=1e-13)
+    # elements that are neighbors of themselves have PyMC's formula
+    expected = np.log(1.6) + np.log(1 - 0.7) - 0.5 * 1.6 * (1 - 0.7) * (0.3**2 + 0.2**2)
+    np.testing.assert_allclose(terms["alone"], expected, rtol=1e-13)
