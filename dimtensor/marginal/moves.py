@@ -31,7 +31,7 @@ StateReduction = Callable[[Node, Dim], Node]  # sums or maximizes a table over a
 
 def log_sum(node: Node, dim: Dim) -> Node:
     """Sum a log-space table over a dim of states (sum-product); other terms stay outside."""
-    terms = addends(node)
+    terms = joined(addends(node), dim)
     inside = [term for term in terms if dim in term.dims]
     if not inside:
         return wrap(node).logsumexp(dim).node
@@ -146,7 +146,7 @@ class _ElementwiseMove(Move):
         rest = [factor for factor in self.factors if not factor.reads(unknown)]
         parts = [aligned(factor, factor.reads(unknown)[0][1], states) for factor in mine]
         own = states[own_slot(unknown)]
-        table = add_tables(joined([x for part in parts for x in addends(part.node)], own))
+        table = add_tables([part.node for part in parts])
         table = expand_node(table, (own,))
         slots = {dim: slot for part in parts for dim, slot in part.slots if dim is not own}
         step = ElementwiseStep(unknown, table, own, tuple(slots.items()), self.cost)

@@ -66,8 +66,9 @@ def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> Split | None:
 
     Notes
     -----
-    An array is kept where it takes more than a few products to compute an element of it again, or
-    where it was to be stored at every call anyway. It is no larger than another array that calls
+    An array is kept where it takes more than a few products to compute an element of it again,
+    where its operands are read across the order in which they are stored, or where it was to be
+    stored at every call anyway. It is no larger than another array that calls
     store or take, unless it is small: a product of two vectors of data is not kept as a matrix.
 
     Examples
@@ -207,7 +208,10 @@ class _Chooser:
                 cost = _WORTH if masked else _GATHER + sum(costs[1:])
             elif isinstance(op, DimShuffle):
                 # a broadcast value is computed once for all positions
-                cost = 0 if "x" in op.new_order else costs[0]
+                kept = [axis for axis in op.new_order if axis != "x"]
+                cost = 0 if len(kept) < len(op.new_order) else costs[0]
+                # neighbors along the last axis of a transposed array are apart in memory
+                cost += _GATHER * (kept != sorted(kept))
             elif isinstance(op, (Subtensor, SpecifyShape)):
                 cost = costs[0]
         for variable in node.outputs:
