@@ -79,7 +79,7 @@ class Hook:
         return function(x, *arguments, **options)
 
     def _load(self) -> None:
-        """Import the plug-in, if its folder is there."""
+        """Import the plug-in, unless its folder is missing."""
         if self.plugin is None:
             return
         module = f"{_PLUGINS}.{self.plugin}"

@@ -21,7 +21,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 
 def names() -> dict[str, str]:
-    """Return the public names of the plug-ins that are there, with their modules."""
+    """Return the public names of installed plug-ins, with their modules."""
     modules = {f"{__name__}.{folder}": names for folder, names in NAMES.items()}
     return {
         name: module

@@ -94,7 +94,8 @@ def test_hidden_state_is_known():
         for one in hidden_state(name, path.read_text())
     }
     assert found - STATE.keys() == set(), "a cache is one of dimtensor.caches"
-    assert STATE.keys() - found == set()
+    modules = modules_of(PACKAGE)  # the folder of a plug-in may be missing
+    assert {one for one in STATE.keys() - found if one.rpartition(".")[0] in modules} == set()
     assert hidden_state("m", "_kept: dict[int, int] = {}\nNAMES = {'a': 1}") == ["m._kept"]
     assert hidden_state("m", "_kept = OrderedDict()\n_seen = set()") == ["m._kept", "m._seen"]
     assert not hidden_state("m", "_kept = Recent(count=3, nbytes=100)")

@@ -68,6 +68,9 @@ def public() -> Iterator[tuple[str, str]]:
             seen.update(value.__mro__)
 
 
+@pytest.mark.plugin("pictures")
+@pytest.mark.plugin("pytensor_mode")
+@pytest.mark.plugin("saturation")
 def test_the_interface_is_what_was_agreed_on():
     check_golden("interface.txt", "\n".join(f"{name}{shown}" for name, shown in public()))
 

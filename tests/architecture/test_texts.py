@@ -31,4 +31,5 @@ def test_representations_are_printable():
                         decorators = {ast.unparse(each) for each in function.decorator_list}
                         if "printable" not in decorators:
                             lacking.add(class_.name)
-    assert lacking == WITHOUT_NAMES
+    assert lacking - WITHOUT_NAMES == set()
+    assert WITHOUT_NAMES - lacking <= {"Picture"}  # of a plug-in, whose folder may be missing

@@ -56,7 +56,7 @@ def promise_lengths_of_splits(graph: FunctionGraph) -> None:
 
 
 def softmax_written_out(graph: FunctionGraph) -> None:
-    """Replace softmax and its logarithm by what they are made of, which loop nests share."""
+    """Replace softmax and its logarithm by exponentials and sums, which loop nests share."""
     for node in nodes_of(graph, LogSoftmax, Softmax):
         (new,) = node.op.build_inner_graph(*node.inputs)
         out = node.outputs[0]

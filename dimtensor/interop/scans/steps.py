@@ -20,7 +20,7 @@ from dimtensor.interop.scans.convert import scans_as_loops
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.upstream import pytensor as upstream
 
-# The rewrites of `kernels.compiler.rewritten`, and those that foreign graphs need: merging of
+# The rewrites of `kernels.compiler.rewritten`, and others for PyTensor's graphs: merging of
 # duplicates, inlining of wrapped graphs, lowering of named dims, simplification of scans.
 INCLUDED = (
     *("canonicalize", "stabilize", "specialize", "introduce_explicit_core_shape_blockwise"),
