@@ -17,7 +17,6 @@ from dimtensor.errors import (
     DimtensorError,
     InputError,
     OptionError,
-    build_message,
     clipped,
     listing,
     plain_repr,
@@ -176,22 +175,18 @@ _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack_
 def no_floats(integers: Sequence[int], source: str) -> InputError:
     """Return the error for integers beside gaps that floats do not represent."""
     return InputError(
-        build_message(
-            f"{source} has gaps, and integers that are no floats: NaN is one",
-            [("integers", listing(integers))],
-            "leave out the rows with gaps, or give the integers as labels: strings",
-        )
+        f"{source} has gaps, and integers that are no floats: NaN is one",
+        [("integers", listing(integers))],
+        "leave out the rows with gaps, or give the integers as labels: strings",
     )
 
 
 def raised_by(value: Any, error: Exception, source: str) -> InputError:
     """Return the error for a value one of whose methods raises."""
     return InputError(
-        build_message(
-            f"{source} cannot be read: the {type(value).__name__} that is given raises an error",
-            [("raised", f"{type(error).__name__}: {_text_of(error)}")],
-            "pass an array or a list of numbers",
-        )
+        f"{source} cannot be read: the {type(value).__name__} that is given raises an error",
+        [("raised", f"{type(error).__name__}: {_text_of(error)}")],
+        "pass an array or a list of numbers",
     )
 
 
@@ -282,11 +277,9 @@ def _unmasked(value: Any, source: str, gaps: bool) -> np.ndarray:
         return plain
     if not gaps:
         raise InputError(
-            build_message(
-                f"{source}: {np.count_nonzero(hidden)} of {hidden.size} elements are masked",
-                [("at", listing(map(tuple, np.argwhere(hidden).tolist())))],
-                "array.compressed() leaves them out, array.filled(...) puts a value in their place",
-            )
+            f"{source}: {np.count_nonzero(hidden)} of {hidden.size} elements are masked",
+            [("at", listing(map(tuple, np.argwhere(hidden).tolist())))],
+            "array.compressed() leaves them out, array.filled(...) puts a value in their place",
         )
     kind = plain.dtype.kind
     if kind in "fc":
@@ -324,7 +317,7 @@ def _refuse_unordered(value: Any, source: str) -> None:
         why, hint = "the values of a dict", "make a list of them: list(values)"
     else:
         return
-    raise InputError(build_message(f"{source} takes an array and is given {why}", hint=hint))
+    raise InputError(f"{source} takes an array and is given {why}", hint=hint)
 
 
 def whole(value: Any) -> int | None:
@@ -362,7 +355,7 @@ def check_whole(what: str, **numbers: Any) -> None:
     for name, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             text = f"{what}: {name} is an integer, not {clipped(plain_repr(number))}"
-            raise OptionError(build_message(text, hint=meant_integer(name, number)))
+            raise OptionError(text, hint=meant_integer(name, number))
         if number < 1:
             raise OptionError(f"{what}: {name}={number} is below 1")
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from dimtensor.errors import MissingExtraError, build_message
+from dimtensor.errors import MissingExtraError
 
 
 def require(module: str, extra: str, what: str) -> Any:
@@ -86,10 +86,7 @@ def _interrupted_afterwards() -> Iterator[None]:
 
 def _missing(module: str, extra: str, what: str) -> MissingExtraError:
     error = MissingExtraError(
-        build_message(
-            f"{what} needs {module}, which is not installed",
-            hint=f"pip install 'dimtensor[{extra}]'",
-        )
+        f"{what} needs {module}, which is not installed", hint=f"pip install 'dimtensor[{extra}]'"
     )
     error.name = module
     return error

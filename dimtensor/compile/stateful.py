@@ -11,12 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dimtensor.compile.by_name import is_dataset, named_values
-from dimtensor.compile.function import (
-    CompiledFunction,
-    Structure,
-    function,
-    node_of,
-)
+from dimtensor.compile.function import CompiledFunction, Structure, function, node_of
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.dims import Dim, dim_labels, dim_set
 from dimtensor.errors import (

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dimtensor.dims import Binding, Dim, SelDim
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
-from dimtensor.errors import GraphError, LabelError, build_message
+from dimtensor.errors import GraphError, LabelError
 
 
 class Count(NamedTuple):
@@ -294,11 +294,9 @@ def missing_lengths(variables: Iterable[Variable]) -> GraphError:
     which = ", ".join(v._short for v in found)
     one = found[0]._short
     return GraphError(
-        build_message(
-            "the cost as a number needs lengths that are not known",
-            [("without a length", which)],
-            f"pass lengths={{{one}: ...}}",
-        )
+        "the cost as a number needs lengths that are not known",
+        [("without a length", which)],
+        f"pass lengths={{{one}: ...}}",
     )
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from dimtensor.cost.polynomial import Number
-from dimtensor.errors import OptionError, build_message
+from dimtensor.errors import OptionError
 
 _UNITS = {
     "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -33,11 +33,9 @@ def bytes_of(limit: Any) -> int:
     found = _QUANTITY.fullmatch(limit) if isinstance(limit, str) else None
     if found is None or found[2] not in _UNITS:
         raise OptionError(
-            build_message(
-                f"{limit!r} is not a number of bytes",
-                [("units", ", ".join(_UNITS))],
-                'write it as limit="2 GB", or as an integer',
-            )
+            f"{limit!r} is not a number of bytes",
+            [("units", ", ".join(_UNITS))],
+            'write it as limit="2 GB", or as an integer',
         )
     return int(float(found[1]) * _UNITS[found[2]])
 

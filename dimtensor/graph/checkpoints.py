@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import OptionError, build_message
+from dimtensor.errors import OptionError
 
 # each level adds a nested loop; with six, a million steps store some 60 states
 MOST_LEVELS = 6
@@ -81,11 +81,9 @@ def checkpoint_levels(number: int) -> Checkpoints:
     """
     if not _is_whole(number) or not 1 <= number <= MOST_LEVELS:
         raise OptionError(
-            build_message(
-                f"there are 1 to {MOST_LEVELS} levels of segments, not {number!r}",
-                [("each level", "a loop in a loop, and one more run of all steps")],
-                "dt.checkpoint_states(n) gives the fewest levels that store at most n states",
-            )
+            f"there are 1 to {MOST_LEVELS} levels of segments, not {number!r}",
+            [("each level", "a loop in a loop, and one more run of all steps")],
+            "dt.checkpoint_states(n) gives the fewest levels that store at most n states",
         )
     return Checkpoints("levels", (int(number),))
 
@@ -139,15 +137,13 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
         return given
     if _is_whole(given):
         raise OptionError(
-            build_message(
-                f"{what}: checkpoint={given} does not say of what",
-                [
-                    (f"dt.checkpoint_levels({given})", "levels of segments within segments"),
-                    (f"dt.checkpoint_states({given})", "at most so many stored states"),
-                    (f"[{given}]", "segments of so many steps"),
-                ],
-                "give one of these",
-            )
+            f"{what}: checkpoint={given} does not say of what",
+            [
+                (f"dt.checkpoint_levels({given})", "levels of segments within segments"),
+                (f"dt.checkpoint_states({given})", "at most so many stored states"),
+                (f"[{given}]", "segments of so many steps"),
+            ],
+            "give one of these",
         )
     if not isinstance(given, Sequence) or isinstance(given, str) or not all(map(_is_whole, given)):
         raise OptionError(
@@ -162,12 +158,10 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
     pairs = zip([1, *numbers], numbers, strict=False)
     if any(m < 1 or n % m or n == m for m, n in pairs):
         raise OptionError(
-            build_message(
-                f"{what}: segments fit into the next longer ones, which those of {numbers} steps "
-                "do not",
-                [("from the innermost", ", ".join(map(str, numbers)))],
-                "each number is a multiple of the one before, as in checkpoint=[10, 100]",
-            )
+            f"{what}: segments fit into the next longer ones, which those of {numbers} steps "
+            "do not",
+            [("from the innermost", ", ".join(map(str, numbers)))],
+            "each number is a multiple of the one before, as in checkpoint=[10, 100]",
         )
     return Checkpoints("segments", tuple(numbers))
 

@@ -10,18 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dimtensor.dims import (
-    Dim,
-    Dims,
-    RenamedDim,
-    SelDim,
-    dim_set,
-    mask_keys,
-    union,
-    without,
-)
+from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, dim_set, mask_keys, union, without
 from dimtensor.dims.selection import Mask
-from dimtensor.errors import DimError, DtypeError, build_message
+from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.checking.checks import is_check
 from dimtensor.graph.dtypes import is_float
@@ -65,11 +56,9 @@ def gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None = None) -> li
             )
     elif y.dims:
         raise DimError(
-            build_message(
-                "the gradient needs a scalar expression",
-                [("expression", describe(y))],
-                "sum it over its dims, or use dt.jacobian",
-            )
+            "the gradient needs a scalar expression",
+            [("expression", describe(y))],
+            "sum it over its dims, or use dt.jacobian",
         )
     directions = () if cotangent is None else (cotangent,)
     found: dict[Node, Node] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.caches import bounded
-from dimtensor.errors import DtypeError, build_message
+from dimtensor.errors import DtypeError
 
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -66,10 +66,8 @@ def require_castable(dtype: str, target: str, what: Callable[[], str]) -> None:
     """
     if is_complex(dtype) and not is_complex(target) and target != "bool":
         raise DtypeError(
-            build_message(
-                f"complex numbers do not become {target}: {what()} is of {dtype}",
-                hint="x.real, x.imag, dt.abs(x) and dt.angle(x) are real",
-            )
+            f"complex numbers do not become {target}: {what()} is of {dtype}",
+            hint="x.real, x.imag, dt.abs(x) and dt.angle(x) are real",
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.arrays import array_of
-from dimtensor.errors import DtypeError, build_message, clipped, plain_repr
+from dimtensor.errors import DtypeError, clipped, plain_repr
 from dimtensor.graph import attrs as at
 from dimtensor.graph.dtypes import require_castable
 from dimtensor.graph.node import KINDS, Node
@@ -32,11 +32,9 @@ def require_label_op(name: str, operands: Sequence[Node]) -> None:
     found = [x.categories for x in operands if x.categories is not None]
     if found and name not in _LABEL_OPS:
         raise DtypeError(
-            build_message(
-                f"{name} is not defined for labels of {found[0]._title}",
-                [("labels", describe(x)) for x in operands if x.categories is not None],
-                "labels compare with ==; .codes gives their positions as integers",
-            )
+            f"{name} is not defined for labels of {found[0]._title}",
+            [("labels", describe(x)) for x in operands if x.categories is not None],
+            "labels compare with ==; .codes gives their positions as integers",
         )
 
 
@@ -63,10 +61,8 @@ def constant_attrs(value: Any, dtype: str) -> at.ConstantAttrs:
     array = np.asarray(value) if isinstance(value, _NUMBERS) else array_of(value, "the value")
     if array.ndim or array.dtype.kind not in "biufc":
         raise DtypeError(
-            build_message(
-                f"{clipped(plain_repr(value))} is no number of {dtype}",
-                hint="dt.data(values, dims=...) takes arrays",
-            )
+            f"{clipped(plain_repr(value))} is no number of {dtype}",
+            hint="dt.data(values, dims=...) takes arrays",
         )
     if array.dtype.kind == "c":
         require_castable(array.dtype.name, dtype, lambda: str(value))

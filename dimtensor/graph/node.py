@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError, NoAttributeError, build_message, printable
+from dimtensor.errors import GraphError, NoAttributeError, printable
 from dimtensor.graph.lines import Line, Place, line_at, place_outside
 from dimtensor.hooks import Hook
 from dimtensor.interning import Interned
@@ -118,11 +118,9 @@ class Node(_Fields):
     def _unchanged(self) -> NoAttributeError:
         # equal expressions are this one node: all of them would change
         return NoAttributeError(
-            build_message(
-                "a node is read and not changed",
-                [("node", self)],
-                "dt.rewrite and dt.substitute make new expressions of old ones",
-            )
+            "a node is read and not changed",
+            [("node", self)],
+            "dt.rewrite and dt.substitute make new expressions of old ones",
         )
 
     @printable

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dim, RenamedDim
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.chains import Chain, Lag, initial_table, lag_dim, loop_tables
 from dimtensor.marginal.moves import StateReduction, add_tables
@@ -28,12 +28,10 @@ def associative_forward(chain: Chain, merge: StateReduction) -> DimTensor:
     """
     if chain.order > 1 or set(chain.orders.values()) != {1} or chain.loop_dim.length is None:
         raise GraphError(
-            build_message(
-                f"marginalize: no associative scan along {chain.dim._short!r}",
-                [("order", chain.order), ("length", chain.dim.length or "comes with the data")],
-                "it supports chains of order one along a dim of known length; without "
-                "associative_scan=True the chain is a loop",
-            )
+            f"marginalize: no associative scan along {chain.dim._short!r}",
+            [("order", chain.order), ("length", chain.dim.length or "comes with the data")],
+            "it supports chains of order one along a dim of known length; without "
+            "associative_scan=True the chain is a loop",
         )
     products = _TransitionProducts(chain, merge)
     start, _ = initial_table(chain, merge)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, ProductDim, RenamedDim
 from dimtensor.dims.selection import Slice
-from dimtensor.errors import GraphError, build_message, listing
+from dimtensor.errors import GraphError, listing
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, ReduceAttrs
 from dimtensor.graph.node import KINDS
@@ -296,13 +296,11 @@ def mixing_error(node: Node, slot: FactorSlot, dims: Iterable[Dim]) -> GraphErro
     """Return the error for an expression that mixes elements of an unknown."""
     names = listing([dim._short for dim in dims])
     return GraphError(
-        build_message(
-            f"marginalize: {slot.unknown.name!r} cannot be summed out position by position along "
-            f"{names}: an expression mixes its elements",
-            [("expression", formula(node, 80)), ("reads", slot)],
-            "a sum of log densities over the dim separates; write other expressions elementwise, "
-            "or observe the variable",
-        )
+        f"marginalize: {slot.unknown.name!r} cannot be summed out position by position along "
+        f"{names}: an expression mixes its elements",
+        [("expression", formula(node, 80)), ("reads", slot)],
+        "a sum of log densities over the dim separates; write other expressions elementwise, "
+        "or observe the variable",
     )
 
 

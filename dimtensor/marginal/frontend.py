@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.compile.function import node_of
 from dimtensor.dims import Dim
-from dimtensor.errors import DimError, GraphError, OptionError, build_message, listing
+from dimtensor.errors import DimError, GraphError, OptionError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.marginal.chains import NormalChain
@@ -56,11 +56,9 @@ def unknown_of(node: Node, name: str, states: Any = None) -> Unknown:
         return Unknown(node, name, states)
     if states is None or isinstance(states, (str, int)):
         raise OptionError(
-            build_message(
-                f"marginalize: the possible values of {name!r} are unknown",
-                hint=f"states={{{name}: range(10)}}, or a tensor of labels: "
-                "dt.tensor(..., categories=dim)",
-            )
+            f"marginalize: the possible values of {name!r} are unknown",
+            hint=f"states={{{name}: range(10)}}, or a tensor of labels: "
+            "dt.tensor(..., categories=dim)",
         )
     values = [int(value) for value in states]
     if not values or len(set(values)) != len(values) or len(values) > MOST_STATES:
@@ -287,14 +285,12 @@ def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
             names = listing([one.name for one in step.chain.eliminated])
             dim = step.chain.dim._short
             raise GraphError(
-                build_message(
-                    f"marginalize: {names} cannot be integrated out along {dim!r} while "
-                    f"{unknown.name!r}, which changes along {dim!r}, is summed out: there is one "
-                    f"integral for each path of {unknown.name!r}, and their number grows "
-                    "exponentially",
-                    hint=f"sample {names} and sum out {unknown.name!r} alone, which is a loop "
-                    f"along {dim!r}",
-                )
+                f"marginalize: {names} cannot be integrated out along {dim!r} while "
+                f"{unknown.name!r}, which changes along {dim!r}, is summed out: there is one "
+                f"integral for each path of {unknown.name!r}, and their number grows "
+                "exponentially",
+                hint=f"sample {names} and sum out {unknown.name!r} alone, which is a loop "
+                f"along {dim!r}",
             )
 
 
@@ -361,11 +357,9 @@ def marginalize(
         node = node_of(logp)
         if node.dims:
             raise DimError(
-                build_message(
-                    "marginalize: a log density has no dims",
-                    [("dims", ", ".join(dim._short for dim in node.dims))],
-                    "sum it, or give its terms: dt.marginalize({'y': y_logp, 'z': z_logp}, z)",
-                )
+                "marginalize: a log density has no dims",
+                [("dims", ", ".join(dim._short for dim in node.dims))],
+                "sum it, or give its terms: dt.marginalize({'y': y_logp, 'z': z_logp}, z)",
             )
         terms = {"logp": node}
     known = read_unknowns(unknowns, states or {})

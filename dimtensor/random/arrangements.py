@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, find_dim, without
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.graph import make
 from dimtensor.graph.infer import describe
 from dimtensor.random.draws import DimsLike, DrawMethods, G
@@ -112,10 +112,7 @@ class Arrangements(DrawMethods):
         shares = wrap(as_node(p, what="choice: p"))
         if dim not in shares.dims:
             raise DimError(
-                build_message(
-                    f"choice: the probabilities have no {dim._title}",
-                    [("p", describe(shares.node))],
-                )
+                f"choice: the probabilities have no {dim._title}", [("p", describe(shares.node))]
             )
         up_to = shares.cumsum(dim)
         total = up_to.isel({dim: -1})

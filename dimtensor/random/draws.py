@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, find_dim, in_order, without
-from dimtensor.errors import (
-    DimError,
-    DtypeError,
-    OptionError,
-    UnknownDimError,
-    build_message,
-    did_you_mean,
-)
+from dimtensor.errors import DimError, DtypeError, OptionError, UnknownDimError, did_you_mean
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD, DrawAttrs
 from dimtensor.graph.dtypes import is_complex, is_float
@@ -96,7 +89,7 @@ def _checks(row: Any, nodes: Sequence[Node]) -> list[tuple[DimTensor, str]]:
             values = {name: _constant(given[name]).item() for name in used}
             if not evaluate(condition, values, np):
                 told = list(values.items())
-                raise OptionError(build_message(f"{row.name}: {_said(text)}", told))
+                raise OptionError(f"{row.name}: {_said(text)}", told)
             continue
         tensors = {name: wrap(given[name]) for name in used}
         found = evaluate(condition, tensors, elementwise)
@@ -118,7 +111,7 @@ def _order(
     known = tuple(dict.fromkeys(dim for x in nodes for dim in x.dims))
     if isinstance(dims, int):
         hint = f"dims=dt.Dim('k', length={dims})"
-        raise DimError(build_message(f"{name}: {dims} is a length, and no dim", hint=hint))
+        raise DimError(f"{name}: {dims} is a length, and no dim", hint=hint)
     given: Any = () if dims is None else (dims,) if isinstance(dims, (Dim, str)) else dims
     asked = []
     own = (*known, *without(words.dims, (WORD,)))
@@ -139,5 +132,5 @@ def _found(key: Any, dims: Dims, name: str) -> Dim:
         details = [("dims", ", ".join(map(repr, known)) or "none (numbers)")]
         text = f"{name}: neither parameters nor the generator have a dim {key!r}"
         hint = f"a dim that is new has a length: dims=dt.Dim({key!r}, length=3)"
-        raise UnknownDimError(build_message(f"{text}{did_you_mean(key, known)}", details, hint))
+        raise UnknownDimError(f"{text}{did_you_mean(key, known)}", details, hint)
     return find_dim(dims, key, name)

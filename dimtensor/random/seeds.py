@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.arrays import whole
-from dimtensor.errors import ArgumentError, OptionError, build_message, clipped, plain_repr
+from dimtensor.errors import ArgumentError, OptionError, clipped, plain_repr
 
 _END = 2**63
 
@@ -40,11 +40,11 @@ def checked_seed(seed: Any, what: str) -> int | None:
         hint = f"seed={whole(seed) or 1}"
         if isinstance(seed, (np.random.Generator, np.random.RandomState)):
             hint = "seed=int(rng.integers(2**31)) takes one from NumPy's generator"
-        raise OptionError(build_message(text, hint=hint))
+        raise OptionError(text, hint=hint)
     if not 0 <= seed < _END:
         shown = str(int(seed)) if abs(int(seed)) < 2**200 else "one of so many digits"
         text = f"{what}: seed={shown} is not between 0 and 2**63 - 1"
-        raise OptionError(build_message(text, hint=f"seed={abs(int(seed)) % 2**31}"))
+        raise OptionError(text, hint=f"seed={abs(int(seed)) % 2**31}")
     return int(seed)
 
 

@@ -10,7 +10,7 @@ from pytensor.graph.basic import Apply
 
 from dimtensor.backends.jax.graph import graph_function
 from dimtensor.backends.jax.symbolic import is_symbol, length_of
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.op import Loop, Scan
 
@@ -173,9 +173,7 @@ def _arrays(states: Sequence[Any]) -> tuple[Any, ...]:
 
 def _no_length(op: Scan) -> GraphError:
     return GraphError(
-        build_message(
-            "JAX cannot trace a loop whose number of steps follows from values",
-            [("traces", op.n_traces)],
-            "give a number of steps that is known, and stop earlier; a gradient traces states",
-        )
+        "JAX cannot trace a loop whose number of steps follows from values",
+        [("traces", op.n_traces)],
+        "give a number of steps that is known, and stop earlier; a gradient traces states",
     )

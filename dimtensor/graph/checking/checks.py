@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dimtensor.dims import Dim
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph.infer import constant_attrs, describe
 from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.rebuilding.substitute import rebuild
@@ -92,10 +92,8 @@ def with_checks(outputs: Sequence[Node], checked: Sequence[Node]) -> list[Node]:
     for node in checked:
         if not any(map(is_check, with_regions(toposort([node])))):
             raise GraphError(
-                build_message(
-                    f"no check is made where {describe(node)} is computed",
-                    hint='checks=[...] takes what dt.check(condition, "message") returns',
-                )
+                f"no check is made where {describe(node)} is computed",
+                hint='checks=[...] takes what dt.check(condition, "message") returns',
             )
     if not outputs:
         raise GraphError("a function without outputs makes no checks; make a check the output")

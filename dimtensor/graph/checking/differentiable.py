@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.infer import describe
 from dimtensor.graph.node import KINDS, Node
@@ -48,10 +48,8 @@ def _check(
             continue
         if is_complex(node.dtype):
             raise GraphError(
-                build_message(
-                    f"the derivative through {describe(node)}, of {node.dtype}, is not known",
-                    hint="write the expression with real and imaginary parts",
-                )
+                f"the derivative through {describe(node)}, of {node.dtype}, is not known",
+                hint="write the expression with real and imaginary parts",
             )
         for at, x in enumerate(node.inputs):
             if x in depends:
@@ -69,23 +67,19 @@ def _passes(node: Node) -> bool:
 def _check_operand(node: Node, at: int) -> None:
     if node.kind == "draw":
         raise GraphError(
-            build_message(
-                f"the derivative of a random draw is not known: {describe(node)}",
-                [("parameter", describe(node.inputs[at]))],
-                "write it as a function of draws without parameters, mu + sigma * z; or "
-                "dt.stop_gradient(parameter)",
-            )
+            f"the derivative of a random draw is not known: {describe(node)}",
+            [("parameter", describe(node.inputs[at]))],
+            "write it as a function of draws without parameters, mu + sigma * z; or "
+            "dt.stop_gradient(parameter)",
         )
     if node.kind != "elemwise":
         return
     row = TABLE[node.attrs]
     if at not in row.differentiable:
         raise GraphError(
-            build_message(
-                f"the derivative of {row.name} with respect to {row.names[at]} is not known",
-                [("operand", describe(node.inputs[at]))],
-                "dt.stop_gradient(operand) takes it as a constant",
-            )
+            f"the derivative of {row.name} with respect to {row.names[at]} is not known",
+            [("operand", describe(node.inputs[at]))],
+            "dt.stop_gradient(operand) takes it as a constant",
         )
 
 
@@ -106,12 +100,10 @@ def _check_regions(node: Node, depends: set[Node], backward: bool, checked: _Che
     attrs: LoopAttrs = node.attrs
     if backward and attrs.over is None and not attrs.counted and not attrs.inverse:
         raise GraphError(
-            build_message(
-                "a while loop without max_steps has no gradient: the number of its steps is not "
-                "bounded",
-                [("loop", describe(node))],
-                "pass max_steps, or inverse=, the inverse of a step; dt.jvp needs neither",
-            )
+            "a while loop without max_steps has no gradient: the number of its steps is not "
+            "bounded",
+            [("loop", describe(node))],
+            "pass max_steps, or inverse=, the inverse of a step; dt.jvp needs neither",
         )
     given = split_inputs(attrs, node.inputs)
     inputs = (*given.init, *given.sequences, *given.captured)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from dimtensor.dims import Dim, Dims, sort_dims
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph.dtypes import DTYPES
 from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.printing.printer import node_text
@@ -57,7 +57,7 @@ def verify_graph(outputs: Sequence[Node], full: bool | None = None) -> None:
 
 def _error(node: Node, what: str, details: Iterable[tuple[str, object]] = ()) -> GraphError:
     lines = [("node", node_text(node)), *details]
-    return GraphError(build_message(f"the dims graph is broken: {what}", lines))
+    return GraphError(f"the dims graph is broken: {what}", lines)
 
 
 def _nodes(outputs: Sequence[Node]) -> list[Node]:

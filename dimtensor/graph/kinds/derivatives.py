@@ -16,13 +16,7 @@ from dimtensor.graph.derivatives import (
 from dimtensor.graph.forms import Entry, Parsed, Reader
 from dimtensor.graph.kind import Call, DimRef, Kind, Replace, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.regions import (
-    DerivativeAttrs,
-    Region,
-    same_types,
-    split_derivative,
-    type_of,
-)
+from dimtensor.graph.regions import DerivativeAttrs, Region, same_types, split_derivative, type_of
 
 
 class _Derivative(Kind[DerivativeAttrs]):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, union
-from dimtensor.errors import ArgumentError, DtypeError, LabelError, build_message
+from dimtensor.errors import ArgumentError, DtypeError, LabelError
 from dimtensor.graph.dtypes import is_complex, is_integer, require_castable, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe, require_label_op
@@ -98,10 +98,8 @@ def _categories(inputs: Sequence[Node], name: str) -> Dim | None:
     kinds = [x.categories for x in operands]
     if any(one is not kinds[0] for one in kinds):
         raise LabelError(
-            build_message(
-                f"{name}: labels of different dims do not compare",
-                [(f"operand {i + 1}", describe(x)) for i, x in enumerate(operands)],
-            )
+            f"{name}: labels of different dims do not compare",
+            [(f"operand {i + 1}", describe(x)) for i, x in enumerate(operands)],
         )
     return None if name in ("equal", "not_equal") else kinds[0]
 
@@ -168,12 +166,10 @@ class Check(_Elementwise[str]):
         x, condition = inputs
         if condition.dtype != "bool":
             raise DtypeError(
-                build_message(
-                    f"the condition of a check is boolean, {describe(condition)} is of "
-                    f"{condition.dtype}",
-                    [("message", attrs)],
-                    "compare it with something, as in x > 0",
-                )
+                f"the condition of a check is boolean, {describe(condition)} is of "
+                f"{condition.dtype}",
+                [("message", attrs)],
+                "compare it with something, as in x > 0",
             )
         return NodeType(x.dims, x.dtype, x.categories)
 

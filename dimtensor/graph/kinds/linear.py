@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dimtensor.dims import Dim, Dims, union, without
-from dimtensor.errors import DimError, build_message
+from dimtensor.errors import DimError
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.dtypes import promote, result_dtype
@@ -161,11 +161,9 @@ class Apply(Kind[ApplyAttrs]):
 def _both(name: str, dim: Dim, what: str, x: Node) -> DimError:
     """Make the error of a dim that is a core dim of one input and a batch dim of another."""
     return DimError(
-        build_message(
-            f"{name}: {dim._title} is a core dim {what} and a batch dim of another",
-            [("core dim", repr(dim)), ("batch dim of", describe(x))],
-            "rename one of them with rename_dim",
-        )
+        f"{name}: {dim._title} is a core dim {what} and a batch dim of another",
+        [("core dim", repr(dim)), ("batch dim of", describe(x))],
+        "rename one of them with rename_dim",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dimtensor.dims import Dim, dim_set, sort_dims, without
-from dimtensor.errors import DimError, GraphError, build_message
+from dimtensor.errors import DimError, GraphError
 from dimtensor.graph.checking.verify import open_region
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.forms import Entry, Parsed, Reader, plain
@@ -72,11 +72,9 @@ class Loop(_Bodies[LoopAttrs]):
         for dim in over:
             if dim in element.dims:
                 raise DimError(
-                    build_message(
-                        f"the result of a step has {dim._title}, the dim of the loop",
-                        [("result", dim_set(element.dims)), ("loop over", repr(dim))],
-                        "rename it with rename_dim",
-                    )
+                    f"the result of a step has {dim._title}, the dim of the loop",
+                    [("result", dim_set(element.dims)), ("loop over", repr(dim))],
+                    "rename it with rename_dim",
                 )
         return NodeType(sort_dims((*element.dims, *over)), element.dtype, element.categories)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dimtensor.dims import Dim, Dims, SelDim, clash_error, dim_set, union, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
-from dimtensor.errors import DimError, DtypeError, LabelError, PositionError, build_message
+from dimtensor.errors import DimError, DtypeError, LabelError, PositionError
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, UpdateAttrs
 from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.dtypes import promote
@@ -24,15 +24,7 @@ from dimtensor.graph.forms import (
     selection_form,
 )
 from dimtensor.graph.infer import describe
-from dimtensor.graph.kind import (
-    Call,
-    DimMap,
-    DimRef,
-    Kind,
-    Selected,
-    kind,
-    lacking_in_operand,
-)
+from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, Selected, kind, lacking_in_operand
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.rebuilding.substitute import expand_node, map_dim, relabel_node
 
@@ -194,13 +186,11 @@ def selected_dims(x: Node, items: Sequence[IndexItem], indexers: tuple[Node, ...
 def _ragged(dim: Dim, mask: Node) -> DimError:
     """Make the error of a mask with further dims, for instance by batching."""
     return DimError(
-        build_message(
-            f"a mask along {dim._title} has this dim and no other: it would select different "
-            "numbers of positions along the others",
-            [("mask", describe(mask))],
-            "dt.where(mask, x, 0) keeps the dim and can be summed; over several dims x[mask] "
-            "ravels them",
-        )
+        f"a mask along {dim._title} has this dim and no other: it would select different "
+        "numbers of positions along the others",
+        [("mask", describe(mask))],
+        "dt.where(mask, x, 0) keeps the dim and can be summed; over several dims x[mask] "
+        "ravels them",
     )
 
 
@@ -309,9 +299,7 @@ def _foreign(mode: str, dim: Dim, selected: Dims, value: Node) -> DimError:
             "value",
         )
     return DimError(
-        build_message(
-            f"{mode}: the value has {dim._title}, the selection has not",
-            [("selection", dim_set(selected)), ("value", dim_set(value.dims))],
-            "expand the tensor over the dim first",
-        )
+        f"{mode}: the value has {dim._title}, the selection has not",
+        [("selection", dim_set(selected)), ("value", dim_set(value.dims))],
+        "expand the tensor over the dim first",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, ProductDim, clash_error, sort_dims, union, without
-from dimtensor.errors import DimError, LabelError, build_message
+from dimtensor.errors import DimError, LabelError
 from dimtensor.graph.attrs import ConcatAttrs, RelabelAttrs
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
@@ -179,11 +179,9 @@ def _with_new(kept: Dims, new: Dims, operation: str) -> Dims:
     for dim in new:
         if dim in kept:
             raise DimError(
-                build_message(
-                    f"{operation}: two dims of the result would be {dim._title}",
-                    [("kept", [d._short for d in kept]), ("new", [d._short for d in new])],
-                    "rename one of them with rename_dim first",
-                )
+                f"{operation}: two dims of the result would be {dim._title}",
+                [("kept", [d._short for d in kept]), ("new", [d._short for d in new])],
+                "rename one of them with rename_dim first",
             )
     return union([kept, new], operation)
 
@@ -253,8 +251,6 @@ def _common_categories(inputs: tuple[Node, ...]) -> Dim | None:
     if len(kinds) == 1:
         return kinds.pop()
     raise LabelError(
-        build_message(
-            "labels of different dims (or labels and numbers) do not join",
-            [(f"operand {i + 1}", describe(x)) for i, x in enumerate(inputs)],
-        )
+        "labels of different dims (or labels and numbers) do not join",
+        [(f"operand {i + 1}", describe(x)) for i, x in enumerate(inputs)],
     )

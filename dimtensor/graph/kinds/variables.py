@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dimtensor.dims import union, without
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
 from dimtensor.graph.dtypes import DTYPES
 from dimtensor.graph.kind import Call, DimRef, Kind, by_position, kind, mapped, wrong_count
@@ -15,12 +15,10 @@ def no_value(node: Node) -> GraphError:
     """Make the error for computing a random variable, which has no value."""
     name = node.name if str(node.name).isidentifier() else "x"
     return GraphError(
-        build_message(
-            f"{node.name!r} is a random variable, which has no value",
-            [("distribution", str(node.attrs.spec))],
-            f"dt.Model({name}).draw(100, seed=1) draws values; "
-            "dt.substitute(x, {variable: tensor}) puts something in its place",
-        )
+        f"{node.name!r} is a random variable, which has no value",
+        [("distribution", str(node.attrs.spec))],
+        f"dt.Model({name}).draw(100, seed=1) draws values; "
+        "dt.substitute(x, {variable: tensor}) puts something in its place",
     )
 
 

@@ -18,13 +18,7 @@ from dimtensor.graph import attrs as at
 from dimtensor.graph.kind import commutes, kind_of
 from dimtensor.graph.node import Node
 from dimtensor.graph.printing.shown import shown
-from dimtensor.graph.printing.text import (
-    attr_text,
-    call_of,
-    constant_text,
-    dim_text,
-    label_text,
-)
+from dimtensor.graph.printing.text import attr_text, call_of, constant_text, dim_text, label_text
 from dimtensor.graph.regions import BoundAttrs, Region, regions_of
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 from dimtensor.traversal import postorder

@@ -10,7 +10,7 @@ import numpy as np
 
 from dimtensor.dims import Dim, SelDim, dim_labels, dim_set, family, sort_dims, without
 from dimtensor.dims.selection import Positions, Slice, normalize_selection
-from dimtensor.errors import DimError, LabelError, build_message, listing
+from dimtensor.errors import DimError, LabelError, listing
 from dimtensor.graph.attrs import DataAttrs, IndexItem
 from dimtensor.graph.infer import constant_attrs, describe
 from dimtensor.graph.node import KINDS, Node, make
@@ -43,15 +43,13 @@ def substitute(
                     raise _other_dim(dim, other)
         if lost:
             raise DimError(
-                build_message(
-                    "a replacement lacks dims of the tensor that it replaces",
-                    [
-                        ("replaced", dim_set(expected)),
-                        ("replacement", dim_set(new.dims)),
-                        ("lacking", dim_set(lost)),
-                    ],
-                    "expand the replacement over them",
-                )
+                "a replacement lacks dims of the tensor that it replaces",
+                [
+                    ("replaced", dim_set(expected)),
+                    ("replacement", dim_set(new.dims)),
+                    ("lacking", dim_set(lost)),
+                ],
+                "expand the replacement over them",
             )
     return exchange.nodes(outputs, replacements) if dims else rebuild(outputs, replacements)
 
@@ -67,12 +65,10 @@ def _other_dim(dim: Dim, other: Dim) -> DimError:
             among = set(rest)
             details.append((name, listing([x for x in some if x not in among]) or "none"))
     return DimError(
-        build_message(
-            f"a replacement has another dim named {dim.name!r} than the tensor that it replaces",
-            details,
-            "bring it to the same labels with reindex or sel, or replace the dim itself, too: "
-            "dt.substitute(x, {dim: other, ...})",
-        )
+        f"a replacement has another dim named {dim.name!r} than the tensor that it replaces",
+        details,
+        "bring it to the same labels with reindex or sel, or replace the dim itself, too: "
+        "dt.substitute(x, {dim: other, ...})",
     )
 
 
@@ -183,12 +179,10 @@ class Exchange:
         for dim in attrs.dims:
             if self.dim(dim) is not dim:
                 raise DimError(
-                    build_message(
-                        f"substitute: {describe(node)} has values along {dim._title}, and none "
-                        "along another dim",
-                        [("instead", repr(self.dim(dim)))],
-                        "replace the data, too: dt.substitute(x, {dim: other, data: other_data})",
-                    )
+                    f"substitute: {describe(node)} has values along {dim._title}, and none "
+                    "along another dim",
+                    [("instead", repr(self.dim(dim)))],
+                    "replace the data, too: dt.substitute(x, {dim: other, data: other_data})",
                 )
         if attrs.categories not in self._dims:
             return None
@@ -230,10 +224,8 @@ class Exchange:
         lost = [x for x, at in zip(wanted.to_list(), found, strict=True) if at < 0]
         if lost:
             raise LabelError(
-                build_message(
-                    f"substitute: labels of {dim._title} that the expression selects are not in "
-                    "the dim that replaces it",
-                    [("labels", listing(lost)), ("instead", repr(self._dims[dim]))],
-                )
+                f"substitute: labels of {dim._title} that the expression selects are not in "
+                "the dim that replaces it",
+                [("labels", listing(lost)), ("instead", repr(self._dims[dim]))],
             )
         return found.reshape(positions.shape)

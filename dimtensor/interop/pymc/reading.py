@@ -22,7 +22,7 @@ from dimtensor.dims import Dim, Dims
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.modifiers.weights import weighted
 from dimtensor.dist.supports import Integers, Support, real
-from dimtensor.errors import GraphError, ModelWarning, OptionError, build_message, warn
+from dimtensor.errors import GraphError, ModelWarning, OptionError, warn
 from dimtensor.extras import require
 from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
@@ -421,11 +421,9 @@ class _ModelReader:
 
     def _refused(self, name: str, kind: str, why: str, hint: str) -> GraphError:
         return GraphError(
-            build_message(
-                f"from_pymc: the variable {name!r} has no counterpart: {why}",
-                [("distribution", kind)],
-                hint,
-            )
+            f"from_pymc: the variable {name!r} has no counterpart: {why}",
+            [("distribution", kind)],
+            hint,
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import expand_node
@@ -359,12 +359,10 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
 def not_normal_error(node: Node, slot: FactorSlot) -> GraphError:
     """Return the error for a term that is not a normal log density."""
     return GraphError(
-        build_message(
-            f"marginalize: {slot.unknown.name!r} is continuous, but a term is not a normal density "
-            "with a mean affine in it",
-            [("expression", formula(node, 80)), ("reads", slot)],
-            "sample the variable, or write its terms with dist.Normal",
-        )
+        f"marginalize: {slot.unknown.name!r} is continuous, but a term is not a normal density "
+        "with a mean affine in it",
+        [("expression", formula(node, 80)), ("reads", slot)],
+        "sample the variable, or write its terms with dist.Normal",
     )
 
 

@@ -16,7 +16,7 @@ from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
 
-from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.errors import DtypeError, GraphError
 from dimtensor.ops.graphs import inputs_of
 from dimtensor.traversal import reached
 
@@ -179,11 +179,9 @@ def _changed(
 ) -> Exception:
     name = f" ({before.name})" if before.name else ""
     return error(
-        build_message(
-            f"a step changes state {number}{name}: {what}",
-            [("went in", _described(before)), ("came out", _described(after))],
-            "a state keeps dtype, axes and lengths; cast the initial value, or what comes out",
-        )
+        f"a step changes state {number}{name}: {what}",
+        [("went in", _described(before)), ("came out", _described(after))],
+        "a state keeps dtype, axes and lengths; cast the initial value, or what comes out",
     )
 
 
@@ -240,12 +238,10 @@ def check_generators(
     for node in inside[:1]:
         generator = next(v for v in node.inputs if isinstance(v.type, RandomType))
         raise GraphError(
-            build_message(
-                f"a step draws from the generator {generator} and does not return what becomes "
-                "of it: every step would draw the same numbers",
-                [("went in", str(generator)), ("drawn by", str(node.op)), ("came out", "nothing")],
-                "make the generator a state, and return the one that the draw gives",
-            )
+            f"a step draws from the generator {generator} and does not return what becomes "
+            "of it: every step would draw the same numbers",
+            [("went in", str(generator)), ("drawn by", str(node.op)), ("came out", "nothing")],
+            "make the generator a state, and return the one that the draw gives",
         )
 
 

@@ -21,7 +21,7 @@ from pytensor.graph.op import HasInnerGraph, Op
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import TensorType
 
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.ops.derivatives import Undefined, pull, push
 from dimtensor.ops.derivatives.flow import is_continuous, zeros
 from dimtensor.ops.derivatives.scalars.poles import stand_ins
@@ -323,8 +323,5 @@ def _common(number: int, one: Variable, other: Variable) -> Any:
 
 def _different(number: int, one: Any, other: Any) -> GraphError:
     return GraphError(
-        build_message(
-            f"the branches give different things as result {number}",
-            [("then", one), ("else", other)],
-        )
+        f"the branches give different things as result {number}", [("then", one), ("else", other)]
     )

@@ -10,7 +10,7 @@ from pytensor.graph.basic import Constant, Variable, equal_computations
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.type import TensorType
 
-from dimtensor.errors import DtypeError, GraphError, build_message
+from dimtensor.errors import DtypeError, GraphError
 from dimtensor.ops.loop.capture import (
     as_result,
     as_state,
@@ -32,10 +32,8 @@ def number_of_steps(n_steps: Any, sequences: Sequence[Variable]) -> Variable:
     lengths = {x.type.shape[0] for x in sequences if x.type.ndim} - {None}
     if len(lengths) > 1:
         raise GraphError(
-            build_message(
-                "the sequences of a loop are of several lengths",
-                [(f"sequence {at}", str(x.type)) for at, x in enumerate(sequences)],
-            )
+            "the sequences of a loop are of several lengths",
+            [(f"sequence {at}", str(x.type)) for at, x in enumerate(sequences)],
         )
     if lengths:
         return pt.constant(lengths.pop(), dtype="int64")
@@ -124,10 +122,8 @@ def inverted(
 
 def other_count(states: Sequence[Any], after: Sequence[Any]) -> GraphError:
     return GraphError(
-        build_message(
-            f"{len(states)} states went into a step and {len(after)} came out",
-            [("went in", list(states)), ("came out", list(after))],
-        )
+        f"{len(states)} states went into a step and {len(after)} came out",
+        [("went in", list(states)), ("came out", list(after))],
     )
 
 

@@ -20,7 +20,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
 from dimtensor.ops.derivatives.rules import reverse_rule, reverse_rule_with_uses
@@ -80,11 +80,9 @@ def pull_loop(
     op, inputs, outputs = node.op, node.inputs, node.outputs
     if op.inverse is None:
         raise GraphError(
-            build_message(
-                "the gradient of a loop whose number of steps has no bound is not known",
-                [("states", ", ".join(str(v.type) for v in op.body.inputs[: op.n_states]))],
-                "give max_steps, so that the states of each step can be stored, or an inverse",
-            )
+            "the gradient of a loop whose number of steps has no bound is not known",
+            [("states", ", ".join(str(v.type) for v in op.body.inputs[: op.n_states]))],
+            "give max_steps, so that the states of each step can be stored, or an inverse",
         )
     given = op.split_inputs(inputs)
     n_steps = outputs[0] - given.states[0]
