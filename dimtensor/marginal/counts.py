@@ -336,7 +336,7 @@ def _product(count: Node, first: Node, slope: Node) -> Node:
 
 
 def _least(node: Node) -> float:
-    """Return a number in place of minus infinity, times which all counts are finite."""
+    """Return the lower bound of slopes: a count times it does not overflow."""
     return -1e300 if node.dtype == "float64" else -1e30
 
 
