@@ -88,18 +88,11 @@ def beside(exceptions: Any, conditions: Sequence[Condition]) -> list[Condition]:
 
 def any_of(parts: Sequence[Sequence[Condition]], dim: Any) -> list[Condition]:
     """Return the condition that a value is possible for one of several parts or positions."""
-    found: Any = None
-    otherwise = _OUTSIDE
-    for conditions in parts:
-        here: Any = None
-        for one in conditions:
-            here = one.holds if here is None else here & one.holds
-            otherwise = one.otherwise
-        if here is None:
-            return []
-        here = here.any(dim) if dim in here.dims else here
-        found = here if found is None else found | here
-    return [Condition(found, otherwise)]
+    if not all(parts):
+        return []
+    possible = [reduce(and_, [one.holds for one in conditions]) for conditions in parts]
+    each = (holds.any(dim) if dim in holds.dims else holds for holds in possible)
+    return [Condition(reduce(or_, each), parts[-1][-1].otherwise)]
 
 
 def at_ends(d: TableDistribution, x: DimTensor) -> list[Condition]:

@@ -20,7 +20,7 @@ from dimtensor.dist.parameters import (
     read_arguments,
 )
 from dimtensor.dist.rows import TABLE
-from dimtensor.dist.supports import Support
+from dimtensor.dist.supports import Support, value_between
 from dimtensor.dist.table import Missing, Row
 from dimtensor.errors import GraphError, build_message, named_after
 from dimtensor.graph.dtypes import is_float
@@ -197,9 +197,7 @@ class TableDistribution(Distribution):
         low, high = self.row.support(p).bounds()
         if self.discrete:
             return next((end for end in (low, high) if end is not None), 0.0)
-        if low is None:
-            return 0.0 if high is None else high - 1.0
-        return low + 1.0 if high is None else 0.5 * (low + high)
+        return value_between(low, high)
 
 
 named_after(TableDistribution, "Distribution")

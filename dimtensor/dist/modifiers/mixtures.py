@@ -11,7 +11,7 @@ from dimtensor.dims import Dim, Dims, canonical_dims, find_dim, sort_dims, union
 from dimtensor.dist.conditions import Condition, any_of
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.shares import Shares
-from dimtensor.dist.joint.vectors import check_shared
+from dimtensor.dist.joint.vectors import check_shared, drawn_position
 from dimtensor.dist.modifiers.bounds import further
 from dimtensor.dist.modifiers.inversion import inverted
 from dimtensor.dist.modifiers.wrappers import as_distribution, as_value
@@ -149,10 +149,7 @@ class Mixture(Distribution, state=("weights", "parts", "dim", "_shares")):
         whole = self._draw_dims(dims)
         apart = without(whole, self.event_dims)
         u, rng = rng.uniform(0.0, 1.0, dims=apart)
-        # the first position up to which the weights add up to more; rounding leaves out none
-        weights = self._probabilities
-        before = weights.cumsum(self.dim) - weights
-        chosen = (before <= u).sum(self.dim) - 1
+        chosen = drawn_position(self._probabilities, self.dim, u)
         values: list[DimTensor] = []
         for part in self._each:
             more = [*whole, self.dim] if not isinstance(self.parts, list) else whole

@@ -11,7 +11,7 @@ from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.modifiers.inversion import upper_quantile
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value, in_dtype_of
 from dimtensor.dist.parameters import as_number
-from dimtensor.dist.supports import Support
+from dimtensor.dist.supports import Support, value_between
 from dimtensor.errors import OptionError
 from dimtensor.graph.dtypes import is_float
 from dimtensor.tensor.autodiff import grad
@@ -58,18 +58,12 @@ class Transformed(Wrapper, state=("forward", "inverse", "_support", "increasing"
 
     def _inner(self, x: DimTensor) -> Any:
         """Return a value inside of the support, with the dtype of x."""
-        value = self.forward(wrap(as_number(self._middle, (), "a value")))
+        bounds = (
+            bound if isinstance(bound, float) else None for bound in self.base.support.bounds()
+        )
+        value = self.forward(wrap(as_number(value_between(*bounds), (), "a value")))
         narrow = is_float(x.dtype) and isinstance(value, TensorHandle)
         return value.astype(x.dtype) if narrow else value
-
-    @property
-    def _middle(self) -> float:
-        low, high = self.base.support.bounds()
-        if isinstance(low, float) and isinstance(high, float):
-            return 0.5 * (low + high)
-        if isinstance(low, float):
-            return low + 1.0
-        return high - 1.0 if isinstance(high, float) else 0.0
 
     def logcdf(self, x: Any) -> DimTensor:
         return self._log_probability(as_value(x, self), up_to=True)

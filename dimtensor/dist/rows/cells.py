@@ -11,7 +11,10 @@ from dimtensor.tensor.elementwise import log, sqrt, where
 
 
 def instead(of: str, line: str, by: Callable[[Any], Any]) -> tuple[Replacement]:
-    """Make the alternatives of a row: one parameter, as in :func:`params`, in place of another."""
+    """Make the alternatives of a row in which a parameter replaces another.
+
+    The line of the parameter is in the notation of :func:`params`.
+    """
     (param,) = params(line)
     return (Replacement(of, param, by),)
 

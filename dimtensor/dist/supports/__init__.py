@@ -18,3 +18,4 @@ from dimtensor.dist.supports.elementwise import real as real
 from dimtensor.dist.supports.elementwise import unit as unit
 from dimtensor.dist.supports.support import Support as Support
 from dimtensor.dist.supports.support import plain_bound as plain_bound
+from dimtensor.dist.supports.support import value_between as value_between

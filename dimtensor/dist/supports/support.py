@@ -215,6 +215,13 @@ class Support(HasState, ABC):
         return self.name
 
 
+def value_between(low: Any, high: Any) -> Any:
+    """Return a value between two bounds, each of which may be None."""
+    if low is None:
+        return 0.0 if high is None else high - 1.0
+    return low + 1.0 if high is None else 0.5 * (low + high)
+
+
 def plain_bound(bound: Any) -> Any:
     """Return a bound, as a float where it is a constant."""
     if isinstance(bound, TensorHandle) and bound.node.kind == "constant":
