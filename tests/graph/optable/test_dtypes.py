@@ -107,7 +107,7 @@ K = dt.Dim("k", length=2)
 @pytest.mark.parametrize("source", ["complex128", "complex64"])
 def test_imaginary_parts_are_not_dropped(source: str, target: str):
     z, values = dt.tensor("z", K, source), np.ones(2, source)
-    message = rf"complex numbers do not become {target}: (.*) of {source}\nhint: dt.real, dt.imag"
+    message = rf"complex numbers do not become {target}: (.*) of {source}\nhint: x.real, x.imag"
     for build in (
         lambda: z.astype(target),
         lambda: dt.full(K, z.sum(), target),

@@ -177,7 +177,7 @@ def test_intervals_of_equal_length_are_those_of_pandas():
             x.groupby_bins(age, bins)
     with pytest.raises(dt.OptionError, match="1 labels of 2 intervals"):
         x.groupby_bins(age, [0, 1, 2], labels=["a"])
-    with pytest.raises(dt.GraphError, match="these values are not known yet"):
+    with pytest.raises(dt.GraphError, match="not known before a function is called"):
         x.groupby_bins(dt.tensor("g", dims=T), 3)
     with pytest.raises(dt.DimError, match="the groups have one dim"):
         x.groupby_bins(x, [0, 1])
