@@ -12,7 +12,7 @@ from pytensor.graph.traversal import graph_inputs
 from dimtensor.backends import backend_of
 from dimtensor.compile.arguments import Source
 from dimtensor.dims import Dim, Dims, SelDim, has_run_time_length, mask_keys
-from dimtensor.errors import GraphError, build_message
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.attrs import LabelPosition
 from dimtensor.graph.checking.checks import Check
@@ -240,18 +240,14 @@ def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
             node.kind == "shaped" and node.attrs.variable.owner is not None
         ):
             raise GraphError(
-                build_message(
-                    f"{describe(node)} is computed from other tensors and cannot be an input",
-                    hint="make inputs with dt.tensor, and use dt.substitute to cut a graph open",
-                )
+                f"{describe(node)} is computed from other tensors and cannot be an input",
+                hint="make inputs with dt.tensor, and use dt.substitute to cut a graph open",
             )
         if node.name is not None and names.setdefault(node.name, node) is not node:
             raise GraphError(
-                build_message(
-                    f"two different inputs are named {node.name!r}",
-                    [("one", describe(names[node.name])), ("other", describe(node))],
-                    "give inputs of one function different names",
-                )
+                f"two different inputs are named {node.name!r}",
+                [("one", describe(names[node.name])), ("other", describe(node))],
+                "give inputs of one function different names",
             )
     allowed = set(given)
     roots = {node.attrs.variable for node in given if node.kind == "shaped"}
@@ -269,11 +265,9 @@ def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
             ]
     if missing:
         raise GraphError(
-            build_message(
-                "the outputs depend on inputs that are not given",
-                [("missing", ", ".join(dict.fromkeys(missing)))],
-                "add them to the inputs of the function",
-            )
+            "the outputs depend on inputs that are not given",
+            [("missing", ", ".join(dict.fromkeys(missing)))],
+            "add them to the inputs of the function",
         )
 
 

@@ -23,6 +23,7 @@ from dimtensor.errors import (
     printable,
     reason_of,
 )
+from dimtensor.model.inference.memory import available
 from dimtensor.values.label_texts import (
     encode_label,
     is_text,
@@ -179,12 +180,9 @@ def _require_memory(path: Any, size: int) -> None:
     Raises
     ------
     MemoryLimitError
-        If the machine has less than it needs.
+        If the process cannot get as much as it needs.
     """
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # no such system, or it does not tell
-        return
+    memory = available()
     if size > memory:
         raise MemoryLimitError(
             f"load_posterior: {str(path)!r} needs more memory than there is",
