@@ -15,13 +15,19 @@ def model(data, backend="numba"):
     time, predictor = dt.Dim("time", length=data["T"]), dt.Dim("predictor", length=data["M"])
     state = dt.Dim("state", coords=range(1, data["K"] + 1))
     u = dt.data(data["u"], dims=[time, predictor], name="u")
-    pi1 = dt.rv("pi1", dist.Dirichlet(dt.ones(state), dim=state))
-    w = dt.rv("w", dist.Normal(0, 5), dims=[state, predictor])
-    b = dt.rv("b", dist.Normal(0, 5), dims=[state, predictor])
-    sigma = dt.rv("sigma", dist.HalfNormal(3), dims=state)
+    y = dt.data(data["y"], dims=time, name="y")
+    pi1, sigma = dt.tensor("pi1", dims=state), dt.tensor("sigma", dims=state)
+    w, b = (dt.tensor(name, dims=[state, predictor]) for name in ("w", "b"))
     chances = dt.softmax(dt.dot(u, w, dim=predictor), state)
     first = dt.where(dt.arange(time) == 0, pi1, 1.0)
+    # the weights of a position need not add up to 1, so this is no distribution
     weights = first * chances.shift({time: -1}, fill_value=1.0)
     outputs = dist.Normal(dt.dot(u, b, dim=predictor), sigma)
-    y = dt.rv("y", dist.mixture(weights, outputs, dim=state))
-    return dt.Model(y, backend=backend).observe({y: data["y"]})
+    terms = {
+        "w": dist.Normal(0, 5).logp(w).sum(),
+        "b": dist.Normal(0, 5).logp(b).sum(),
+        "sigma": dist.HalfNormal(3).logp(sigma).sum(),
+        "y": dt.logsumexp(dt.log(weights) + outputs.logp(y), state).sum(),
+    }
+    supports = {pi1: dt.supports.simplex(state), w: dt.real, b: dt.real, sigma: dt.positive}
+    return dt.LogDensity(terms, supports, backend=backend)
