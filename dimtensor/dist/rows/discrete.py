@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,7 @@ def _log_series_variance(p: Any) -> Any:
     return more / square((1.0 - p.p) * (1.0 + more))
 
 
-DISCRETE: list[Row] = [
+_ROWS = [
     Row(
         name="Bernoulli",
         doc="One trial: 1 with a probability, else 0.",
@@ -206,7 +207,6 @@ DISCRETE: list[Row] = [
         params=params("p: probability | probability of 1"),
         alternatives=LOG_ODDS,
         support=lambda p: Integers(0, 1),
-        discrete=True,
         logp=_bernoulli_logp,
         logcdf=lambda x, p: log_q(p) + 0.0 * x,
         logsf=lambda x, p: log_p(p) + 0.0 * x,
@@ -225,7 +225,6 @@ DISCRETE: list[Row] = [
         params=params("n: count | number of trials", "p: probability | probability of success"),
         alternatives=LOG_ODDS,
         support=lambda p: Integers(0, plain_bound(p.n)),
-        discrete=True,
         logp=_binomial_logp,
         logcdf=lambda k, p: log_betainc(p.n - k, k + 1.0, 1.0 - p.p, p.p),
         logsf=lambda k, p: log_betainc(k + 1.0, p.n - k, p.p),
@@ -244,7 +243,6 @@ DISCRETE: list[Row] = [
         params=params("lower: whole | lower end", "upper: whole | upper end"),
         increasing=("lower", "upper"),
         support=lambda p: Integers(plain_bound(p.lower), plain_bound(p.upper)),
-        discrete=True,
         logp=lambda k, p: -log(p.upper - p.lower + 1.0) + 0.0 * k,
         **tails(_discrete_uniform_parts, log_part),
         icdf=_discrete_uniform_icdf,
@@ -262,7 +260,6 @@ DISCRETE: list[Row] = [
         params=params("p: probability | probability of success"),
         alternatives=LOG_ODDS,
         support=lambda p: Integers(1),
-        discrete=True,
         logp=_geometric_logp,
         logcdf=_geometric_logcdf,
         logsf=_geometric_logsf,
@@ -286,7 +283,6 @@ DISCRETE: list[Row] = [
                  by=lambda p: {"mu": p.n * exp(-p.logit_p), "alpha": p.n}),
         ),
         support=lambda p: Integers(0),
-        discrete=True,
         logp=lambda k, p: (
             log_rising(p.alpha, k) + xlogy(k, p.mu) - (k + p.alpha) * log1p(p.mu / p.alpha)
             - gammaln(k + 1.0)
@@ -309,7 +305,6 @@ DISCRETE: list[Row] = [
                       "n: count | number of trials"),
         keyword_only=("alpha", "beta", "n"),
         support=lambda p: Integers(0, plain_bound(p.n)),
-        discrete=True,
         logp=_beta_binomial_logp,
         logcdf=NO_CLOSED_FORM,
         icdf=NO_CLOSED_FORM,
@@ -330,7 +325,6 @@ DISCRETE: list[Row] = [
         params=params("n: positive | number of successes", "alpha: positive | shape of successes",
                       "beta: positive | shape of failures"),
         support=lambda p: Integers(0),
-        discrete=True,
         logp=lambda k, p: (
             gammaln(p.n + k) - gammaln(p.n) - gammaln(k + 1.0)
             + betaln(p.alpha + p.n, p.beta + k) - betaln(p.alpha, p.beta)
@@ -354,7 +348,6 @@ DISCRETE: list[Row] = [
         params=params("N: count | size of the population", "k: count | successes in it",
                       "n: count | number of draws"),
         support=_hypergeometric_support,
-        discrete=True,
         logp=lambda x, p: (
             log_choose(p.k, x) + log_choose(p.N - p.k, p.n - x) - log_choose(p.N, p.n)
         ),
@@ -379,7 +372,6 @@ DISCRETE: list[Row] = [
         params=params("q: between 0 and 1 | probability of surviving a step",
                       "beta: positive | shape"),
         support=lambda p: Integers(0),
-        discrete=True,
         logp=lambda k, p: power(k, p.beta) * log(p.q) + log1mexp(
             (power(k + 1.0, p.beta) - power(k, p.beta)) * log(p.q)
         ),
@@ -398,7 +390,6 @@ DISCRETE: list[Row] = [
         density="tanh(a / 2) exp(-a |k|)",
         params=params("a: positive | rate"),
         support=lambda p: Integers(),
-        discrete=True,
         logp=lambda k, p: log(-expm1(-p.a)) - log1p(exp(-p.a)) - p.a * abs(k),
         logcdf=_discrete_laplace_logcdf,
         logsf=lambda k, p: _discrete_laplace_logcdf(-k - 1.0, p),
@@ -416,7 +407,6 @@ DISCRETE: list[Row] = [
         density="-p^k / (k log(1 - p))",
         params=params("p: between 0 and 1 | ratio of the series"),
         support=lambda p: Integers(1),
-        discrete=True,
         logp=lambda k, p: k * log(p.p) - log(k) - log(-log1p(-p.p)),
         logcdf=NO_CLOSED_FORM,
         icdf=NO_CLOSED_FORM,
@@ -433,7 +423,6 @@ DISCRETE: list[Row] = [
         density="alpha B(k, alpha + 1)",
         params=params("alpha: positive | shape"),
         support=lambda p: Integers(1),
-        discrete=True,
         logp=lambda k, p: log(p.alpha) + betaln(k, p.alpha + 1.0),
         logcdf=lambda k, p: log1mexp(log(k) + betaln(k, p.alpha + 1.0)),
         logsf=lambda k, p: log(k) + betaln(k, p.alpha + 1.0),
@@ -453,7 +442,6 @@ DISCRETE: list[Row] = [
         density="mu^k exp(-mu) / k!",
         params=params("mu: not negative | expected number"),
         support=lambda p: Integers(0),
-        discrete=True,
         logp=lambda k, p: xlogy(k, p.mu) - p.mu - gammaln(k + 1.0),
         logcdf=lambda k, p: log_gammaincc(k + 1.0, p.mu),
         logsf=lambda k, p: log_gammainc(k + 1.0, p.mu),
@@ -466,3 +454,5 @@ DISCRETE: list[Row] = [
         window=(0, 11),
     ),
 ]  # fmt: skip
+
+DISCRETE: list[Row] = [replace(row, discrete=True) for row in _ROWS]
