@@ -162,7 +162,7 @@ def measure(names=()):
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, *names]
         process = subprocess.Popen(
-            command, env=environment(folder), text=True, stdout=subprocess.PIPE
+            command, env=environment(folder, "jax"), text=True, stdout=subprocess.PIPE
         )
         with process:
             for line in process.stdout:

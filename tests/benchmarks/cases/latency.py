@@ -70,8 +70,8 @@ def once(who, state):
     print(json.dumps([seconds, busy, us, results.tolist()]))
 
 
-def _run(command, folder):
-    environment = importlib.import_module("run").environment(folder)
+def _run(command, folder, who="dimtensor"):
+    environment = importlib.import_module("run").environment(folder, who)
     found = subprocess.run(
         [sys.executable, *command], check=True, env=environment, cwd=HERE, text=True,
         stdout=subprocess.PIPE,
@@ -93,7 +93,7 @@ def _first_gradients():
             with tempfile.TemporaryDirectory() as folder:
                 for state in _states(who):
                     program = f"from cases.latency import once; once({who!r}, {state!r})"
-                    *times, results = json.loads(_run(["-c", program], folder))
+                    *times, results = json.loads(_run(["-c", program], folder, who))
                     problem = state if state in ("resized", "swapped") else "cold"
                     expected.setdefault(problem, results)
                     check_agreement(f"latency, {state}", HOUSES, who, results, expected[problem])

@@ -370,7 +370,7 @@ def measure():
                     [sys.executable, "-m", "cases.layout", expression, who],
                     check=True,
                     cwd=here,
-                    env=environment(folder),
+                    env=environment(folder, who),
                     stdout=subprocess.PIPE,
                     text=True,
                 ).stdout

@@ -92,7 +92,7 @@ def measure():
                 program = f"from cases.memory import once; once({of!r}, {n}, {who!r})"
                 with tempfile.TemporaryDirectory() as folder:
                     environment = {
-                        **run.environment(folder),
+                        **run.environment(folder, who),
                         "NUMBA_NRT_STATS": "1",
                         "NUMPY_MADVISE_HUGEPAGE": "0",  # pages of one size can be counted
                     }

@@ -129,8 +129,6 @@ def _check(model, who, found, expected):
 def _run(who, model, folder, draws):
     """What ``once`` prints; None where it takes too long."""
     environment = importlib.import_module("run").environment(folder)
-    for name in ("NPROC", "XLA_FLAGS"):  # chains run on all cores
-        environment.pop(name)
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT}, {LIMIT}))"
     program = f"{limit}; from cases.posterior import once; once({who!r}, {model!r}, {draws})"
     try:

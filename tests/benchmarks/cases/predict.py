@@ -117,7 +117,7 @@ def measure():
             yield {"case": "predict", "who": who, "skipped": "not installed"}
             continue
         with tempfile.TemporaryDirectory() as folder:
-            environment = importlib.import_module("run").environment(folder)
+            environment = importlib.import_module("run").environment(folder, who)
             program = f"from cases.predict import once; once({who!r})"
             output = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True,
                                     text=True, env=environment, cwd=HERE,

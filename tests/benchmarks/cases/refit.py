@@ -113,8 +113,6 @@ def measure():
         fits = min(FITS, 6) if who == "pymc" else FITS
         with tempfile.TemporaryDirectory() as folder:
             environment = importlib.import_module("run").environment(folder)
-            for name in ("NPROC", "XLA_FLAGS"):
-                environment.pop(name)
             program = f"from cases.refit import once; once({who!r}, {fits})"
             output = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True,
                                     text=True, env=environment, cwd=HERE,

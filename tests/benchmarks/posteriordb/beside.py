@@ -336,7 +336,7 @@ class Worker:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
-                command, env=environment(f"{caches}/{who}"), stderr=errors, **pipes
+                command, env=environment(f"{caches}/{who}", who), stderr=errors, **pipes
             )
         if self.answer() != "ready":
             self.close()
