@@ -127,7 +127,13 @@ def test_the_repository_has_the_names_of_today(folder):
 # -- what is said to a user of an old name ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(("old", "new"), FUNCTIONS.items())
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(old, new, marks=[pytest.mark.plugin("pictures")] if new == "to_graph" else [])
+        for old, new in FUNCTIONS.items()
+    ],
+)
 def test_an_old_name_is_an_error_that_has_the_new_one(old, new):
     with pytest.raises(NoAttributeError, match=rf"no '{old}'\nhint: its name is dt\.{new}$"):
         getattr(dt, old)
