@@ -226,6 +226,7 @@ def known_names(database):
     return found
 
 
+@pytest.mark.plugin("pytensor_mode")
 def test_every_rewrite_that_is_named_exists():
     from pytensor.compile.mode import optdb, predefined_modes
 
