@@ -39,6 +39,11 @@ def _limit(text: str) -> int:
     return int(asked * _MEGABYTE) if math.isfinite(asked) else DEFAULT_CACHE_LIMIT
 
 
+def _without(text: str) -> frozenset[str]:
+    names = (each.strip() for each in text.split(","))
+    return frozenset(each[1:] for each in names if each.startswith("-"))
+
+
 def _variable(name: str, read: Callable[[str], Any]) -> Any:
     return field(metadata={"variable": f"DIMTENSOR_{name}", "read": read})
 
@@ -67,7 +72,10 @@ class Settings:
     blas_threads : bool
         ``DIMTENSOR_BLAS_THREADS``: let kernels that are loaded from now on start threads of BLAS.
     verify : bool
-        ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered.
+        ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered, and the loops of
+        kernels before and after each pass.
+    passes_off : frozenset of str
+        ``DIMTENSOR_PASSES``: names of passes over loops, each after a minus, that are switched off.
     progress : bool or None
         Show the progress of long work: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in terminals
         and notebooks.
@@ -91,6 +99,7 @@ class Settings:
     keep_memory: bool = _variable("KEEP_MEMORY", _on)
     blas_threads: bool = _variable("BLAS_THREADS", _on)
     verify: bool = _variable("VERIFY", _on)
+    passes_off: frozenset[str] = _variable("PASSES", _without)
     progress: bool | None = _variable("PROGRESS", _asked)
     completion: bool = _variable("COMPLETION", _off_by_zero)
     full_traceback: bool = _variable("TRACEBACK", "full".__eq__)

@@ -47,9 +47,9 @@ def is_on() -> bool:
 
 def key_of(description: Description, backend: str, allow: Collection[str] = ()) -> str:
     """Return the cache key of a graph's code for a backend."""
-    text = (
-        f"{backend} {settings().native} {environment()} {description.fingerprint} {sorted(allow)}"
-    )
+    asked = settings()
+    made_by = f"{backend} {asked.native} {sorted(asked.passes_off)} {environment()}"
+    text = f"{made_by} {description.fingerprint} {sorted(allow)}"
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 

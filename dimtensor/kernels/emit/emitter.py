@@ -36,9 +36,8 @@ from dimtensor.kernels.ir.nodes import (
     Wrapped,
 )
 from dimtensor.kernels.ir.python import printed
-from dimtensor.kernels.passes.array_reuse import with_arrays_reused
-from dimtensor.kernels.passes.strips_of_steps import in_strips
-from dimtensor.kernels.passes.unswitching import unswitched
+from dimtensor.kernels.ir.verify import verify
+from dimtensor.kernels.passes.pipeline import optimized
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.axis_lengths import Axis, kept_axes, selection_of
 from dimtensor.kernels.plan.plan import Group, Plan, Task, has_simple_slices
@@ -130,9 +129,9 @@ class Emitter:
         arguments += [
             Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
         ]
-        lines = unswitched(in_strips(self.lines, results, self.fresh), results, self.fresh)
-        lines = with_arrays_reused(lines, results)
-        return Function(name, tuple(arguments), tuple(lines), results)
+        function = Function(name, tuple(arguments), tuple(self.lines), results)
+        check = verify if self.shared.verifies else None
+        return optimized(function, self.fresh, self.shared.passes_off, check)
 
     def source(self, name: str = "kernel") -> str:
         """The whole function as Python; to be asked for once."""

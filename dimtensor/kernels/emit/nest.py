@@ -49,7 +49,6 @@ from dimtensor.kernels.passes import (
 )
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity, is_serial, reduction_of
-from dimtensor.settings import settings
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
 
 # columns of a triangle are taken so many at a time: vectors are not cut
 _COLUMNS = 8
-
 
 Level = Callable[[Names], int]
 Lists = list[list[Statement]]
@@ -303,7 +301,8 @@ class Nest:
             self._provide(sink, order, names)
         if self._opens_sums(inner, order, names):
             self._logs.terms = logarithm_sums.Terms(logarithm_sums.definitions(inner))
-        inner = lazy_calls.on_demand(inner, self._named_by_sinks())
+        if self._runs("lazy_calls"):
+            inner = lazy_calls.on_demand(inner, self._named_by_sinks())
         for line in inner:
             is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
             line.is_load = is_load or _is_negative(line)
@@ -319,7 +318,7 @@ class Nest:
         if self._is_wide:
             inner = strip_mining.with_results_early(inner, frozenset(self._reused))
             before[depth] += [line.statement for line in inner]
-        elif depth and strip_mining.pays(inner, lengths[-1]):
+        elif depth and self._runs("strip_mining") and strip_mining.pays(inner, lengths[-1]):
             written, made = strip_mining.write(
                 inner, counter(order[-1]), self._stop(order[-1]), own, self.e.fresh
             )
@@ -329,18 +328,19 @@ class Nest:
         else:
             before[depth] += [line.statement for line in inner]
             self._unroll(order, level, before, after)
-        self.e.lines += self._levels(order, before, after)
-        self.e.lines += self._afterwards
+        self.e.lines += [*self._levels(order, before, after), *self._afterwards]
         for sink in self.sinks:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
 
     def _is_for_lanes(self, inner: Sequence[strip_mining.Line]) -> bool:
         """Whether LLVM would take long to make vectors of the innermost loop."""
-        if strip_mining.is_long(inner):
-            return True
-        has_vectors = not any(line.is_serial for line in inner)
-        return has_vectors and self.e.plan.is_one_of_many(self.number)
+        is_serial = any(line.is_serial for line in inner)
+        is_one_of_many = not is_serial and self.e.plan.is_one_of_many(self.number)
+        return self._runs("lanes") and (strip_mining.is_long(inner) or is_one_of_many)
+
+    def _runs(self, name: str) -> bool:
+        return name not in self.e.shared.passes_off
 
     def _named_by_sinks(self) -> Names:
         """Temporaries that results are made of, or positions of them."""
@@ -349,7 +349,8 @@ class Nest:
 
     def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
         """Write the two innermost loops several rounds at a time, if those share an array."""
-        if self._logs.numbers or not self._shares_an_array(order, before[-1]):
+        is_on = self._runs("unroll_and_jam") and not self._logs.numbers
+        if not is_on or not self._shares_an_array(order, before[-1]):
             return
         lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
         count = unroll_and_jam.rounds(len(before[-1]) + len(before[-2]), lengths[0])
@@ -385,7 +386,8 @@ class Nest:
             return _assigned(where, value)
         if deepest == len(order):
             return combine(sink.operation, where, value, sink.dtype)
-        if deepest < self._level and totals.is_blocked(sink.operation, sink.dtype):
+        is_blocked = self._runs("totals") and totals.is_blocked(sink.operation, sink.dtype)
+        if deepest < self._level and is_blocked:
             return self._blocked(sink, deepest, order, before, after)
         start = identity(sink.operation, sink.dtype)
         total = self._total(sink)
@@ -451,13 +453,14 @@ class Nest:
     ) -> bool:
         """Whether sums of logarithms in the innermost loop are worth opening."""
         length = known(self.e.loop_lengths[order[-1]]) if order else 0
-        if self._level != len(order) or (length is not None and length < logarithm_sums.FEWEST):
+        is_short = length is not None and length < logarithm_sums.FEWEST
+        if self._level != len(order) or is_short or not self._runs("logarithm_sums"):
             return False
         if self._shares_an_array(order, [line.statement for line in inner]):
             return False  # several rounds at a time gain more
         is_serial = any(self._is_serial(sink, names) for sink in self.sinks)
         is_wide = strip_mining.is_long(inner) or (not is_serial and self._is_for_lanes(inner))
-        return not is_wide and has_vectors("log") and settings().native != "off"
+        return not is_wide and has_vectors("log") and self.e.shared.is_native
 
     def _levels(
         self, order: list[str], before: Lists, after: Lists, at: int = 0

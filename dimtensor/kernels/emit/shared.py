@@ -15,6 +15,7 @@ from dimtensor.kernels.ir.nodes import Array
 from dimtensor.kernels.ir.python import global_name, library_name
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.facts import facts_of
+from dimtensor.settings import settings
 
 
 class TooDeep(Exception):
@@ -34,6 +35,12 @@ class Shared:
         What the source refers to by name.
     constants : list of (str, ndarray)
         Extra arguments of the function.
+    is_native : bool
+        Whether the function becomes machine code here, or is left to numba.
+    verifies : bool
+        Whether the function is verified before and after each pass.
+    passes_off : frozenset of str
+        Names of passes that are switched off.
     """
 
     def __init__(self) -> None:
@@ -41,6 +48,9 @@ class Shared:
         self.constants: list[tuple[str, np.ndarray]] = []
         self._constant_arrays: dict[Variable, Array] = {}
         self._functions: dict[Any, str] = {}
+        asked = settings()
+        self.is_native, self.verifies = asked.native != "off", asked.verify
+        self.passes_off = asked.passes_off
         self._counter = itertools.count()
         self._function_counter = itertools.count()
 

@@ -3,3 +3,7 @@
 
 class NotNative(Exception):
     """Loops, or their source, that never become machine code: a mistake in what wrote them."""
+
+
+class InvalidKernel(Exception):
+    """Loops that break a rule of the language: a mistake in the pass that made them."""

@@ -17,6 +17,15 @@ TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 # functions of numbers that give a truth value
 _TESTS = frozenset({"isnan", "isfinite", "isinf"})
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
+_MANY = 2**31
+# how many operands each operation takes, at least and at most
+ARITIES: dict[str, tuple[int, int]] = {
+    **dict.fromkeys([*COMPARISONS, "-", "/", "//", "%", "^"], (2, 2)),
+    **dict.fromkeys(["+", "*", "&", "|", "and", "or", "min", "max"], (2, _MANY)),
+    **dict.fromkeys([*_TESTS, "abs", "neg", "not", "cast"], (1, 1)),
+    "select": (3, 3),
+    "choice": (2, _MANY),
+}
 
 
 def integer(value: int) -> Const:

@@ -8,7 +8,7 @@ and what is written lies in the cache where the other one has just been read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from typing import TypeGuard
 
 from dimtensor.kernels.ir.growth import Grow
@@ -30,7 +30,9 @@ _SMALL = 2**12
 
 
 def with_arrays_reused(
-    statements: Sequence[Statement], results: Sequence[Expression]
+    statements: Sequence[Statement],
+    results: Sequence[Expression],
+    fresh: Callable[[str], str] | None = None,
 ) -> list[Statement]:
     """Statements in which arrays are made in memory of earlier ones of as many elements."""
     made = {each.array.name: each for each in statements if _is_large(each)}

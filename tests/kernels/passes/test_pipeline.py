@@ -1,0 +1,142 @@
+"""Passes on random kernels: they keep the rules, and what a kernel computes."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+
+from dimtensor.compile.caching.cache import key_of
+from dimtensor.kernels.ir.parse import parsed
+from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.ir.verify import verify
+from dimtensor.kernels.passes.pipeline import OF_NESTS, PASSES, optimized
+from tests.kernels.interpret import interpreted
+
+NAMES = [each.name for each in PASSES]
+ARGUMENTS = [("float64", 1), ("float64", 1), ("bool", 0)]
+
+
+def expression(rng, names, depth=3):
+    """Text of a number made of numbers with names."""
+    if depth == 0 or rng.random() < 0.2:
+        return str(rng.choice([*names, "0.5", "-1.25"]))
+    parts = [expression(rng, names, depth - 1) for _ in range(2)]
+    form = rng.choice(["{} + {}", "{} - {}", "{} * {}", "np.exp(-abs({})) + {}", "select"])
+    if form == "select":
+        usual, other = (f"np.log(1.0 + np.exp(-abs({each})))" for each in parts)
+        return f"({usual} if c else {other})"
+    return "(" + form.format(*parts) + ")"
+
+
+def program(rng):
+    """Source of a kernel of two vectors and a truth value: scans, elements, and sums."""
+    lines = ["c = z[()]", "n = x.shape[0]", "total = 0.0"]
+    arrays = ["x", "y"]
+    results = []
+    for at in range(rng.integers(3, 9)):
+        kind = rng.choice(["scan", "elements", "sum"])
+        names = [f"{each}[i]" for each in arrays[-3:]]
+        if kind == "sum":
+            lines += ["for i in range(n):", f"    total += {expression(rng, names)}"]
+            continue
+        lines.append(f"v{at} = np.empty((n,), dtype=np.float64)")
+        if kind == "scan":
+            lines += [f"s{at} = 0.5", "for i in range(n):"]
+            lines.append(f"    t{at} = {expression(rng, [f's{at}', *names[:2]])} * 0.25")
+            lines += [f"    v{at}[i] = t{at}", f"    s{at} = t{at}"]
+        else:
+            lines += ["for i in range(n):", f"    v{at}[i] = {expression(rng, names)}"]
+        arrays.append(f"v{at}")
+        results.append(f"v{at}")
+    listed = "".join(f"{each}, " for each in ["total", *results[-1:]])
+    return "\n    ".join(["def kernel(x, y, z):", *lines, f"return ({listed})\n"])
+
+
+def with_scans(function):
+    """The loops that carry a state, marked as the emitter marks them."""
+    from dimtensor.kernels.ir.nodes import Carry, For
+
+    def marked(each):
+        carries = isinstance(each, For) and any(isinstance(x, Carry) for x in each.body)
+        return each.replace(is_scan=True) if carries else each
+
+    return function.replace(body=tuple(map(marked, function.body)))
+
+
+def run(function, arrays):
+    namespace = {"np": np, "math": math}
+    exec(printed(function), namespace)
+    with np.errstate(all="ignore"):
+        return namespace["kernel"](*arrays)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_kernels(name, monkeypatch):
+    monkeypatch.setattr("dimtensor.kernels.passes.array_reuse._SMALL", 0)
+    changed = 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        before = with_scans(parsed(program(rng), ARGUMENTS, {}))
+        fresh = iter(range(10**6))
+        off = [each for each in NAMES if each != name]
+        after = optimized(before, lambda start: f"{start}9{next(fresh)}", off, verify)  # noqa: B023
+        changed += after != before
+        arrays = (*rng.normal(size=(2, 150)), np.asarray(rng.random() < 0.5))
+        for one, other in zip(run(before, arrays), run(after, arrays), strict=True):
+            if name == "strips_of_steps":  # sums are added up in blocks
+                np.testing.assert_allclose(other, one, rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(other, one)
+    assert changed >= 4, "the programs have nothing that the pass is about"
+
+
+def test_a_pass_that_breaks_a_rule_is_found(monkeypatch):
+    rng = np.random.default_rng(0)
+    function = parsed(program(rng), ARGUMENTS, {})
+    kept = optimized(function, str, NAMES, verify)
+    assert kept == function
+    broken = PASSES[0]._replace(rewrite=lambda statements, results, fresh: list(statements[1:]))
+    monkeypatch.setattr("dimtensor.kernels.passes.pipeline.PASSES", (broken,))
+    with pytest.raises(Exception, match="c is read before it is defined"):
+        optimized(function, str, (), verify)
+
+
+x, m = pt.dvector("x"), pt.dmatrix("m")
+# a graph that a pass over nests matches
+MATCHED = {
+    "lazy_calls": [pt.switch(x > 0, pt.gammainc(2.0, pt.abs(x)), x)],
+    "logarithm_sums": [pt.log(x * x + 1.0).sum()],
+    "totals": [(x * x).sum()],
+    "strip_mining": [pt.gammainc(2.0, pt.abs(x)) + pt.exp(x) * x - x / 3.0],
+    "unroll_and_jam": [(m * x).sum(axis=1)],
+}
+
+
+@pytest.mark.parametrize("name", MATCHED)
+def test_passes_over_nests(name, monkeypatch):
+    """Without one the source is another, and the values are the same."""
+    rng = np.random.default_rng(1)
+    values = {x: rng.normal(size=2050), m: rng.normal(size=(5, 2050))}
+    inputs = [m, x] if name == "unroll_and_jam" else [x]
+    found = {}
+    for off in ("", f"-{name}"):
+        monkeypatch.setenv("DIMTENSOR_PASSES", off)
+        found[off] = f = interpreted(inputs, MATCHED[name])
+        found[off, "values"] = f(*(values[each] for each in inputs))
+    assert found[""].source != found[f"-{name}"].source
+    for one, other in zip(found["", "values"], found[f"-{name}", "values"], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_names():
+    assert len({*NAMES, *OF_NESTS}) == len(NAMES) + len(OF_NESTS)
+    assert {*MATCHED, "lanes"} == set(OF_NESTS)
+
+
+def test_code_of_other_passes_is_another_in_the_cache(monkeypatch):
+    description = SimpleNamespace(fingerprint="a graph")
+    before = key_of(description, "numba")
+    monkeypatch.setenv("DIMTENSOR_PASSES", "-totals")
+    assert key_of(description, "numba") != before
