@@ -112,7 +112,7 @@ class Emitter:
         self._depth = 0
 
     def function(self, name: str = "kernel") -> Function:
-        """The whole function; to be asked for once."""
+        """Return the whole function; to be called once."""
         arguments = []
         for variable in self.graph.inputs:
             dtype, rank = variable.type.dtype, variable.type.ndim
@@ -134,7 +134,7 @@ class Emitter:
         return optimized(function, self.fresh, self.shared.passes_off, check)
 
     def source(self, name: str = "kernel") -> str:
-        """The whole function as Python; to be asked for once."""
+        """Return the whole function as Python; to be called once."""
         return printed(self.function(name))
 
     def bind(self, variable: Variable, where: Expression | Place) -> None:
@@ -153,11 +153,11 @@ class Emitter:
                 self.lines.append(Fill(place.whole, self.argument(variable)))
 
     def scalar(self, variable: Variable) -> Expression:
-        """A variable without axes."""
+        """Return a variable without axes."""
         return self.element(variable, (), self.top)
 
     def place(self, variable: Variable) -> Place:
-        """Where a stored array is."""
+        """Return the location of a stored array."""
         known = self.places.get(variable)
         if known is None:
             if not isinstance(variable, Constant):
@@ -181,13 +181,13 @@ class Emitter:
     # -- memory -----------------------------------------------------------------------------------
 
     def allocate(self, variable: Variable, start: Expression | Place | None = None) -> Place:
-        """A new array with the shape and dtype of a variable.
+        """Allocate an array with the shape and dtype of a variable.
 
         Parameters
         ----------
         variable : TensorVariable
         start : Expression or Place, optional
-            A number that it is filled with, or an array that it is a copy of.
+            A number to fill it with, or an array to copy.
         """
         self.owned.add(variable)
         lengths = self._shape(variable)
@@ -208,11 +208,11 @@ class Emitter:
         return place
 
     def array(self, variable: Variable) -> Array:
-        """A name for an array of the dtype and rank of a variable."""
+        """Name an array of the dtype and rank of a variable."""
         return Array(self.fresh("v"), variable.type.dtype, variable.type.ndim)
 
     def is_free_after(self, variable: Variable, number: int, target: Variable) -> bool:
-        """Whether the memory of an array may be overwritten by one that a group makes of it."""
+        """Return whether a result of a group may overwrite the memory of an array."""
         return (
             variable in self.owned
             and variable.type.dtype == target.type.dtype
@@ -250,7 +250,7 @@ class Emitter:
         return found
 
     def named(self, length: Expression, early: bool) -> Var:
-        """A variable for a length."""
+        """Name a length."""
         name = Var(self.fresh("n"), length.dtype)
         (self.early if early else self.lines).append(Assign(name, length))
         if early:
@@ -272,7 +272,7 @@ class Emitter:
         """State that a position is within an axis, which this emitter does not check."""
 
     def is_early(self, value: Expression) -> bool:
-        """Whether a length or number is known before the loop around the block."""
+        """Return whether a length or number is known before the loop around the block."""
         if self.early is self.lines:
             return True
         if isinstance(value, Length):
@@ -280,11 +280,11 @@ class Emitter:
         return value.uses <= self._early_lengths | self.known_before
 
     def is_length(self, value: Expression) -> bool:
-        """Whether a number is the length of an axis."""
+        """Return whether a number is the length of an axis."""
         return value in self._lengths.values()
 
     def is_known_length(self, value: Expression) -> bool:
-        """Whether a number is a literal or the length of an axis, so that it is not negative."""
+        """Return whether a number is a literal or a length, hence not negative."""
         return known(value) is not None or self.is_length(value)
 
     def name_length(self, variable: Variable, axis: int, value: Expression) -> Expression:
@@ -303,7 +303,7 @@ class Emitter:
         return self._lengths[cls]
 
     def _length_of(self, members: Sequence[Axis]) -> tuple[Expression, bool]:
-        """A length, and whether it is known before the loop around the block."""
+        """Return a length, and whether it is known before the loop around the block."""
         for variable, axis in members:
             if variable.type.shape[axis] is not None:
                 return integer(variable.type.shape[axis]), True
@@ -368,7 +368,7 @@ class Emitter:
         return found
 
     def computed(self, variable: Variable, index: Index, scope: Scope) -> Expression:
-        """One element of a variable, computed from what it depends on."""
+        """Return an element of a variable, computed from its operands."""
         key = (variable, index, "computed")
         known = scope.memo.get(key)
         if known is not None:
@@ -399,7 +399,7 @@ class Emitter:
         return known
 
     def scalar_call(self, node: Apply, operands: Sequence[Expression], scope: Scope) -> Expression:
-        """A scalar operation on operands."""
+        """Apply a scalar operation to operands."""
         scalar_op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
         dtypes = [v.type.dtype for v in node.inputs]
         out = node.outputs[0].type.dtype
@@ -441,7 +441,7 @@ class Emitter:
         return self.shared.function(NumbaFunction(node))
 
     def argument(self, variable: Variable) -> Expression:
-        """What a function of numba is given for a variable."""
+        """Return the argument for a variable in a call of a numba function."""
         if isinstance(variable.type, ScalarType):
             return self.element(variable, (), self.top)
         if not isinstance(variable.type, TensorType):
@@ -490,7 +490,7 @@ class Emitter:
         nest.scatter(node, index, places, element)
 
     def source_index(self, node: Apply, index: Index, scope: Scope) -> Index:
-        """Where in the source the element of a selection is."""
+        """Return the position in the source of an element of a selection."""
         if isinstance(node.op, Subtensor):
             return basic_index(self, node, index, scope)
         return gather_index(self, node, index, scope)

@@ -158,7 +158,7 @@ class Nest:
             sink.place = self._overwritten(sink) or self.e.allocate(sink.target)
 
     def _overwritten(self, sink: _Sink) -> Place | None:
-        """An array that is read for the last time, element by element where this is stored."""
+        """Return an array that is dead after it is read elementwise, to store the result in."""
         own = sink.index
         read: dict[Variable, set[Index]] = {}
         for variable, index, *computed in self.scope.memo:
@@ -175,7 +175,7 @@ class Nest:
         return None
 
     def _updated(self, sink: _Sink, order: list[str], names: Names) -> Place:
-        """The array that an update works on: a new one, a copy, or one that nobody else reads."""
+        """Return the array that an update modifies: a new one, a copy, or a dead one."""
         assert sink.node is not None
         x, target = sink.node.inputs[0], sink.target
         made = x.owner
@@ -203,13 +203,13 @@ class Nest:
         return self._is_serial(sink, names) and (steps is None or steps > DIRECTLY)
 
     def _is_serial(self, sink: _Sink, names: Names) -> bool:
-        """Whether an update may meet the same element again: where it is depends on data."""
+        """Return whether an update may revisit elements, because its positions are data."""
         return bool(self.loops and sink.kind == "scatter") and any(
             not names.isdisjoint(each.uses) for each in sink.index
         )
 
     def _ways(self, sink: _Sink, order: list[str], names: Names) -> Place:
-        """Several arrays to add up in by turns, if they are small beside what is added."""
+        """Return several arrays to accumulate in by turns, if they are small."""
         e = self.e
         if not self._is_serial(sink, names):
             return self._sums(sink)
@@ -238,7 +238,7 @@ class Nest:
         return max(strip_mining.WAYS >> (serial - 1).bit_length(), 1)
 
     def _sums(self, sink: _Sink) -> Place:
-        """An array to reduce in."""
+        """Return an array to reduce in."""
         if sink.operation == "+" and sink.dtype in totals.NARROW:
             return self._wide(sink, ONE)
         return self.e.allocate(sink.target, identity(sink.operation, sink.dtype))
@@ -270,7 +270,7 @@ class Nest:
         return loop_order.best(self.loops, accesses, [*turns, self.below])
 
     def _stop(self, name: str) -> Expression:
-        """Where a loop ends; that over columns of a triangle soon after the diagonal."""
+        """Return the end of a loop; over the columns of a triangle it is near the diagonal."""
         length = self.e.loop_lengths[name]
         n = known(length)
         if name not in self.below[1:] or (n is not None and n <= _COLUMNS):
@@ -334,7 +334,7 @@ class Nest:
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
 
     def _is_for_lanes(self, inner: Sequence[strip_mining.Line]) -> bool:
-        """Whether LLVM would take long to make vectors of the innermost loop."""
+        """Return whether LLVM would vectorize the innermost loop too slowly."""
         is_serial = any(line.is_serial for line in inner)
         is_one_of_many = not is_serial and self.e.plan.is_one_of_many(self.number)
         return self._runs("lanes") and (strip_mining.is_long(inner) or is_one_of_many)
@@ -364,7 +364,7 @@ class Nest:
         before[-1] += written
 
     def _shares_an_array(self, order: Sequence[str], body: Sequence[Statement]) -> bool:
-        """Whether rounds of the second last loop add to the same array, or read the same."""
+        """Return whether iterations of the second last loop read, or add to, the same array."""
         if len(order) < 2 or self.below or any(sink.kind == "scatter" for sink in self.sinks):
             return False
         reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
@@ -376,7 +376,7 @@ class Nest:
     def _sink_line(
         self, sink: _Sink, order: list[str], level: Level, before: Lists, after: Lists
     ) -> Statement | None:
-        """What a result needs in the innermost loop, if anything; also what is around it."""
+        """Return the statement of a result in the innermost loop, and collect those around it."""
         where, value = sink.where, sink.value
         if sink.kind == "scatter" and sink.operation == "+":
             return Accumulate("+", where, value)
@@ -392,7 +392,7 @@ class Nest:
         start = identity(sink.operation, sink.dtype)
         total = self._total(sink)
         before[deepest].append(Assign(total, start))
-        # the innermost loop adds up in a variable of its own, which sums over more loops share
+        # the innermost loop has its own accumulator, which sums over more loops share
         line = None
         partial = self._partials.get((value, sink.operation))
         if partial is None:
@@ -407,7 +407,7 @@ class Nest:
         return line
 
     def _total(self, sink: _Sink) -> Var:
-        """The variable that a result is reduced in."""
+        """Return the variable that a result is reduced in."""
         return sink.place if isinstance(sink.place, Var) else Var(self.e.fresh("a"), sink.dtype)
 
     def _store_total(
@@ -423,7 +423,7 @@ class Nest:
     def _blocked(
         self, sink: _Sink, deepest: int, order: list[str], before: Lists, after: Lists
     ) -> Statement | None:
-        """A sum whose loops are run block by block."""
+        """Write a sum whose loops run in blocks."""
         fresh, key = self.e.fresh, (sink.value, sink.operation)
         line = None
         part = self._parts.get(key)
@@ -451,7 +451,7 @@ class Nest:
     def _opens_sums(
         self, inner: Sequence[strip_mining.Line], order: Sequence[str], names: Names
     ) -> bool:
-        """Whether sums of logarithms in the innermost loop are worth opening."""
+        """Return whether sums of logarithms in the innermost loop are worth transforming."""
         length = known(self.e.loop_lengths[order[-1]]) if order else 0
         is_short = length is not None and length < logarithm_sums.FEWEST
         if self._level != len(order) or is_short or not self._runs("logarithm_sums"):
@@ -465,7 +465,7 @@ class Nest:
     def _levels(
         self, order: list[str], before: Lists, after: Lists, at: int = 0
     ) -> list[Statement]:
-        """What is inside of the first loops."""
+        """Write the loops from a level on."""
         lines = list(before[at])
         if at < len(order):
             inside = self._levels(order, before, after, at + 1)
@@ -495,6 +495,6 @@ def _is_negative(line: strip_mining.Line) -> bool:
 
 
 def _is_load(line: strip_mining.Line) -> bool:
-    """Whether a temporary is an element of an array, or one of some numbers."""
+    """Return whether a temporary is an element of an array, or of a tuple of numbers."""
     value = line.statement.value if isinstance(line.statement, Assign) else None
     return isinstance(value, Load) or getattr(value, "op", None) == "choice"

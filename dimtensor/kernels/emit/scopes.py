@@ -41,7 +41,7 @@ class Scope:
         self.accesses: list[tuple[Names, ...]] = []
 
     def temporary(self, value: Expression, loops: Names) -> Var:
-        """A variable with a value, in the loops that it varies with."""
+        """Name a value, in the loops that it varies with."""
         known = self._by_value.get(value)
         if known is not None and known.loops == loops:
             return known
@@ -68,7 +68,7 @@ class TopScope(Scope):
 
 
 def _is_safe(value: Expression) -> bool:
-    """Whether an integer can be computed where nobody may need it: nothing is divided by 0."""
+    """Return whether an integer may be computed unconditionally: it does not divide by 0."""
     return all(
         isinstance(each, (Var, Const, Array, Length))
         or (isinstance(each, Op) and each.op in _SAFE)

@@ -1,4 +1,4 @@
-"""What all parts of one function share: names, constants, and what the source refers to."""
+"""Names, constants and the namespace that all parts of a function share."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class TooDeep(Exception):
 
 
 class Shared:
-    """What all blocks of one function share.
+    """State that all blocks of a function share.
 
     Attributes
     ----------
     namespace : dict
-        What the source refers to by name.
+        Global names of the source.
     constants : list of (str, ndarray)
         Extra arguments of the function.
     is_native : bool
@@ -58,7 +58,7 @@ class Shared:
         return f"{prefix}{next(self._counter)}"
 
     def function(self, function: Any) -> str:
-        """A name for a function that the source calls."""
+        """Name a function that the source calls."""
         name = f"f{next(self._function_counter)}"
         self.namespace[name] = function
         return name
@@ -73,7 +73,7 @@ class Shared:
         return found
 
     def scalar_function(self, op: Any, dtypes: Sequence[str], out: str) -> str:
-        """The name of a scalar operation; where numba compiles, it calls PyTensor's function."""
+        """Name a scalar operation; where numba compiles, it calls PyTensor's function."""
         row = facts_of(op).name
         if row and library_name(row, out) is not None:
             return row

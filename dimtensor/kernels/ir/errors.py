@@ -1,4 +1,4 @@
-"""What is raised where loops are not what the language of kernels has."""
+"""Errors for loops outside of the language of kernels."""
 
 
 class NotNative(Exception):

@@ -13,7 +13,7 @@ from dimtensor.kernels.ir.node import NOTHING, Names, Node, united
 
 
 def _settle(node: Any, parts: Iterable[Expression]) -> None:
-    """Say what an expression uses and what it varies with, from its parts."""
+    """Set the uses and the variability of an expression from its parts."""
     parts = tuple(parts)
     node.uses = united([each.uses for each in parts])
     node.loops = united([each.loops for each in parts])
@@ -203,7 +203,7 @@ class Call(Expression):
 
 
 class Part(_Selection):
-    """What an array has at its first positions, itself an array."""
+    """Array of the elements of another at leading positions."""
 
     __slots__ = ()
 
@@ -236,13 +236,12 @@ class Reshaped(Expression):
 
 
 class Wrapped(Expression):
-    """What only functions of numba and Python see of an array or a number.
+    """Value in a form that only functions of numba and Python need.
 
     Attributes
     ----------
     how : {"copy", "box", "unbox", "contiguous"}
-        A copy of an array, a number as an array without axes and the other way round, an array in
-        the order of its elements.
+        A copy of an array, a number as an array without axes and vice versa, a contiguous array.
     source : Expression
     """
 

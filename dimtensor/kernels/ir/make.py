@@ -29,7 +29,7 @@ ARITIES: dict[str, tuple[int, int]] = {
 
 
 def integer(value: int) -> Const:
-    """A length or a position."""
+    """Make a length or a position."""
     return Const(value, "int64")
 
 
@@ -37,19 +37,19 @@ ZERO, ONE = integer(0), integer(1)
 
 
 def number(value: Any, dtype: str) -> Const:
-    """A number of exactly a dtype."""
+    """Make a number of exactly a dtype."""
     return Const(np.asarray(value, dtype=dtype).item(), dtype)
 
 
 def known(expression: Expression) -> int | None:
-    """The length or position that an expression is, if it is a number."""
+    """Return the value of a constant length or position, None for others."""
     if not isinstance(expression, Const) or not is_integer(expression.dtype):
         return None
     return expression.value if expression.value >= 0 else None
 
 
 def known_product(factors: Sequence[Expression]) -> int | None:
-    """The product of lengths; None if one of them is not known."""
+    """Return the product of lengths, None if one of them is not known."""
     found = 1
     for factor in factors:
         length = known(factor)
@@ -60,7 +60,7 @@ def known_product(factors: Sequence[Expression]) -> int | None:
 
 
 def is_zero(expression: Expression) -> bool:
-    """Whether an expression is the number 0, without a sign."""
+    """Return whether an expression is the number 0, without a sign."""
     if not isinstance(expression, Const) or expression.value != 0:
         return False
     return not isinstance(expression.value, float) or math.copysign(1, expression.value) > 0
@@ -68,12 +68,12 @@ def is_zero(expression: Expression) -> bool:
 
 @bounded(1024)
 def promoted(*dtypes: str) -> str:
-    """The dtype in which numbers of these dtypes meet, as NumPy has it."""
+    """Return the common dtype of some dtypes, as NumPy promotes them."""
     return str(np.result_type(*dtypes).name)
 
 
 def result_dtype(op: str, dtypes: Sequence[str]) -> str:
-    """The dtype of an operation."""
+    """Return the dtype of an operation."""
     if op in COMPARISONS or op in ("and", "or", "not") or op in _TESTS:
         return "bool"
     if op in ("select", "choice"):
@@ -85,18 +85,18 @@ def result_dtype(op: str, dtypes: Sequence[str]) -> str:
 
 
 def op(name: str, *operands: Expression) -> Op:
-    """An operation, see :class:`~dimtensor.kernels.ir.nodes.Op`."""
+    """Make an operation, see :class:`~dimtensor.kernels.ir.nodes.Op`."""
     return Op(name, operands, result_dtype(name, [each.dtype for each in operands]))
 
 
 def call(function: str, operand: Expression) -> Call:
-    """A function of one float; one of an integer is computed in double precision."""
+    """Call a function of one float; an integer is converted to double precision."""
     dtype = operand.dtype
     return Call(function, (operand,), dtype if is_float(dtype) else "float64")
 
 
 def is_function(node: Expression) -> TypeGuard[Call]:
-    """Whether an expression calls a function of numbers, and no routine."""
+    """Return whether an expression calls a function of numbers, not a routine."""
     return isinstance(node, Call) and facts_named(node.function) is not None
 
 
@@ -109,7 +109,7 @@ def select(condition: Expression, then: Expression, otherwise: Expression) -> Op
 
 
 def product(factors: Sequence[Expression]) -> Expression:
-    """The product of lengths."""
+    """Multiply lengths."""
     if len(factors) < 2:
         return factors[0] if factors else ONE
     return op("*", *factors)

@@ -1,4 +1,4 @@
-"""What expressions and statements have in common."""
+"""Base of expressions and statements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTHING: Names = frozenset()
 
 
 class Node:
-    """What is made of its fields, and equal to what is made of equal ones.
+    """Immutable node that is equal to others of the same fields.
 
     Its fields are its arguments, named by ``__match_args__``. These are no dataclasses: to make the
     methods of so many takes 18 ms of each process that compiles something, a twentieth of the first
@@ -39,7 +39,7 @@ class Node:
         return f"{type(self).__name__}({fields})"
 
     def replace(self, **changes: Any) -> Self:
-        """The node with other values of some fields."""
+        """Copy the node with other values of some fields."""
         return type(self)(**{name: getattr(self, name) for name in self.__match_args__} | changes)
 
 

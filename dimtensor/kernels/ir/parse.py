@@ -86,7 +86,7 @@ class Parser:
     # -- names -------------------------------------------------------------------------------------
 
     def fresh(self, name: str) -> str:
-        """What a variable or an array of the source is called."""
+        """Return the new name of a variable or an array of the source."""
         return name
 
     def assign(self, name: str, value: Expression) -> Statement:
@@ -119,7 +119,7 @@ class Parser:
         return found
 
     def statement(self, node: ast.stmt) -> list[Statement]:
-        """What a statement is; none for the text of documentation."""
+        """Parse a statement; empty for docstrings."""
         match node:
             case ast.Pass() | ast.Expr(ast.Constant()):
                 return []
@@ -248,7 +248,7 @@ class Parser:
     # -- expressions -------------------------------------------------------------------------------
 
     def number(self, node: ast.expr) -> Expression:
-        """The number that an expression is."""
+        """Parse a number."""
         match node:
             case ast.Constant(bool() as value):
                 return Const(value, "bool")
@@ -349,7 +349,7 @@ class Parser:
         raise NotNative(f"the function {name} of {len(operands)} operands")
 
     def _operand(self, node: ast.expr) -> Expression:
-        """What a function is given: a number or an array."""
+        """Parse an argument: a number or an array."""
         if isinstance(node, ast.Name) and isinstance(self.names.get(node.id), Array):
             return self.array(node)
         return self.number(node)
@@ -357,14 +357,14 @@ class Parser:
     # -- arrays ------------------------------------------------------------------------------------
 
     def array(self, node: ast.expr) -> Array:
-        """The array that a name stands for."""
+        """Return the array of a name."""
         known = self.names.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(known, Array):
             raise NotNative(f"{ast.unparse(node)} where an array is asked for")
         return known
 
     def part(self, node: ast.expr) -> Array | Part:
-        """An array, or what one has at its first positions."""
+        """Parse an array, or a part of one at leading positions."""
         if not isinstance(node, ast.Subscript):
             return self.array(node)
         array, index = self._selected(node)
@@ -373,7 +373,7 @@ class Parser:
         return Part(array, index) if index else array
 
     def _selected(self, node: ast.Subscript) -> tuple[Array, tuple[Expression, ...]]:
-        """An array and positions along its first axes; what takes an axis whole is left out."""
+        """Parse an array and positions along its leading axes, without full slices."""
         parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         while parts and _takes_all(parts[-1]):
             parts.pop()
@@ -382,7 +382,7 @@ class Parser:
     def selection(
         self, node: ast.expr, parts: Sequence[ast.expr]
     ) -> tuple[Array, tuple[Expression, ...]]:
-        """An array, and positions in it."""
+        """Parse an array and positions in it."""
         array = self.array(node)
         if len(parts) > array.rank:
             raise NotNative("a selection of more than an element")
@@ -396,7 +396,7 @@ def _takes_all(part: ast.expr) -> bool:
 
 
 def _is_choice(node: ast.Subscript) -> bool:
-    """Whether a subscript is one of some numbers, or a length, and no part of an array."""
+    """Return whether a subscript selects one of some numbers, or a length."""
     return isinstance(node.value, (ast.Tuple, ast.Attribute))
 
 
@@ -421,7 +421,7 @@ def _error(node: ast.Raise) -> Raise:
 def parsed(
     source: str, arguments: Sequence[tuple[str, int]], functions: Mapping[str, str]
 ) -> Function:
-    """A function of the language.
+    """Parse a function of the language.
 
     Parameters
     ----------
@@ -429,12 +429,12 @@ def parsed(
     arguments : sequence of (str, int)
         Dtype and rank of each argument.
     functions : mapping of str to str
-        Functions that it calls by name, with the dtypes that they give.
+        Functions that it calls, by name, with the dtypes of their results.
 
     Raises
     ------
     NotNative
-        If there is something in the source that it may not have.
+        If the source is not in the language.
     """
     (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)
@@ -450,12 +450,12 @@ def parsed(
 
 
 def parsed_number(text: str, names: Mapping[str, Expression]) -> Expression:
-    """The number that an expression of the language is, of numbers with names.
+    """Parse an expression of numbers with names.
 
     Raises
     ------
     NotNative
-        If it is none.
+        If it is not a number.
     """
     return Parser(names, {}).number(ast.parse(text, mode="eval").body)
 

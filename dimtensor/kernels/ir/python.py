@@ -52,23 +52,23 @@ _BINDING = {
     "==": _COMPARE, "!=": _COMPARE, "|": 5, "^": 6, "&": 7, "+": 8, "-": 8, "*": 9, "/": 9,
     "//": 9, "%": 9,
 }  # fmt: skip
-# functions of Python itself, those that numba compiles best from its module `math`, and of NumPy
+# built-in functions, functions that numba compiles best from the module `math`, and NumPy's
 _BUILTIN = frozenset({"abs", "min", "max"})
 _OF_MATH = frozenset({"sqrt", "exp", "expm1", "sin", "cos", "tanh", "ceil", "isfinite"})
 _OF_NUMPY = _OF_MATH | {"log", "log1p"}
 
 
 def library_name(function: str, dtype: str) -> str | None:
-    """The name of a function in the libraries of Python; None if they have it not."""
+    """Return the name of a function in Python's libraries, None if they lack it."""
     if function not in _OF_NUMPY or not is_float(dtype):
         return None
     return f"{'math' if function in _OF_MATH and dtype == 'float64' else 'np'}.{function}"
 
 
 def global_name(function: str, dtypes: Sequence[str], dtype: str) -> str:
-    """The name of a function for operands of some dtypes, among what a kernel's source refers to.
+    """Return the global name of a function for operands of some dtypes.
 
-    A name without dtypes is that for doubles, unless it might be the name of a variable.
+    A name without dtypes is the function of doubles, unless it might be the name of a variable.
     """
     if facts_named(function) is None:
         return function

@@ -9,16 +9,16 @@ from dimtensor.kernels.ir.node import Names, Node, united
 
 
 class Statement(Node):
-    """What its subclasses have in common.
+    """Base of statements.
 
     Attributes
     ----------
     reads : tuple of Expression
-        What it computes with, positions that it stores at among it.
+        Operands, including positions of stores.
     defines : str or None
-        The variable that it gives a value, or the array that it makes.
+        The variable or array that it defines.
     uses : frozenset of str
-        Names that it reads or stores to, those of statements inside of it among them.
+        Names that it reads or stores to, including those of inner statements.
     blocks : tuple of tuple of Statement
         The statements inside.
     """
@@ -80,7 +80,7 @@ class Assign(_Definition):
 
 
 class Carry(_Definition):
-    """What a variable holds from now on that was defined before the loop: the state of a loop."""
+    """Assignment to the state of a loop, a variable that was defined before it."""
 
     __slots__ = ()
 

@@ -265,7 +265,7 @@ class _Verifier:
 
 
 def _leaves(block: Sequence[Statement]) -> bool:
-    """Whether a block does not go on with what comes after it."""
+    """Return whether a block never continues with the statements after it."""
     return bool(block) and isinstance(block[-1], (Break, Continue, Raise))
 
 

@@ -38,14 +38,14 @@ Change = Callable[[Expression], Expression]
 
 
 def expressions_in(expression: Expression) -> Iterator[Expression]:
-    """An expression and those that it consists of."""
+    """Yield an expression and all of its parts."""
     yield expression
     for each in parts_of(expression):
         yield from expressions_in(each)
 
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions that one consists of, arrays among them."""
+    """Return the operands of an expression, including arrays."""
     match expression:
         case Op() | Call():
             return expression.operands
@@ -69,15 +69,15 @@ def statements_in(statements: Iterable[Statement]) -> Iterator[Statement]:
 
 
 class Summary(NamedTuple):
-    """What a function consists of.
+    """Names, dtypes and calls of a function.
 
     Attributes
     ----------
     reads, writes : Counter of str
-        How often each name is read, and how often it is given something.
+        Numbers of reads and of writes of each name.
     dtypes : set of str
     calls : set of str
-        Functions and routines that it calls, those that only numba has among them.
+        Functions and routines that it calls, including foreign ones.
     """
 
     reads: Counter[str]
@@ -87,7 +87,7 @@ class Summary(NamedTuple):
 
 
 def summary(function: Function) -> Summary:
-    """What is in a function, from one walk over it."""
+    """Summarize a function, in one walk over it."""
     found = Summary(Counter(), Counter(), {each.dtype for each in function.arguments}, set())
     reads, writes, dtypes, calls = found
     pending: list[Expression] = list(function.results)
@@ -118,7 +118,7 @@ def summary(function: Function) -> Summary:
 def substituted(
     expression: Expression, values: Values, positions: Values | None = None
 ) -> Expression:
-    """An expression with values in the place of variables.
+    """Replace variables in an expression by values.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def substituted(
     values : mapping of str to Expression
         By the names of variables.
     positions : mapping of str to Expression, optional
-        Values of variables where they are positions in arrays by themselves.
+        Values of variables that are positions in arrays by themselves.
     """
     if expression.uses.isdisjoint(values):
         return expression
@@ -145,7 +145,7 @@ def substituted(
 
 
 def of_parts(expression: Expression, new: Change, at: Change | None = None) -> Expression:
-    """An expression of changed parts; positions in arrays may be changed in a way of their own."""
+    """Change the parts of an expression; positions in arrays may have a change of their own."""
     at = at or new
     match expression:
         case Op(op, operands, dtype):
@@ -164,12 +164,12 @@ def of_parts(expression: Expression, new: Change, at: Change | None = None) -> E
 
 
 def replaced(statement: Statement, values: Values, positions: Values | None = None) -> Statement:
-    """A statement with values in the place of variables, also of those that it defines."""
+    """Replace variables in a statement by values, including those it defines."""
     return of_changed(statement, lambda each: substituted(each, values, positions))
 
 
 def of_changed(statement: Statement, change: Change) -> Statement:
-    """A statement of changed expressions; what it stores to or defines is one of them."""
+    """Change the expressions of a statement, including the target."""
 
     def new[T: Expression](each: T) -> T:
         return change(each)  # type: ignore[return-value]

@@ -68,7 +68,7 @@ def _is_large(statement: Statement) -> TypeGuard[Allocate]:
 
 
 def _size(array: Allocate) -> Hashable:
-    """The dtype, and the factors of the number of elements."""
+    """Return the dtype, and the factors of the number of elements."""
     lengths = Counter(length for length in array.shape if known(length) is None)
     elements = known_product([length for length in array.shape if length not in lengths])
     return array.array.dtype, elements, frozenset(lengths.items())
@@ -82,13 +82,13 @@ def _made_in(home: Allocate, array: Allocate) -> list[Statement]:
 
 
 class _Owners:
-    """Which arrays names stand for, and where they are used.
+    """Arrays behind names, with their uses.
 
     Attributes
     ----------
     taken : set of str
-        Names of arrays that grow, are made in several places, or are given to functions of which
-        nothing is known: their memory stays their own.
+        Names of arrays that grow, are allocated in several places, or are passed to unknown
+        functions: their memory is not reused.
     """
 
     def __init__(self, statements: Sequence[Statement]):
@@ -118,7 +118,7 @@ class _Owners:
         return found
 
     def last_uses(self, names: Container[str]) -> dict[str, int]:
-        """The last statement that uses each array, or a view of it."""
+        """Return the last statement that uses each array, or a view of it."""
         last: dict[str, int] = {}
         for at, each in enumerate(self._statements):
             used = each.uses if each.defines is None else each.uses | {each.defines}

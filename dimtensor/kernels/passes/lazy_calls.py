@@ -18,14 +18,14 @@ Condition = tuple[Expression, bool]
 
 
 def on_demand(lines: Sequence[Line], needed: Names) -> list[Line]:
-    """The lines with calls that are made on a condition, in an order in which they can run.
+    """Make calls conditional where only one arm of a selection needs them.
 
     Parameters
     ----------
     lines : sequence of Line
-        Of one loop, each temporary before those that use it.
+        Lines of one loop, each temporary before its uses.
     needed : frozenset of str
-        Temporaries that are used otherwise.
+        Temporaries with other uses.
     """
     if not any(line.is_serial and line.name for line in lines):
         return list(lines)
@@ -48,7 +48,7 @@ def on_demand(lines: Sequence[Line], needed: Names) -> list[Line]:
 
 
 def _selection(line: Line) -> Op | None:
-    """The selection that a temporary is, if it is one."""
+    """Return the selection of a temporary, None for others."""
     value = line.statement.value if isinstance(line.statement, Assign) else None
     return value if isinstance(value, Op) and value.op == "select" else None
 
@@ -93,7 +93,7 @@ def _behind(line: Line, lines: Sequence[Line]) -> set[str]:
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
-    """Every temporary before those that use it, otherwise as they are."""
+    """Sort temporaries before their uses, keeping the order otherwise."""
     position_of = {line.name: at for at, line in enumerate(lines) if line.name is not None}
     ordered: list[Line] = []
     done: set[int] = set()

@@ -29,7 +29,7 @@ from dimtensor.kernels.ir.nodes import (
 from dimtensor.kernels.passes.totals import BLOCK
 
 AT_ONCE = 8
-# the product of eight numbers from here to there, and what it rounds away, are normal
+# the product of eight numbers in this range, and its rounding error, are normal
 _LEAST, _MOST = 2.0**-100, 2.0**100
 _WIDE = "float64"
 _ZERO, _ONE = number(0.0, _WIDE), number(1.0, _WIDE)
@@ -56,16 +56,16 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Logarithms:
-    """Logarithms of the numbers of a block, and what is beside them, that a total is of.
+    """Logarithms of the numbers of a block, and their addends, that a total sums.
 
-    Both are added up for eight rounds at a time: their sum may be much smaller than each.
+    Both are summed for eight iterations at a time: their sum may be much smaller than each.
 
     Attributes
     ----------
     kinds : tuple of Kept
     beside : Array or None
     part : Var
-        What is added up in the block.
+        Accumulator of the block.
     are_taken_away : bool
         Whether logarithms are subtracted.
     """
@@ -76,7 +76,7 @@ class Logarithms:
     are_taken_away: bool
 
     def added(self, count: Expression, fresh: Callable[[str], str]) -> list[Statement]:
-        """The sum of so many rounds, added to the part."""
+        """Sum a number of iterations, and add the result to the part."""
         return _Rounds(self, fresh).added(count)
 
 
@@ -127,7 +127,7 @@ class _Rounds:
         return op("neg", log) if self._sums.are_taken_away else log
 
     def _filled(self, buffer: Array, before: tuple[Expression, ...], neutral: float) -> Statement:
-        """What makes the last row whole and adds nothing."""
+        """Fill up the last row with numbers that add nothing."""
         at = self._counter()
         store = Store(Load(buffer, (*before, at)), number(neutral, _WIDE))
         return For(at, op("*", integer(AT_ONCE), self._rows), (store,), self._number_of)
@@ -141,7 +141,7 @@ class _Rounds:
         return [op("+", row, op("*", integer(k), rows)) if k else row for k in range(AT_ONCE)]
 
     def _rows_of_rests(self, of_rows: Array) -> list[Statement]:
-        """Sums of eight rounds begin with what is beside their logarithms."""
+        """Initialize the sums of eight iterations with the addends of their logarithms."""
         row, beside = self._counter(), self._sums.beside
         lines: list[Statement] = [Allocate(of_rows, (integer(BLOCK // AT_ONCE),))]
         if beside is not None:
@@ -169,7 +169,7 @@ class _Rounds:
         return [For(which, integer(kept.times), loops)] if before else list(loops)
 
     def _one_by_one(self) -> Statement:
-        """The sum of a block with numbers that are too large or too small, or without logarithm."""
+        """Sum a block with numbers that are too large, too small, or without a logarithm."""
         single, value = self._counter(), Var(self._fresh("a"), _WIDE)
         beside = self._sums.beside
         lines: list[Statement] = [
@@ -187,7 +187,7 @@ class _Rounds:
     def _row(
         self, kept: Kept, before: tuple[Expression, ...], row: Var
     ) -> tuple[list[Statement], Expression]:
-        """The logarithm of the product of eight numbers."""
+        """Return the logarithm of the product of eight numbers."""
         lines: list[Statement] = []
 
         def let(value: Expression) -> Var:
@@ -198,7 +198,7 @@ class _Rounds:
         def times(one: tuple[Var, Var | None], two: tuple[Var, Var | None]) -> tuple[Var, Var]:
             (a, lost_a), (b, lost_b) = one, two
             both = let(op("*", a, b))
-            # Rounded once, since what is added is no product: a difference of two would be 0.
+            # Rounded once, since the addend is not a product: a difference of two would be 0.
             lost = let(op("+", op("*", a, b), op("neg", both)))
             if lost_a is not None and lost_b is not None:
                 lost = let(op("+", op("*", a, lost_b), lost))
@@ -215,7 +215,7 @@ class _Rounds:
         return lines, let(op("+", log, op("/", lost, all_of_them)))
 
     def _within(self, numbers: list[Var], let: Callable[[Expression], Var]) -> list[Statement]:
-        """Whether products are numbers that lose nothing but what is carried along."""
+        """Check that products and their rounding errors are normal numbers."""
         least = _pairwise(lambda a, b: let(select(op("<", a, b), a, b)), numbers)
         most = _pairwise(lambda a, b: let(select(op(">", a, b), a, b)), numbers)
         # nan may be within, since its comparisons are false: it makes the product nan
@@ -225,7 +225,7 @@ class _Rounds:
 
 
 def _leaf(form: str, x: Var, let: Callable[[Expression], Var]) -> tuple[Var, Var | None]:
-    """What a logarithm is of, and what is lost in it: of 1 + x the sum rounds."""
+    """Return the operand of a logarithm, and its rounding error for 1 + x."""
     if form == "log":
         return x, None
     both = let(op("+", _ONE, x))

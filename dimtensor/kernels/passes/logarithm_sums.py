@@ -62,20 +62,20 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Terms:
-    """What the terms of sums in a loop are.
+    """Terms of the sums in a loop.
 
     Attributes
     ----------
     defined : mapping of str to Expression
-        What temporaries are.
+        Expressions of temporaries.
     """
 
     defined: Mapping[str, Expression]
 
     def split(self, value: Expression) -> Split | None:
-        """A value as a logarithm and what is added to it; None if it has none.
+        """Split a value into a logarithm and its addend; None without a logarithm.
 
-        The rest stays together: its terms might cancel each other.
+        The addend is kept as one expression: its terms might cancel each other.
         """
         whole, names = self._opened(value)
         found = None
@@ -90,7 +90,7 @@ class Terms:
         return None if found is None else found._replace(names=found.names | names)
 
     def _opened(self, value: Expression) -> tuple[Expression, Names]:
-        """What a temporary is, and its name."""
+        """Return the expression of a temporary, and its name."""
         names: set[str] = set()
         while isinstance(value, Var) and value.name in self.defined:
             names.add(value.name)
@@ -98,7 +98,7 @@ class Terms:
         return value, frozenset(names)
 
     def _logarithm(self, value: Call) -> Split | None:
-        """A function that is a logarithm, or has one in it."""
+        """Split a function that is a logarithm, or contains one."""
         x = value.operands[0]
         if x.dtype != _WIDE:
             return None
@@ -110,7 +110,7 @@ class Terms:
         return Split(value.function, x) if value.function in NEUTRAL else None
 
     def _of_positive(self, test: Expression, limit: Expression, usual: Expression) -> Split | None:
-        """The logarithm of what is positive where it is not 0, in place of which 1 stands."""
+        """Return the logarithm of a number that is guarded against 0 by a 1."""
         (log, names), (tested, _) = self._opened(usual), self._opened(test)
         if not _is_number(limit, -math.inf) or not isinstance(log, Call) or log.function != "log":
             return None
@@ -133,10 +133,10 @@ class Terms:
         return found._replace(rest=rest, is_taken_away=not found.is_taken_away)
 
     def _in_sum(self, whole: Op) -> Split | None:
-        """The first logarithm of a sum or a difference, with all other terms.
+        """Return the first logarithm of a sum or a difference, with all other terms.
 
-        A sum of differences may be much smaller than the sums of what they are of, so only what is
-        from 0 to log(2) is taken out of differences.
+        A sum of differences may be much smaller than the sums of their operands, so only logarithms
+        from 0 to log(2) are taken out of differences.
         """
         terms = whole.operands
         for at, term in enumerate(terms):
@@ -157,7 +157,7 @@ class Terms:
         return None
 
     def _in_selection(self, test: Expression, one: Expression, other: Expression) -> Split | None:
-        """A selection of logarithms: the logarithm of a selection, which may be that of 1."""
+        """Return a selection of logarithms as the logarithm of a selection, which may be 1."""
         found = self.split(one), self.split(other)
         first = found[0] or found[1]
         if first is None:
@@ -186,7 +186,7 @@ def _is_number(value: Expression, wanted: float) -> bool:
 
 
 def definitions(lines: Iterable[Line]) -> dict[str, Expression]:
-    """What the temporaries of a loop are."""
+    """Return the expressions of the temporaries of a loop."""
     found = (line.statement for line in lines)
     return {each.target.name: each.value for each in found if isinstance(each, Assign)}
 
@@ -213,14 +213,14 @@ class Opened:
         self._fresh = fresh
 
     def added(self, part: Var, value: Expression, others: Sequence[Names]) -> Statement | None:
-        """A term of a sum; of logarithms the numbers are kept, and what is beside them is added.
+        """Add a term to a sum; numbers under logarithms are stored, and their addends added.
 
         Parameters
         ----------
         part : Var
         value : Expression
         others : sequence of set of str
-            What else is read of the temporaries.
+            Further reads of the temporaries.
         """
         found: list[Split] = []
         left: Expression | None = value
@@ -241,7 +241,7 @@ class Opened:
     def _taken_out(
         self, value: Expression, before: Sequence[Split], others: Sequence[Names]
     ) -> Split | None:
-        """A logarithm of a value, after others of it, unless something reads what it is made of."""
+        """Return a logarithm of a value, after others, unless its operand has other readers."""
         found = None if self.terms is None else self.terms.split(value)
         if self.terms is None or found is None:
             return None
@@ -258,7 +258,7 @@ class Opened:
         part: Var,
         are_taken_away: bool,
     ) -> None:
-        """Leave numbers, and what is beside their logarithms, for the end of the block."""
+        """Store numbers, and the addends of their logarithms, for the end of the block."""
         blocks, fresh = self._blocks, self._fresh
         if blocks.at is None:
             blocks.at = Var(fresh("k"), "int64")
@@ -271,7 +271,7 @@ class Opened:
         blocks.last.append(lambda count: sums.added(count, fresh))
 
     def _array(self, values: Sequence[Expression], at: Var) -> Array:
-        """Where values of a block are kept, in rows if there are several."""
+        """Return the array that stores values of a block, in rows if there are several."""
         several = len(values) > 1
         buffer = Array(self._fresh("b"), _WIDE, 1 + several)
         length = integer(BLOCK)

@@ -29,7 +29,7 @@ from dimtensor.kernels.passes.totals import Blocks
 from dimtensor.traversal import reached
 
 STRIP = 256
-# accumulators of what is added up by data: consecutive elements of one group need not wait for each
+# accumulators of updates by data: consecutive elements of one group need not wait for each
 # other's sum to be stored
 WAYS = 8
 _FEWEST = 64
@@ -69,7 +69,7 @@ class Line:
 
 
 def pays(lines: Sequence[Line], length: Expression) -> bool:
-    """Whether a loop is to be run in strips: there is something serial, and more than that.
+    """Return whether a loop should run in strips: it has serial statements and others.
 
     The measurements are in ``docs/design/kernels.md``.
     """
@@ -82,19 +82,19 @@ def pays(lines: Sequence[Line], length: Expression) -> bool:
 
 
 def is_long(lines: Sequence[Line]) -> bool:
-    """Whether there is too much in a loop for LLVM."""
+    """Return whether a loop is too long for LLVM's vectorizer."""
     return sum(not line.is_load for line in lines) > LONGEST
 
 
 def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
-    """Lines with results where what they take is known, so that it need not be kept.
+    """Move results up to where their operands are known, to avoid storing them.
 
     Parameters
     ----------
     lines : sequence of Line
-        Temporaries, each before those that use it, then results.
+        Temporaries, each before its uses, then results.
     late : set of str
-        Arrays whose elements are overwritten, which has to come last.
+        Arrays whose elements are overwritten, which must come last.
     """
     position = {line.name: at for at, line in enumerate(lines) if line.name is not None}
 
@@ -108,7 +108,7 @@ def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
 
 
 def stages(lines: Sequence[Line]) -> list[int]:
-    """The stage of each line: the even ones are vectorized. -1: wherever it is needed."""
+    """Return the stage of each line; even stages are vectorized, -1 is any stage."""
     stage_of: dict[str, int] = {}
     found = []
     for line in lines:
@@ -128,7 +128,7 @@ def write(
     blocks: Blocks,
     fresh: Callable[[str], str],
 ) -> tuple[For, list[Statement]]:
-    """The loop over strips, each a block of sums, and the arrays that it needs before it."""
+    """Write the loop over strips, and the arrays that it needs."""
     start, at, count = (Var(fresh(kind), "int64") for kind in "jkm")
     stage_of = stages(lines)
     bodies, stored = _bodies(lines, stage_of)
@@ -161,7 +161,7 @@ def write(
 def _bodies(
     lines: Sequence[Line], stage_of: Sequence[int]
 ) -> tuple[dict[int, list[int]], list[int]]:
-    """The lines of each stage, and those whose results one stage leaves to others."""
+    """Return the lines of each stage, and the lines whose results other stages need."""
     defined = {line.name: number for number, line in enumerate(lines) if line.name is not None}
     bodies: dict[int, list[int]] = {}
     stored: dict[int, None] = {}

@@ -92,7 +92,7 @@ def in_strips(
 
 
 def _scan_of(statement: Statement) -> _Scan | None:
-    """A scan of numbers all of whose traces are stored in one direction."""
+    """Return a scan of numbers whose traces are all stored in one direction."""
     if not isinstance(statement, For) or not statement.is_scan or statement.step != 1:
         return None
     body, length = statement.body, known(statement.stop)
@@ -109,7 +109,7 @@ def _scan_of(statement: Statement) -> _Scan | None:
 
 
 def _next_loop(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Definition], For] | None:
-    """The next loop, and definitions before it that may stand before the scan; None if none is."""
+    """Return the next loop, and the definitions before it that may precede the scan."""
     before: list[Definition] = []
     for each in after:
         if isinstance(each, For):
@@ -143,7 +143,7 @@ def _followers(
 
 
 def _sums(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Definition], For | None, int]:
-    """The same of a loop over blocks of rounds, whose sums go into totals."""
+    """Return the next loop over blocks, whose sums go into totals, in the same form."""
     found = _next_loop(scan, after) if scan.forward else None
     if found is not None:
         before, loop = found
@@ -153,9 +153,9 @@ def _sums(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Definition], Fo
 
 
 def _is_in_blocks(loop: For, scan: _Scan, made: Collection[str]) -> bool:
-    """Whether a loop over blocks adds up, or stores, what goes along with a scan.
+    """Return whether a loop over blocks can be fused with a scan.
 
-    What is done with a block before and after its rounds uses nothing of the scan.
+    Its prologue and epilogue must not read the scan.
     """
     inside = [each for each in loop.body if _are_rounds(each, loop)]
     if loop.step == 1 or len(inside) != 1 or loop.start != ZERO or loop.is_wide:
@@ -172,16 +172,16 @@ def _is_in_blocks(loop: For, scan: _Scan, made: Collection[str]) -> bool:
 
 
 def _are_rounds(statement: Statement, block: For) -> TypeGuard[For]:
-    """Whether a statement in a loop over blocks is the loop over the rounds of a block."""
+    """Return whether a statement in a loop over blocks is the loop over a block."""
     return isinstance(statement, For) and statement.start == block.counter
 
 
 def _goes_along(
     loop: For, scan: _Scan, made: Collection[str], at: Expression | None = None
 ) -> bool:
-    """Whether each round needs only what is done when the step of its number is.
+    """Return whether iteration i depends on steps ≤ i only.
 
-    It stores to arrays that were made after the scan: no other array is a view of these.
+    It stores to arrays that were allocated after the scan, so that no other array is their view.
     """
     if loop.is_scan or loop.is_wide or loop.step != 1 or loop.start != ZERO:
         return False
@@ -202,7 +202,7 @@ def _goes_along(
 
 
 def _is_at(expression: Expression, counter: Var, arrays: Names) -> bool:
-    """Whether some arrays are read at a position only, and none as a whole."""
+    """Return whether some arrays are read at one position only."""
     if isinstance(expression, Load):
         if expression.array.name in arrays and expression.index[0] != counter:
             return False
@@ -223,9 +223,9 @@ def _written(body: Body) -> Names:
 def _put_together(
     scan: _Scan, loops: Sequence[For], block: For | None, fresh: Callable[[str], str]
 ) -> tuple[For, Var]:
-    """A loop over strips: some steps, and the rounds of the other loops at their positions.
+    """Fuse loops into a loop over strips: some steps, then the others at their positions.
 
-    It comes with the variable that says where a strip starts. Strips are parts of blocks.
+    Also returns the variable of the start of a strip. Strips are parts of blocks.
     """
     n, start, stop = scan.loop.stop, Var(fresh("j"), "int64"), Var(fresh("m"), "int64")
     low, high = (start, stop) if scan.forward else (op("-", n, stop), op("-", n, start))
@@ -275,7 +275,7 @@ def _shortened(
 
 
 def _moved(strips: For, arrays: Names, start: Var) -> For:
-    """A loop that looks for elements of some arrays from a position on."""
+    """Return a loop whose reads of some arrays are shifted to a position."""
 
     def moved(each: Expression) -> Expression:
         if isinstance(each, Load) and each.array.name in arrays:

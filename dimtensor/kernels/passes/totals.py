@@ -34,7 +34,7 @@ ROUNDED = (_WIDE, *NARROW)
 
 
 def is_blocked(operation: str, dtype: str) -> bool:
-    """Whether a reduction is a sum that rounds."""
+    """Return whether a reduction is a sum that rounds."""
     return operation == "+" and dtype in ROUNDED
 
 
@@ -43,9 +43,9 @@ def zero(dtype: str) -> Const:
 
 
 def levels(lengths: Sequence[Expression]) -> tuple[int, int]:
-    """How many loops there are outside of those that a block has, and its rounds of the last one.
+    """Return the number of loops outside of a block, and the iterations of its last loop.
 
-    Loops of known lengths are in a block as a whole, as far as they fit.
+    A block contains whole loops of known lengths, as far as they fit.
     """
     size, level = 1, len(lengths)
     while level and (length := known(lengths[level - 1])) is not None and size * length <= BLOCK:
@@ -56,9 +56,9 @@ def levels(lengths: Sequence[Expression]) -> tuple[int, int]:
 
 @dataclass
 class Blocks:
-    """What stands around the loops of a block: sums in it start from 0, and go into totals.
+    """Code around the loops of a block: sums in it start from 0, and are added to totals.
 
-    What is left for the end of a block lies in arrays, at the position in the block (`at`).
+    Values for the block epilogue are stored in arrays, at the position in the block (`at`).
     """
 
     head: list[Statement] = field(default_factory=list)
@@ -70,19 +70,19 @@ class Blocks:
     last: list[Callable[[Expression], Sequence[Statement]]] = field(default_factory=list)
 
     def add(self, part: Var) -> None:
-        """A sum of a block."""
+        """Register a sum of a block."""
         start = Assign(part, zero(part.dtype))
         if start not in self.head:
             self.head.append(start)
 
     def at_the_end(self, count: Expression) -> list[Statement]:
-        """What is left to do of a block of so many rounds."""
+        """Write the block epilogue."""
         return [statement for each in self.last for statement in each(count)]
 
     def into(
         self, name: Var, part: Var, fresh: Callable[[str], str], starts_here: bool
     ) -> tuple[list[Statement], list[Statement]]:
-        """A total of the sums of blocks: what starts it, and what gives it its name.
+        """Return the prologue and the epilogue of a total of the sums of blocks.
 
         One that starts just before the loop over blocks is the sum of the first of them: nothing
         is added for sums that are short, as those of a product with a matrix may be.
@@ -111,7 +111,7 @@ class Blocks:
         return [Assign(total, zero(_WIDE)), Assign(lost, zero(_WIDE))], end
 
     def taken_in(self, start: Var) -> list[Statement]:
-        """What takes in the sums of the block that starts at a position."""
+        """Add the sums of the block that starts at a position to the totals."""
         if not self.first:
             return self.tail
         later = [each for _, statements in self.first for each in statements]
@@ -130,7 +130,7 @@ def loop(
     rounds: int = BLOCK,
     is_wide: bool = False,
 ) -> For:
-    """A loop, which is run block by block if there are sums of blocks."""
+    """Write a loop, in blocks if there are sums of blocks."""
     if blocks is None or not blocks.head:
         return For(counter, length, tuple(body), is_wide=is_wide)
     start = Var(fresh("j"), "int64")

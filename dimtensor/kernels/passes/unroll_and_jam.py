@@ -21,7 +21,7 @@ _SHORT = 8
 
 
 def rounds(statements: int, length: Expression) -> int:
-    """How many rounds are run at a time; 1 if it does not pay."""
+    """Return the unroll factor; 1 if unrolling does not pay."""
     for most, count in _ROUNDS:
         if statements <= most:
             n = known(length)
@@ -30,7 +30,7 @@ def rounds(statements: int, length: Expression) -> int:
 
 
 def reads_the_same(body: Sequence[Statement], outer: str, length: Expression) -> bool:
-    """Whether the inner loop, if it is not short, reads what is the same in all rounds around."""
+    """Return whether a long inner loop has reads that are invariant in the outer one."""
     n = known(length)
     return (n is None or n > _SHORT) and any(
         isinstance(each, Assign) and isinstance(each.value, Load) and outer not in each.value.loops
@@ -46,16 +46,16 @@ def write(
     blocks: Blocks,
     fresh: Callable[[str], str],
 ) -> list[Statement]:
-    """Two loops: what is done before the inner one, in it, and after it, `count` times at once.
+    """Write two loops, unrolled and jammed `count` times.
 
-    The inner loop is run in blocks, if there are sums of them. Those of a total that goes on from
-    round to round are added up before it takes them in.
+    The inner loop runs in blocks if it has sums of blocks. Sums of a total that continues across
+    iterations are combined before they are added to it.
     """
     outer, inner = counters
     block, times = Var(fresh("k"), "int64"), integer(count)
     parts = (*body, blocks.head, blocks.tail)
     copies: tuple[list[Statement], ...] = ([], [], [], [], [])
-    # what is given its first value in a round, the others have variables of their own for
+    # variables defined in an iteration are renamed in each copy
     own = [each.target for part in parts for each in part if isinstance(each, Assign)]
     going_on = [(of_block, added) for total, of_block, added in blocks.totals if total not in own]
     at_once = {each for _, added in going_on for each in added}

@@ -43,15 +43,15 @@ Fresh = Callable[[str], str]
 def unswitched(
     statements: Sequence[Statement], results: Sequence[Expression], fresh: Fresh
 ) -> list[Statement]:
-    """Statements of a function, with loops written twice where a number decides what they compute.
+    """Duplicate loops in which an invariant condition decides what is computed.
 
     Parameters
     ----------
     statements : sequence of Statement
     results : sequence of Expression
-        What the function returns.
+        Results of the function.
     fresh : callable
-        Gives a name that begins as it is told to.
+        Returns a new name with a prefix.
     """
     targets = [each.target for each in statements if isinstance(each, Assign)]
     flags = {target.name for target in targets if target.dtype == "bool"}
@@ -70,7 +70,7 @@ def unswitched(
 
 
 def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
-    """A loop in which conditions are decided before it, or before a loop that it has inside."""
+    """Test conditions of a loop before it, or before an inner loop."""
     for condition in dict.fromkeys(_conditions(loop)) if most else ():
         saved = _saved(loop, condition, outside)
         if saved >= FEWEST:
@@ -84,10 +84,10 @@ def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
 
 
 def _with_branch(loop: For, condition: Var, saved: int, outside: Names, fresh: Fresh) -> For | None:
-    """A loop with a branch inside, if all the functions that it saves are in one loop there.
+    """Put a branch into a loop if all calls that it saves are in one inner loop.
 
-    A branch in every round is nothing beside the many rounds of the inner loop, and what is around
-    that is written once.
+    A branch per iteration is cheap compared with the many iterations of the inner loop, and the
+    code around it is written once.
     """
     for at, inner in enumerate(loop.body):
         before, after = loop.body[:at], loop.body[at + 1 :]
@@ -103,13 +103,13 @@ def _with_branch(loop: For, condition: Var, saved: int, outside: Names, fresh: F
 
 
 def _forms(loop: For, condition: Var, outside: Names, fresh: Fresh) -> tuple[For, For]:
-    """A loop where a condition holds, and where it does not, with names of its own."""
+    """Return a loop for a true and for a false condition, with names of its own."""
     then, otherwise = (_with(loop, condition, value, outside) for value in (TRUE, FALSE))
     return then, _renamed(otherwise, outside, fresh)
 
 
 def _saved(loop: For, condition: Var, outside: Names) -> int:
-    """How many functions a loop takes beyond those of the shorter of its two forms."""
+    """Count the calls that a loop makes beyond the shorter of its two forms."""
     arms = (_with(loop, condition, value, outside) for value in (TRUE, FALSE))
     return _functions(loop) - min(map(_functions, arms))
 
@@ -131,12 +131,12 @@ def _expressions(loop: For) -> Iterator[Expression]:
 
 
 def _functions(loop: For) -> int:
-    """How many functions are taken of numbers."""
+    """Count the calls of functions of numbers."""
     return sum(isinstance(each, Call) for each in _expressions(loop))
 
 
 def _defined(loop: For) -> Names:
-    """What a loop gives a value."""
+    """Return the names that a loop defines."""
     found = (each.defines for each in statements_in((loop,)))
     return frozenset(name for name in found if name is not None)
 
@@ -148,7 +148,7 @@ def _names(statements: Sequence[Statement]) -> Names:
 
 
 def _with(loop: For, condition: Var, value: Const, outside: Names) -> For:
-    """A loop in which a condition holds, or does not, without what it then does not need."""
+    """Specialize a loop for the value of a condition, without dead code."""
     defined = Counter(each.defines for each in statements_in((loop,)))
     once = frozenset(name for name, count in defined.items() if name and count == 1) - outside
     values: dict[str, Expression] = {condition.name: value}
@@ -161,7 +161,7 @@ def _with(loop: For, condition: Var, value: Const, outside: Names) -> For:
 
 
 def _without_known(body: Body, once: Names, values: dict[str, Expression]) -> Body:
-    """Statements without temporaries that are known to hold or not, which are left in `values`."""
+    """Drop temporaries with known conditions, recording their values in `values`."""
     found: list[Statement] = []
     for each in body:
         if isinstance(each, Assign) and each.target.name in once and each.value in (TRUE, FALSE):
@@ -174,7 +174,7 @@ def _without_known(body: Body, once: Names, values: dict[str, Expression]) -> Bo
 
 
 def _chosen(expression: Expression, values: Mapping[str, Expression]) -> Expression:
-    """An expression without selections, and without negatives, of what is known to hold or not."""
+    """Resolve selections and negations by known conditions."""
     if expression.uses.isdisjoint(values):
         return expression
     if isinstance(expression, Var):
@@ -203,7 +203,7 @@ def _alive(statements: Body, live: set[str]) -> Body:
 
 
 def _writes(value: Expression) -> bool:
-    """Whether a function in it is given an array: LAPACK and generators write into theirs."""
+    """Return whether a call takes an array, which LAPACK and generators write to."""
     return any(
         isinstance(each, Call) and any(part.rank for part in each.operands)
         for each in expressions_in(value)
@@ -211,7 +211,7 @@ def _writes(value: Expression) -> bool:
 
 
 def _renamed(loop: For, outside: Names, fresh: Fresh) -> For:
-    """A loop with names of its own: what is given a value once is known better."""
+    """Rename the variables of a loop: single assignments are optimized better."""
     names: dict[str, Expression] = {}
     for each in statements_in((loop,)):
         if isinstance(each, (Assign, Carry)) and each.target.name not in outside:
