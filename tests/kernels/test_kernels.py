@@ -181,7 +181,7 @@ def test_source_of_a_hierarchical_model():
 
 
 def test_source_of_sums_over_every_side_of_a_table():
-    i, j, k = (dt.Dim(name, length=n) for name, n in (("i", 5), ("j", 6), ("k", 7)))
+    i, j, k = (dt.Dim(name, length=n) for name, n in (("i", 5), ("j", 6), ("k", 9)))
     table = dt.tensor("table", dims=[i, j, k])
     u, v, w = dt.tensor("u", dims=i), dt.tensor("v", dims=j), dt.tensor("w", dims=k)
     loss = ((table - u - v - w) ** 2).sum()

@@ -16,7 +16,7 @@ from dimtensor.kernels.passes.totals import Blocks, loop
 
 # rounds at a time, by the number of lines that they repeat
 _ROUNDS = ((14, 4), (30, 2))
-# loops of so few rounds are written out
+# inner loops of at most so many iterations are unrolled by LLVM, which vectorizes the outer one
 _SHORT = 8
 
 
@@ -29,10 +29,15 @@ def rounds(statements: int, length: Expression) -> int:
     return 1
 
 
-def reads_the_same(body: Sequence[Statement], outer: str, length: Expression) -> bool:
-    """Return whether a long inner loop has reads that are invariant in the outer one."""
+def is_short(length: Expression) -> bool:
+    """Return whether an inner loop is so short that LLVM unrolls it."""
     n = known(length)
-    return (n is None or n > _SHORT) and any(
+    return n is not None and n <= _SHORT
+
+
+def reads_the_same(body: Sequence[Statement], outer: str) -> bool:
+    """Return whether an inner loop has reads that are invariant in the outer one."""
+    return any(
         isinstance(each, Assign) and isinstance(each.value, Load) and outer not in each.value.loops
         for each in body
     )
