@@ -240,8 +240,11 @@ class _Verifier:
 
     def _call(self, node: Call) -> None:
         row = facts_named(node.function)
-        if row is None:
-            return  # a routine, which may be given arrays
+        if row is None:  # a routine, which may write to the arrays that it is given
+            for part in parts_of(node):
+                if isinstance(part, Array):
+                    self.stale.pop(part.name, None)
+            return
         self._number(*node.operands)
         if row.kind == "comparison":
             self._require(node.dtype == "bool", f"{row.name} gives bool, not {node.dtype}")

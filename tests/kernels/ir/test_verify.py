@@ -12,6 +12,7 @@ from dimtensor.kernels.ir.nodes import (
     Bind,
     Call,
     Carry,
+    Const,
     Fill,
     For,
     Function,
@@ -70,6 +71,16 @@ def test_a_function_that_keeps_all_rules():
 def test_memory_of_a_dead_array_is_given_to_another():
     """What the name was for is written first, and nothing reads the old name again."""
     verify(kernel(*MADE, Fill(V, ZERO), Bind(W, V), Fill(W, ONE), results=(W,)))
+
+
+def test_memory_of_a_dead_array_is_written_by_a_routine():
+    report = Var("l", "int64")
+    routine = Assign(report, Call("dcopy", (N, X, W), "int64"))
+    reads = Assign(T, Load(W, (ZERO,)))
+    zero = stored(V, value=Const(0.0, "float64"), at=ZERO)
+    verify(kernel(*MADE, Bind(W, V), zero, routine, reads))
+    with pytest.raises(InvalidKernel, match="w is read after it was written as v"):
+        verify(kernel(*MADE, Bind(W, V), zero, reads))
 
 
 BROKEN = {
