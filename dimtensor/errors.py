@@ -59,13 +59,19 @@ def printable[T](function: Callable[[T], str]) -> Callable[[T], str]:
     return shown
 
 
+class _Message(str):
+    """Whole message, whose lines are those of :func:`build_message`."""
+
+    __slots__ = ()
+
+
 class DimtensorError(Exception):
     """Base class of all errors raised by dimtensor.
 
     Parameters
     ----------
     message : str
-        What is wrong, in one line; or a whole message.
+        What is wrong, in one line; or a whole message of :func:`build_message`.
     details : iterable of (str, object), optional
         Names and values of what takes part, each on a line of its own.
     hint : str, optional
@@ -88,9 +94,8 @@ class DimtensorError(Exception):
         hint: str | None = None,
         **options: Any,
     ) -> None:
-        if details or hint:
-            message = build_message(str(message), details, hint)
-        super().__init__(escaped(str(message)), **options)
+        whole = message if isinstance(message, _Message) else str(message)
+        super().__init__(_Message(escaped(build_message(whole, details, hint))), **options)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -204,7 +209,7 @@ def warn(
 ) -> None:
     """Warn at the calling line outside dimtensor, with a text as :func:`build_message` makes it."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    message = build_message(headline, details, hint) if details or hint else headline
+    message = build_message(headline, details, hint)
     warnings.warn(message, category, skip_file_prefixes=(folder,))
 
 
@@ -220,12 +225,27 @@ def build_message(
       left: Dim('a')
     hint: rename one
     """
+    if isinstance(headline, _Message) and not details and not hint:
+        return headline
     lines = [headline]
     lines += [f"  {name}: {value}" for name, value in details]
     if hint:
         lines.append(f"hint: {hint}")
     # continuation lines are indented, also those of names with a line end
-    return "\n".join(line.replace("\n", "\n    ") for line in lines)
+    return _Message("\n".join(line.replace("\n", "\n    ") for line in lines))
+
+
+def prefixed(prefix: str, error: DimtensorError) -> str:
+    """Put a prefix before the message of an error, whose details and hint are unchanged.
+
+    Examples
+    --------
+    >>> error = LabelError("labels are no set", hint="sorted(labels)")
+    >>> print(LabelError(prefixed("dim 'a': ", error)))
+    dim 'a': labels are no set
+    hint: sorted(labels)
+    """
+    return _Message(build_message(prefix) + str(error))
 
 
 LISTED = 8  # items of a list that a message shows

@@ -11,7 +11,7 @@ import numpy as np
 
 from dimtensor.arrays import meant_integer
 from dimtensor.dims.coords import Coords
-from dimtensor.errors import DimError, LabelError, listing, named_after, plain_repr
+from dimtensor.errors import DimError, LabelError, listing, named_after, plain_repr, prefixed
 from dimtensor.hooks import Hook
 from dimtensor.interning import Interned
 from dimtensor.renderers import html
@@ -473,7 +473,7 @@ def _valid_coords(coords: Any, name: str | None) -> Coords:
     try:
         labels = coords if isinstance(coords, Coords) else Coords(coords)
     except LabelError as error:
-        raise LabelError(f"dim {name!r}: {error}") from None
+        raise LabelError(prefixed(f"dim {name!r}: ", error)) from None
     if labels.duplicates:
         raise LabelError(
             f"dim {name!r} has labels more than once: {listing(labels.duplicates)}",

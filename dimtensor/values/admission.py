@@ -19,7 +19,7 @@ from dimtensor.dims import (
     dim_labels,
     product_below,
 )
-from dimtensor.errors import DtypeError, InputError, LabelError, PositionError, listing
+from dimtensor.errors import DtypeError, InputError, LabelError, PositionError, listing, prefixed
 from dimtensor.values.labeled import Labeled, as_array, axis_names, names_of, own_names
 
 
@@ -225,7 +225,7 @@ def label_positions(
     try:
         return own.positions(array.ravel(), categories._title).reshape(array.shape)
     except LabelError as error:
-        raise LabelError(f"{source}: {error}") from None
+        raise LabelError(prefixed(f"{source}: ", error)) from None
 
 
 def check_positions(array: np.ndarray, length: int | None, dim: Dim, source: str) -> None:
