@@ -370,9 +370,8 @@ class Nest:
         reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
         adds = any(order[-1] in kept and order[-2] not in kept for kept in reduced)
         rows = any(order[-1] not in kept and order[-2] in kept for kept in reduced)
-        if unroll_and_jam.is_short(self.e.loop_lengths[order[-1]]):
-            return False
-        return adds or (rows and unroll_and_jam.reads_the_same(body, order[-2]))
+        shares = adds or (rows and unroll_and_jam.reads_the_same(body, order[-2]))
+        return shares and not unroll_and_jam.is_short(self.e.loop_lengths[order[-1]])
 
     def _sink_line(
         self, sink: _Sink, order: list[str], level: Level, before: Lists, after: Lists
