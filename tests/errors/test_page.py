@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from pathlib import Path
 
@@ -64,3 +66,15 @@ def test_errors_are_those_that_users_of_numpy_and_xarray_catch():
     assert issubclass(errors.LabelError, KeyError)
     assert issubclass(errors.UnknownDimError, KeyError)
     assert not issubclass(errors.DimError, KeyError)
+
+
+def test_names_with_line_ends_forge_no_hint():
+    for error in (errors.DimError("a\nhint: b"), errors.DimError("a", [("c", "\nhint: b")], "d")):
+        assert not re.search("^hint: b", str(error), re.MULTILINE)
+        assert str(pickle.loads(pickle.dumps(error))) == str(copy.copy(error)) == str(error)
+
+
+def test_a_prefix_leaves_details_and_hint_as_they_are():
+    error = errors.LabelError("a", [("b", 1)], "c")
+    found = str(errors.LabelError(errors.prefixed("dim\nhint: d: ", error)))
+    assert found == "dim\n    hint: d: a\n  b: 1\nhint: c"

@@ -185,3 +185,20 @@ def test_columns_of_rows_without_labels_make_a_table():
     pd.testing.assert_frame_equal(
         found, pd.DataFrame({"x": [1.0, 2.0, 3.0], "where": ["v", "u", "v"]})
     )
+
+
+class Broken:
+    def __eq__(self, other):
+        raise RuntimeError("broken")
+
+    __hash__ = None
+
+    def __len__(self):
+        raise RuntimeError("broken")
+
+
+def test_objects_whose_methods_raise_are_refused_as_others_are():
+    with pytest.raises(dt.DtypeError, match=r"Broken|object"):
+        dt.data([Broken(), Broken()], dims=dt.Dim("k"))
+    with pytest.raises(dt.DimtensorError, match=r"Broken|position"):
+        dt.data([1.0, 2.0], dims=dt.Dim("k")).drop_isel(k=Broken())

@@ -207,7 +207,7 @@ class CAR(NeighborVector):
         return distance, slogdet(precision, [self.row, self.col]).logabsdet
 
     def _by_edges(self, apart: DimTensor, p: dict[str, DimTensor]) -> tuple[DimTensor, DimTensor]:
-        """As `_dense`, from edges and eigenvalues (Jin, Carlin and Banerjee, Biometrics 61, 2005).
+        """Compute the same from edges and eigenvalues (Jin et al., Biometrics 61, 2005).
 
         The precision is √D (1 - alpha S) √D, S = W / √(D D'), whose eigenvalues do not depend on
         alpha; the distance is a sum of squares, (1 - alpha) Σ D x² + alpha Σ W (x - x')² / 2.
