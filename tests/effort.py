@@ -10,10 +10,10 @@ ci          300      100       30           15           6
 thorough   1000      333      100           50          20
 ========  =====  =======  =======  ===========  ==========
 
-The examples of ``thorough`` are drawn by the day: `make slow` seeds hypothesis with the date, and
-DIMTENSOR_DAY=2026-01-31 draws those of that day again. ``search`` has 3000, others in every run.
-With ``dev`` machine code is hardly optimized outside of the tests of the kernel compiler, see the
-root's conftest.py.
+The examples of ``thorough`` are drawn by the day: `make slow` seeds hypothesis with the date of
+the last commit, and DIMTENSOR_DAY=2026-01-31 draws those of another day. ``search`` has 3000,
+others in every run. With ``dev`` machine code is hardly optimized outside of the tests of the
+kernel compiler, see the root's conftest.py.
 """
 
 from __future__ import annotations

@@ -208,22 +208,27 @@ def _finished(running: Any, gate: Gate, model: LogDensity, start: np.ndarray) ->
 def _partial_run(
     running: Any, names: Sequence[str], asked: Collection[str], seconds: float, known: dict
 ) -> Run | None:
-    """Draws of a sampler that runs or has stopped, after tuning; None if there are none.
-
-    Of the chains and of each chain's first draws so many that most are kept.
-    """
+    """Return the draws after tuning of a sampler that runs or has stopped; None if it has none."""
     vectors, told = running.inspect().get_arrow_trace()
     tuned = [int(_column(table, "tuning").sum()) for table in told]
     lengths = [table.num_rows - first for table, first in zip(told, tuned, strict=True)]
-    order = sorted(range(len(told)), key=lambda at: -lengths[at])
-    chains = max(range(len(told)), key=lambda n: (n + 1) * lengths[order[n]]) + 1
-    number = lengths[order[chains - 1]]
+    kept, number = _kept_chains(lengths)
     if not number:
         return None
-    kept = sorted(order[:chains])
     rows = slice(tuned[kept[0]], tuned[kept[0]] + number)
     found = _draws([vectors[at] for at in kept], [told[at] for at in kept], rows, names, asked)
     return Run(found, None, seconds, known)
+
+
+def _kept_chains(lengths: Sequence[int]) -> tuple[list[int], int]:
+    """Choose chains, and a number of draws that each of them has, so that most draws are kept.
+
+    >>> _kept_chains([100, 90, 20])
+    ([0, 1], 90)
+    """
+    order = sorted(range(len(lengths)), key=lambda at: -lengths[at])
+    number_of_chains = max(range(len(order)), key=lambda n: (n + 1) * lengths[order[n]]) + 1
+    return sorted(order[:number_of_chains]), lengths[order[number_of_chains - 1]]
 
 
 def _draws(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from dimtensor.interop.nutpie import _kept_chains
 from dimtensor.model.inference import memory
 
 pytest.importorskip("nutpie")
@@ -77,19 +78,32 @@ def test_an_interruption_keeps_the_draws():
     told = []
 
     def soon(chains):
-        finished = [chain.finished_draws for chain in chains]
-        # a chain far behind the other would be left out of the draws
-        if min(finished) > 100 and max(finished) < 1.5 * min(finished) and not told:
+        if min(chain.finished_draws for chain in chains) > 100 and not told:
             told.append(True)
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt) as found:
         dt.sample(model, 10**6, tune=20, chains=2, cores=2, progress_callback=soon, **QUIET)
     draws = found.value.draws["posterior"]["x"]
-    assert draws.sizes["chain"] == 2
+    # a chain far behind the other is left out, as the operating system may have chosen
+    assert draws.sizes["chain"] in (1, 2)
     assert draws.sizes["draw"] > 10
     assert abs(float(draws.mean())) < 1.0
     assert "`import sys; post = sys.last_value.draws`" in found.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "chains", "number"),
+    [
+        ([500, 500], [0, 1], 500),
+        ([100, 51], [0, 1], 51),
+        ([49, 100], [1], 100),
+        ([0, 0], [0], 0),
+        ([7, 0, 9, 8], [0, 2, 3], 7),
+    ],
+)
+def test_most_of_the_draws_of_unequal_chains_are_kept(lengths, chains, number):
+    assert _kept_chains(lengths) == (chains, number)
 
 
 @pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
