@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -642,3 +644,26 @@ def test_numbers_with_an_exponent(number, plain):
     at = np.array([0.3, -0.2, 0.1])
     assert found.logp(at) == pytest.approx(expected.logp(at), rel=1e-14)
     assert found.logp(at) != pytest.approx(model("y ~ I(x * 3)").log_density().logp(at))
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ x + (1 + x | g)", "y ~ x + (1 | g:h)", "y ~ x + (1 | g/h)"]
+)
+def test_many_groups_take_no_memory_of_their_own(formula):
+    """No indicator matrix: it would have 8 bytes for each row and group, 8 GB here."""
+    rows, groups = 20_000, 50_000
+    rng = np.random.default_rng(2)
+    g, h = rng.integers(0, groups, (2, rows))
+    table = pd.DataFrame({"y": rng.normal(size=rows), "x": rng.normal(size=rows), "g": g, "h": h})
+    tracemalloc.start()
+    try:
+        fit = model(formula, table=table)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6
+    occurring = {"g": len(set(g)), "g:h": len(set(zip(g, h, strict=True)))}
+    lengths = {dim.name: dim.length for x in fit.free.values() for dim in x.tensor.dims}
+    factors = lengths.keys() & occurring.keys()
+    assert factors
+    assert all(lengths[name] == occurring[name] for name in factors)

@@ -17,11 +17,10 @@ _Term = tuple[str, ...]  # the texts of its parts, () is the intercept
 
 
 class TermPart(NamedTuple):
-    """Part of an interaction, with its numbers of columns and groups."""
+    """Part of an interaction, with its number of columns."""
 
     columns: int
     levels: int  # 0 for numeric columns
-    groups: int
 
 
 class ExpandedTerms(NamedTuple):
@@ -104,8 +103,8 @@ class Expansion:
         if value.kind in ("trials", "contrast"):
             self.refuse(f"{text} is no predictor")
         labels = value.kind in ("text", "levels")
-        self.parts[text] = TermPart(
-            value.levels if labels else value.columns, value.levels if labels else 0, value.levels
+        self.parts[text] = (
+            TermPart(value.levels, value.levels) if labels else TermPart(value.columns, 0)
         )
         return text
 
@@ -260,14 +259,6 @@ class Expansion:
                 f"columns and {limits.ELEMENTS} numbers",
                 "effects of many levels are those of groups: (1 | g)",
             )
-        for _, factor in terms.grouped:
-            groups = prod(self.parts[name].groups or 1 for name in factor)
-            if groups > limits.GROUPS:
-                self.refuse(
-                    f"there are {groups} groups {':'.join(factor)}, of at most {limits.GROUPS}",
-                    "groups that are there are those of a column: table['both'] = "
-                    "table['a'] + ':' + table['b']",
-                )
 
 
 def _has_bars(node: Any) -> bool:

@@ -13,5 +13,4 @@ DEGREE = 5  # of the polynomials of a spline: FITPACK's
 SITES = 5_000  # of a thin plate spline
 COLUMNS = 10_000  # of all terms
 ELEMENTS = 2**28  # rows times columns
-GROUPS = 1_000_000  # combinations of levels
 NUMBER = 1e300

@@ -21,6 +21,7 @@ from dimtensor.errors import (
     listing,
 )
 from dimtensor.extras import require
+from dimtensor.interop.formulas.design import EvaluatedFormula, evaluated
 from dimtensor.interop.formulas.families import OF_TRIALS, Family, family_of, response_of
 from dimtensor.interop.formulas.functions import FUNCTIONS, OF_NUMPY, names_of
 from dimtensor.interop.formulas.grammar import FormulaDescription, parse_formula
@@ -210,8 +211,8 @@ def from_formula(
 
 def _read(
     formula: str, data: Any, namespace: Mapping[str, Any], attributes: bool
-) -> tuple[pd.DataFrame, Any, FormulaDescription]:
-    """Return the columns that a formula uses, the design matrices of formulae, and the terms."""
+) -> tuple[pd.DataFrame, EvaluatedFormula, FormulaDescription]:
+    """Return the columns that a formula uses, its evaluated terms, and their description."""
     formulae = require("formulae", "formula", "dt.from_formula")
     columns = Columns(data)
     if not columns.rows:
@@ -222,7 +223,7 @@ def _read(
     own = {**FUNCTIONS, "np": OF_NUMPY, "numpy": OF_NUMPY}
     environment = formulae.environment.Environment([namespace, own])
     try:
-        design = formulae.matrices.DesignMatrices(description.terms, table, environment)
+        design = evaluated(description.terms, table, environment)
     except DimtensorError:
         raise
     except Exception as error:  # raised by called functions, or by formulae

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from inspect import signature
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dimtensor.errors import InputError
+
+if TYPE_CHECKING:
+    from dimtensor.interop.formulas.design import EvaluatedFormula
 
 Outside = Literal["raise", "clip"]
 
@@ -49,7 +52,7 @@ class BoundedSpline:
         return self.basis(np.clip(values, low, high), *args, **kwargs)
 
 
-def bound_splines(design: Any, table: Any) -> list[BoundedSpline]:
+def bound_splines(design: EvaluatedFormula, table: Any) -> list[BoundedSpline]:
     """Replace the B-splines in the terms of a design by bounded ones, and check its rows."""
     found = []
     for term in _terms(design):
@@ -62,11 +65,9 @@ def bound_splines(design: Any, table: Any) -> list[BoundedSpline]:
     return found
 
 
-def _terms(design: Any) -> Iterator[Any]:
-    if design.common is not None:
-        yield from design.common.terms.values()
-    if design.group is not None:
-        yield from (term.expr for term in design.group.terms.values())
+def _terms(design: EvaluatedFormula) -> Iterator[Any]:
+    yield from design.common.values()
+    yield from (term.expr for term in design.group.values())
 
 
 def _splines(call: Any) -> Iterator[BoundedSpline]:

@@ -12,6 +12,7 @@ import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import ArgumentError, OptionError, listing
+from dimtensor.interop.formulas.design import EvaluatedFormula
 from dimtensor.interop.formulas.grammar import FormulaDescription, column_of
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside, bound_splines
@@ -64,7 +65,7 @@ class FormulaTerms:
     def __init__(
         self,
         table: pd.DataFrame,
-        design: Any,
+        design: EvaluatedFormula,
         description: FormulaDescription,
         obs: Dim,
         priors: Mapping[str, Any],
@@ -95,12 +96,11 @@ class FormulaTerms:
 
     def predictor(self, scales: Scales, rest: tuple[Dim, ...], intercept: bool) -> DimTensor:
         """Return the linear predictor over rows and `rest`, the non-reference response levels."""
-        common = {} if self.design.common is None else self.design.common.terms
         total: Any = 0.0
-        for name, term in common.items():
+        for name, term in self.design.common.items():
             if term.kind != "intercept":
                 total = total + self._common(name, term, scales, rest)
-        if any(term.kind == "intercept" for term in common.values()) and intercept:
+        if any(term.kind == "intercept" for term in self.design.common.values()) and intercept:
             total = total + self.variable("Intercept", dist.Normal(*scales.intercept()), rest)
         for terms in self._blocks():
             total = total + self._varying(terms, scales, rest)
@@ -135,8 +135,7 @@ class FormulaTerms:
     def _blocks(self) -> Iterable[dict[str, Any]]:
         """Return group-specific terms by name, in blocks with correlated effects."""
         blocks: dict[Any, dict[str, Any]] = {}
-        groups = {} if self.design.group is None else self.design.group.terms
-        for name, term in groups.items():
+        for name, term in self.design.group.items():
             bar = self.correlated.get(name)
             key = name if bar is None else (bar, term.factor.name)
             blocks.setdefault(key, {})[name] = term
@@ -219,8 +218,7 @@ class FormulaTerms:
         names = [column_of(component.name) for component in factor.components]
         if any(name not in self.table for name in names):
             raise OptionError(f"groups of a formula are columns of the table, not {factor.name}")
-        common = {} if self.design.common is None else self.design.common.terms
-        taken = {*common, self.obs._short, "chain", "draw"}
+        taken = {*self.design.common, self.obs._short, "chain", "draw"}
         name = f"{factor.name}_group" if factor.name in taken else factor.name
         rows, groups = groups_of(self.table, names)
         group = Dim(name, coords=groups)
@@ -238,8 +236,7 @@ class FormulaTerms:
 
     def of_new(self, table: Any, outside: Outside) -> tuple[dict[str, Any], dict[Dim, Dim]]:
         """Return the data of new rows, and replacements of the dims of rows and groups."""
-        common = {} if self.design.common is None else self.design.common.terms
-        parts = {name: (common[name], has_dim) for name, has_dim in self.common.items()}
+        parts = {name: (self.design.common[name], has_dim) for name, has_dim in self.common.items()}
         parts |= self.within
         used = {name for term, _ in parts.values() for name in term.var_names}
         used &= set(self.table.columns)  # others are names of the user
