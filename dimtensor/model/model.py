@@ -444,7 +444,13 @@ class Model(Rendered):
         return pointwise.logp(self.spec, point, list(self.variables))
 
     def log_likelihood(
-        self, post: Posterior, *, one_step_ahead: bool = False, grouped: bool = False
+        self,
+        post: Posterior,
+        *,
+        one_step_ahead: bool = False,
+        grouped: bool = False,
+        store: Path | None = None,
+        chunks: int | None = None,
     ) -> xr.DataTree:
         """Add the log likelihood: densities of observations for each draw, element by element.
 
@@ -460,6 +466,11 @@ class Model(Rendered):
             Elements that share what is summed out have one log density, those of a subject or of
             a whole chain, and variables that share it do, under all of their names. It is that of
             groups that are left out as a whole.
+        store : path-like, optional
+            A Zarr store to create: some draws are computed at a time and appended to it, so that
+            the whole is never in memory. The result's group reads from it.
+        chunks : int, optional
+            Draws of each chain that are computed at a time, by default those of 64 MiB.
 
         Returns
         -------
@@ -478,6 +489,10 @@ class Model(Rendered):
         ------
         OptionError
             If nothing is observed.
+        MemoryLimitError
+            If the result does not fit into memory; ``store=`` writes it to a file.
+        InputError
+            If the store exists.
         GraphError
             If elements share what is summed out, and are asked for neither one step ahead nor in
             groups; or one step ahead, where only the density of a whole series is known.
@@ -492,7 +507,7 @@ class Model(Rendered):
         >>> dict(post["log_likelihood"]["y"].sizes)
         {'chain': 1, 'draw': 20}
         """
-        return pointwise.log_likelihood(self.spec, post, one_step_ahead, grouped)
+        return pointwise.log_likelihood(self.spec, post, one_step_ahead, grouped, store, chunks)
 
     def log_prior(self, post: Posterior) -> xr.DataTree:
         """Add log densities of the free variables for each draw; as :meth:`log_likelihood`.
@@ -905,6 +920,8 @@ class Model(Rendered):
         names: Iterable[Any] | None = None,
         dims: Mapping[Dim, Any] | None = None,
         backend: str | None = None,
+        store: Path | None = None,
+        chunks: int | None = None,
     ) -> xr.DataTree:
         """Draw outputs given draws of other variables: posterior predictive draws.
 
@@ -931,6 +948,13 @@ class Model(Rendered):
             What the draws are compiled with. Left out, nothing is compiled for fewer than five
             million numbers; more are drawn by machine code, which is the same for all lengths,
             where the backend of the model is native. Both give the same numbers.
+        store : path-like, optional
+            A Zarr store to create: some draws are predicted at a time and appended to it, so that
+            the whole is never in memory. The result's groups read from it. The first chunk has the
+            numbers that the same draws have without a store; those of each later one are from a
+            stream of its own.
+        chunks : int, optional
+            Draws of each chain that are predicted at a time, by default those of 64 MiB.
 
         Returns
         -------
@@ -945,7 +969,9 @@ class Model(Rendered):
         ArgumentError
             If there is no seed.
         InputError
-            If an input has no value.
+            If an input has no value, or the store exists.
+        MemoryLimitError
+            If the result does not fit into memory; ``store=`` writes it to a file.
         LabelError
             If data have labels that a dim lacks.
         DimError
@@ -964,7 +990,15 @@ class Model(Rendered):
         {'chain': 1, 'draw': 20, 'obs': 3}
         """
         return predictions.predict(
-            self.spec, post, data, seed=seed, names=names, dims=dims, backend=backend
+            self.spec,
+            post,
+            data,
+            seed=seed,
+            names=names,
+            dims=dims,
+            backend=backend,
+            store=store,
+            chunks=chunks,
         )
 
     # -- looking -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.model.inference.constant import warn_of_constant
+from dimtensor.model.inference.pointwise import warn_of_constant
 
 T = dt.Dim("t", length=5)
 SEEN = np.array([0.3, -0.5, 1.2, 0.4, -0.1])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from dimtensor.compile.function import free_inputs
-from dimtensor.errors import GraphError, InputError, OptionError
+from dimtensor.errors import GraphError, InputError, ModelWarning, OptionError, listing, warn
 from dimtensor.model.density import BoundGraph
-from dimtensor.model.inference.constant import warn_of_constant
+from dimtensor.model.inference.chunked import results_of
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
 from dimtensor.model.marginal.terms import summed_terms
 from dimtensor.model.missing import left
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.model.spec import ModelSpec
+    from dimtensor.typing import Path
 
 # Densities of elements, of each element given those before it, or of dependent elements together.
 Which = Literal["elements", "ahead", "groups"]
@@ -72,7 +75,12 @@ def logp(spec: ModelSpec, point: Any, names: list[str], which: Which = "elements
 
 
 def log_likelihood(
-    spec: ModelSpec, post: Any, one_step_ahead: bool = False, grouped: bool = False
+    spec: ModelSpec,
+    post: Any,
+    one_step_ahead: bool = False,
+    grouped: bool = False,
+    store: Path | None = None,
+    chunks: int | None = None,
 ) -> xr.DataTree:
     """Add log densities of observations; see :meth:`dimtensor.Model.log_likelihood`."""
     if not spec.observed:
@@ -80,11 +88,17 @@ def log_likelihood(
     if one_step_ahead and grouped:
         raise OptionError("log_likelihood: elements one step ahead are in no groups")
     which: Which = "ahead" if one_step_ahead else "groups" if grouped else "elements"
-    found = logp(spec, posterior_of(post), list(spec.observed), which)
-    kept = {str(name): _of_known(spec, str(name), x) for name, x in found.items()}
-    found = with_leading(as_dataset(kept, LEADING), post)
-    warn_of_constant(found)
-    return extended(post, {"log_likelihood": found})
+
+    def compute(number: int, draws: xr.Dataset) -> dict[str, xr.Dataset]:
+        found = logp(spec, draws, list(spec.observed), which)
+        kept = {str(name): _of_known(spec, str(name), x) for name, x in found.items()}
+        found = with_leading(as_dataset(kept, LEADING), draws)
+        if number == 0:
+            warn_of_constant(found)
+        return {"log_likelihood": found}
+
+    largest = max(x.size for x in spec.observed.values())
+    return results_of("log_likelihood", post, compute, largest, store, chunks)
 
 
 def _of_known(spec: ModelSpec, name: str, values: xr.DataArray) -> xr.DataArray:
@@ -106,3 +120,45 @@ def log_prior(spec: ModelSpec, post: Any) -> xr.DataTree:
     """Add log densities of free variables; see :meth:`dimtensor.Model.log_prior`."""
     found = logp(spec, posterior_of(post), list(spec.free))
     return extended(post, {"log_prior": with_leading(found, post)})
+
+
+def warn_of_constant(log_likelihood: xr.Dataset) -> None:
+    """Warn of elements with the same density in all draws, for which ArviZ's `loo` fails.
+
+    Where all elements are so, the draws may be the same; those of one draw are.
+    """
+    if log_likelihood.sizes.get("chain", 1) * log_likelihood.sizes.get("draw", 1) < 2:
+        return
+    for name, x in log_likelihood.data_vars.items():
+        if not x.size:
+            continue
+        alike = (x == x.isel(chain=0, draw=0)) & np.isfinite(x)
+        constant = alike.all(["chain", "draw"])
+        if constant.any() and not constant.all():
+            where, hint = _along(constant)
+            warn(
+                f"arviz.loo and arviz.plot_loo_pit fail: the log density of {where} of "
+                f"{str(name)!r} is the same in all draws, because it depends on no parameter",
+                ModelWarning,
+                hint=hint,
+            )
+
+
+def _along(constant: xr.DataArray) -> tuple[str, str | None]:
+    """Describe the elements, and how to leave them out where they lie along one dim."""
+    for dim in constant.dims:
+        whole = constant.all([other for other in constant.dims if other != dim])
+        at = np.flatnonzero(whole.values)
+        n = len(at)
+        if n * constant.size != int(constant.sum()) * whole.size:
+            continue
+        if at[-1] == n - 1:
+            kept = f"slice({n}, None)"
+        elif at[0] == whole.size - n:
+            kept = f"slice({-n})"
+        else:
+            kept = str(np.flatnonzero(~whole.values).tolist())
+        labels = constant.indexes[dim][at] if dim in constant.indexes else at
+        hint = f"leave them out: arviz.loo(post.isel({dim}={kept}))"
+        return f"the elements at {dim}={listing(labels)}", hint
+    return f"{int(constant.sum())} of {constant.size} elements", None

@@ -100,20 +100,18 @@ def with_leading(dataset: xr.Dataset, post: Any) -> xr.Dataset:
     return without_multiindex(spread_over(dataset, {dim: sizes[dim] for dim in LEADING}))
 
 
-def as_tree(
+def as_groups(
     drawn: Mapping[str, tuple[Mapping[str, xr.DataArray], Mapping[Any, int]]],
     known: Mapping[str, xr.Dataset],
-) -> xr.DataTree:
-    """Make a DataTree of groups of draws, and of groups without the dims of draws."""
-    from dimtensor.model.inference.storage import Results
-
-    groups: dict[str, Any] = {}
+) -> dict[str, xr.Dataset]:
+    """Make Datasets of groups of draws, beside groups without the dims of draws."""
+    groups: dict[str, xr.Dataset] = {}
     for name, (arrays, sizes) in drawn.items():
         named = {key: x.rename(key) for key, x in arrays.items()}
         found = spread_over(as_dataset(named, LEADING), dict(sizes))
         found.attrs.update(_attributes())
         groups[name] = without_multiindex(found)
-    return Results.from_dict({**groups, **known})
+    return {**groups, **known}
 
 
 def extended(post: Any, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:

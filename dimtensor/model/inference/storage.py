@@ -206,7 +206,7 @@ def as_results(tree: xr.DataTree) -> Results:
 
 def storable(tree: xr.DataTree) -> xr.DataTree:
     """Encode labels and attributes that files do not support as text."""
-    groups = {path: _stored(dataset) for path, dataset in _groups(tree).items()}
+    groups = {path: stored(dataset) for path, dataset in _groups(tree).items()}
     return xr.DataTree.from_dict(groups, name=tree.name)
 
 
@@ -216,7 +216,13 @@ def _groups(tree: xr.DataTree) -> dict[str, xr.Dataset]:
     return {"/" if path == "." else path: node.to_dataset(inherit=False) for path, node in found}
 
 
-def _stored(dataset: xr.Dataset) -> xr.Dataset:
+def opened(store: Any, group: str) -> xr.Dataset:
+    """Open a group of a Zarr store; its arrays are read when they are used."""
+    return restored(xr.open_dataset(store, engine="zarr", group=group, consolidated=False))
+
+
+def stored(dataset: xr.Dataset) -> xr.Dataset:
+    """Encode labels and attributes of a Dataset that files do not support as text."""
     found = dataset
     for name, variable in dataset.variables.items():
         index = dataset.indexes.get(name)

@@ -9,7 +9,8 @@ from dimtensor.arrays import check_whole
 from dimtensor.dims import Dim
 from dimtensor.errors import DimError, listing
 from dimtensor.graph import Node, toposort
-from dimtensor.model.inference.results import as_tree, extended, known_groups, posterior_of
+from dimtensor.model.inference.chunked import results_of
+from dimtensor.model.inference.results import as_groups, known_groups
 from dimtensor.model.marginal.recovery import with_recovered
 from dimtensor.model.missing import left
 from dimtensor.model.predictive.drawing import draw_variables, with_missing
@@ -17,7 +18,7 @@ from dimtensor.model.predictive.generation import CHAIN, DRAW
 from dimtensor.model.predictive.new_labels import widened
 from dimtensor.model.spec import with_data
 from dimtensor.model.variables import name_of
-from dimtensor.random.seeds import checked_seed, required_seed
+from dimtensor.random.seeds import checked_seed, required_seed, seed_for
 from dimtensor.tensor.handle import TensorHandle
 from dimtensor.values.data import as_mapping
 from dimtensor.values.datasets import values_from
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.model.spec import ModelSpec
+    from dimtensor.typing import Path
 
 
 def draw(
     spec: ModelSpec, n: int, seed: int, dims: Mapping[Dim, Any] | None, backend: str | None
 ) -> xr.DataTree:
     """Draw all variables from the prior; see :meth:`dimtensor.Model.draw`."""
+    from dimtensor.model.inference.storage import Results
+
     predictive = {*spec.observed, *(x.node.name for x in spec.outputs if x.node.kind == "rv")}
     seed = required_seed(seed, "draw")
     check_whole("draw", **({"n": n} if n else {}))
@@ -44,7 +48,9 @@ def draw(
     outcome = {name: x for name, x in found.items() if name in predictive}
     groups = {"prior": prior, "prior_predictive": outcome}
     sizes = {"chain": 1, "draw": n}
-    return as_tree({**{k: (v, sizes) for k, v in groups.items() if v}}, known_groups(spec))
+    return Results.from_dict(
+        as_groups({k: (v, sizes) for k, v in groups.items() if v}, known_groups(spec))
+    )
 
 
 def predict(
@@ -56,6 +62,8 @@ def predict(
     names: Iterable[Any] | None = None,
     dims: Mapping[Dim, Any] | None = None,
     backend: str | None = None,
+    store: Path | None = None,
+    chunks: int | None = None,
 ) -> xr.DataTree:
     """Draw outputs given draws of other variables; see :meth:`dimtensor.Model.predict`."""
     seed = checked_seed(seed, "predict")
@@ -64,19 +72,56 @@ def predict(
     lengths = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
     spec, wider = widened(fit, wider) if wider else (fit, wider)
     spec = with_data(spec, as_mapping(data, "data")) if data else spec
-    draws = posterior_of(post)
-    # variables that depend on no given one are drawn as often
-    lengths |= {CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
     new = bool(data or dims)
     targets = _targets(spec, names)
     if names is None and not new:
         # the posterior has the named expressions of the same data
         targets = {name: x for name, x in targets.items() if x.kind == "rv"} or targets
+
+    def compute(number: int, draws: xr.Dataset) -> dict[str, xr.Dataset]:
+        own = seed_for(seed, f"predict chunk {number}") if number else seed
+        return _predicted(fit, spec, targets, draws, own, wider, lengths, bool(data), backend)
+
+    sizes = [x.size for x in (*spec.observed.values(), *spec.defaults.values())]
+    return results_of("predict", post, compute, max(sizes, default=1), store, chunks)
+
+
+def _predicted(
+    fit: ModelSpec,
+    spec: ModelSpec,
+    targets: Mapping[str, Node],
+    draws: xr.Dataset,
+    seed: int | None,
+    wider: Mapping[Dim, Dim],
+    lengths: Mapping[Dim, Any],
+    has_data: bool,
+    backend: str | None,
+) -> dict[str, xr.Dataset]:
+    """Return groups of predictions for some draws.
+
+    Parameters
+    ----------
+    fit : ModelSpec
+        The model of the draws.
+    spec : ModelSpec
+        The same with the data and wider dims of the predictions.
+    targets : dict of str to Node
+    draws : Dataset
+    seed : int or None
+    wider : dict of Dim to Dim
+    lengths : dict of Dim to int or labels
+    has_data : bool
+        Whether data differ from those of the fit.
+    backend : str or None
+    """
+    new = bool(has_data or wider or lengths)
+    # variables that depend on no given one are drawn as often
+    lengths = {**lengths, CHAIN: draws.sizes["chain"], DRAW: draws.sizes["draw"]}
     _check_lengths(lengths, targets)
     _check_draws(spec, targets, draws, wider)
 
     def has_other_elements(dim: Dim) -> bool:
-        return bool(data) and dim.length is None and dim not in wider
+        return has_data and dim.length is None and dim not in wider
 
     draws = with_recovered(fit, draws, targets, has_other_elements, seed)
     # observations that forecasts along a wider dim continue
@@ -97,8 +142,7 @@ def predict(
         whole = {n: x for n, x in found.items() if seen[n] is not x}
         drawn = {"posterior_predictive": (seen, sizes)}
         drawn |= {"predictions": (whole, sizes)} if whole else {}
-    tree = as_tree(drawn, groups)
-    return extended(post, {name: tree[name].to_dataset() for name in tree.children})
+    return as_groups(drawn, groups)
 
 
 def _targets(spec: ModelSpec, names: Iterable[Any] | None) -> dict[str, Node]:
