@@ -210,9 +210,9 @@ def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         folder = request.path.parent
-        request.config.stash.setdefault(_MOST_BLOCKS, machine._MOST_BLOCKS)
+        request.config.stash.setdefault(_MOST_BLOCKS, machine.OPTIMIZED_BLOCKS)
         if _QUICK and (not folder.is_relative_to(_COMPILER) or folder.name == "rules"):
-            patch.setattr(machine, "_MOST_BLOCKS", 0)
+            patch.setattr(machine, "OPTIMIZED_BLOCKS", 0)
         yield
 
 
@@ -221,7 +221,7 @@ def optimized_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Code as users get it, for what a test looks at that depends on it: digits of long sums."""
     from dimtensor.kernels.native import machine
 
-    monkeypatch.setattr(machine, "_MOST_BLOCKS", request.config.stash[_MOST_BLOCKS])
+    monkeypatch.setattr(machine, "OPTIMIZED_BLOCKS", request.config.stash[_MOST_BLOCKS])
 
 
 @pytest.fixture(autouse=True)

@@ -134,7 +134,7 @@ def pytest_configure(config):
     if os.environ.get(_QUICK):
         from dimtensor.kernels.native import machine
 
-        machine._MOST_BLOCKS = 0
+        machine.OPTIMIZED_BLOCKS = 0
     mode = dimtensor.pytensor_mode()
     pytensor.config.mode = mode
     predefined_modes["FAST_RUN"] = mode  # looked up before the choice by linker

@@ -15,9 +15,8 @@ from typing import Any, Self
 from dimtensor.errors import escaped
 from dimtensor.hooks import Hook
 from dimtensor.settings import settings
+from dimtensor.tuning import PROGRESS_PATIENCE, PROGRESS_PERIOD
 
-# seconds after which work is worth a line, and between two states of the line
-PATIENCE, _PERIOD = 2.0, 0.25
 # what the first compilation needs and takes a while to import
 _SLEEPERS = ("dimtensor.kernels.compiler", "llvmlite.binding", "xarray")
 
@@ -59,7 +58,7 @@ class Progress:
         wanted: bool = True,
     ):
         self.what, self.total = what, total
-        self._patience = PATIENCE if patience is None else patience
+        self._patience = PROGRESS_PATIENCE if patience is None else patience
         self._wanted = wanted
         self._done, self._note = 0, ""
         self._over = threading.Event()
@@ -96,7 +95,7 @@ class Progress:
         notice = _Display() if _in_notebook() else _Line()
         notice.show(self._text(0.0))
         begun = time.perf_counter()
-        while not self._over.wait(_PERIOD):
+        while not self._over.wait(PROGRESS_PERIOD):
             notice.update(self._text(time.perf_counter() - begun))
         notice.end(time.perf_counter() - self._started)
 

@@ -16,12 +16,10 @@ from typing import NamedTuple
 
 from dimtensor.files import OwnFile, OwnFolder
 from dimtensor.settings import DEFAULT_CACHE_LIMIT
+from dimtensor.tuning import EVICTED_SHARE
 
 _MAGIC = b"dimtensor code 1\n"
 _CHECKSUM = 32
-
-# how far eviction goes below the limit, so that not every write evicts
-_EVICTED_TO = 0.8
 
 
 class Entry(NamedTuple):
@@ -106,7 +104,7 @@ class Store:
         if total <= self.limit:
             return
         for file in files:
-            if total <= self.limit * _EVICTED_TO:
+            if total <= self.limit * EVICTED_SHARE:
                 return
             # another process may have removed it, or may be reading it: neither does harm
             self._own.remove(file.name)

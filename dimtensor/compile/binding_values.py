@@ -14,13 +14,11 @@ from dimtensor.compile.program import Program
 from dimtensor.dims import Binding, Dim
 from dimtensor.graph import Node
 from dimtensor.graph.checking.lengths import bind_relabeled
+from dimtensor.tuning import COMPARED_INTEGERS
 from dimtensor.values.admission import check_positions
 from dimtensor.values.data import title_of
 from dimtensor.values.outputs import Labeler
 from dimtensor.values.ports import Reader
-
-# arrays of up to this many integers are compared by value
-_FEW = 100_000
 
 
 class Limit(NamedTuple):
@@ -159,7 +157,7 @@ class Settled:
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
     """Compare arrays: by identity, or, for positions of labels, which are recomputed, by value."""
     return one is other or (
-        one.dtype.kind == "i" and one.size < _FEW and np.array_equal(one, other)
+        one.dtype.kind == "i" and one.size < COMPARED_INTEGERS and np.array_equal(one, other)
     )
 
 

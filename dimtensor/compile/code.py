@@ -27,13 +27,12 @@ from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.exchange import substitute
 from dimtensor.scopes import heard
+from dimtensor.tuning import COLLECTED_OBJECTS
 from dimtensor.upstream.pytensor import traceback_limit
 from dimtensor.values.ports import LengthPort, Port, TensorPort
 
 # number of compilations in this process, by backend
 compilations: Counter[str] = Counter()
-# new objects between two runs of the garbage collector while code is compiled
-_YOUNG = 100_000
 
 
 _lock = taken_at_forks(threading.RLock(), 0)
@@ -62,7 +61,7 @@ def compiling[T](make: Callable[[], T]) -> T:
         try:
             _is_compiling = True
             if often[0]:  # 0 is never
-                gc.set_threshold(max(_YOUNG, often[0]), *often[1:])
+                gc.set_threshold(max(COLLECTED_OBJECTS, often[0]), *often[1:])
             traced.val = config.traceback__compile_limit
             return heard(make)
         finally:  # in this order: nothing interrupts an assignment

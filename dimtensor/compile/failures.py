@@ -17,9 +17,8 @@ from dimtensor.graph import Node, leaves
 from dimtensor.graph.checking.checks import Check, is_check, without_checks
 from dimtensor.graph.walk import held_bytes
 from dimtensor.ops.positions import NOTHING_TO_READ
+from dimtensor.tuning import KEPT_FAILURE_BYTES, KEPT_FAILURES, SHOWN_FAILURES
 from dimtensor.values.outputs import positions_to_labels
-
-_SHOWN = 4
 
 
 def failure(
@@ -111,8 +110,8 @@ def _message(
     false = np.argwhere(~np.asarray(_in_order(axes, found, sort_dims(axes))))
     if not len(false):  # compiled code rounds differently
         return check.message
-    places = "; ".join(_place(sort_dims(axes), place, binding) for place in false[:_SHOWN])
-    more = "; …" if len(false) > _SHOWN else ""
+    places = "; ".join(_place(sort_dims(axes), place, binding) for place in false[:SHOWN_FAILURES])
+    more = "; …" if len(false) > SHOWN_FAILURES else ""
     return build_message(
         check.message,
         [("false", f"{len(false)} of {np.size(found)} elements"), ("at", places + more)],
@@ -149,7 +148,7 @@ def _evaluated(
 
 
 # samplers may hit failures often
-_interpreted: Recent[tuple, Code] = Recent(count=16, nbytes=1 << 25)
+_interpreted: Recent[tuple, Code] = Recent(count=KEPT_FAILURES, nbytes=KEPT_FAILURE_BYTES)
 
 
 def _interpret(inputs: tuple[Node | Dim, ...], condition: Node) -> Code:

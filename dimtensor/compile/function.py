@@ -29,6 +29,7 @@ from dimtensor.graph import Node, toposort
 from dimtensor.graph.checking.checks import unchecked, with_checks, without_checks
 from dimtensor.hooks import Hook
 from dimtensor.renderers import html
+from dimtensor.tuning import KEPT_FRAMES
 from dimtensor.values.data import bind_data, title_of
 from dimtensor.values.exchange import exchanged
 from dimtensor.values.outputs import Held, Labeler
@@ -37,8 +38,6 @@ from dimtensor.values.ports import Reading, batch_names
 # (outputs, lengths, allowed rewrites, whether data-only parts are free) -> outputs
 cheaper_outputs = Hook("rewriting by cost", plugin="saturation")
 
-# frames are cached for this many sets of lengths and labels; the oldest are dropped
-_KEPT_FRAMES = 16
 
 _MISSING = object()
 
@@ -260,7 +259,7 @@ class CompiledFunction[R](Levels):
 
     def _keep(self, key: tuple, frame: CallFrame) -> CallFrame:
         frames = self._frames
-        for oldest in list(frames)[: len(frames) - _KEPT_FRAMES + 1]:
+        for oldest in list(frames)[: len(frames) - KEPT_FRAMES + 1]:
             frames.pop(oldest, None)  # another thread may have done it
         return frames.setdefault(key, frame)
 

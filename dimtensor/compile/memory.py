@@ -18,6 +18,7 @@ from dimtensor.graph.lines import Line
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.walk import with_regions
+from dimtensor.tuning import TEXT_WIDTH
 
 # bytes that no address space of today's processors holds
 _ADDRESSES = 2**57
@@ -25,7 +26,6 @@ _ADDRESSES = 2**57
 _FULL = ("RESOURCE_EXHAUSTED", "Out of memory")
 # exceptions that NumPy, XLA and machine code raise when allocations fail
 LACKING = (MemoryError, ValueError, OverflowError, RuntimeError, TypeError)
-_WIDTH = 76
 
 
 class _Size(NamedTuple):
@@ -127,8 +127,8 @@ def _error(size: _Size) -> MemoryLimitError:
 
 def written(node: Node, line: Line | None) -> list[tuple[str, str]]:
     """Describe an expression and its line of code as details of an error message."""
-    found = [("expression", formula(node, _WIDTH))]
+    found = [("expression", formula(node, TEXT_WIDTH))]
     if line is not None:
-        source = textwrap.shorten(line.text, _WIDTH, placeholder=" …")
+        source = textwrap.shorten(line.text, TEXT_WIDTH, placeholder=" …")
         found.append(("line", f"{line}  {source}" if source else str(line)))
     return found

@@ -18,6 +18,7 @@ from dimtensor.dims import Binding, Dim, SelDim
 from dimtensor.dims.derivation import DerivedDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import GraphError, LabelError
+from dimtensor.tuning import LARGEST_DENOMINATOR
 
 
 class Count(NamedTuple):
@@ -348,7 +349,7 @@ def _name(variable: Variable) -> str:
 
 def _times(number: Number, factors: str) -> str:
     over = number.denominator if isinstance(number, Fraction) else 1
-    if over > 24:
+    if over > LARGEST_DENOMINATOR:
         number, over = float(number), 1
     number *= over
     text = str(int(number)) if number == int(number) else f"{float(number):.3g}"

@@ -6,7 +6,7 @@ importing PyTensor; a test compares the two.
 
 from __future__ import annotations
 
-QUICK, DIVISION, CALL = 1, 3, 10
+from dimtensor.tuning import CALL, DIVISION, QUICK
 
 _QUICK = """
 add subtract multiply negative abs square maximum minimum equal not_equal less less_equal greater
@@ -25,9 +25,3 @@ WEIGHTS: dict[str, int] = {
 def weight(name: str) -> int:
     """Return the cost per element of an operation; by default that of a library function."""
     return WEIGHTS.get(name, CALL)
-
-
-# log2 of the length of a sorted dim, which is not a polynomial: that of a million elements
-SORT_DEPTH = 20
-# comparisons and moves per element and level
-SORT = 2

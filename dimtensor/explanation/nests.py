@@ -22,11 +22,11 @@ import numpy as np
 
 from dimtensor.cost.polynomial import ONE, ZERO, Count, Formula, Lengths, Polynomial
 from dimtensor.cost.sums import substituted, summed
-from dimtensor.cost.weights import CALL, DIVISION, QUICK
 from dimtensor.explanation.subroutines import ACCESS, IN_PLACE, OPERATIONS
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.walk import parts_of, statements_in
 from dimtensor.ops.facts import facts_named
+from dimtensor.tuning import CALL, DIVISION, QUICK
 
 Shape = tuple[Polynomial, ...]
 Sizes = dict[ir.Expression, Polynomial]

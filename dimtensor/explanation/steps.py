@@ -18,7 +18,6 @@ from dimtensor.compile.code import compiling
 from dimtensor.compile.program import Program, build_program
 from dimtensor.cost.polynomial import ZERO, Count, Lengths, Number, Polynomial
 from dimtensor.cost.sizes import size_of
-from dimtensor.cost.weights import SORT, SORT_DEPTH
 from dimtensor.dims import Dim, Dims, depends_on_mask
 from dimtensor.explanation.nests import NestReader, Totals, bytes_in
 from dimtensor.graph import Node, toposort
@@ -33,6 +32,7 @@ from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.plan.plan import Group, Plan, Task
 from dimtensor.lower.border import made_for, remembering
 from dimtensor.scopes import within
+from dimtensor.tuning import SORT, SORT_DEPTH
 
 # variables that are searched for one whose node is known
 _NEAR = 200

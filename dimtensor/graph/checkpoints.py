@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.errors import OptionError
-
-# each level adds a nested loop; with six, a million steps store some 60 states
-MOST_LEVELS = 6
+from dimtensor.tuning import CHECKPOINT_LEVELS
 
 
 @dataclass(frozen=True)
@@ -79,9 +77,9 @@ def checkpoint_levels(number: int) -> Checkpoints:
     ... )
     >>> slope = dt.grad(last, a)  # stores 20 states
     """
-    if not _is_whole(number) or not 1 <= number <= MOST_LEVELS:
+    if not _is_whole(number) or not 1 <= number <= CHECKPOINT_LEVELS:
         raise OptionError(
-            f"there are 1 to {MOST_LEVELS} levels of segments, not {number!r}",
+            f"there are 1 to {CHECKPOINT_LEVELS} levels of segments, not {number!r}",
             [("each level", "a loop in a loop, and one more run of all steps")],
             "dt.checkpoint_states(n) gives the fewest levels that store at most n states",
         )
@@ -151,9 +149,10 @@ def as_checkpoints(given: Any, what: str) -> Checkpoints | None:
             f"numbers of steps of segments, not {given!r}"
         )
     numbers = [int(n) for n in given]
-    if not numbers or len(numbers) >= MOST_LEVELS:
+    if not numbers or len(numbers) >= CHECKPOINT_LEVELS:
         raise OptionError(
-            f"{what}: checkpoint has 1 to {MOST_LEVELS - 1} lengths of segments, not {numbers}"
+            f"{what}: checkpoint has 1 to {CHECKPOINT_LEVELS - 1} lengths of segments, "
+            f"not {numbers}"
         )
     pairs = zip([1, *numbers], numbers, strict=False)
     if any(m < 1 or n % m or n == m for m, n in pairs):

@@ -81,8 +81,6 @@ def promote(dtypes: tuple[str, ...]) -> str:
 
 # NumPy converts bools to small integers here
 _NOT_OF_BOOLS = ("left_shift", "right_shift")
-# up to this many numbers of single precision are added directly, as NumPy does
-DIRECTLY = 128
 _ACCUMULATORS = {"float32": "float64", "complex64": "complex128"}
 
 

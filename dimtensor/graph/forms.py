@@ -17,10 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from dimtensor.dims import DerivedDim, Dim, SelDim
 from dimtensor.dims.selection import LateLabels, LateSlice, Mask, Positions, Slice
 from dimtensor.graph.node import Node, NodeType
-
-# Code is specialized on lengths up to this one. Loops that short are worth unrolling, their vectors
-# fit into local buffers, and lengths of 1 or 0 allow simplifications.
-SHORT = 8
+from dimtensor.tuning import UNROLLED_LENGTH
 
 
 class FormlessError(Exception):
@@ -76,7 +73,7 @@ def known_length(dim: Dim) -> int | None:
     if isinstance(dim, DerivedDim) and not isinstance(dim, SelDim):
         return dim._length_from([known_length(parent) for parent in dim.parents])
     length = dim.length
-    return length if length is not None and length <= SHORT else None
+    return length if length is not None and length <= UNROLLED_LENGTH else None
 
 
 def is_plain(dim: Dim) -> bool:
@@ -123,7 +120,7 @@ def relative_slice(dim: Dim, selection: Slice) -> Slice | None:
         if end is not None and dim.length is not None and 2 * end > dim.length:
             # a slice up to the end of the dim has an open end
             end = None if end == dim.length else end - dim.length
-        if end is not None and not -SHORT <= end <= SHORT:
+        if end is not None and not -UNROLLED_LENGTH <= end <= UNROLLED_LENGTH:
             return None
         ends.append(end)
     start, stop = ends

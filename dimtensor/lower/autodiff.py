@@ -19,13 +19,7 @@ from dimtensor.graph import Node
 from dimtensor.graph.derivatives import jacobian_renames, outer_dims
 from dimtensor.graph.regions import DerivativeAttrs, split_derivative
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.layout.preferences import (
-    TRANSPOSED_READ,
-    Estimates,
-    Found,
-    Preference,
-    prefers,
-)
+from dimtensor.lower.layout.preferences import Estimates, Found, Preference, prefers
 from dimtensor.lower.loops import RegionLowering
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
@@ -34,6 +28,7 @@ from dimtensor.ops.derivatives.order import differentiated, taken_last
 from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.nodes import alloc
+from dimtensor.tuning import TRANSPOSED_READ
 
 
 class _Function(NamedTuple):

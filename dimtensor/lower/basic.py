@@ -19,12 +19,6 @@ from dimtensor.graph.kinds.reductions import reduction_row
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
 from dimtensor.lower.layout.preferences import (
-    COPY,
-    EXTREME_INNERMOST,
-    REDUCED_INSIDE,
-    REREAD,
-    RUNNING_INNERMOST,
-    SUMMED_INNERMOST,
     Estimates,
     Found,
     before,
@@ -39,6 +33,14 @@ from dimtensor.ops.along import RunningProduct, largest, smallest
 from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.ufuncs import UFUNCS
+from dimtensor.tuning import (
+    COPY,
+    EXTREME_INNERMOST,
+    REDUCED_INSIDE,
+    REREAD,
+    RUNNING_INNERMOST,
+    SUMMED_INNERMOST,
+)
 
 
 @lowers("constant")

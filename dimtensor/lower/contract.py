@@ -13,19 +13,9 @@ from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.layout.preferences import (
-    COPY,
-    SUMMED_INNERMOST,
-    Estimates,
-    Found,
-    Preference,
-    not_innermost,
-    prefers,
-)
+from dimtensor.lower.layout.preferences import Estimates, Found, Preference, not_innermost, prefers
 from dimtensor.ops.nodes import reshaped
-
-# assumed for unknown lengths when the contraction order is chosen
-_EXPECTED_LENGTH = 1000
+from dimtensor.tuning import ASSUMED_LENGTH, CONTRACTED_OPERANDS, COPY, SUMMED_INNERMOST
 
 
 def contraction_path(operands: list[Dims], result: Dims) -> list[tuple[int, ...]]:
@@ -39,10 +29,10 @@ def contraction_path(operands: list[Dims], result: Dims) -> list[tuple[int, ...]
     number = {dim: at for at, dim in enumerate(dims)}
     arguments: list = []
     for own in operands:
-        shape = [d.length if d.length is not None else _EXPECTED_LENGTH for d in own]
+        shape = [d.length if d.length is not None else ASSUMED_LENGTH for d in own]
         arguments += [np.broadcast_to(0.0, shape), [number[dim] for dim in own]]
     arguments.append([number[dim] for dim in result])
-    strategy = "optimal" if len(operands) <= 5 else "greedy"
+    strategy = "optimal" if len(operands) <= CONTRACTED_OPERANDS else "greedy"
     path, _ = np.einsum_path(*arguments, optimize=strategy)
     return path[1:]
 

@@ -14,17 +14,10 @@ from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
 from dimtensor.graph.checking.checks import check_messages
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.layout.preferences import (
-    COLUMN_WRITTEN,
-    ROW_ACROSS,
-    Estimates,
-    Found,
-    Preference,
-    prefers,
-    same_order,
-)
+from dimtensor.lower.layout.preferences import Estimates, Found, Preference, prefers, same_order
 from dimtensor.ops.nodes import alloc, selected
 from dimtensor.ops.positions import inhabited
+from dimtensor.tuning import COLUMN_WRITTEN, ROW_ACROSS
 
 
 def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: Dim) -> Variable:

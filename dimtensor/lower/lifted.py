@@ -13,10 +13,11 @@ from dimtensor.dims import Dim, Dims, without
 from dimtensor.errors import DimError, GraphError
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
-from dimtensor.lower.layout.preferences import COPY, Estimates, Found, last, prefers
+from dimtensor.lower.layout.preferences import Estimates, Found, last, prefers
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import freeze
 from dimtensor.ops.rewrites.known import with_known_values
+from dimtensor.tuning import COPY
 
 
 class LiftedGraph:

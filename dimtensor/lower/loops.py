@@ -20,13 +20,11 @@ from dimtensor.graph.rebuilding.batching import masked
 from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.context import Lowering, lowers, transpose
-from dimtensor.lower.layout.preferences import COPY, Estimates, Found, first, prefers
+from dimtensor.lower.layout.preferences import Estimates, Found, first, prefers
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.tuning import CHECKPOINTED_STEPS, COPY
 
 Results = list[tuple[Variable, Dims]]
-
-# minimal number of steps for which gradients of nested while loops store states by segments
-_MANY_STEPS = 100
 
 
 class RegionLowering(Lowering):
@@ -178,7 +176,7 @@ def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints |
         return None
     if attrs.inverse or attrs.truncate is not None or not isinstance(steps, Constant):
         return None
-    return checkpoint_levels(2) if int(steps.data) >= _MANY_STEPS else None
+    return checkpoint_levels(2) if int(steps.data) >= CHECKPOINTED_STEPS else None
 
 
 def _stand_in(ctx: Lowering, leaf: Node) -> Variable:

@@ -8,15 +8,9 @@ from pytensor.graph.basic import Variable
 from dimtensor.dims import Dim, Dims, ProductDim
 from dimtensor.graph import Node
 from dimtensor.lower.context import Lowering, lowers
-from dimtensor.lower.layout.preferences import (
-    COPY,
-    Estimates,
-    Found,
-    Preference,
-    prefers,
-    same_order,
-)
+from dimtensor.lower.layout.preferences import Estimates, Found, Preference, prefers, same_order
 from dimtensor.ops.nodes import of_lengths, reshaped
+from dimtensor.tuning import COPY
 
 
 @lowers("expand")

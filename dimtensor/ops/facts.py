@@ -15,10 +15,9 @@ from pytensor.scalar import basic as s
 from pytensor.scalar import math as m
 
 from dimtensor.ops import special
+from dimtensor.tuning import CALL, DIVISION, QUICK
 
 Kind = Literal["arithmetic", "comparison", "logic", "extreme", "choice", "function", "other"]
-
-QUICK, DIVISION, CALL = 1, 3, 10
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,8 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.ops.facts import facts_of
+from dimtensor.tuning import IDENTIFIED_CONSTANT
 from dimtensor.upstream.freezing import frozen_graph, signature
-
-# constants of fewer elements are told apart by their values
-_LARGEST = 64
-
 
 _COTANGENT = "dimtensor_cotangent"  # in the tag of a product: the position of the operand
 _COTANGENTS = "dimtensor_cotangents"  # of a frozen graph: the products of it that have the note
@@ -232,7 +229,7 @@ def _key(variable: Variable) -> Hashable:
     if not isinstance(variable, Constant):
         return variable
     data: Any = variable.data
-    if getattr(data, "size", _LARGEST) >= _LARGEST or data.dtype.hasobject:
+    if getattr(data, "size", IDENTIFIED_CONSTANT) >= IDENTIFIED_CONSTANT or data.dtype.hasobject:
         return variable
     return signature(variable)
 

@@ -11,6 +11,7 @@ from tests.architecture.sources import tree
 
 LAYERS = (
     "typing",
+    "tuning",
     "hooks",
     "renderers",
     "errors",
@@ -48,6 +49,7 @@ LAYERS = (
 OUTSIDE = ("interop", "plugins", "testing", "__main__")
 # The dims and their graph are independent of how they are computed.
 WITHOUT_PYTENSOR = (
+    "tuning",
     "hooks",
     "renderers",
     "errors",

@@ -237,13 +237,14 @@ def test_compiled_code_is_let_go(monkeypatch, tmp_path):
 
 
 def test_plans_of_one_node_are_few():
-    from dimtensor.lower.layout.order import _PLANS_OF_A_NODE, _plans, plan_axes
+    from dimtensor.lower.layout.order import _plans, plan_axes
+    from dimtensor.tuning import LAYOUTS_PER_NODE
 
     a, b = dt.Dim("a"), dt.Dim("b")
     node = (dt.tensor("x", dims=[a, b]) * 7.0).node
     orders = {str(plan_axes([node], {a: n, b: 50})) for n in range(100)}
     assert orders == {"a < b", "b < a"}
-    assert len(_plans.get(node)) <= _PLANS_OF_A_NODE
+    assert len(_plans.get(node)) <= LAYOUTS_PER_NODE
 
 
 @pytest.mark.parametrize("kind", ["array on a device", "labels of an index"])

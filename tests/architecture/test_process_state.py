@@ -93,8 +93,8 @@ def test_options_of_llvm_are_set_back(monkeypatch):
         "set_option",
         lambda name, value: (made.append(value), set_option(name, value)),
     )
-    monkeypatch.setattr(machine, "_MOST_BLOCKS", 8_000)
-    monkeypatch.setattr(machine, "_MOST_REDUCED", 0)  # loops are many
+    monkeypatch.setattr(machine, "OPTIMIZED_BLOCKS", 8_000)
+    monkeypatch.setattr(machine, "STRENGTH_REDUCED_LOOPS", 0)  # loops are many
     x = dt.tensor("x", dims=dt.Dim("k"))
     dt.function([x], (dt.exp(x * 0.3125) ** 2).sum(), "native")(np.zeros(3))
     assert made

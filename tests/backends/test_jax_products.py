@@ -9,7 +9,8 @@ from pytensor.tensor.math import Dot
 
 from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
-from dimtensor.backends.jax.products import MANY, MANY_IN_STEPS, into_products
+from dimtensor.backends.jax.products import into_products
+from dimtensor.tuning import LIBRARY_PRODUCT, LIBRARY_PRODUCT_IN_STEPS
 from tests.optional import jax
 
 N, K = 400, 20
@@ -23,7 +24,7 @@ def vector(n, name="v", dtype="float64"):
     return pt.tensor(name, dtype=dtype, shape=(n,))
 
 
-def ops_after(inputs, outputs, least=MANY):
+def ops_after(inputs, outputs, least=LIBRARY_PRODUCT):
     graph = FunctionGraph(inputs, outputs, clone=True)
     into_products(graph, least)
     return {type(node.op) for node in graph.toposort()}
@@ -74,10 +75,10 @@ def test_sums_of_many_axes(case, rng):
     over, shape = OF_MANY_AXES[case]
     factor = pt.tensor("factor", shape=shape)
     total = (factor * CUBE).sum(over)
-    assert Dot in ops_after([CUBE, factor], [total], MANY_IN_STEPS)
+    assert Dot in ops_after([CUBE, factor], [total], LIBRARY_PRODUCT_IN_STEPS)
     assert Dot not in ops_after([CUBE, factor], [total], 385)  # 384 elements
     graph = FunctionGraph([CUBE, factor], [total], clone=True)
-    into_products(graph, MANY_IN_STEPS)
+    into_products(graph, LIBRARY_PRODUCT_IN_STEPS)
     cube, values = rng.normal(size=(4, 6, 16)), rng.normal(size=shape)
     (found,) = interpreter.compile_positional(graph.inputs, graph.outputs).call(cube, values)
     np.testing.assert_allclose(found, (cube * values).sum(over), rtol=1e-12, atol=1e-13)

@@ -7,9 +7,10 @@ import pytensor.tensor.math
 import pytensor.tensor.special
 import pytest
 
-from dimtensor.cost.weights import CALL, QUICK, weight
+from dimtensor.cost.weights import weight
 from dimtensor.graph.optable import rows
 from dimtensor.ops.facts import facts_of
+from dimtensor.tuning import CALL, QUICK
 
 
 @pytest.mark.parametrize("row", rows("elemwise"), ids=lambda row: row.name)

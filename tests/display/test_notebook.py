@@ -59,7 +59,7 @@ CELLS = {
         print([code[:one.start] + one.text for one in found])""",
     "progress": """
         from dimtensor.backends import progress
-        progress.PATIENCE = 0.2
+        progress.PROGRESS_PATIENCE = 0.2
         quiet = dict(report=False, chains=1, seed=1)
         post = fit.sample(1500, tune=500, **quiet)
         with progress.Progress("work", total=3) as told:

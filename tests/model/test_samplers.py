@@ -190,7 +190,7 @@ def test_samplers_on_jax_show_progress_and_can_be_interrupted(
     options["progress_bar"] = progress_bar
     monkeypatch.setenv("DIMTENSOR_PROGRESS", "1")
     with monkeypatch.context() as patch:
-        patch.setattr(progress, "PATIENCE", 0.0)
+        patch.setattr(progress, "PROGRESS_PATIENCE", 0.0)
         shown = dt.sample(density, 20, **options)
     told = capsys.readouterr().err
     assert ("dimtensor: sampling 2 chains: 0 of 50" in told) == progress_bar

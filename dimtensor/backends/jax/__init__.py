@@ -15,6 +15,7 @@ from dimtensor.backends import native, python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.jax.call import HostCall
 from dimtensor.extras import check_installed
+from dimtensor.tuning import JAX_CARRIED_TANGENTS
 from dimtensor.upstream.imports import after_import, left_out
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class _Jax:
     described = native = False
     specializes = clears_room = True
     # with more, XLA hands even short loops to another thread
-    most_tangents = 3
+    most_tangents = JAX_CARRIED_TANGENTS
 
     def check_installed(self) -> None:
         check_installed("jax", "jax", "the backend 'jax'")

@@ -14,14 +14,9 @@ from dimtensor.caches import WeakIds, clears
 from dimtensor.forks import freed_in_children
 from dimtensor.kernels.generated import function_of_source
 from dimtensor.scopes import heard
+from dimtensor.tuning import AWAITED_BYTES, PACKED_ELEMENTS
 
-# Every array that enters or leaves costs microseconds, whatever its size: arrays of at most so many
-# elements travel in one.
-_SMALL = 1024
 _PACKED = np.dtype("float64")
-# Results for which there was no memory end the process when NumPy asks for their elements, unless
-# they were awaited before: then they raise an error. Those of fewer bytes are not awaited.
-_AWAITED = 2**16
 # bytes by which memory has to be aligned for XLA to read it where it lies
 _ALIGNED = 64
 
@@ -99,7 +94,7 @@ class HostCall:
             with self._in_64_bits(True):
                 results = self._jitted(*arrays, *placed)
                 for result in results[:1]:
-                    result.block_until_ready()  # see `_AWAITED`
+                    result.block_until_ready()  # see `AWAITED_BYTES`
                 return [np.asarray(result) for result in results]
 
         def call(*arrays: Any) -> list[np.ndarray]:
@@ -154,7 +149,9 @@ class _Packing:
         small = [
             at
             for at, array in enumerate(arrays)
-            if isinstance(array, np.ndarray) and array.dtype == _PACKED and 0 < array.size <= _SMALL
+            if isinstance(array, np.ndarray)
+            and array.dtype == _PACKED
+            and 0 < array.size <= PACKED_ELEMENTS
         ]
         self._shapes = [np.shape(array) for array in arrays]
         self._dtypes = [array.dtype for array in arrays]
@@ -277,7 +274,9 @@ class _Packing:
             arrays[at] = array
         results = self._pure(*arrays, *rest[len(self._large) :])
         small = [
-            at for at, one in enumerate(results) if one.dtype == _PACKED and one.size <= _SMALL
+            at
+            for at, one in enumerate(results)
+            if one.dtype == _PACKED and one.size <= PACKED_ELEMENTS
         ]
         if len(small) < 2:
             return self._to_leave(results)
@@ -297,7 +296,7 @@ class _Packing:
         """Note which of the results is the largest, if it is to be awaited."""
         sizes = [one.size * one.dtype.itemsize for one in results]
         large = max(sizes, default=0)
-        self._awaited = sizes.index(large) if large >= _AWAITED else None
+        self._awaited = sizes.index(large) if large >= AWAITED_BYTES else None
         return tuple(results)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.tuning import JAX_UNROLLED_ROWS
+
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
-
-_SMALL = 3  # rows of a matrix
 
 
 def register(jax_funcify: Any) -> None:
@@ -128,7 +128,7 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
 
 def _is_small(x: Any) -> bool:
     n = x.shape[-1]
-    return isinstance(n, int) and 0 < n <= _SMALL and x.dtype.kind == "f"
+    return isinstance(n, int) and 0 < n <= JAX_UNROLLED_ROWS and x.dtype.kind == "f"
 
 
 def _eliminated(x: Any) -> tuple[Any, list[Any]]:

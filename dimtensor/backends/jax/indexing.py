@@ -23,14 +23,10 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.backends.jax.symbolic import is_symbol
-from dimtensor.graph.dtypes import DIRECTLY, accumulator
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.positions import without_empty
+from dimtensor.tuning import FLOAT32_TERMS, UPDATED_ELEMENTS, UPDATED_PART
 from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
-
-# A padded addend is one pass over the tensor that fuses with its neighbors, an update in place
-# touches the slice alone but stands by itself: it pays where the slice is a small part of much.
-_SMALL = 4096
-_SMALL_PART = 8
 
 
 def own_translation(node: Any) -> Callable[..., Any] | None:
@@ -128,7 +124,7 @@ def _scatter(node: Any) -> Callable[..., Any] | None:
 
 def _are_few(shape: tuple[int, ...]) -> bool:
     """Return True if a sum has so few terms that single precision loses no digits."""
-    return not any(map(is_symbol, shape)) and math.prod(shape) <= DIRECTLY
+    return not any(map(is_symbol, shape)) and math.prod(shape) <= FLOAT32_TERMS
 
 
 def _has_mask(indices: list[Any]) -> bool:
@@ -183,7 +179,7 @@ def _increment(op: Any) -> Callable[..., Any]:
             return x.at[indices].add(y)
         lengths = [len(range(n)[part]) for n, part in zip(x.shape, slices, strict=True)]
         size = int(np.prod(lengths))
-        if size == 0 or (x.size > _SMALL and size * _SMALL_PART < x.size):
+        if size == 0 or (x.size > UPDATED_ELEMENTS and size * UPDATED_PART < x.size):
             return x.at[indices].add(y)
         shown = [n for n, index in zip(lengths, _whole(indices, x.ndim), strict=True)
                  if isinstance(index, slice)]  # fmt: skip

@@ -26,17 +26,10 @@ from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import inputs_of, nodes_of
 from dimtensor.traversal import reached
-
-# elements of a matrix that is multiplied by a vector: once, or in each step of a loop
-MANY = 4096
-MANY_IN_STEPS = 128
-# positions of a short axis, of elements and of products of matrices, and elements of such a product
-_SHORT = 8
-_SHORT_IN_PRODUCTS = 12
-_SMALL = 10_000
+from dimtensor.tuning import LIBRARY_PRODUCT, SHORT_PRODUCT, SHORT_PRODUCT_ELEMENTS, UNROLLED_LENGTH
 
 
-def into_products(graph: FunctionGraph, least: int = MANY) -> None:
+def into_products(graph: FunctionGraph, least: int = LIBRARY_PRODUCT) -> None:
     """Make products of sums of products, where the lengths are known.
 
     Parameters
@@ -124,9 +117,9 @@ def own_translation(node: Apply) -> Callable[..., Any] | None:
     (x,), (out,) = node.inputs, node.outputs
     (axis,) = node.op.axis
     n = x.type.shape[axis]
-    if n is None or not 1 < n <= _SHORT:
+    if n is None or not 1 < n <= UNROLLED_LENGTH:
         return None
-    if all(m is not None and m <= _SHORT for m in out.type.shape) or not _is_cheap(x):
+    if all(m is not None and m <= UNROLLED_LENGTH for m in out.type.shape) or not _is_cheap(x):
         return None
     return partial(_sum_of_terms, axis)
 
@@ -169,7 +162,7 @@ def _is_small(a: Any, b: Any) -> bool:
     # lengths that are symbols, as those of an export, are not compared
     if not all(isinstance(n, int) for n in (rows, short, columns)):
         return False
-    return 0 < short <= _SHORT_IN_PRODUCTS and rows * columns <= _SMALL
+    return 0 < short <= SHORT_PRODUCT and rows * columns <= SHORT_PRODUCT_ELEMENTS
 
 
 def _total(dtype: Any, terms: Iterable[Any]) -> Any:

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-_STEPS = 60
-_TERMS = 100_000
+from dimtensor.tuning import FRACTION_TERMS, NEWTON_STEPS
 
 
 def _newton(
@@ -52,7 +51,7 @@ def _newton(
         return at + 1, new, done | small | noise, jnp.abs(step)
 
     def unfinished(state: Any) -> Any:
-        return (state[0] < _STEPS) & ~jnp.all(state[2])
+        return (state[0] < NEWTON_STEPS) & ~jnp.all(state[2])
 
     settled = settled | ~jnp.isfinite(start)
     state = (0, start, settled, jnp.full_like(start, jnp.inf))
@@ -81,7 +80,7 @@ def _log_tails(k: Any, y: Any) -> tuple[Any, Any]:
 
     one = jnp.ones_like(x)
     _, _, series = jax.lax.while_loop(
-        lambda state: (state[0] < _TERMS) & jnp.any(state[1] > eps * state[2]),
+        lambda state: (state[0] < FRACTION_TERMS) & jnp.any(state[1] > eps * state[2]),
         more, (1.0, one, one),
     )  # fmt: skip
 
@@ -95,7 +94,7 @@ def _log_tails(k: Any, y: Any) -> tuple[Any, Any]:
     b = right + 1 - k
     first = (1.0, b, jnp.full_like(x, 1e30), 1 / b, 1 / b, ~(right > 0))
     fraction = jax.lax.while_loop(
-        lambda state: (state[0] < _TERMS) & ~jnp.all(state[5]), deeper, first
+        lambda state: (state[0] < FRACTION_TERMS) & ~jnp.all(state[5]), deeper, first
     )[4]
     common = k * y - x - gammaln(k + 1)
     log_part = common + jnp.where(below, jnp.log(series), jnp.log(fraction) + jnp.log(k))

@@ -14,13 +14,14 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
 
 from dimtensor.backends.jax.pieces import join_pieces
-from dimtensor.backends.jax.products import MANY, MANY_IN_STEPS, into_products
+from dimtensor.backends.jax.products import into_products
 from dimtensor.kernels.graph.lag_gradients import first_of_padded
 from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
 from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.rewrites.hoisting import hoist
+from dimtensor.tuning import LIBRARY_PRODUCT, LIBRARY_PRODUCT_IN_STEPS
 
 
 def into_steps(graph: FunctionGraph) -> bool:
@@ -64,7 +65,7 @@ def for_xla(graph: FunctionGraph, in_steps: bool = False) -> None:
         Whether it is the step of a loop.
     """
     join_pieces(graph)
-    into_products(graph, MANY_IN_STEPS if in_steps else MANY)
+    into_products(graph, LIBRARY_PRODUCT_IN_STEPS if in_steps else LIBRARY_PRODUCT)
     for node in nodes_of(graph, Scan):
         parts = ScanGraph(node)
         step = FunctionGraph(parts.inner, parts.outputs, clone=False)

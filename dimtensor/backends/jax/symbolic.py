@@ -30,6 +30,7 @@ from pytensor.tensor.shape import Reshape
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
 from dimtensor.ops.interpret import prepare
+from dimtensor.tuning import TRACED_CONSTANT
 
 Function = Callable[..., Any]
 
@@ -96,9 +97,6 @@ def _number(value: Any) -> Any:
 
 # -- integers that are known while a function is traced --------------------------------------------
 
-# XLA computes larger results, and may fuse them
-_LARGEST = 64
-
 
 def _on_host(node: Any) -> Function | None:
     """Compute integers from integers by NumPy; None for nodes of other values, and of loops."""
@@ -116,7 +114,7 @@ def _on_host(node: Any) -> Function | None:
         if not values or not all(isinstance(value, _HOST) for value in values):
             return None
         given = [_typed(v, value) for v, value in zip(node.inputs, values, strict=True)]
-        if any(value.size > _LARGEST for value in given):
+        if any(value.size > TRACED_CONSTANT for value in given):
             return None
         prepare(node)
         storage: list[list[Any]] = [[None]]
@@ -125,7 +123,7 @@ def _on_host(node: Any) -> Function | None:
         except (IndexError, ValueError):  # JAX has results of its own where NumPy has an error
             return None
         found = np.asarray(storage[0][0], out.type.dtype)
-        return found[()] if found.size <= _LARGEST else None
+        return found[()] if found.size <= TRACED_CONSTANT else None
 
     return run
 

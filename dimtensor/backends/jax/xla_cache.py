@@ -16,9 +16,7 @@ from dimtensor.backends.store import Entry, Store
 from dimtensor.forks import taken_at_forks
 from dimtensor.kernels.native.linking.processor import processor
 from dimtensor.settings import settings
-
-# for each byte of other code that may be kept
-_MORE = 4
+from dimtensor.tuning import XLA_CACHE_SHARE
 
 _swapping = taken_at_forks(threading.RLock(), 3)
 
@@ -29,7 +27,7 @@ def xla_store() -> Store | None:
     if folder is None:
         return None
     keys = r"[\w.-]+-[0-9a-f]{12}"  # that of JAX and the processor
-    return Store(folder / "jax", _MORE * settings().cache_limit, suffix="", keys=keys)
+    return Store(folder / "jax", XLA_CACHE_SHARE * settings().cache_limit, suffix="", keys=keys)
 
 
 class XlaCache:

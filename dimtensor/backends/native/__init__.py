@@ -12,6 +12,7 @@ from dimtensor.backends import python
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.backends.progress import announced
 from dimtensor.settings import settings
+from dimtensor.tuning import CARRIED_TANGENTS
 
 
 def compile_positional(
@@ -137,7 +138,7 @@ class _Native:
     compiles = True
     described = native = True
     specializes = clears_room = False
-    most_tangents = 8
+    most_tangents = CARRIED_TANGENTS
 
     def check_installed(self) -> None:
         pass

@@ -11,6 +11,7 @@ import numpy as np
 from dimtensor.backends.base import Allowed, Executable
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.scopes import quiet
+from dimtensor.tuning import CARRIED_TANGENTS
 
 
 def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
@@ -39,7 +40,7 @@ class _Python:
 
     name = "python"
     compiles = described = specializes = clears_room = native = False
-    most_tangents = 8
+    most_tangents = CARRIED_TANGENTS
 
     def check_installed(self) -> None:
         pass

@@ -25,9 +25,7 @@ from dimtensor.compile.caching.fingerprint import Description
 from dimtensor.compile.caching.versions import environment
 from dimtensor.forks import taken_at_forks
 from dimtensor.settings import settings
-
-# functions held in memory; each takes some ten kilobytes
-_KEPT = 256
+from dimtensor.tuning import KEPT_FUNCTIONS
 
 _kept: OrderedDict[str, CachedCode] = OrderedDict()
 _lock = taken_at_forks(threading.Lock(), 4)
@@ -112,7 +110,7 @@ def _remember(key: str, kept: CachedCode) -> None:
     with _lock:
         _kept[key] = kept
         _kept.move_to_end(key)
-        while len(_kept) > _KEPT:
+        while len(_kept) > KEPT_FUNCTIONS:
             _kept.popitem(last=False)
 
 

@@ -38,12 +38,7 @@ from dimtensor.graph.forms import (
 from dimtensor.graph.kind import kind_of
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import AxisOrder, plan_axes
-
-# rounds of color refinement
-_ROUNDS = 2
-# Loop steps with products of matrices of up to this many rows are twice as fast if the number of
-# rows is a constant of the code.
-_MOST_ROWS = 16
+from dimtensor.tuning import REFINEMENT_ROUNDS, SPECIALIZED_ROWS
 
 
 @dataclass(frozen=True)
@@ -163,7 +158,7 @@ def _rows_in_loops(nodes: Iterable[Node]) -> dict[Dim, int]:
     steps = [node.attrs.region.outputs for node in nodes if node.kind == "loop"]
     products = (one for outputs in steps for one in toposort(outputs) if one.kind == "dot")
     dims = {dim for product in products for x in product.inputs for dim in x.dims}
-    return {dim: dim.length for dim in dims if dim.length and dim.length <= _MOST_ROWS}
+    return {dim: dim.length for dim in dims if dim.length and dim.length <= SPECIALIZED_ROWS}
 
 
 # where nodes are used, and where dims: by which node, at which place in it
@@ -192,7 +187,7 @@ class _Colors:
         for node in nodes:
             self._color_node(node)
         uses = self._uses(nodes)
-        for _ in range(_ROUNDS):
+        for _ in range(REFINEMENT_ROUNDS):
             self._refine(uses)
 
     def _color_node(self, node: Node) -> int:

@@ -15,6 +15,7 @@ from dimtensor.kernels.native.linking.processor import processor
 # the layers whose sources determine the code of a graph
 LAYERS = (
     "typing",
+    "tuning",
     "hooks.py",
     "renderers.py",
     "errors.py",

@@ -14,8 +14,9 @@ from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.forms import LEAF, Entry, FormlessError, Parsed, Reader
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, kind, wrong_count
 from dimtensor.graph.node import Node, NodeType
-from dimtensor.graph.printing.text import SHOWN_VALUES, constant_text, op_name
+from dimtensor.graph.printing.text import constant_text, op_name
 from dimtensor.graph.regions import BoundAttrs
+from dimtensor.tuning import SHOWN_VALUES
 
 
 class _Leaf[A](Kind[A]):

@@ -12,7 +12,6 @@ from dimtensor.graph.attrs import IndexAttrs, IndexItem, UpdateAttrs
 from dimtensor.graph.checking.lengths import Requirement
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.forms import (
-    SHORT,
     Chosen,
     Entry,
     FormlessError,
@@ -27,6 +26,7 @@ from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, Selected, kind, lacking_in_operand
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.rebuilding.substitute import expand_node, map_dim, relabel_node
+from dimtensor.tuning import UNROLLED_LENGTH
 
 
 class _Selecting(Kind[Any]):
@@ -136,7 +136,7 @@ def _item_form(item: IndexItem, indexers: Sequence[Node]) -> tuple:
         if known_length(dim) is None:
             if dim.length is not None and 2 * payload >= dim.length:
                 payload -= dim.length
-            if not -SHORT <= payload <= SHORT:
+            if not -UNROLLED_LENGTH <= payload <= UNROLLED_LENGTH:
                 return (dim, "tensor", Place(payload, dim))
         return (dim, "int", payload)
     if item.kind in ("mask", "tensor"):

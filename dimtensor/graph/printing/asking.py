@@ -9,9 +9,7 @@ import threading
 
 from dimtensor.graph.beside import Beside
 from dimtensor.graph.node import Node, next_serial
-
-# a node records the order for up to this many threads
-_THREADS = 16
+from dimtensor.tuning import RECORDED_THREADS
 
 
 class _Thread(threading.local):
@@ -30,8 +28,8 @@ def ask(node: Node) -> Node:
     numbers = _asked.get(node)
     if numbers is None:
         numbers = _asked.add(node, {})
-    elif len(numbers) >= _THREADS:
-        for token in list(numbers)[: 1 - _THREADS]:
+    elif len(numbers) >= RECORDED_THREADS:
+        for token in list(numbers)[: 1 - RECORDED_THREADS]:
             numbers.pop(token, None)
     numbers[_thread.token] = next_serial()
     return node

@@ -15,6 +15,7 @@ from dimtensor.graph.printing.labels import late_labels_text, where_text
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of, constant_text, label_text
 from dimtensor.graph.printing.words import Words, words_of
+from dimtensor.tuning import SHOWN_OPERANDS, SHOWN_TERMS
 
 _ELLIPSIS = "…"
 # the precedence of operators between two operands, and before one: as in Python
@@ -23,8 +24,6 @@ PRECEDENCE = {
     "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8,
 }  # fmt: skip
 _ANY, _UNARY, _ATOM = 0, 7, 10
-_TERMS = 8
-_OPERANDS = 5
 
 
 class Operand(NamedTuple):
@@ -73,8 +72,8 @@ def formula_lines(node: Node, width: int = 76) -> list[str]:
     terms = terms_of(node, "add") if node.kind == "elemwise" and node.attrs == "add" else [node]
     if whole is not None or len(terms) == 1:
         return [_short(node, 2 * width)[0]]
-    lines = [_enclosed(*_short(term, width - 4), PRECEDENCE["+"]) for term in terms[:_TERMS]]
-    return [lines[0], *(f"+ {line}" for line in lines[1:])] + ["+ …"] * (len(terms) > _TERMS)
+    lines = [_enclosed(*_short(term, width - 4), PRECEDENCE["+"]) for term in terms[:SHOWN_TERMS]]
+    return [lines[0], *(f"+ {line}" for line in lines[1:])] + ["+ …"] * (len(terms) > SHOWN_TERMS)
 
 
 def _whole(node: Node, width: int) -> str:
@@ -191,13 +190,13 @@ def leaf_name(node: Node) -> str:
 def _written(words: Words) -> Parts:
     """Write a call as the user wrote it, with operands of one role as a list: ``by=[a, b]``."""
     parts: Parts = []
-    for role, together in groupby(words.operands[:_OPERANDS], key=lambda operand: operand[0]):
+    for role, together in groupby(words.operands[:SHOWN_OPERANDS], key=lambda operand: operand[0]):
         operands = [Operand(x, _ANY) for _, x in together]
         listed = [part for operand in operands for part in (", ", operand)][1:]
         if role:
             listed = [f"{role}=[", *listed, "]"] if len(operands) > 1 else [f"{role}=", *listed]
         parts += [", ", *listed]
-    if len(words.operands) > _OPERANDS:
+    if len(words.operands) > SHOWN_OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     for key, value in words.options:
         if key == "dim" and not isinstance(value, Dim):  # without dims over all
@@ -242,9 +241,9 @@ def _operation(node: Node, sign: str) -> tuple[Parts, int]:
     if node.attrs in ("add", "multiply"):
         parts: Parts = []
         terms = terms_of(node, node.attrs)
-        for term in terms[:_TERMS]:
+        for term in terms[:SHOWN_TERMS]:
             parts += [f" {sign} ", Operand(term, binding)]
-        return parts[1:] + ([f" {sign} {_ELLIPSIS}"] if len(terms) > _TERMS else []), binding
+        return parts[1:] + ([f" {sign} {_ELLIPSIS}"] if len(terms) > SHOWN_TERMS else []), binding
     left, right = node.inputs
     if binding == 1:  # a < b < c means something else
         return [Operand(left, 2), f" {sign} ", Operand(right, 2)], binding
@@ -257,7 +256,7 @@ def terms_of(node: Node, name: str) -> list[Node]:
     """Return the terms of nested sums or the factors of nested products, up to a limit."""
     found: list[Node] = []
     stack = [node]
-    while stack and len(found) <= _TERMS:
+    while stack and len(found) <= SHOWN_TERMS:
         x = stack.pop()
         if x.kind == "elemwise" and x.attrs == name:
             stack += reversed(x.inputs)
@@ -305,9 +304,9 @@ def _gradient(node: Node) -> Parts:
 def _function(node: Node) -> Parts:
     call = call_of(node)
     parts: Parts = []
-    for role, x in call.operands[:_OPERANDS]:
+    for role, x in call.operands[:SHOWN_OPERANDS]:
         parts += [f", {role}=" if role else ", ", Operand(x, _ANY)]
-    if len(call.operands) > _OPERANDS:
+    if len(call.operands) > SHOWN_OPERANDS:
         parts.append(f", {_ELLIPSIS}")
     options = call.options
     if node.kind == "reduce" and node.attrs.dims == node.inputs[0].dims:

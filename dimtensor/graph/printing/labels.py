@@ -9,8 +9,7 @@ from dimtensor.dims.selection import Positions, Slice
 from dimtensor.errors import listing
 from dimtensor.graph.attrs import IndexItem
 from dimtensor.graph.node import Node
-
-_SELECTED_LABELS = 4
+from dimtensor.tuning import SHOWN_LABELS
 
 
 def where_text(item: IndexItem) -> str:
@@ -22,7 +21,7 @@ def where_text(item: IndexItem) -> str:
             return str(item.payload) if label is None else listing(label)
         if isinstance(item.payload, (Positions, Slice)):
             count = item.payload.length(dim.length)
-            if count is not None and 0 < count <= _SELECTED_LABELS:
+            if count is not None and 0 < count <= SHOWN_LABELS:
                 labels = dim._labels_at(item.payload.to_array(dim.length))
                 if labels is not None:
                     return f"[{listing(labels)}]"
@@ -32,4 +31,4 @@ def where_text(item: IndexItem) -> str:
 def late_labels_text(node: Node) -> str:
     """Write the labels that a label_position node looks up."""
     _, labels, role = node.attrs
-    return listing(labels) if role == "one" else f"[{listing(labels, _SELECTED_LABELS)}]"
+    return listing(labels) if role == "one" else f"[{listing(labels, SHOWN_LABELS)}]"

@@ -22,9 +22,7 @@ from dimtensor.graph.printing.text import attr_text, call_of, constant_text, dim
 from dimtensor.graph.regions import BoundAttrs, Region, regions_of
 from dimtensor.graph.walk import LEAF_KINDS, toposort
 from dimtensor.traversal import postorder
-
-# maximal width of the columns of operations and dims
-_WIDEST = 64
+from dimtensor.tuning import COLUMN_WIDTH
 
 
 def graph_text(outputs: Sequence[Node] | Mapping[str, Node]) -> str:
@@ -234,7 +232,7 @@ def _type_text(node: Node, ref: Any) -> str:
 
 def _columns(lines: list[tuple[str, str, str, str]]) -> list[str]:
     ref_width = max(len(line[0]) for line in lines if line[1])
-    widths = [min(max(len(line[at]) for line in lines), _WIDEST) for at in (1, 2)]
+    widths = [min(max(len(line[at]) for line in lines), COLUMN_WIDTH) for at in (1, 2)]
     return [
         f"{ref:<{ref_width}} = {text:<{widths[0]}}    {dims:<{widths[1]}} {dtype}" if text else ref
         for ref, text, dims, dtype in lines

@@ -11,8 +11,7 @@ from dimtensor.dims.selection import Selection
 from dimtensor.errors import listing, plain_repr
 from dimtensor.graph.kind import Call, DimRef
 from dimtensor.graph.node import KINDS, Node
-
-SHOWN_VALUES = 3
+from dimtensor.tuning import SHOWN_VALUES
 
 
 def short_ref(dim: Dim) -> str:

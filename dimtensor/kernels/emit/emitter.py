@@ -56,9 +56,7 @@ from dimtensor.kernels.rules.elementwise import (
     rule_of,
 )
 from dimtensor.kernels.rules.scalars import expression, meeting_dtype
-
-# operations between an element and one that is computed for it at once
-_DEEPEST = 50
+from dimtensor.tuning import INLINED_DEPTH
 
 
 class Emitter:
@@ -388,7 +386,7 @@ class Emitter:
         return known
 
     def _computed(self, key: tuple[Any, ...], index: Index, scope: Scope) -> Expression:
-        if self._depth == _DEEPEST:
+        if self._depth == INLINED_DEPTH:
             raise TooDeep(key, index, scope)
         node = key[0].owner
         self._depth += 1

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from dimtensor.kernels.ir.nodes import Names
 from dimtensor.kernels.plan import UnsupportedGraph
-
-_MOST_LOOPS_TO_PERMUTE = 5
+from dimtensor.tuning import PERMUTED_LOOPS
 
 
 def best(
@@ -31,7 +30,7 @@ def best(
     """
     turns = [each for each in turns if len(each) > 1]
     orders = [list(loops)]
-    if 2 <= len(loops) <= _MOST_LOOPS_TO_PERMUTE:
+    if 2 <= len(loops) <= PERMUTED_LOOPS:
         orders = [list(order) for order in itertools.permutations(loops)]
     elif turns:
         orders = [_rearranged(loops, turns[0])]

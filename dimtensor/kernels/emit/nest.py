@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
 
-from dimtensor.graph.dtypes import DIRECTLY, accumulator
+from dimtensor.graph.dtypes import accumulator
 from dimtensor.kernels.emit import loop_order
 from dimtensor.kernels.ir.make import (
     ONE,
@@ -49,13 +49,11 @@ from dimtensor.kernels.passes import (
 )
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity, is_serial, reduction_of
+from dimtensor.tuning import FLOAT32_TERMS, LOGARITHM_SUM_TERMS, SCATTER_COPIES, TRIANGLE_COLUMNS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
     from dimtensor.kernels.emit.scopes import Scope
-
-# columns of a triangle are taken so many at a time: vectors are not cut
-_COLUMNS = 8
 
 Level = Callable[[Names], int]
 Lists = list[list[Statement]]
@@ -200,7 +198,7 @@ class Nest:
         if sink.operation != "+" or sink.dtype not in totals.NARROW:
             return False
         steps = known_product([self.e.loop_lengths[loop] for loop in order])
-        return self._is_serial(sink, names) and (steps is None or steps > DIRECTLY)
+        return self._is_serial(sink, names) and (steps is None or steps > FLOAT32_TERMS)
 
     def _is_serial(self, sink: _Sink, names: Names) -> bool:
         """Return whether an update may revisit elements, because its positions are data."""
@@ -235,7 +233,7 @@ class Nest:
     def _number_of_ways(self, names: Names) -> int:
         """By how many turns each update is done: others are done while one waits."""
         serial = sum(self._is_serial(sink, names) for sink in self.sinks)
-        return max(strip_mining.WAYS >> (serial - 1).bit_length(), 1)
+        return max(SCATTER_COPIES >> (serial - 1).bit_length(), 1)
 
     def _sums(self, sink: _Sink) -> Place:
         """Return an array to reduce in."""
@@ -273,9 +271,9 @@ class Nest:
         """Return the end of a loop; over the columns of a triangle it is near the diagonal."""
         length = self.e.loop_lengths[name]
         n = known(length)
-        if name not in self.below[1:] or (n is not None and n <= _COLUMNS):
+        if name not in self.below[1:] or (n is not None and n <= TRIANGLE_COLUMNS):
             return length
-        last = op("|", counter(self.below[0]), integer(_COLUMNS - 1))
+        last = op("|", counter(self.below[0]), integer(TRIANGLE_COLUMNS - 1))
         return op("min", op("+", last, ONE), length)
 
     def write(self) -> None:
@@ -453,7 +451,7 @@ class Nest:
     ) -> bool:
         """Return whether sums of logarithms in the innermost loop are worth transforming."""
         length = known(self.e.loop_lengths[order[-1]]) if order else 0
-        is_short = length is not None and length < logarithm_sums.FEWEST
+        is_short = length is not None and length < LOGARITHM_SUM_TERMS
         if self._level != len(order) or is_short or not self._runs("logarithm_sums"):
             return False
         if self._shares_an_array(order, [line.statement for line in inner]):

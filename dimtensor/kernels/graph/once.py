@@ -23,14 +23,10 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.kernels.plan.axis_lengths import Axis
 from dimtensor.kernels.plan.plan import Plan
 from dimtensor.ops.facts import facts_of
+from dimtensor.tuning import DATA_ONLY_COST, DATA_ONLY_ELEMENTS, GATHER_COST
 
-# Sums or products: what costs less per element is sooner computed again than read.
-_WORTH = 3
-_GATHER = 2
 # Casts to floats: of long integers half a dozen instructions for a vector, before AVX-512.
-_FROM = {"int64": _WORTH, "uint64": _WORTH, "bool": 2}
-# An array of so many elements is small, whatever it is made of.
-_SMALL = 4096
+_FROM = {"int64": DATA_ONLY_COST, "uint64": DATA_ONLY_COST, "bool": 2}
 # Operations whose integers are no lengths.
 _OF_VALUES = (Elemwise, ScalarOp, ScalarFromTensor, TensorFromScalar, CAReduce, DimShuffle)
 _BY_INDEX = (AdvancedSubtensor, AdvancedIncSubtensor)
@@ -205,13 +201,13 @@ class _Chooser:
             elif isinstance(op, AdvancedSubtensor):
                 # what a mask selects is no longer than what it is selected from
                 masked = any(_is_by_mask(v) for v in node.inputs[1:])
-                cost = _WORTH if masked else _GATHER + sum(costs[1:])
+                cost = DATA_ONLY_COST if masked else GATHER_COST + sum(costs[1:])
             elif isinstance(op, DimShuffle):
                 # a broadcast value is computed once for all positions
                 kept = [axis for axis in op.new_order if axis != "x"]
                 cost = 0 if len(kept) < len(op.new_order) else costs[0]
                 # neighbors along the last axis of a transposed array are apart in memory
-                cost += _GATHER * (kept != sorted(kept))
+                cost += GATHER_COST * (kept != sorted(kept))
             elif isinstance(op, (Subtensor, SpecifyShape)):
                 cost = costs[0]
         for variable in node.outputs:
@@ -228,14 +224,14 @@ class _Chooser:
         cost = self._costs[variable]
         if variable in self._plan.stored and variable.type.ndim:
             return cost > 0
-        return cost >= _WORTH and self._fits(variable)
+        return cost >= DATA_ONLY_COST and self._fits(variable)
 
     def _fits(self, variable: Variable) -> bool:
         """Return whether an array is small, or no larger than one that is in memory anyway."""
         size = 1
         for length in variable.type.shape:
-            size = _SMALL + 1 if length is None else size * length
-        if size <= _SMALL:
+            size = DATA_ONLY_ELEMENTS + 1 if length is None else size * length
+        if size <= DATA_ONLY_ELEMENTS:
             return True
         classes = _classes(self._plan, variable)
         return any(classes <= other for other in self._sizes)

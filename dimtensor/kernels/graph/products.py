@@ -28,11 +28,7 @@ from dimtensor.kernels.graph.pairs import (
     readers,
     where_finite,
 )
-
-# From exp(-700) to exp(700) products are normal numbers, and so are sums of some of them. More
-# digits are not lost than where the largest term is subtracted.
-_RANGE = 700.0
-_MOST_TERMS = 8
+from dimtensor.tuning import EXPONENT_RANGE, LOG_SUM_EXP_TERMS
 
 
 class _Factor(NamedTuple):
@@ -97,9 +93,9 @@ def _sum(graph: FunctionGraph, largest: Variable, shift: Variable) -> _Sum | Non
         own = exponential(graph, term, shift)
         logarithms = _terms(term, Add)
         factors = [factor for each in logarithms if (factor := _factor(each)) is not None]
-        if own is None or len(factors) < len(logarithms) or len(terms) > _MOST_TERMS:
+        if own is None or len(factors) < len(logarithms) or len(terms) > LOG_SUM_EXP_TERMS:
             return None
-        bound = _RANGE / len(factors)
+        bound = EXPONENT_RANGE / len(factors)
         for factor in factors:
             tables[factor.table] = min(bound, tables.get(factor.table, bound))
         products[own] = reduce(pt.mul, (factor.value for factor in factors))

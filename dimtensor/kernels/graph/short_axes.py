@@ -30,13 +30,12 @@ from dimtensor.ops.facts import REDUCTIONS, facts_of
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.rewrites import rewrite
-
-# axes of up to so many positions are written out, if that makes no more than so many operations
-MOST_POSITIONS = 8
-MOST_OPERATIONS = 1_000
-# of products that are summed; they are cheap
-MOST_ROWS = 16
-MOST_PRODUCTS = 128
+from dimtensor.tuning import (
+    UNROLLED_LENGTH,
+    UNROLLED_OPERATIONS,
+    UNROLLED_PRODUCT_LENGTH,
+    UNROLLED_PRODUCTS,
+)
 
 
 def write_out_short_axes(graph: FunctionGraph) -> None:
@@ -104,7 +103,7 @@ def write_out_short_products(graph: FunctionGraph) -> None:
             continue
         inside = _cheap_rows(node.inputs[0])
         if inside:
-            new = out.type.filter_variable(_Parts(inside, MOST_ROWS).joined(node))
+            new = out.type.filter_variable(_Parts(inside, UNROLLED_PRODUCT_LENGTH).joined(node))
             graph.replace(out, new, reason="short_products", import_missing=True)
             changed = True
     if changed:
@@ -114,7 +113,7 @@ def write_out_short_products(graph: FunctionGraph) -> None:
 def _cheap_rows(x: Variable) -> set[Variable]:
     """Collect the variables that compute the rows of a matrix cheaply from rows in memory."""
     inside: set[Variable] = set()
-    short = _short_axes(x, MOST_ROWS)
+    short = _short_axes(x, UNROLLED_PRODUCT_LENGTH)
     if (
         x.type.ndim != 2
         or len(short) != 1
@@ -139,7 +138,7 @@ def _cheap_rows(x: Variable) -> set[Variable]:
             stack += [(part, axis) for part in node.inputs]
         elif v.type.ndim > 1 and axis == v.type.ndim - 1:
             return set()  # columns
-    return inside if len(inside) * x.type.shape[short[0]] <= MOST_PRODUCTS else set()
+    return inside if len(inside) * x.type.shape[short[0]] <= UNROLLED_PRODUCTS else set()
 
 
 def _joins(variable: Variable, axis: int) -> bool:
@@ -167,7 +166,7 @@ class _Chosen(NamedTuple):
     sequences: list[Variable]
 
 
-def _short_axes(variable: Variable, most: int = MOST_POSITIONS) -> tuple[int, ...]:
+def _short_axes(variable: Variable, most: int = UNROLLED_LENGTH) -> tuple[int, ...]:
     """Return the short axes of an array that also has a long one."""
     if not isinstance(variable.type, TensorType):
         return ()
@@ -193,7 +192,7 @@ class _Region:
         inside: set[Variable] = set()
         for variables, nodes in self._components(self._candidates()):
             reduces = any(_is_over_short_alone(node) for node in nodes)
-            if reduces and sum(map(_count, variables)) <= MOST_OPERATIONS:
+            if reduces and sum(map(_count, variables)) <= UNROLLED_OPERATIONS:
                 inside |= variables
         ends = [
             node
@@ -321,7 +320,7 @@ def _count(variable: Variable) -> int:
 class _Parts:
     """Arrays without their short axes, at positions of these."""
 
-    def __init__(self, inside: set[Variable], most: int = MOST_POSITIONS):
+    def __init__(self, inside: set[Variable], most: int = UNROLLED_LENGTH):
         self._inside = inside
         self._most = most
         self._known: dict[tuple[Variable, frozenset[tuple[int, int]]], Variable] = {}

@@ -23,14 +23,9 @@ from dimtensor.ops.graphs import merge_equal, nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import steps_that_run
 from dimtensor.ops.nodes import elementwise
+from dimtensor.tuning import FACTORED_OPERANDS, FACTORED_POWER, JOINED_SUMS, SPLIT_REDUCTIONS
 
 _PRODUCTS = (Mul, TrueDiv, Sqr, Neg)
-_LARGEST_POWER = 4
-# longer products are not opened, as they share factors with others
-_MOST_OPENED = 16
-_MOST_SUMS = 3
-# so many sums of one total are worth making one
-_MANY_SUMS = 8
 
 
 def factor_sums(graph: FunctionGraph) -> None:
@@ -84,7 +79,7 @@ def _add_before_summing(graph: FunctionGraph) -> None:
                 alike.setdefault(key, []).append((at, _times(number, summed.inputs[0])))
         inputs = dict(enumerate(node.inputs))
         for (op, shuffle, *_), members in alike.items():
-            if len(members) >= _MANY_SUMS:
+            if len(members) >= JOINED_SUMS:
                 total = op(pt.add(*(elements for _, elements in members)))
                 for at, _ in members:
                     del inputs[at]
@@ -99,7 +94,7 @@ def _add_before_summing(graph: FunctionGraph) -> None:
 
 def _adds_many(node: Apply) -> bool:
     is_sum = isinstance(node.op, Elemwise) and type(node.op.scalar_op) is Add
-    return is_sum and len(node.inputs) >= _MANY_SUMS and node.outputs[0].type.dtype == "float64"
+    return is_sum and len(node.inputs) >= JOINED_SUMS and node.outputs[0].type.dtype == "float64"
 
 
 def _multiple(graph: FunctionGraph, variable: Variable) -> tuple[float, Variable]:
@@ -145,7 +140,7 @@ def _sum_at_once(graph: FunctionGraph, node: Apply) -> None:
     They share its loop nest then, in which they add up each other's partial sums.
     """
     readers = [client for client, _ in graph.clients[node.outputs[0]]]
-    if not 1 <= len(readers) <= _MOST_SUMS or not all(isinstance(r.op, Sum) for r in readers):
+    if not 1 <= len(readers) <= SPLIT_REDUCTIONS or not all(isinstance(r.op, Sum) for r in readers):
         return
     x = node.inputs[0]
     kept = kept_axes(node)
@@ -193,7 +188,7 @@ class _Over:
 
     def _has_outer(self, variable: Variable) -> bool:
         stack, seen = [variable], {variable}
-        while stack and len(seen) <= 2 * _MOST_OPENED:
+        while stack and len(seen) <= 2 * FACTORED_OPERANDS:
             v = stack.pop()
             if self.is_outer(v):
                 return True
@@ -210,7 +205,7 @@ class _Over:
         found = _Product()
         self._opened = 0
         self._multiply(variable, 1, found)
-        if self._opened > _MOST_OPENED:
+        if self._opened > FACTORED_OPERANDS:
             return _Product(core={variable: 1})
         return found
 
@@ -222,7 +217,7 @@ class _Over:
             found.outer[variable] = found.outer.get(variable, 0) + power
         elif not self.opens(variable):
             found.core[variable] = found.core.get(variable, 0) + power
-        elif self._opened <= _MOST_OPENED:
+        elif self._opened <= FACTORED_OPERANDS:
             self._opened += 1
             kind, inputs = _scalar_op(variable), variable.owner.inputs
             if kind is Neg:
@@ -404,7 +399,7 @@ def _scaled(
 
 def _core(product: _Product, number: float) -> Variable | None:
     """Return the inner factors times a number, None without any."""
-    if any(abs(power) > _LARGEST_POWER for power in product.core.values()):
+    if any(abs(power) > FACTORED_POWER for power in product.core.values()):
         return None
     above = [_power(v, power) for v, power in product.core.items() if power > 0]
     below = [_power(v, -power) for v, power in product.core.items() if power < 0]

@@ -22,9 +22,7 @@ from dimtensor.kernels.plan.signatures import is_quick, is_soon_computed
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.node import InputParts, ScanGraph, StateParts
 from dimtensor.ops.loop.op import Scan
-
-_MOST_SUMS = 8
-_MOST_OPERATIONS = 6
+from dimtensor.tuning import SUM_IN_LOOP_OPERATIONS, SUMS_IN_LOOP
 
 
 def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
@@ -122,7 +120,7 @@ def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
     totals: dict[Variable, Variable] = {}
     for total in _sums_of(graph, traces, cheap):
         leaves = _leaves(total.owner.inputs[0], known, own, graph.outputs, cheap)
-        if leaves is None or len(totals) >= _MOST_SUMS:
+        if leaves is None or len(totals) >= SUMS_IN_LOOP:
             continue
         _take(parts, leaves, known)
         term = _in_step(total.owner.inputs[0], known)
@@ -204,7 +202,7 @@ def _leaves(
         if not own.isdisjoint(ancestors([v])):
             return None
         leaves.append(v)
-    return leaves if operations <= _MOST_OPERATIONS or not cheap else None
+    return leaves if operations <= SUM_IN_LOOP_OPERATIONS or not cheap else None
 
 
 def _number(variable: Variable) -> Variable | None:

@@ -27,12 +27,8 @@ from dimtensor.kernels.native.values import (
     scalar_of,
     whole_number,
 )
+from dimtensor.tuning import FRAME_ARRAY_BYTES, FRAME_BYTES, POOL_BYTES, POOLED_ARRAY_BYTES
 
-# arrays of known lengths of up to so many bytes live in the frame of the function; so do the first
-# larger ones, as far as they fit: to get a block and give it back takes 0.15 µs
-_FRAME_BYTES, _FRAME_ROOM = 2**11, 2**14
-# those of up to so many share one block of the heap, which has at most so many
-_SHARED_BYTES, _BLOCK_BYTES = 2**15, 2**20
 _LINE = 64  # of the cache
 
 _HELD, _SHARED = "%held", "%shared"
@@ -67,7 +63,7 @@ class Arrays(Expressions):
         self._held = 0  # how many blocks of the heap there are
         self._shared: list[str] = []  # where arrays lie in the block that they share
         self._shared_bytes = 0
-        self._frame_room = _FRAME_ROOM
+        self._frame_room = FRAME_BYTES
         self._growing: dict[str, tuple[str, str, int]] = {}
         self._code = builder.slot("i32", align=4)
         self._leave = builder.label("leave")
@@ -181,10 +177,10 @@ class Arrays(Expressions):
         size_value = self._bytes(type_, shape)
         size = whole_number(size_value)
         if result is None and size is not None:
-            if size <= _FRAME_BYTES or self._fits_frame(size):
+            if size <= FRAME_ARRAY_BYTES or self._fits_frame(size):
                 memory = b.slot("i8", max(size, 1), align=32)
                 return Array(memory, type_, shape, b.scope())
-            if size <= _SHARED_BYTES and self._shared_bytes + size <= _BLOCK_BYTES:
+            if size <= POOLED_ARRAY_BYTES and self._shared_bytes + size <= POOL_BYTES:
                 return Array(self._share(size), type_, shape, b.scope())
         if result is not None:
             memory = self._result_memory(result, size_value)

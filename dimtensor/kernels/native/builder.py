@@ -17,6 +17,7 @@ from dimtensor.kernels.native.values import (
     scalar_of,
     whole_number,
 )
+from dimtensor.tuning import UNROLLED_LENGTH
 
 # Flags of the additions to the total of a reduction, whose terms may be added in any order, and
 # whose products need not be rounded before. Other operations have no flags. See "Arithmetic" in
@@ -25,8 +26,6 @@ _ANY_ORDER = "reassoc contract "
 # in a loop whose iterations depend on each other: another order of a sum may lengthen the
 # loop-carried path
 _IN_ORDER = "contract "
-# loops of up to so many rounds may be written out
-_WRITTEN_OUT = 8
 # the number of a hint that no loop has
 _NO_VECTORS = 999_999
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
@@ -394,7 +393,7 @@ class Builder:
         first, last, stride = ends
         if first is None or last is None or stride is None:
             return ""
-        if len(range(first, last, stride)) <= _WRITTEN_OUT:
+        if len(range(first, last, stride)) <= UNROLLED_LENGTH:
             return ""
         return f", !llvm.loop !{self.loop_hint()}"
 

@@ -16,13 +16,10 @@ import llvmlite.binding as llvm
 from dimtensor.forks import taken_at_forks
 from dimtensor.kernels.native.linking import loaded, symbols
 from dimtensor.kernels.native.values import BrokenCode, NotLoadable
+from dimtensor.tuning import OPTIMIZED_BLOCKS, SLP_LINES, STRENGTH_REDUCED_LOOPS
 from dimtensor.upstream.llvmlite import run_and_dispose
 
 _lock = taken_at_forks(threading.RLock(), 5)
-# lines of a module beyond which the SLP vectorizer is off: it compares each statement with many
-# others, for little. An unrolled filter of four states with its gradient has 11,000 lines, and is
-# 1.5 times faster with it
-_LONGEST = 20_000
 # versions of LLVM whose SLP vectorizer combines equal statements, and versions that also pad with
 # unequal ones unless an option disables it. Setting an unknown option ends the process, so other
 # versions get none
@@ -31,13 +28,7 @@ _PADS_LANES = "-slp-copyable-elements"
 # on x86: scattered elements are read one by one, see `_has_gathers`. LLVM would gather them where
 # that is fast
 _NO_GATHERS = "+prefer-no-gather"
-# loops of a module beyond which they are not rewritten to count in fewer registers: that takes LLVM
-# a third of the time in which it writes machine code, and gradients gain one or two hundredths
-_MOST_REDUCED = 60
 _KEEPS_COUNTERS = "-disable-lsr"
-# A module of more blocks than these, some thousand loops in one function, is hardly optimized:
-# LLVM's loop passes and its choice of instructions take minutes for twice as many.
-_MOST_BLOCKS = 8_000
 _LOOP = "\nloop"  # what a loop begins with in the text
 
 
@@ -106,7 +97,7 @@ def optimized(text: str, cpu: str | None = None) -> tuple[Any, Any]:
         If the text is no LLVM, which is a mistake in the translation, or LLVM spoils it.
     """
     with _lock:
-        if text.count(":\n") > _MOST_BLOCKS:
+        if text.count(":\n") > OPTIMIZED_BLOCKS:
             machine = _target_machine(cpu, 0)
             module = _for(machine, text)
             _tidy(module, machine)
@@ -188,7 +179,7 @@ def _complete_lanes() -> AbstractContextManager[None]:
 def _counters(text: str) -> AbstractContextManager[None]:
     """Let LLVM rewrite what the loops of a module count in, if there are not too many of them."""
     known = _llvm() in (*_PLAIN_LANES, *_PADDING_LANES)
-    if not known or text.count(_LOOP) <= _MOST_REDUCED:
+    if not known or text.count(_LOOP) <= STRENGTH_REDUCED_LOOPS:
         return nullcontext()
     return _option(_KEEPS_COUNTERS, value=True)
 
@@ -209,7 +200,7 @@ def _llvm() -> int:
 
 def _vectorizes_statements(text: str) -> bool:
     """Return whether LLVM's SLP vectorizer is right, and worth its time."""
-    return _llvm() in (*_PLAIN_LANES, *_PADDING_LANES) and text.count("\n") <= _LONGEST
+    return _llvm() in (*_PLAIN_LANES, *_PADDING_LANES) and text.count("\n") <= SLP_LINES
 
 
 def object_code(text: str, quick: bool = False) -> bytes:

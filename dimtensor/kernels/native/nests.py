@@ -18,13 +18,11 @@ from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.walk import expressions_in, parts_of, statements_in, summary
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.values import Array, Scalar, Value
+from dimtensor.tuning import OUTLINED_LOOPS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.native.translate import Translator
 
-# A kernel with fewer loops compiles in some tenths of a second, and LLVM sees all of it at once.
-# Loops of known length do not count: LLVM unrolls them, and optimizes them with their surroundings
-FEWEST_LOOPS = 20
 _INSIDE = (ir.Assign, ir.Carry, ir.Store, ir.Accumulate, ir.Fill, ir.For, ir.If)
 
 
@@ -36,7 +34,7 @@ class Nests:
         self._texts: list[str] = []
         self._names: dict[Hashable, str] = {}
         self._found: dict[int, _Nest] = {}  # by the identity of statements
-        if len(_open_loops(statements_in(body))) >= FEWEST_LOOPS:
+        if len(_open_loops(statements_in(body))) >= OUTLINED_LOOPS:
             self._found = {id(each): _Nest(each) for each in body if _is_movable(each)}
 
     def texts(self) -> Iterator[str]:

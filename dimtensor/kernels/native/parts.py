@@ -18,14 +18,11 @@ from dimtensor.kernels.ir.make import is_function
 from dimtensor.kernels.ir.walk import parts_of
 from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.values import Scalar, Value
+from dimtensor.tuning import PART_STATEMENTS, SPLIT_STATEMENTS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.native.translate import Translator
 
-# runs of fewer statements stay whole
-SHORTEST = 3000
-# statements of a part
-PART = 200
 # dtypes that parts compute; positions are computed where their form is known
 PART_DTYPES = ("float64", "float32", "bool")
 _FRAME = "%frame"
@@ -110,7 +107,7 @@ def _place(at: int) -> str:
 
 def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[bool, Sequence[T]]]:
     """Split items into pieces of long runs that fit, and the items between them, in order."""
-    if len(items) < SHORTEST:
+    if len(items) < SPLIT_STATEMENTS:
         yield False, items
         return
     start = at = 0
@@ -118,11 +115,11 @@ def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[boo
         end = at
         while end < len(items) and fits(items[end]):
             end += 1
-        if end - at >= SHORTEST:
-            count = (end - at) // PART or 1
+        if end - at >= SPLIT_STATEMENTS:
+            count = (end - at) // PART_STATEMENTS or 1
             yield False, items[start:at]
             for number in range(count):
-                last = end if number == count - 1 else at + PART
+                last = end if number == count - 1 else at + PART_STATEMENTS
                 yield True, items[at:last]
                 at = last
             start = at

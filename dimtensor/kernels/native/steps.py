@@ -13,12 +13,7 @@ from math import isnan
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.walk import statements_in
-
-# loops of up to so many rounds are written out, if that makes no more than so many statements
-_MOST_ROUNDS = 8
-_MOST_STATEMENTS = 400
-# LLVM may copy so many statements by writing out the loops around loops that it makes vectors of
-_MOST_COPIED = 800
+from dimtensor.tuning import COPIED_STATEMENTS, UNROLLED_LENGTH, UNROLLED_STATEMENTS
 
 
 def adds_up(body: Iterable[ir.Statement]) -> bool:
@@ -29,12 +24,12 @@ def adds_up(body: Iterable[ir.Statement]) -> bool:
 def rounds_written_out(node: ir.For) -> range | None:
     """Return the positions of a short loop of known length to unroll, None for others."""
     counted = _counted(node)
-    if counted is None or len(counted) > _MOST_ROUNDS:
+    if counted is None or len(counted) > UNROLLED_LENGTH:
         return None
     unlike = (ir.Break, ir.Continue, ir.While, ir.Allocate, Grow)
     if any(isinstance(each, unlike) for each in statements_in(node.body)):
         return None
-    return counted if _statements(node) <= _MOST_STATEMENTS else None
+    return counted if _statements(node) <= UNROLLED_STATEMENTS else None
 
 
 def copies_many(body: Iterable[ir.Statement]) -> bool:
@@ -47,9 +42,9 @@ def copies_many(body: Iterable[ir.Statement]) -> bool:
     for node in statements_in(body):
         if isinstance(node, ir.For) and has_long_loops(node):
             rounds = _counted(node)
-            if rounds is not None and len(rounds) <= _MOST_ROUNDS:
+            if rounds is not None and len(rounds) <= UNROLLED_LENGTH:
                 copied += (len(rounds) - 1) * len(list(statements_in(node.body)))
-    return copied > _MOST_COPIED
+    return copied > COPIED_STATEMENTS
 
 
 def only_stores_nan(node: ir.For) -> bool:
@@ -74,7 +69,7 @@ def _statements(node: ir.Statement) -> int:
     """Count the statements after unrolling all loops; very many for unknown lengths."""
     if isinstance(node, ir.For):
         counted = _counted(node)
-        rounds = _MOST_STATEMENTS + 1 if counted is None else len(counted)
+        rounds = UNROLLED_STATEMENTS + 1 if counted is None else len(counted)
         return rounds * sum(map(_statements, node.body))
     if isinstance(node, ir.If):
         return 1 + sum(map(_statements, [*node.body, *node.orelse]))

@@ -44,9 +44,7 @@ from dimtensor.kernels.native.values import (
     promoted,
     scalar_of,
 )
-
-# rounds between two looks for signals: for a look one waits for Python's lock
-_UNHEARD = 4096
+from dimtensor.tuning import SIGNAL_ITERATIONS
 
 
 class Translation(NamedTuple):
@@ -278,7 +276,7 @@ class Translator(Arrays):
         made = b.let(f"load i64, ptr {self._rounds}, align 8")
         made = b.let(f"add i64 {made}, 1")
         b.write(f"store i64 {made}, ptr {self._rounds}, align 8")
-        rest = b.let(f"and i64 {made}, {_UNHEARD - 1}")
+        rest = b.let(f"and i64 {made}, {SIGNAL_ITERATIONS - 1}")
         b.branch(Value(b.let(f"icmp eq i64 {rest}, 0"), BOOL), ask, on)
         b.begin(ask)
         b.branch(Value(b.let("call i1 @interrupted()"), BOOL), stop, on)

@@ -24,9 +24,7 @@ from dimtensor.kernels.ir.nodes import (
     Statement,
 )
 from dimtensor.kernels.ir.walk import statements_in
-
-# arrays of fewer elements lie side by side in the frame, or in a block of their own
-_SMALL = 2**12
+from dimtensor.tuning import REUSED_ARRAY_ELEMENTS
 
 
 def with_arrays_reused(
@@ -64,7 +62,7 @@ def _is_large(statement: Statement) -> TypeGuard[Allocate]:
     if not isinstance(statement, Allocate):
         return False
     elements = known_product(statement.shape)
-    return elements is None or elements > _SMALL
+    return elements is None or elements > REUSED_ARRAY_ELEMENTS
 
 
 def _size(array: Allocate) -> Hashable:

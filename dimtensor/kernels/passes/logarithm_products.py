@@ -26,9 +26,8 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
-from dimtensor.kernels.passes.totals import BLOCK
+from dimtensor.tuning import LOGARITHM_FACTORS, SUM_BLOCK
 
-AT_ONCE = 8
 # the product of eight numbers in this range, and its rounding error, are normal
 _LEAST, _MOST = 2.0**-100, 2.0**100
 _WIDE = "float64"
@@ -96,9 +95,11 @@ class _Rounds:
     def added(self, count: Expression) -> list[Statement]:
         number_of, rows, fine = self._number_of, self._rows, self._fine
         lines: list[Statement] = [Assign(number_of, count), Assign(self._total, _ZERO)]
-        whole = op("//", op("+", number_of, integer(AT_ONCE - 1)), integer(AT_ONCE))
+        whole = op(
+            "//", op("+", number_of, integer(LOGARITHM_FACTORS - 1)), integer(LOGARITHM_FACTORS)
+        )
         if self._may_be_wide:
-            lines.append(Assign(fine, op(">=", number_of, integer(2 * AT_ONCE))))
+            lines.append(Assign(fine, op(">=", number_of, integer(2 * LOGARITHM_FACTORS))))
             whole = select(fine, whole, integer(0))
         lines.append(Assign(rows, whole))
         if self._of_rows is not None:
@@ -130,7 +131,7 @@ class _Rounds:
         """Fill up the last row with numbers that add nothing."""
         at = self._counter()
         store = Store(Load(buffer, (*before, at)), number(neutral, _WIDE))
-        return For(at, op("*", integer(AT_ONCE), self._rows), (store,), self._number_of)
+        return For(at, op("*", integer(LOGARITHM_FACTORS), self._rows), (store,), self._number_of)
 
     def _rests(self, buffer: Array, row: Var) -> Expression:
         rests: list[Expression] = [Load(buffer, (at,)) for at in self._places(row)]
@@ -138,12 +139,14 @@ class _Rounds:
 
     def _places(self, row: Var) -> list[Expression]:
         rows = self._rows
-        return [op("+", row, op("*", integer(k), rows)) if k else row for k in range(AT_ONCE)]
+        return [
+            op("+", row, op("*", integer(k), rows)) if k else row for k in range(LOGARITHM_FACTORS)
+        ]
 
     def _rows_of_rests(self, of_rows: Array) -> list[Statement]:
         """Initialize the sums of eight iterations with the addends of their logarithms."""
         row, beside = self._counter(), self._sums.beside
-        lines: list[Statement] = [Allocate(of_rows, (integer(BLOCK // AT_ONCE),))]
+        lines: list[Statement] = [Allocate(of_rows, (integer(SUM_BLOCK // LOGARITHM_FACTORS),))]
         if beside is not None:
             lines.append(self._filled(beside, (), 0.0))
         first = _ZERO if beside is None else self._rests(beside, row)

@@ -29,10 +29,9 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.passes.logarithm_products import NEUTRAL, Kept, Logarithms
 from dimtensor.kernels.passes.strip_mining import Line
-from dimtensor.kernels.passes.totals import BLOCK, Blocks
+from dimtensor.kernels.passes.totals import Blocks
+from dimtensor.tuning import SUM_BLOCK
 
-# shorter loops are not worth it
-FEWEST = 64
 _WIDE = "float64"
 _ZERO, _ONE = number(0.0, _WIDE), number(1.0, _WIDE)
 
@@ -274,7 +273,7 @@ class Opened:
         """Return the array that stores values of a block, in rows if there are several."""
         several = len(values) > 1
         buffer = Array(self._fresh("b"), _WIDE, 1 + several)
-        length = integer(BLOCK)
+        length = integer(SUM_BLOCK)
         self.arrays.append(
             Allocate(buffer, (integer(len(values)), length) if several else (length,))
         )

@@ -27,15 +27,7 @@ from dimtensor.kernels.ir.nodes import (
 from dimtensor.kernels.ir.walk import replaced
 from dimtensor.kernels.passes.totals import Blocks
 from dimtensor.traversal import reached
-
-STRIP = 256
-# accumulators of updates by data: consecutive elements of one group need not wait for each
-# other's sum to be stored
-WAYS = 8
-_FEWEST = 64
-# a body of more operations is written in vectors (``kernels/native/lanes.py``), since what LLVM's
-# vectorizers and its register allocation take for a loop grows with the square of its operations
-LONGEST = 400
+from dimtensor.tuning import STRIP_ELEMENTS, STRIP_MINED_ITERATIONS, VECTORIZED_OPERATIONS
 
 
 @dataclass
@@ -74,7 +66,7 @@ def pays(lines: Sequence[Line], length: Expression) -> bool:
     The measurements are in ``docs/design/kernels.md``.
     """
     rounds = known(length)
-    if rounds is not None and rounds < _FEWEST:
+    if rounds is not None and rounds < STRIP_MINED_ITERATIONS:
         return False
     serial = any(line.is_serial for line in lines)
     others = sum(not line.is_serial and not line.is_load for line in lines)
@@ -83,7 +75,7 @@ def pays(lines: Sequence[Line], length: Expression) -> bool:
 
 def is_long(lines: Sequence[Line]) -> bool:
     """Return whether a loop is too long for LLVM's vectorizer."""
-    return sum(not line.is_load for line in lines) > LONGEST
+    return sum(not line.is_load for line in lines) > VECTORIZED_OPERATIONS
 
 
 def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
@@ -133,14 +125,16 @@ def write(
     stage_of = stages(lines)
     bodies, stored = _bodies(lines, stage_of)
     buffers = {number: Array(fresh("b"), _target(lines[number]).dtype, 1) for number in stored}
-    made: list[Statement] = [Allocate(each, (integer(STRIP),)) for each in buffers.values()]
+    made: list[Statement] = [
+        Allocate(each, (integer(STRIP_ELEMENTS),)) for each in buffers.values()
+    ]
     position = op("+", start, at)
     values: dict[str, Expression] = {counter.name: position}
     positions: dict[str, Expression] = {counter.name: cast(position, "uint64")}
     if blocks.at is not None:
         values[blocks.at.name] = positions[blocks.at.name] = at
     inside: list[Statement] = [
-        Assign(count, op("min", integer(STRIP), op("-", length, start))),
+        Assign(count, op("min", integer(STRIP_ELEMENTS), op("-", length, start))),
         *blocks.head,
     ]
     for stage, numbers in bodies.items():
@@ -155,7 +149,7 @@ def write(
                 body.append(Assign(_target(line), Load(buffers[number], (at,))))
         inside.append(For(at, count, tuple(body)))
     inside += blocks.at_the_end(count)
-    return For(start, length, (*inside, *blocks.tail), ZERO, STRIP), made
+    return For(start, length, (*inside, *blocks.tail), ZERO, STRIP_ELEMENTS), made
 
 
 def _bodies(

@@ -28,8 +28,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.walk import of_changed, of_parts, parts_of
+from dimtensor.tuning import SCAN_STRIP_STEPS
 
-STEPS = 64
 Definition = Assign | Allocate
 
 
@@ -96,7 +96,7 @@ def _scan_of(statement: Statement) -> _Scan | None:
     if not isinstance(statement, For) or not statement.is_scan or statement.step != 1:
         return None
     body, length = statement.body, known(statement.stop)
-    is_short = length is not None and length <= STEPS
+    is_short = length is not None and length <= SCAN_STRIP_STEPS
     if is_short or not all(isinstance(each, (Assign, Carry, Store)) for each in body):
         return None
     stored = {each.target.index[0] for each in body if isinstance(each, Store)}
@@ -232,17 +232,17 @@ def _put_together(
     steps = For(scan.loop.counter, stop, scan.loop.body, start, is_scan=True)
     along = [For(loop.counter, high, loop.body, low) for loop in loops]
     if block is None:
-        until = Assign(stop, op("min", op("+", start, integer(STEPS)), n))
-        return For(start, n, (until, steps, *along), step=STEPS), start
+        until = Assign(stop, op("min", op("+", start, integer(SCAN_STRIP_STEPS)), n))
+        return For(start, n, (until, steps, *along), step=SCAN_STRIP_STEPS), start
     end = Var(fresh("m"), "int64")
     body: list[Statement] = []
     for each in block.body:
         if _are_rounds(each, block):
             body.append(Assign(end, each.stop))
-            until = Assign(stop, op("min", op("+", start, integer(STEPS)), end))
+            until = Assign(stop, op("min", op("+", start, integer(SCAN_STRIP_STEPS)), end))
             rounds = For(each.counter, stop, each.body, start)
             inside = (until, steps, *along, rounds)
-            body.append(For(start, end, inside, block.counter, STEPS))
+            body.append(For(start, end, inside, block.counter, SCAN_STRIP_STEPS))
         else:
             body.append(each)
     return block.replace(body=tuple(body)), start
@@ -264,7 +264,7 @@ def _shortened(
                     short.add(name)
     if not short:
         return before, strips
-    length = (integer(STEPS),)
+    length = (integer(SCAN_STRIP_STEPS),)
     made = [
         each.replace(shape=length)
         if isinstance(each, Allocate) and each.array.name in short

@@ -26,8 +26,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.walk import replaced
+from dimtensor.tuning import SUM_BLOCK
 
-BLOCK = 1024
 _WIDE = "float64"
 NARROW = ("float32", "complex64")
 ROUNDED = (_WIDE, *NARROW)
@@ -48,10 +48,12 @@ def levels(lengths: Sequence[Expression]) -> tuple[int, int]:
     A block contains whole loops of known lengths, as far as they fit.
     """
     size, level = 1, len(lengths)
-    while level and (length := known(lengths[level - 1])) is not None and size * length <= BLOCK:
+    while (
+        level and (length := known(lengths[level - 1])) is not None and size * length <= SUM_BLOCK
+    ):
         size *= max(length, 1)
         level -= 1
-    return level, BLOCK // size
+    return level, SUM_BLOCK // size
 
 
 @dataclass
@@ -127,7 +129,7 @@ def loop(
     body: Sequence[Statement],
     blocks: Blocks | None,
     fresh: Callable[[str], str],
-    rounds: int = BLOCK,
+    rounds: int = SUM_BLOCK,
     is_wide: bool = False,
 ) -> For:
     """Write a loop, in blocks if there are sums of blocks."""

@@ -13,16 +13,12 @@ from dimtensor.kernels.ir.make import integer, known, op
 from dimtensor.kernels.ir.nodes import Assign, Expression, For, Load, Statement, Var
 from dimtensor.kernels.ir.walk import replaced
 from dimtensor.kernels.passes.totals import Blocks, loop
-
-# rounds at a time, by the number of lines that they repeat
-_ROUNDS = ((14, 4), (30, 2))
-# inner loops of at most so many iterations are unrolled by LLVM, which vectorizes the outer one
-_SHORT = 8
+from dimtensor.tuning import JAM_FACTORS, UNROLLED_LENGTH
 
 
 def rounds(statements: int, length: Expression) -> int:
     """Return the unroll factor; 1 if unrolling does not pay."""
-    for most, count in _ROUNDS:
+    for most, count in JAM_FACTORS:
         if statements <= most:
             n = known(length)
             return count if n is None or n >= count else 1
@@ -32,7 +28,7 @@ def rounds(statements: int, length: Expression) -> int:
 def is_short(length: Expression) -> bool:
     """Return whether an inner loop is so short that LLVM unrolls it."""
     n = known(length)
-    return n is not None and n <= _SHORT
+    return n is not None and n <= UNROLLED_LENGTH
 
 
 def reads_the_same(body: Sequence[Statement], outer: str) -> bool:

@@ -32,11 +32,8 @@ from dimtensor.kernels.ir.walk import (
     replaced,
     statements_in,
 )
+from dimtensor.tuning import UNSWITCHED_CALLS, UNSWITCHED_CONDITIONS
 
-# so many functions less are worth another loop
-FEWEST = 2
-# of conditions of one loop
-MOST_CONDITIONS = 2
 Fresh = Callable[[str], str]
 
 
@@ -64,7 +61,7 @@ def unswitched(
     for own, each in zip(names, statements, strict=True):
         if isinstance(each, For) and not each.uses.isdisjoint(flags):
             outside = frozenset(name for name, n in count.items() if n > 1 or name not in own)
-            each = _decided(each, outside, fresh, MOST_CONDITIONS)
+            each = _decided(each, outside, fresh, UNSWITCHED_CONDITIONS)
         found.append(each)
     return found
 
@@ -73,7 +70,7 @@ def _decided(loop: For, outside: Names, fresh: Fresh, most: int) -> Statement:
     """Test conditions of a loop before it, or before an inner loop."""
     for condition in dict.fromkeys(_conditions(loop)) if most else ():
         saved = _saved(loop, condition, outside)
-        if saved >= FEWEST:
+        if saved >= UNSWITCHED_CALLS:
             inside = _with_branch(loop, condition, saved, outside, fresh)
             if inside is not None:
                 return _decided(inside, outside, fresh, most - 1)

@@ -36,15 +36,13 @@ from dimtensor.kernels.plan.repeats import read_at_many_places
 from dimtensor.kernels.plan.signatures import array_inputs, reads_elements
 from dimtensor.kernels.plan.triangles import Triangles
 from dimtensor.ops.facts import REDUCTIONS, facts_of
+from dimtensor.tuning import EXPENSIVE_NESTS
 
 _ELEMENT_BY_ELEMENT = (
     DimShuffle, Alloc, ARange, SpecifyShape, ScalarFromTensor, TensorFromScalar, Shape_i, Shape,
     MakeVector,
 )  # fmt: skip
 
-# with more loop nests of expensive elements than these, LLVM is given loops of vectors: it takes
-# hundredths of a second to make them of a loop of numbers
-MOST_COSTLY = 16
 
 # loops: classes of axes, told apart where one occurs twice
 Space = tuple[tuple[Axis, int], ...]
@@ -266,7 +264,7 @@ class Plan:
 
     def is_one_of_many(self, number: int) -> bool:
         """Return whether a group computes expensive elements, like many others."""
-        return len(self._costly) > MOST_COSTLY and number in self._costly
+        return len(self._costly) > EXPENSIVE_NESTS and number in self._costly
 
     def _computed_in(self, task: Task, seen: set[Variable]) -> list[Variable]:
         """Return the expensive elements that a task computes itself, without those seen before."""

@@ -14,9 +14,9 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
+from dimtensor.tuning import RECOMPUTED_PLACES
+
 _Way = tuple[Any, ...]  # selections, one after the other
-# an element that is cheap is rather computed a few times than stored and read
-_MOST = 4
 
 
 def read_at_many_places(
@@ -41,7 +41,7 @@ def read_at_many_places(
         if node in inline and not is_stored(node.outputs[0]):
             out = node.outputs[0]
             own = ways.pop(out, own)
-            if len(own) > _MOST and isinstance(node.op, Elemwise):
+            if len(own) > RECOMPUTED_PLACES and isinstance(node.op, Elemwise):
                 found.add(out)
                 own = {()}
         step = _selection(node)

@@ -20,12 +20,11 @@ from pytensor.tensor.subtensor import Subtensor
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.linalg import CholeskyGradient, Inverse
 from dimtensor.ops.loop.op import Scan
+from dimtensor.tuning import STEP_OPERATIONS
 from dimtensor.upstream.pytensor import parse_gufunc_signature
 
 # their rules write loops over expressions of elements
 _BY_ELEMENT = (CumOp, Join, Argmax, ExtractDiag, AllocDiag, Eye)
-# operations that a step may do for an element of a sequence
-_MOST_IN_STEP = 6
 _SHAPE_KEEPING = (CumOp, SortOp, ArgSortOp, Cholesky, CholeskyGradient, Inverse)
 
 
@@ -92,7 +91,7 @@ def is_soon_computed(variable: Variable) -> bool:
             stack.append(node.inputs[0])
         else:
             return False
-    return operations <= _MOST_IN_STEP
+    return operations <= STEP_OPERATIONS
 
 
 def has_core_axes(node: Apply) -> bool:

@@ -61,12 +61,11 @@ from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import SVD, CholeskyGradient, Det, Eigh, Inverse, SLogDet, TallQR
 from dimtensor.ops.series import DFT, Convolve, FromHalf, RealDFT
+from dimtensor.tuning import LOOPED_MATRIX_ROWS
 from dimtensor.upstream.pytensor import core_node
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
-
-_SMALL = 8  # the largest static size of matrices that is left to loops
 
 
 class Core(NamedTuple):
@@ -118,7 +117,7 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
     if isinstance(core, (Eigh, SVD, TallQR)):
         return _decomposition(e, core, inputs, node.outputs)
     size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
-    suffix = "_loops" if size is not None and size <= _SMALL else ""
+    suffix = "_loops" if size is not None and size <= LOOPED_MATRIX_ROWS else ""
     if isinstance(core, Cholesky) and core.lower:
         n = {"n": _last(e, inputs[0])}
         return Core("cholesky" + suffix, {"x": inputs[0]}, n, () if suffix else ("out",))
@@ -225,7 +224,7 @@ def _product(e: Emitter, inputs: list[Variable], out: Variable) -> Core | None:
     (a, a_turned), (b, b_turned) = (turned(v) if real else (v, False) for v in inputs)
     numbers = {"m": _last(e, out, -2), "n": _last(e, out), "inner": _last(e, inputs[0])}
     sizes = [known(length) for length in numbers.values()]
-    small = all(size is not None and size <= _SMALL for size in sizes)
+    small = all(size is not None and size <= LOOPED_MATRIX_ROWS for size in sizes)
     if small or not real:
         flags = {"a_turned": _flag(a_turned), "b_turned": _flag(b_turned)}
         return Core("dot_loops", {"a": a, "b": b}, {**numbers, **flags})

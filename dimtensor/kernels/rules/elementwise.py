@@ -16,6 +16,7 @@ from dimtensor.kernels.ir.make import ONE, ZERO, call, cast, integer, known, op,
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
 from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.kernels.plan.axis_lengths import constant_int, gather_layout
+from dimtensor.tuning import STATEMENT_TERMS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 
 Index = tuple[Expression, ...]
-# a sum of more terms is several statements
-_MOST_TERMS = 8
 
 
 class Place:
@@ -143,7 +142,7 @@ Rule = Callable[..., Expression]
 
 
 def _elemwise(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
-    if len(node.inputs) > _MOST_TERMS and type(node.op.scalar_op) is Add:
+    if len(node.inputs) > STATEMENT_TERMS and type(node.op.scalar_op) is Add:
         dtype = node.outputs[0].type.dtype
         if dtype == "float64" and all(v.type.dtype == dtype for v in node.inputs):
             return _long_sum(e, node, index, scope)

@@ -47,6 +47,7 @@ from dimtensor.kernels.rules.elementwise import Kept, Place, Rows, counter
 from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.rewrites.tape import is_of_inner_steps, is_read_by_rows
+from dimtensor.tuning import TAPE_ROWS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -258,9 +259,6 @@ class _Tape:
     Steps that do not run take no memory, and rows are written contiguously.
     """
 
-    # so many steps of the inner loops together have room before arrays grow
-    _ROOM = 256
-
     def __init__(
         self, e: Emitter, block: _Block, n: Expression, at: Expression, inner: Apply, outs: _Traces
     ):
@@ -274,7 +272,7 @@ class _Tape:
         for out, element in outs:
             most, *row = map(integer, element.type.shape)
             array = Array(e.fresh("v"), element.type.dtype, element.type.ndim)
-            e.early.append(Allocate(array, (op("+", most, integer(self._ROOM)), *row)))
+            e.early.append(Allocate(array, (op("+", most, integer(TAPE_ROWS)), *row)))
             block.head.append(Grow(array, (op("+", self.used, most), *row)))
             block.inner.kept[element] = Rows(array, self.used)
             e.places[out] = Kept(array, starts)

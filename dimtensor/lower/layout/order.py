@@ -18,8 +18,7 @@ from dimtensor.graph.beside import Beside
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.layout.canonical_order import Roles, in_order
 from dimtensor.lower.layout.preferences import Preference, preferences
-
-_MOST_SWEEPS = 4
+from dimtensor.tuning import LAYOUT_SWEEPS, LAYOUTS_PER_NODE
 
 
 class AxisOrder:
@@ -73,7 +72,6 @@ class AxisOrder:
 
 # plans by the youngest output, which no dim refers to, and then by all outputs and lengths
 _plans: Beside[dict[tuple, AxisOrder]] = Beside()
-_PLANS_OF_A_NODE = 16
 
 
 def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None) -> AxisOrder:
@@ -105,7 +103,7 @@ def plan_axes(outputs: Iterable[Node], lengths: Mapping[Dim, int] | None = None)
     key = (tuple([node._serial for node in roots]), tuple(lengths.items()))
     plan = known.get(key)
     if plan is None:
-        if len(known) >= _PLANS_OF_A_NODE:
+        if len(known) >= LAYOUTS_PER_NODE:
             known.clear()
         plan = known[key] = _plan(roots, lengths)
     return plan
@@ -203,7 +201,7 @@ class _Search:
                 self._about.setdefault(dim, []).append(preference)
 
     def run(self) -> AxisOrder:
-        for _ in range(_MOST_SWEEPS):
+        for _ in range(LAYOUT_SWEEPS):
             moves = [self._move(unit) for unit in self._units_in_question()]
             if not any(moves):
                 break

@@ -14,18 +14,7 @@ from typing import NamedTuple
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.graph.regions import DERIVATIVES, regions_of
-
-# measured costs of the wrong order, see docs/design/layout.md
-_SHORT_INNERMOST = 6
-SUMMED_INNERMOST = 2
-EXTREME_INNERMOST = 60
-COLUMN_WRITTEN = 15
-ROW_ACROSS = 4
-REDUCED_INSIDE = 2
-REREAD = 1
-RUNNING_INNERMOST = 8
-COPY = 10
-TRANSPOSED_READ = 5
+from dimtensor.tuning import SHORT_INNERMOST, TRANSPOSED_READ
 
 Cost = Callable[[Dims], int]
 
@@ -116,7 +105,7 @@ def _long_innermost(dims: Dims, estimates: Estimates) -> Preference | None:
     longest = max(ranks[dim] for dim in dims)
     size = estimates.elements(dims)
     # shorter innermost dims cost slightly more
-    cost = {d: (_SHORT_INNERMOST + min(longest - ranks[d], 3)) * size for d in dims}
+    cost = {d: (SHORT_INNERMOST + min(longest - ranks[d], 3)) * size for d in dims}
     cost = {dim: c for dim, c in cost.items() if ranks[dim] < longest}
     return Preference(dims, lambda order: cost.get(order[-1], 0)) if cost else None
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dimtensor.cost.weights import CALL, weight
+from dimtensor.cost.weights import weight
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import IndexAttrs, IndexItem
 from dimtensor.graph.node import keep_place, next_serial
 from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.tuning import CALL
 
 # Positions per look-up above which hoisting does not pay.
 _FEWER = 0.5

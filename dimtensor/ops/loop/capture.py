@@ -19,8 +19,7 @@ from pytensor.tensor.type_other import NoneTypeT, SliceType
 from dimtensor.errors import DtypeError, GraphError
 from dimtensor.ops.graphs import inputs_of
 from dimtensor.traversal import reached
-
-_MOST_AXES = 8
+from dimtensor.tuning import SHAPE_AXES
 
 
 def captured_by(
@@ -120,7 +119,7 @@ def is_lengths(constant: Constant) -> bool:
         isinstance(constant.type, TensorType)
         and constant.type.dtype == "int64"
         and constant.type.ndim == 1
-        and constant.data.size <= _MOST_AXES
+        and constant.data.size <= SHAPE_AXES
     )
 
 

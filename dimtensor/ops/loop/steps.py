@@ -21,9 +21,7 @@ from dimtensor.ops.loop.capture import (
     outside_of_step,
 )
 from dimtensor.ops.loop.spec import StepGraph
-
-# a dtype widens at most from bool over integers and floats to complex
-_MOST_TRIALS = 16
+from dimtensor.tuning import DTYPE_TRIALS
 
 
 def number_of_steps(n_steps: Any, sequences: Sequence[Variable]) -> Variable:
@@ -83,7 +81,7 @@ def settled(
 ) -> StepGraph:
     """Find types of the states that a step keeps, and return the step on them."""
     types = [v.type for v in initial]
-    for _ in range(_MOST_TRIALS):
+    for _ in range(DTYPE_TRIALS):
         states = [
             kind(v.name or f"state {at}")
             for at, (v, kind) in enumerate(zip(initial, types, strict=True))

@@ -13,12 +13,10 @@ from pytensor.tensor.elemwise import Elemwise
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.rewrites.table import rule, scalar_op
+from dimtensor.tuning import SEARCHED_ARMS
 
 if TYPE_CHECKING:
     from dimtensor.ops.rewrites.driver import Rewriting
-
-# how far into the arms of a selection is looked
-_MOST_SEEN = 24
 
 
 def _is_choice(variable: Variable) -> bool:
@@ -70,7 +68,7 @@ def _implied(condition: Variable, value: bool) -> dict[Variable, bool]:
     """Collect conditions whose values follow from the value of one."""
     found: dict[Variable, bool] = {}
     stack = [(condition, value)]
-    while stack and len(found) < _MOST_SEEN:
+    while stack and len(found) < SEARCHED_ARMS:
         c, v = stack.pop()
         if c in found or c.type.dtype != "bool":
             continue
@@ -108,7 +106,7 @@ def _settled(arm: Variable, known: dict[Variable, bool]) -> Variable:
     seen: dict[Variable, Variable] = {}
 
     def settled(v: Variable) -> Variable:
-        if v in seen or len(seen) >= _MOST_SEEN:
+        if v in seen or len(seen) >= SEARCHED_ARMS:
             return seen.get(v, v)
         seen[v] = v
         node = v.owner

@@ -21,9 +21,8 @@ from pytensor.tensor.type import TensorType
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.interpret import prepare
 from dimtensor.ops.special import LogNdtr
+from dimtensor.tuning import FOLDED_ELEMENTS
 
-# results of more elements are computed when the code runs, if their operands have fewer
-_FEW = 64
 # from here on the normal cdf is no subnormal number
 _TAIL = -37.0
 
@@ -40,7 +39,7 @@ def folded(node: Apply) -> list[Variable] | None:
     for variable in node.outputs:
         kind = variable.type
         if isinstance(kind, TensorType):
-            if None in kind.shape or np.prod(kind.shape) > max(given, _FEW):
+            if None in kind.shape or np.prod(kind.shape) > max(given, FOLDED_ELEMENTS):
                 return None
         elif not isinstance(kind, ScalarType):
             return None
@@ -76,7 +75,7 @@ def _without_scipy(op: Any, x: Any) -> np.ndarray | None:
     Many densities have such constants, and to import SciPy takes longer than to rewrite them.
     """
     x = np.asarray(x)
-    if x.size > _FEW or x.dtype.kind not in "fiu" or not np.isfinite(x).all():
+    if x.size > FOLDED_ELEMENTS or x.dtype.kind not in "fiu" or not np.isfinite(x).all():
         return None
     function: Callable[[float], float] | None = None
     if isinstance(op, GammaLn) and (x > 0).all():  # of others it is not as SciPy's

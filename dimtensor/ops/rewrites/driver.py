@@ -16,12 +16,8 @@ from dimtensor.ops.graphs import computation, set_outputs, with_inputs
 from dimtensor.ops.rewrites.constants import folded
 from dimtensor.ops.rewrites.lengths import source_of_length
 from dimtensor.ops.rewrites.table import RULES, Rule, by_operation, operation
+from dimtensor.tuning import COMPARED_CONSTANT, RULE_APPLICATIONS
 from dimtensor.upstream.freezing import signature
-
-# applications of rules per node of the graph after which rewriting stops
-_MOST_STEPS = 60
-# constants of more elements are told apart by identity
-_COMPARED = 10_000
 
 
 def rewrite(graph: FunctionGraph, rules: Sequence[Rule] | None = None) -> bool:
@@ -114,7 +110,7 @@ class Rewriting:
         """Say what the outputs of a node become, whose inputs are rewritten."""
         same = self._interned(node, [self._done[v] for v in node.inputs])
         if same is not node:
-            self._steps_left += _MOST_STEPS
+            self._steps_left += RULE_APPLICATIONS
             self._becomes.update(zip(node.outputs, same.outputs, strict=True))
             return
         results = self._applied(node) if self._steps_left > 0 else None
@@ -171,7 +167,7 @@ class Rewriting:
         if not isinstance(variable, Constant):
             return variable
         data = variable.data
-        if not isinstance(variable.type, TensorType) or data.size > _COMPARED:
+        if not isinstance(variable.type, TensorType) or data.size > COMPARED_CONSTANT:
             return variable
         return self._constants.setdefault(signature(variable), variable)
 

@@ -25,9 +25,8 @@ from pytensor.tensor.type import DenseTensorType
 
 from dimtensor.ops.interpret import perform_of
 from dimtensor.ops.positions import positions_of_masks
+from dimtensor.tuning import FOLDED_ELEMENTS
 
-# constants of as many elements may be computed from fewer
-_FEW = 64
 # Kernels exploit the structure of these results.
 _STRUCTURED = (Alloc, AllocDiag, AllocEmpty, ARange, Eye)
 _LEFT = (*_STRUCTURED, CheckAndRaise, HasInnerGraph, RNGConsumerOp)
@@ -78,7 +77,7 @@ def _values(nodes: Sequence[Apply]) -> dict[Variable, np.ndarray]:
     for node in nodes:
         if not all(v in found or isinstance(v, Constant) for v in node.inputs):
             continue
-        computed = _performed(node, found, max(given, _FEW))
+        computed = _performed(node, found, max(given, FOLDED_ELEMENTS))
         if computed is None:
             continue
         found.update(zip(node.outputs, computed, strict=True))
@@ -86,7 +85,7 @@ def _values(nodes: Sequence[Apply]) -> dict[Variable, np.ndarray]:
             kept.update(
                 (v, value)
                 for v, value in zip(node.outputs, computed, strict=True)
-                if isinstance(v.type, DenseTensorType) and value.size <= max(given, _FEW)
+                if isinstance(v.type, DenseTensorType) and value.size <= max(given, FOLDED_ELEMENTS)
             )
     return kept
 

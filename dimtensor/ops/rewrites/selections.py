@@ -20,6 +20,7 @@ from pytensor.tensor.subtensor import (
 from dimtensor.ops.nodes import alloc, selected
 from dimtensor.ops.rewrites.driver import number
 from dimtensor.ops.rewrites.table import REDUCTION, rule
+from dimtensor.tuning import SEARCHED_UPDATES
 
 if TYPE_CHECKING:
     from dimtensor.ops.rewrites.driver import Rewriting
@@ -271,10 +272,7 @@ def updates_of_zeros(variable: Variable) -> list[Apply] | None:
             return None
         if node.op.set_instead_of_inc or getattr(node.op, "ignore_duplicates", False):
             return None
-        if len(found) > _MOST_UPDATES:
+        if len(found) > SEARCHED_UPDATES:
             return None
         found.append(node)
         variable = node.inputs[0]
-
-
-_MOST_UPDATES = 50

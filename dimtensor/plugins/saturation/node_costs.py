@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from dimtensor.cost.polynomial import ONE, ZERO, Count, Lengths, Number, Polynomial
 from dimtensor.cost.sizes import size_of
-from dimtensor.cost.weights import CALL, SORT, SORT_DEPTH, weight
+from dimtensor.cost.weights import weight
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph.beside import Beside
 from dimtensor.graph.functions import BatchedFunction
@@ -40,6 +40,7 @@ from dimtensor.graph.kind import kind_of
 from dimtensor.graph.node import Node
 from dimtensor.graph.regions import Region, split_inputs
 from dimtensor.graph.walk import toposort
+from dimtensor.tuning import CALL, SORT, SORT_DEPTH
 
 # a draw: the words of a generator, and a function of them
 DRAW = 3 * CALL

@@ -17,10 +17,10 @@ from dimtensor.graph.printing.formula import PRECEDENCE, Operand, parts_of, term
 from dimtensor.graph.printing.labels import late_labels_text, where_text
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.words import words_of
+from dimtensor.tuning import SHOWN_TERMS
 
 _ANY, _SUM, _UNARY, _ATOM = 0, 5, 7, 10
 _BUDGET, _ALL = 200, 10**6
-_TERMS = 8
 _GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η",
     "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "lam": "λ", "mu": "μ", "nu": "ν",
@@ -292,14 +292,14 @@ class _Typesetter:
             return (w.root(x_written) if name == "sqrt" else w.enclosed(x_written, "|", "|")), _ATOM
         if name in ("add", "multiply"):
             everything = terms_of(node, name)
-            terms = everything[:_TERMS]
+            terms = everything[:SHOWN_TERMS]
             shares = self._shares(terms, budget - 3 * len(terms))
             binding = PRECEDENCE[TABLE[name].operator]
             sign = w.sign("+" if name == "add" else "·")
             parts: list[str] = []
             for term, share in zip(terms, shares, strict=True):
                 parts += [sign, self.put(term, share, binding)]
-            more = [sign, w.sign("…")] if len(everything) > _TERMS else []
+            more = [sign, w.sign("…")] if len(everything) > SHOWN_TERMS else []
             return w.row(parts[1:] + more), binding
         return None
 

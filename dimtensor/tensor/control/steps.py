@@ -19,9 +19,7 @@ from dimtensor.graph.walk import toposort
 from dimtensor.tensor.control.pytree import TreeDef, flatten, leaves_like, paths, unflatten
 from dimtensor.tensor.control.streams import TracedBody, check_returned, check_streams, traced
 from dimtensor.tensor.handle import as_node, cast, wrap
-
-# a dtype widens at most from bool over integers and floats to complex, and dims grow once
-_MOST_TRIALS = 16
+from dimtensor.tuning import DTYPE_TRIALS
 
 
 class Result(NamedTuple):
@@ -113,7 +111,7 @@ def trace(
         If it draws the same random numbers at every step.
     """
     init = list(states.nodes)
-    for _ in range(_MOST_TRIALS):
+    for _ in range(DTYPE_TRIALS):
         given = [placeholder(x.dims, x.dtype, x.categories) for x in init]
         own = [*given, *elements]
         body = TracedBody(states.name, own, dim=dim, has_state=bool(given))

@@ -22,9 +22,10 @@ from dimtensor.compile.caching.rebuild import rebuild_graph
 from dimtensor.compile.program import masks_for_labels
 from dimtensor.dims.selection import Mask
 from dimtensor.graph import Node, make, toposort
-from dimtensor.graph.forms import SHORT, FormlessError
+from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.kind import kind_of
 from dimtensor.testing.strategies import dim_spec
+from dimtensor.tuning import UNROLLED_LENGTH
 from tests.benchmarks.cases import effect, normal, radon
 from tests.effort import a_third
 from tests.properties.checks import check_values
@@ -40,7 +41,9 @@ def fingerprint(inputs: list, outputs: list) -> str:
 
 def long_dim(choose: Any, name: str | None) -> Any:
     """A dim that code is specialized on, or one that it is not."""
-    return dim_spec(choose, name, *choose.one([(0, 4), (SHORT + 1, SHORT + 5), (20, 30)]))
+    return dim_spec(
+        choose, name, *choose.one([(0, 4), (UNROLLED_LENGTH + 1, UNROLLED_LENGTH + 5), (20, 30)])
+    )
 
 
 # -- the description is all that code is made of ---------------------------------------------------
@@ -248,7 +251,7 @@ def test_names_labels_and_data_are_left_out(program: RandomProgram) -> None:
 def _is_ambiguous(program: RandomProgram) -> bool:
     # lengths that code is specialized on; dims without one are alike
     lengths = [spec.dim.length for spec in program.env.values()]
-    known = [n if n is not None and n <= SHORT else None for n in lengths]
+    known = [n if n is not None and n <= UNROLLED_LENGTH else None for n in lengths]
     return len(set(known)) < len(known)
 
 
@@ -439,7 +442,7 @@ DIFFERENT: dict[str, tuple[list, list]] = {
     "gradient by the other": ([X, Y], dt.grad((X * Y).sum(), [Y])),
     **{
         f"length {n}": ([z], [z.sum()])
-        for n in (0, 1, SHORT - 1, SHORT)
+        for n in (0, 1, UNROLLED_LENGTH - 1, UNROLLED_LENGTH)
         for z in [dt.tensor("z", dims=dt.Dim("a", length=n))]
     },
 }

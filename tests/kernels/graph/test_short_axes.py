@@ -255,9 +255,9 @@ def test_what_is_left_as_it_is(outputs):
 
 def test_no_more_than_so_many_operations(monkeypatch):
     result, _ = CASES["sum"]
-    monkeypatch.setattr(short_axes, "MOST_OPERATIONS", K - 1)
+    monkeypatch.setattr(short_axes, "UNROLLED_OPERATIONS", K - 1)
     assert (None, K) in computed_shapes(written([result]))
-    monkeypatch.setattr(short_axes, "MOST_OPERATIONS", K)
+    monkeypatch.setattr(short_axes, "UNROLLED_OPERATIONS", K)
     assert (None, K) not in computed_shapes(written([result]))
 
 

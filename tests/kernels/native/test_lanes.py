@@ -30,7 +30,7 @@ INPUTS = {"x": X, "y": Y, "i": I, "b": B, "f": F, "of": OF, "e": E, "z": Z}
 
 @pytest.fixture
 def all_wide(monkeypatch):
-    monkeypatch.setattr(strip_mining, "LONGEST", 0)
+    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
 
 
@@ -254,7 +254,7 @@ def test_sums_beside_truth_values_are_of_vectors(name, monkeypatch):
 def test_many_short_loops_call_functions_of_vectors(monkeypatch):
     """Functions are not copied into each of many loops, and these are vectorized all the same."""
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
-    monkeypatch.setattr(plan, "MOST_COSTLY", 40)
+    monkeypatch.setattr(plan, "EXPENSIVE_NESTS", 40)
     dims = [dt.Dim(f"k{at}", length=20 + at) for at in range(40)]
     inputs = [dt.tensor(f"x{at}", dims=dim) for at, dim in enumerate(dims)]
     outputs = [dt.exp(x) + dt.log1p(x * x) for x in inputs]
@@ -269,12 +269,12 @@ def test_many_short_loops_call_functions_of_vectors(monkeypatch):
 def test_many_nests_around_a_reduction_are_written_once(monkeypatch):
     """Neither for vectors, for the rest, and for each position of a short dim around them."""
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
-    monkeypatch.setattr(plan, "MOST_COSTLY", 4)
+    monkeypatch.setattr(plan, "EXPENSIVE_NESTS", 4)
     c, lines = dt.scalar("c"), {}
     for length, steps in ((5, 24), (5, 48), (None, 48)):
         inner = dt.Dim("inner", length=length)
         v = dt.tensor("v", dims=(ROW, inner))
-        monkeypatch.setattr(short_axes, "MOST_OPERATIONS", 0)
+        monkeypatch.setattr(short_axes, "UNROLLED_OPERATIONS", 0)
         state = v
         for _ in range(steps):
             state = dt.tanh(state * c) + v

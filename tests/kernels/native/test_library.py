@@ -224,7 +224,7 @@ def test_loops_call_vectors(name):
     is_called = rf"dimtensor\.{name}\.v\d[^\n:]*$"
     is_copied = r"mulpd\t.*%[yz]mm|fmul\tv\d+\.2d" if name == "expm1" else is_called
     assert re.search(is_called if library.TEXTS[name].is_long else is_copied, kernel.assembly, re.M)
-    assert f"{strip_mining.STRIP})" not in kernel.source
+    assert f"{strip_mining.STRIP_ELEMENTS})" not in kernel.source
     function = kernel.native.bind(kernel.constants)
     reference = getattr(scipy.special, name, getattr(np, name, None))
     for length in LENGTHS:
@@ -309,7 +309,7 @@ def test_bodies_that_are_written_in_vectors(monkeypatch):
     operations = [case[0] for case in CASES.values()]
     outputs = [operation(x) for operation in operations] + [abs(x) ** y]
     usual = compile_kernel([x, y], outputs)
-    monkeypatch.setattr(strip_mining, "LONGEST", 0)
+    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
     wide = compile_kernel([x, y], outputs)
     assert re.search(r"dimtensor\.erf\.v(?:8|16)\b", wide.assembly)
     assert re.search(r"dimtensor\.pow\.v(?:8|16)\b", wide.assembly)
@@ -326,7 +326,7 @@ def test_bodies_that_are_written_in_vectors(monkeypatch):
 @pytest.mark.parametrize("length", LENGTHS)
 def test_steps_that_are_written_in_vectors(monkeypatch, length):
     """A step waits for the one before it; its elements do not."""
-    monkeypatch.setattr(strip_mining, "LONGEST", 0)
+    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
     time, row = dt.Dim("time"), dt.Dim("row")
     xs, start = dt.tensor("xs", dims=time), dt.tensor("start", dims=row)

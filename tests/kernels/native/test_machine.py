@@ -166,7 +166,7 @@ def test_counters_of_many_loops_stay_as_they_are(monkeypatch, rng, most, version
             options.append(option)
         set_option(name, option)
 
-    monkeypatch.setattr(machine, "_MOST_REDUCED", most)
+    monkeypatch.setattr(machine, "STRENGTH_REDUCED_LOOPS", most)
     monkeypatch.setattr(machine.llvm, "set_option", noted)
     if version is not None:
         monkeypatch.setattr(machine, "_llvm", lambda: version)
@@ -205,7 +205,7 @@ def test_code_that_all_passes_spoil_is_refused() -> None:
 
 def test_functions_of_very_many_blocks_are_hardly_optimized_and_right(monkeypatch, rng):
     """Every function is one of very many blocks here: a loop with its gradient."""
-    monkeypatch.setattr(machine, "_MOST_BLOCKS", 0)
+    monkeypatch.setattr(machine, "OPTIMIZED_BLOCKS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
     optimized: list[object] = []
     monkeypatch.setattr(machine, "_optimize", lambda *given: optimized.append(given))

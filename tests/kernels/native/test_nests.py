@@ -19,7 +19,7 @@ pytestmark = pytest.mark.compiled
 @pytest.fixture(autouse=True)
 def texts(monkeypatch):
     """What LLVM is given."""
-    monkeypatch.setattr(nests, "FEWEST_LOOPS", 0)
+    monkeypatch.setattr(nests, "OUTLINED_LOOPS", 0)
     found = []
     translated = code.translated
 
@@ -91,7 +91,7 @@ def test_other_types_are_other_functions_and_known_lengths_stay(texts, rng):
 
 @pytest.mark.parametrize(("fewest", "number"), [(3, 0), (2, 2)])
 def test_few_loops_stay_in_their_function(texts, monkeypatch, rng, fewest, number):
-    monkeypatch.setattr(nests, "FEWEST_LOOPS", fewest)
+    monkeypatch.setattr(nests, "OUTLINED_LOOPS", fewest)
     a, b = pt.dvectors("a", "b")
     x, y = draws(rng, 6), draws(rng, 9)
     one, two = called([a, b], [pt.exp(a), pt.tanh(b)], x, y)
@@ -214,7 +214,7 @@ def test_factors_and_their_gradients(texts, rng, lengths):
 
 def test_a_nest_that_writes_is_no_function_of_numbers(monkeypatch):
     """Of those there is one copy where there are many calls, of which LLVM is told more."""
-    monkeypatch.setattr(library, "_MOST_COPIES", 0)
+    monkeypatch.setattr(library, "INLINED_CALLS", 0)
     exp = "define internal double @dimtensor.exp(double %x) {} nounwind {{\n  ret double %x\n}}\n"
     nest = (
         "define internal void @dimtensor.nest0(ptr %p0) alwaysinline nounwind {\n"

@@ -19,9 +19,9 @@ I = dt.tensor("i", dims=ROW, dtype="int64")  # noqa: E741
 @pytest.fixture(params=[1, 3])
 def texts(monkeypatch, request):
     """What LLVM is given."""
-    monkeypatch.setattr(parts, "SHORTEST", 1)
-    monkeypatch.setattr(parts, "PART", request.param)
-    monkeypatch.setattr(strip_mining, "LONGEST", 0)
+    monkeypatch.setattr(parts, "SPLIT_STATEMENTS", 1)
+    monkeypatch.setattr(parts, "PART_STATEMENTS", request.param)
+    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
     found = []
     translated = code.translated
@@ -129,8 +129,8 @@ def test_vectors(texts):
 
 
 def test_short_runs_stay_whole(monkeypatch):
-    monkeypatch.setattr(parts, "PART", 2)
-    monkeypatch.setattr(parts, "SHORTEST", 5)
+    monkeypatch.setattr(parts, "PART_STATEMENTS", 2)
+    monkeypatch.setattr(parts, "SPLIT_STATEMENTS", 5)
     items = [*range(4), -1, *range(5), -1, -1, *range(7)]
     found = [(is_part, list(some)) for is_part, some in parts.runs(items, lambda n: n >= 0)]
     assert [each for is_part, each in found if is_part] == [

@@ -113,15 +113,15 @@ def test_what_is_far_too_large_is_not_taken(f, rng):
 
 
 def test_all_kernels_together_keep_no_more_than_the_limit(f, monkeypatch, rng):
-    given = rng.normal(size=workspace.LIMIT // 8 + 1)
+    given = rng.normal(size=workspace.KEPT_BYTES // 8 + 1)
     f(given)
     assert workspace.kept() == 0
     (found,) = f(given[:5])
     np.testing.assert_allclose(found, expected(given[:5]), rtol=1e-10)
-    other, n = squares(), workspace.LIMIT // 8 * 3 // 5
+    other, n = squares(), workspace.KEPT_BYTES // 8 * 3 // 5
     f(given[:n])
     other(given[:n])
-    assert n * 8 <= workspace.kept() <= workspace.LIMIT
+    assert n * 8 <= workspace.kept() <= workspace.KEPT_BYTES
 
 
 def test_a_kernel_gives_back_what_it_keeps_when_it_dies(monkeypatch, rng):

@@ -74,7 +74,7 @@ def run(function, arrays):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_random_kernels(name, monkeypatch):
-    monkeypatch.setattr("dimtensor.kernels.passes.array_reuse._SMALL", 0)
+    monkeypatch.setattr("dimtensor.kernels.passes.array_reuse.REUSED_ARRAY_ELEMENTS", 0)
     changed = 0
     for seed in range(24):
         rng = np.random.default_rng(seed)

@@ -9,11 +9,11 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.kernels.passes.strip_mining import STRIP, WAYS
+from dimtensor.tuning import SCATTER_COPIES, STRIP_ELEMENTS
 from tests.kernels.interpret import interpreted
 
 rng = np.random.default_rng(0)
-N, GROUPS = 2 * STRIP + 57, 5
+N, GROUPS = 2 * STRIP_ELEMENTS + 57, 5
 x, y = pt.dvector("x"), pt.dvector("y")
 codes = pt.lvector("codes")
 effect = pt.dvector("effect")
@@ -72,7 +72,9 @@ def test_values(name):
     check(inputs, outputs, [ARRAYS[v] for v in inputs])
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, STRIP - 1, STRIP, STRIP + 1, 8 * 7 + 1])
+@pytest.mark.parametrize(
+    "length", [0, 1, 7, STRIP_ELEMENTS - 1, STRIP_ELEMENTS, STRIP_ELEMENTS + 1, 8 * 7 + 1]
+)
 def test_lengths_around_that_of_a_strip(length):
     outputs = PROGRAMS["hierarchical"]
     inputs = inputs_of(outputs)
@@ -104,12 +106,12 @@ def test_a_short_loop_is_not_cut():
     few, at = pt.tensor("few", dtype="float64", shape=(10,)), pt.constant(np.arange(10) % 3)
     outputs = [pt.inc_subtensor(pt.zeros(3)[at], few * mean), (few * few * mean).sum()]
     source = interpreted([few, mean], outputs).source
-    assert f"range(0, 10, {STRIP})" not in source
+    assert f"range(0, 10, {STRIP_ELEMENTS})" not in source
 
 
 def test_targets_as_large_as_the_data_are_added_up_in_place():
     source = interpreted([codes, x], [pt.inc_subtensor(pt.zeros(GROUPS)[codes], x * x)]).source
-    assert f"= {WAYS - 1} if {WAYS} * 5 <= n" in source
+    assert f"= {SCATTER_COPIES - 1} if {SCATTER_COPIES} * 5 <= n" in source
     large = pt.tensor("large", dtype="float64", shape=(100,))
     at = pt.tensor("at", dtype="int64", shape=(100,))
     source = interpreted([at, large], [pt.inc_subtensor(pt.zeros(100)[at], large * large)]).source
@@ -168,7 +170,7 @@ def test_results_do_not_depend_on_where_arrays_lie(name):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("length", [0, 7, 2 * STRIP + 3])
+@pytest.mark.parametrize("length", [0, 7, 2 * STRIP_ELEMENTS + 3])
 def test_updates_of_one_array_share_a_loop(dtype, length):
     """As in the gradient of differences of neighbors, whose places are data."""
     v, table = pt.vector("v", dtype=dtype), pt.vector("table", dtype=dtype)
@@ -181,7 +183,7 @@ def test_updates_of_one_array_share_a_loop(dtype, length):
     at = rng.integers(-GROUPS, GROUPS, (2, length))
     arrays = [rng.normal(size=length).astype(dtype), rng.normal(size=GROUPS).astype(dtype), *at]
     function = interpreted(inputs, outputs)
-    assert function.source.count(f"in range(0, n0, {STRIP})") == 1
+    assert function.source.count(f"in range(0, n0, {STRIP_ELEMENTS})") == 1
     rtol = 1e-12 if dtype == "float64" else 1e-4
     for each, expected in zip(function(*arrays), by_pytensor(inputs, outputs, arrays), strict=True):
         np.testing.assert_allclose(each, expected, rtol=rtol, atol=rtol)

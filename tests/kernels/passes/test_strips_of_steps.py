@@ -10,13 +10,13 @@ from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.ir.nodes import For
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import printed
-from dimtensor.kernels.passes.strips_of_steps import STEPS, in_strips
-from dimtensor.kernels.passes.totals import BLOCK
+from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.ops.loop import scan
+from dimtensor.tuning import SCAN_STRIP_STEPS, SUM_BLOCK
 from tests.kernels.interpret import interpreted
 
 Y, A = pt.dvector("y"), pt.dscalar("a")
-STRIPS = f", {STEPS})"
+STRIPS = f", {SCAN_STRIP_STEPS})"
 
 
 def recurrence(reverse=False, n=Y):
@@ -45,7 +45,14 @@ def test_elements_of_traces(reverse, rng):
     quotient = before / (A + Y[::-1])
     call = interpreted([Y, A], [last, quotient, before])
     assert STRIPS in call.source
-    for n in (0, 1, STEPS - 1, STEPS, STEPS + 1, 3 * STEPS + 5):
+    for n in (
+        0,
+        1,
+        SCAN_STRIP_STEPS - 1,
+        SCAN_STRIP_STEPS,
+        SCAN_STRIP_STEPS + 1,
+        3 * SCAN_STRIP_STEPS + 5,
+    ):
         y = rng.normal(size=n)
         s, expected = by_steps(y, 0.7, reverse)
         found = call(y, np.asarray(0.7))
@@ -67,7 +74,7 @@ def test_what_needs_other_steps_waits_for_the_last(reverse, rng):
         (pt.tanh(before + last).sum(), lambda s, b: np.tanh(b + s).sum()),
         (pt.tanh(before + pt.exp(last)).sum(), lambda s, b: np.tanh(b + np.exp(s)).sum()),
     ]
-    y = rng.normal(size=2 * STEPS + 3)
+    y = rng.normal(size=2 * SCAN_STRIP_STEPS + 3)
     for output, expected in cases:
         for outputs in ([output], [output, before]):  # in place of the trace, and beside it
             call = interpreted([Y, A], outputs)
@@ -77,7 +84,7 @@ def test_what_needs_other_steps_waits_for_the_last(reverse, rng):
 
 
 def test_few_steps_are_left_alone():
-    few = pt.tensor("few", dtype="float64", shape=(STEPS,))
+    few = pt.tensor("few", dtype="float64", shape=(SCAN_STRIP_STEPS,))
     _, before = recurrence(n=few)
     assert STRIPS not in interpreted([few, A], [before / A]).source
 
@@ -86,7 +93,7 @@ def test_few_steps_are_left_alone():
 def test_machine_code_gives_the_same_bits_as_the_loops_one_after_the_other(rng):
     """A second reader, at other positions, does not change what is computed at the same ones."""
     _, before = recurrence()
-    y, a = rng.normal(size=5 * STEPS + 7), np.asarray(0.7)
+    y, a = rng.normal(size=5 * SCAN_STRIP_STEPS + 7), np.asarray(0.7)
     found = []
     for output in (before / (A + Y), (before / (A + Y))[::-1]):
         kernel = compile_kernel([Y, A], [output])
@@ -98,12 +105,16 @@ def test_machine_code_gives_the_same_bits_as_the_loops_one_after_the_other(rng):
 @pytest.mark.parametrize("known", [False, True])
 def test_sums_go_along(known, rng):
     """Sums of what is computed of a trace are taken strip by strip, in blocks and without them."""
-    n = pt.tensor("known", dtype="float64", shape=(3 * STEPS + 5,)) if known else Y
+    n = pt.tensor("known", dtype="float64", shape=(3 * SCAN_STRIP_STEPS + 5,)) if known else Y
     _, before = recurrence(n=n)
     sums = [pt.log(2.0 + before).sum(), (before / (A + n)).sum()]
     call = interpreted([n, A], sums)
     assert STRIPS in call.source
-    for length in [3 * STEPS + 5] if known else [0, 1, STEPS + 1, BLOCK, BLOCK + STEPS + 1]:
+    for length in (
+        [3 * SCAN_STRIP_STEPS + 5]
+        if known
+        else [0, 1, SCAN_STRIP_STEPS + 1, SUM_BLOCK, SUM_BLOCK + SCAN_STRIP_STEPS + 1]
+    ):
         y = rng.normal(size=length)
         _, expected = by_steps(y, 0.7)
         wanted = [np.log(2.0 + expected).sum(), (expected / (0.7 + y)).sum()]
@@ -114,19 +125,19 @@ def test_arrays_of_a_strip(rng):
     """What nothing else reads is as long as a strip; a trace that is returned has all steps."""
     _, before = recurrence()
     call = interpreted([Y, A], [pt.log(2.0 + before).sum()])
-    assert call.source.count(f"np.empty(({STEPS},)") == 1
+    assert call.source.count(f"np.empty(({SCAN_STRIP_STEPS},)") == 1
     assert "np.empty((n0,)" not in call.source
     others = {
         "returned": before,
         "read from the end": (before[::-1] * Y).sum(),
         "read by one": before[1],
     }
-    y = rng.normal(size=2 * STEPS + 3)
+    y = rng.normal(size=2 * SCAN_STRIP_STEPS + 3)
     _, s = by_steps(y, 0.7)
     expected = [s, (s[::-1] * y).sum(), s[1]]
     for other, wanted in zip(others.values(), expected, strict=True):
         call = interpreted([Y, A], [pt.log(2.0 + before).sum(), other])
-        assert f"np.empty(({STEPS},)" not in call.source
+        assert f"np.empty(({SCAN_STRIP_STEPS},)" not in call.source
         total, found = call(y, np.asarray(0.7))
         np.testing.assert_allclose(total, np.log(2.0 + s).sum(), rtol=1e-12)
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
@@ -136,7 +147,7 @@ def test_totals_go_along_backwards(rng):
     """A sum by blocks of positions waits for steps from the end; its result is the same."""
     _, before = recurrence(reverse=True)
     call = interpreted([Y, A], [pt.log(2.0 + before).sum()])
-    y = rng.normal(size=BLOCK + 7)
+    y = rng.normal(size=SUM_BLOCK + 7)
     _, s = by_steps(y, 0.7, reverse=True)
     np.testing.assert_allclose(call(y, np.asarray(0.7)), [np.log(2.0 + s).sum()], rtol=1e-12)
 
@@ -163,8 +174,8 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("read", "start", "length"),
     [
-        ("0.1", "0.0", str(STEPS)),
-        ("v[step0]", "0.0", str(STEPS)),
+        ("0.1", "0.0", str(SCAN_STRIP_STEPS)),
+        ("v[step0]", "0.0", str(SCAN_STRIP_STEPS)),
         ("v[0]", "0.0", "n0"),
         ("0.1", "v[n0 - 1]", None),
         ("0.1", "s", None),
@@ -186,5 +197,5 @@ def test_steps_and_blocks_that_read_the_trace(read, start, length, rng):
     found, wanted = {"np": np}, {"np": np}
     exec(source, found)
     exec(printed(function), wanted)
-    x = rng.uniform(-1, 1, size=2 * BLOCK + STEPS + 5)
+    x = rng.uniform(-1, 1, size=2 * SUM_BLOCK + SCAN_STRIP_STEPS + 5)
     np.testing.assert_allclose(found["kernel"](x), wanted["kernel"](x), rtol=1e-13)

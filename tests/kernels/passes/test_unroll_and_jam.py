@@ -7,7 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 
-from dimtensor.kernels.passes.totals import BLOCK
+from dimtensor.tuning import SUM_BLOCK
 from tests.kernels.interpret import interpreted
 
 rng = np.random.default_rng(0)
@@ -83,7 +83,7 @@ def test_updates_by_data_keep_their_order():
 
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 6, 8])
 def test_rows_times_the_same(rows):
-    for length in (0, 1, 5, BLOCK, 5000):
+    for length in (0, 1, 5, SUM_BLOCK, 5000):
         outputs = [(t * a).sum(axis=2).sum(axis=0), (m * a).sum(axis=1), (m + a).max(axis=1)]
         function = interpreted([t, m, a], outputs[: 2 + bool(length)])
         assert "// 4" in function.source
@@ -97,8 +97,8 @@ def test_rows_times_the_same(rows):
 
 def test_totals_of_rows_times_the_same_lose_nothing():
     function = interpreted([m, a], [(m * a).sum(axis=1)])
-    table = np.zeros((5, 4 * BLOCK))
-    table[:, ::BLOCK] = np.outer(np.arange(1, 6), [1e16, 1.0, 1.0, -1e16])
+    table = np.zeros((5, 4 * SUM_BLOCK))
+    table[:, ::SUM_BLOCK] = np.outer(np.arange(1, 6), [1e16, 1.0, 1.0, -1e16])
     expected = [math.fsum(row) for row in table]
     ones = np.ones(table.shape[1])
     np.testing.assert_array_equal(function(table, ones)[0], expected)

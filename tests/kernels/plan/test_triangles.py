@@ -116,7 +116,7 @@ def test_sums_end_at_the_diagonal(axis):
 
 def test_rows_come_before_columns(monkeypatch):
     """Also where what is read lies the other way round."""
-    monkeypatch.setattr(blockwise, "_SMALL", 64)  # LAPACK cannot be called from Python
+    monkeypatch.setattr(blockwise, "LOOPED_MATRIX_ROWS", 64)  # LAPACK cannot be called from Python
     square = pt.TensorType("float64", (20, 20))
     a, b = square("a"), square("b")
     run = interpret.interpreted([a, b], [root(a.T * b.T)])
@@ -232,7 +232,7 @@ def test_second_derivatives():
 
 def test_nothing_reads_what_is_not_computed(monkeypatch):
     """Memory is full of NaN: none comes out."""
-    monkeypatch.setattr(blockwise, "_SMALL", 64)  # LAPACK cannot be called from Python
+    monkeypatch.setattr(blockwise, "LOOPED_MATRIX_ROWS", 64)  # LAPACK cannot be called from Python
     n = 35
     inputs, total, _ = process(n, [])
     outputs = [total, *dt.grad(total, inputs)]

@@ -16,16 +16,13 @@ from dimtensor.kernels.native.builder import Builder
 from dimtensor.kernels.native.functions import bessel, elementary, gamma, normal, powers, waves
 from dimtensor.kernels.native.functions.texts import CALLED, INLINED, calls, symbol, written
 from dimtensor.kernels.native.machine import host_features
+from dimtensor.tuning import INLINED_CALLS
 
 TEXTS = {
     name: text
     for module in (elementary, bessel, gamma, normal, powers, waves)
     for name, text in module.TEXTS.items()
 }
-# A module with more calls than these has one copy of each function, which they call: compiling it
-# takes a fraction, running it up to a quarter more. Calls of numbers count twice, since LLVM writes
-# their loops several times.
-_MOST_COPIES = 64
 
 
 def vectorizable(b: Builder, name: str, lanes: int = 1) -> str | None:
@@ -69,7 +66,7 @@ def _function(name: str, lanes: int) -> tuple[str, list[str], list[tuple[str, st
 
 def with_calls_or_copies(text: str) -> str:
     """Inline our functions in a module where they are called, or keep the calls."""
-    many = sum(1 + (of == "(") for _, of in _CALLS.findall(text)) > _MOST_COPIES
+    many = sum(1 + (of == "(") for _, of in _CALLS.findall(text)) > INLINED_CALLS
     kept = []
     for name, of_numbers in _DEFINED.findall(f"\n{text}"):
         if not (many or TEXTS[name].is_long):

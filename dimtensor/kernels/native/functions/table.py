@@ -25,6 +25,7 @@ from dimtensor.kernels.native.values import (
     whole_number,
 )
 from dimtensor.ops.facts import Facts, facts_named
+from dimtensor.tuning import ROOTED_POWER, SQUARED_POWER
 
 # what LLVM itself knows
 _INTRINSICS = {
@@ -37,10 +38,6 @@ _C_LIBRARY = {
     "log1p", "expm1", "tanh", "sinh", "cosh", "tan", "asin", "acos", "atan", "asinh", "acosh",
     "atanh", "erf", "erfc",
 }  # fmt: skip
-# the largest whole power of floats that is taken by squaring
-MOST_SQUARED = 64
-# and the largest one that is a square root besides
-_MOST_WITH_ROOT = 4
 
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
@@ -182,7 +179,7 @@ def _switch(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
     exponent = whole_number(x[1])
-    if exponent is not None and (out.kind != "f" or abs(exponent) <= MOST_SQUARED):
+    if exponent is not None and (out.kind != "f" or abs(exponent) <= SQUARED_POWER):
         return _squared(b, b.cast(x[0], out), exponent, out)
     if out.kind == "f" and (halves := halves_of(x[1].known)) is not None:
         return _with_root(b, b.cast(x[0], out), halves, out)
@@ -199,7 +196,7 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def halves_of(exponent: Any) -> int | None:
     """Twice an exponent for which a square root is faster than a power; None for others."""
-    if exponent is None or abs(exponent) > _MOST_WITH_ROOT + 1:
+    if exponent is None or abs(exponent) > ROOTED_POWER + 1:
         return None
     twice = 2.0 * float(exponent)
     return int(twice) if twice % 2 == 1 else None

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.native.functions import library
-from dimtensor.kernels.native.functions.table import MOST_SQUARED, halves_of
+from dimtensor.kernels.native.functions.table import halves_of
 from dimtensor.ops.facts import facts_named
+from dimtensor.tuning import SQUARED_POWER
 
 _LLVM = frozenset({"sqrt", "floor", "ceil", "trunc", "rint"})
 _CLASSIFY = frozenset({"isnan", "isfinite", "isinf", "abs"})
@@ -37,7 +38,7 @@ def has_vector_form(call: ir.Call) -> bool:
 def _has_power(call: ir.Call) -> bool:
     exponent = call.operands[1]
     if isinstance(exponent, ir.Const):
-        whole = float(exponent.value).is_integer() and abs(exponent.value) <= MOST_SQUARED
+        whole = float(exponent.value).is_integer() and abs(exponent.value) <= SQUARED_POWER
         if whole or halves_of(exponent.value) is not None:
             return True
     dtypes = {call.dtype, *(each.dtype for each in call.operands)}

@@ -16,11 +16,8 @@ from functools import partial
 
 from dimtensor.caches import clears, when_gone
 from dimtensor.kernels.native.linking.loaded import Loaded
+from dimtensor.tuning import KEPT_BLOCK_BYTES, KEPT_BYTES
 
-# what all kernels of the process may keep together, in bytes
-LIMIT = 64 * 2**20
-# smaller blocks are found by the C library faster than their pages are lost
-_SMALLEST = 2**15
 # a block has its size in front of it, and elements begin where a line of the cache does
 _HEAD = 64
 _COUNTER, _RELEASE, _PLACES = "dimtensor_kept", "dimtensor_release", "dimtensor.places"
@@ -58,7 +55,7 @@ done:
 _TAKE = f"""
 define internal noalias ptr @dimtensor.take(i64 %bytes, ptr %place) noinline optnone nounwind {{
 entry:
-  %small = icmp ult i64 %bytes, {_SMALLEST}
+  %small = icmp ult i64 %bytes, {KEPT_BLOCK_BYTES}
   br i1 %small, label %make, label %look
 look:
   %kept = atomicrmw xchg ptr %place, ptr null seq_cst
@@ -110,13 +107,13 @@ measure:
   store ptr null, ptr %slot, align 8
   %block = getelementptr i8, ptr %array, i64 -{_HEAD}
   %size = load i64, ptr %block, align 8
-  %small = icmp ult i64 %size, {_SMALLEST}
+  %small = icmp ult i64 %size, {KEPT_BLOCK_BYTES}
   %lost = or i1 %small, %alone
   br i1 %lost, label %drop, label %count.it
 count.it:
   %before = atomicrmw add ptr %counter, i64 %size seq_cst
   %total = add i64 %before, %size
-  %much = icmp ugt i64 %total, {LIMIT}
+  %much = icmp ugt i64 %total, {KEPT_BYTES}
   br i1 %much, label %back, label %put
 back:
   %ignored = atomicrmw sub ptr %counter, i64 %size seq_cst

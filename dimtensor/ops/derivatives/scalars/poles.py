@@ -20,10 +20,8 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import tag_of
 from dimtensor.traversal import reached
+from dimtensor.tuning import COTANGENT_POLE_SEARCH, POLE_SEARCH
 
-# How many operations are looked at: a sum of thousands of terms is not searched for each of them.
-_MOST = 32
-_MOST_OF_COTANGENTS = 1000  # which are looked at for products of matrices and loops only
 _MARK = "dimtensor_may_be_infinite"  # in the tag of an input of an inner graph
 
 
@@ -35,7 +33,7 @@ def constant_of(variable: Variable) -> np.ndarray | None:
     return np.asarray(variable.data) if isinstance(variable, Constant) else None
 
 
-def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
+def may_be_infinite(variable: Variable, most: int = POLE_SEARCH) -> bool:
     """Return whether the operations just before a value have a pole or an edge of a domain.
 
     Parameters
@@ -72,7 +70,7 @@ def may_be_infinite(variable: Variable, most: int = _MOST) -> bool:
 
 def may_become_infinite(cotangent: Variable) -> bool:
     """Apply `may_be_infinite` to a cotangent, with a wider search."""
-    return may_be_infinite(cotangent, _MOST_OF_COTANGENTS)
+    return may_be_infinite(cotangent, COTANGENT_POLE_SEARCH)
 
 
 def _is_nan(variable: Variable) -> bool:

@@ -33,10 +33,7 @@ from dimtensor.ops.derivatives.flow import (
 )
 from dimtensor.ops.derivatives.rules import Tangents
 from dimtensor.ops.derivatives.scalars.elementwise import expanded
-
-# a tangent that moves by less, relatively, has settled; rounding may keep it from that for ever
-_TOLERANCE = 1e-12
-_WAITED = 2000
+from dimtensor.tuning import CONVERGED_TANGENT, TANGENT_TERMS
 
 
 def is_series(node: Any) -> bool:
@@ -82,11 +79,11 @@ def push_series(node: Any, tangents: Tangents) -> list[Any]:
         ]
         done = pt.or_(done, pt.gt(waited, np.int64(0)))
         count = pt.add(waited, pt.cast(done, "int64"))
-        late = pt.gt(count, np.int64(_WAITED))
+        late = pt.gt(count, np.int64(TANGENT_TERMS))
         updates += [count, pt.and_(done, pt.or_(late, reduce(pt.and_, settled)))]
         started.append(waited)
         first.append(pt.constant(np.zeros((1,) * steps.type.ndim, dtype="int64")))
-        more = pt.add(steps, np.asarray(_WAITED, dtype=steps.type.dtype))
+        more = pt.add(steps, np.asarray(TANGENT_TERMS, dtype=steps.type.dtype))
         steps = pt.switch(pt.gt(steps, 0), more, steps)
     step = _as_scalars(updates, [*started, *fixed])
     until = step.outputs.pop() if loop.is_while else None
@@ -109,7 +106,7 @@ def push_series(node: Any, tangents: Tangents) -> list[Any]:
 
 def _settled(state: Variable, new: Variable, slope: Variable, moved: Variable) -> Variable:
     """Return whether a tangent has converged, or its state has not."""
-    tolerance = number(_TOLERANCE, new)
+    tolerance = number(CONVERGED_TANGENT, new)
     still = pt.le(pt.abs(pt.sub(new, state)), pt.mul(tolerance, pt.abs(new)))
     ends = pt.le(pt.abs(pt.sub(moved, slope)), pt.mul(tolerance, pt.abs(moved)))
     return pt.or_(ends, pt.invert(pt.and_(still, pt.neq(new, number(0, new)))))

@@ -25,10 +25,10 @@ from pytensor.tensor.elemwise import Elemwise
 from dimtensor.ops.derivatives.driver import push
 from dimtensor.ops.derivatives.flow import number, times
 from dimtensor.ops.derivatives.scalars.elementwise import Partial, partials
+from dimtensor.tuning import SERIES_TERMS
 from dimtensor.upstream.pytensor import batch_derivatives
 
 Found = Sequence[Partial | None]
-_TERMS = 1_000_000
 
 
 @partials(psm.Hyp2F1)
@@ -58,7 +58,7 @@ def _gauss(a: Variable, b: Variable, c: Variable, x: Variable) -> Variable:
     other = pt.switch(negative, pt.sub(c, b), b)
     factor = pt.switch(negative, pt.exp(pt.neg(pt.mul(a, pt.log1p(pt.neg(x))))), one)
     converges = pt.le(at, one)
-    steps = pt.switch(converges, np.int32(_TERMS), np.int32(0))
+    steps = pt.switch(converges, np.int32(SERIES_TERMS), np.int32(0))
     start = [one, one, number(0, x)]
     total, *_ = Elemwise(_terms(x.type.dtype))(steps, *start, a, other, c, at, return_list=True)
     return pt.switch(converges, pt.mul(factor, total), number(np.nan, x))

@@ -50,11 +50,10 @@ from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.ops.special import vanishing
 from dimtensor.scopes import within
+from dimtensor.tuning import CARRIED_TANGENTS, TANGENT_PRODUCTS
 
 # what the loop carries more, as it suits who runs it
-_most_tangents: ContextVar[int] = ContextVar("most_tangents", default=8)
-# of partial derivatives and tangents, in a step
-_MOST_PRODUCTS = 12
+_most_tangents: ContextVar[int] = ContextVar("most_tangents", default=CARRIED_TANGENTS)
 _SIMPLE = (Elemwise, DimShuffle, Subtensor, Join, Alloc)
 
 Tangents = list[Variable | None]
@@ -148,7 +147,7 @@ def _moved(
     live = [_live_states(op, by, needed) for by in moved]
     pattern = body_pattern(op)
     products = sum(pattern[j][i] for here in live for i in here for j in here)
-    if sum(map(len, live)) > _most_tangents.get() or products > _MOST_PRODUCTS:
+    if sum(map(len, live)) > _most_tangents.get() or products > TANGENT_PRODUCTS:
         return None
     brought = [t for by in directions for t in by if t is not None]
     infinite = any(poles_of(op)) or any(map(may_become_infinite, brought))

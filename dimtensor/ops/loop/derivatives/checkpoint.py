@@ -28,12 +28,13 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 
 from dimtensor.errors import GraphError
-from dimtensor.graph.checkpoints import MOST_LEVELS, Checkpoints, as_checkpoints, checkpoint_levels
+from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints, checkpoint_levels
 from dimtensor.ops.loop import frontend
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.ops.nodes import reshaped
+from dimtensor.tuning import CHECKPOINT_LEVELS
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,9 @@ def levels_within(n_steps: int, memory: int) -> int:
     >>> levels_within(1_000_000, 1_000), levels_within(1_000_000, 10_000)
     (3, 2)
     """
-    stored = {n: schedule(n_steps, checkpoint_levels(n)).stored for n in range(1, MOST_LEVELS + 1)}
+    stored = {
+        n: schedule(n_steps, checkpoint_levels(n)).stored for n in range(1, CHECKPOINT_LEVELS + 1)
+    }
     for number, count in stored.items():
         if count <= memory:
             return number

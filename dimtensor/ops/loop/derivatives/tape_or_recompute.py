@@ -27,13 +27,9 @@ from dimtensor.ops.graphs import inputs_of
 from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.ops.nodes import reshaped
 from dimtensor.traversal import reached
+from dimtensor.tuning import STEP_SUM_ELEMENTS, SUMS_BESIDE_LOOP, TRACED_FACTORS
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
-_MOST_LEAVES = 4
-# sums of cheap terms leave, too, which shortens a step; but each needs an array as long as the loop
-_MOST_SUMS = 6
-# sums of arrays with so many elements or fewer stay in the loop
-_SMALL = 64
 
 
 @dataclass
@@ -167,7 +163,7 @@ def split(
         if any(v in depends for v in node.inputs):
             depends.update(node.outputs)
     stops = {*states, *elements, *(v for k, v in enumerate(next_states) if k not in sums)}
-    if len(sums) > _MOST_SUMS:
+    if len(sums) > SUMS_BESIDE_LOOP:
         sums = {k: v for k, v in sums.items() if v.type.ndim or _leaves(v, stops, depends)}
     sums = {k: v for k, v in sums.items() if not v.type.ndim or _factors(v, depends)}
     kept = [k for k in range(len(states)) if k not in sums]
@@ -222,7 +218,7 @@ def _is_summable(variable: Variable) -> bool:
     if not isinstance(variable.type, TensorType) or not is_float(variable.type.dtype):
         return False
     lengths = variable.type.shape
-    return not lengths or None in lengths or math.prod(lengths) > _SMALL
+    return not lengths or None in lengths or math.prod(lengths) > STEP_SUM_ELEMENTS
 
 
 def _factors(term: Variable, depends: set[Variable]) -> list[Variable] | None:
@@ -240,7 +236,7 @@ def _factors(term: Variable, depends: set[Variable]) -> list[Variable] | None:
         if node is None or not isinstance(node.op, (Elemwise, DimShuffle)):
             return None
         stack.extend(node.inputs)
-    return factors if 0 < len(factors) <= _MOST_LEAVES else None
+    return factors if 0 < len(factors) <= TRACED_FACTORS else None
 
 
 def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
@@ -288,6 +284,6 @@ def _leaves(
             # a quick operation is not worth an array for each operand
             worth |= not facts_of(node.op.scalar_op).is_quick
         stack.extend(node.inputs)
-    if not worth or len(leaves) > _MOST_LEAVES or wanted in leaves:
+    if not worth or len(leaves) > TRACED_FACTORS or wanted in leaves:
         return None
     return leaves

@@ -21,9 +21,8 @@ from dimtensor.ops.loop.rewrites.hoisting import hoist, vectorize
 from dimtensor.ops.loop.rewrites.sum_order import associate, carry_sums, ordered
 from dimtensor.ops.loop.rewrites.tape import save_for_gradients
 from dimtensor.ops.rewrites import rewrite
+from dimtensor.tuning import LOOP_REWRITE_ROUNDS
 
-# each round makes loops smaller or fewer; rewriting stops after this many
-_MOST_ROUNDS = 8
 # opt-in rewrites that are not exact
 REASSOCIATE = "reassociate"
 ASKED_FOR = (REASSOCIATE,)
@@ -83,7 +82,7 @@ def rewrite_loops(
     while share_steps(graph):
         pass
     save_for_gradients(graph, KEEP_INNER in allow)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(LOOP_REWRITE_ROUNDS):
         merge_equal(graph)
         changed = _use_final_states(graph)
         changed |= share_steps(graph)

@@ -26,22 +26,17 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.facts import CALL, facts_of
+from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import bound, freeze, inputs_of, nodes_of, replace_variables
 from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.node import InputParts, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.traversal import reached
+from dimtensor.tuning import CALL, COMPARED_EXPRESSION, RECOMPUTED_STEP_OPERATIONS, TRACED_ROW
 from dimtensor.upstream.freezing import signature
 
 _VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
-# expressions of constants are compared up to this many variables
-_MOST = 16
-# a value is traced if it takes more than so many sums or products
-_LEAST = 4
-# traces of loops in steps are kept up to so many numbers a row
-_LONGEST_ROW = 256
 
 
 def save_for_gradients(graph: FunctionGraph, inner: bool = False) -> bool:
@@ -123,8 +118,8 @@ def _is_bounded(variable: Variable) -> bool:
 
 def _key(variable: Variable) -> Hashable:
     """Return a key of a variable, structural where it is computed from constants alone."""
-    below = list(islice(reached([variable], inputs_of), _MOST + 1))
-    if len(below) > _MOST or not all(
+    below = list(islice(reached([variable], inputs_of), COMPARED_EXPRESSION + 1))
+    if len(below) > COMPARED_EXPRESSION or not all(
         isinstance(v, Constant) or (v.owner and isinstance(v.owner.op, (Elemwise, *_VIEWS)))
         for v in below
     ):
@@ -284,7 +279,7 @@ def _is_kept(node: Apply, before: ScanGraph, readers: FunctionGraph) -> bool:
         if not all(_reads_rows(client, at) for client, at in readers.clients[trace]):
             return False
         rows += math.prod(trace.type.shape[1:])
-    return rows <= _LONGEST_ROW
+    return rows <= TRACED_ROW
 
 
 def _stops_forward(op: Any) -> bool:
@@ -365,7 +360,7 @@ def _worth_saving(
             continue  # the same in every step
         if not is_of_one_length(known[variable], varying):
             continue
-        if _operations(variable, set(saved)) > _LEAST:
+        if _operations(variable, set(saved)) > RECOMPUTED_STEP_OPERATIONS:
             smaller = _of_fewer_axes(variable) or [_viewed(variable)]
             saved += [v for v in smaller if v not in saved and v.owner is not None]
     return saved
