@@ -45,7 +45,7 @@ def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
     graph = StepGraph(
         step.states, step.elements, step.outputs[:n], step.outputs[n:], step.go_on, step.inverse
     )
-    options = LoopOptions(op.reverse, op.truncate)
+    options = LoopOptions(op.reverse, op.truncate, derivative=op.derivative)
     go = step.go if op.stops else True
     result = build_scan(inputs[0], graph, step.init, step.sequences, options, go)
     cores = op.body.outputs[op.n_states :]

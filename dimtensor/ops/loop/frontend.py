@@ -207,11 +207,11 @@ def build_scan(
             stops,
             options.reverse,
             options.truncate,
+            options.derivative,
             is_open if stops else (),
         ),
         None if inverse is None else freeze(inner, inverse),
     )
-    op.derivative = options.derivative
     results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
 

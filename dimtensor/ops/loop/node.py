@@ -56,7 +56,7 @@ class ScanGraph:
     Attributes
     ----------
     derivative : bool
-        Whether it is the step of a derivative, whose sums are nobody's formula.
+        Whether the loop's sums may be reassociated; see `LoopSpec`.
     replaced : dict of variable to variable
         Outputs of the node that something else takes the place of.
     """
@@ -135,10 +135,11 @@ class ScanGraph:
                 len(self.traces),
                 stops=self.go_on is not None,
                 reverse=self.reverse,
+                derivative=self.derivative,
                 open_traces=self._open_traces(),
             ),
         )
-        op.inner_rewritten, op.derivative = self.inner_rewritten, self.derivative
+        op.inner_rewritten = self.inner_rewritten
         go = [] if self.go_on is None else [self.go]
         outside = [part.outside for part in (*self.elements, *self.captured)]
         results = op.split_outputs(

@@ -47,7 +47,6 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
 
     # No properties: loops that differ in these only are equal.
     inner_rewritten = False  # the rewrites of its body have run
-    derivative = False  # it goes back along another loop
     body_pattern: list[list[bool]] | None = None  # which outputs depend on which inputs, once known
     poles: list[bool] | None = None  # which outputs may be infinite, once known
 
@@ -78,6 +77,10 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
     @property
     def truncate(self) -> int | None:
         return self.spec.truncate
+
+    @property
+    def derivative(self) -> bool:
+        return self.spec.derivative
 
     @property
     def fgraph(self) -> FrozenFunctionGraph:

@@ -25,6 +25,9 @@ class LoopSpec:
         Whether step t runs from ``n_steps - 1`` down to 0.
     truncate : int, optional
         How many of the last steps the gradient goes back.
+    derivative : bool
+        Whether differentiation made the step. No user wrote its sums, so they may be reassociated;
+        such a loop is never merged or fused with one whose sums may not.
     open_traces : tuple of bool
         Of which traces, of a loop that stops, nobody reads what steps that did not run have left:
         it need not be zero. Traces beyond the end of it are read as a whole.
@@ -36,6 +39,7 @@ class LoopSpec:
     stops: bool = False
     reverse: bool = False
     truncate: int | None = None
+    derivative: bool = False
     open_traces: tuple[bool, ...] = ()
 
     def is_open(self, trace: int) -> bool:

@@ -12,8 +12,10 @@ import dimtensor as dt
 from dimtensor.kernels.native.functions import library
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import scan, while_loop
+from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.op import Loop
 from dimtensor.ops.loop.rewrites.sum_order import ordered
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from tests.ops.loop.runs import assert_close, evaluate, loops_of, rewritten
 
 x, rows = pt.dvector("x"), pt.dmatrix("rows")
@@ -72,6 +74,35 @@ def test_what_is_read_elsewhere_too_is_multiplied_anew_for_the_state():
         return 1 + max(found, default=-np.inf)
 
     assert operations(following) == 2  # a product and a sum
+
+
+@pytest.mark.parametrize("derivative_first", [False, True])
+def test_a_loop_of_differentiation_is_not_merged_with_one_of_the_same_formula(derivative_first):
+    """Its sums may be reassociated; those of the formula may not, whatever else there is."""
+    state, element = pt.dscalars("state", "element")
+
+    def loop(derivative):
+        step = StepGraph([state], [element], [(state + element) + a])
+        options = LoopOptions(derivative=derivative)
+        init = [pt.constant(0.0, dtype="float64")]
+        return build_scan(x.shape[0], step, init, [x], options).states[0]
+
+    formula, other = loop(False), loop(True)
+    assert formula.owner.op != other.owner.op
+    assert hash(formula.owner.op) != hash(other.owner.op)
+    both = [other, formula] if derivative_first else [formula, other]
+    graph = rewritten([x, a], both)
+    assert sorted(op.derivative for op in loops_of(graph)) == [False, True]
+
+    # 1 is lost where it is added to 1e16, and is not where the element and `a` are added first
+    values, shift = np.array([1e16, 1.0, 1.0]), np.array(1.0)
+    found = dict(zip(both, Interpreter(graph.inputs, graph.outputs)(values, shift), strict=True))
+    total = np.float64(0.0)
+    for value in values:
+        total = (total + value) + shift
+    assert found[formula] == total
+    assert found[other] == ((values + shift)[0] + (values + shift)[1]) + (values + shift)[2]
+    assert found[formula] != found[other]
 
 
 @pytest.mark.parametrize("reverse", [False, True])

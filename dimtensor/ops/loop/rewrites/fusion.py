@@ -21,7 +21,8 @@ def share_steps(graph: FunctionGraph) -> bool:
         op = node.op
         n, m = op.n_states, op.n_states + op.n_traces
         outputs = op.body.outputs
-        key = (outputs[:n], outputs[m:], op.n_sequences, op.stops, op.reverse, tuple(node.inputs))
+        steps = (outputs[:n], outputs[m:], op.n_sequences, op.stops, op.reverse, op.derivative)
+        key = (steps, tuple(node.inputs))
         known = first.setdefault(key, node)
         if known is not node:
             _join(graph, known, node, same_states=True)
@@ -39,9 +40,10 @@ def fuse(graph: FunctionGraph) -> bool:
         return False
     found: dict[Any, list[Apply]] = {}
     for node in nodes_of(graph, Scan):
-        if node.op.stops:
+        op = node.op
+        if op.stops:
             continue
-        others = found.setdefault((_steps_key(node.inputs[0]), node.op.reverse), [])
+        others = found.setdefault((_steps_key(node.inputs[0]), op.reverse, op.derivative), [])
         for other in others:
             if not _depends(node, other) and not _depends(other, node):
                 _join(graph, other, node, same_states=False)
@@ -75,7 +77,6 @@ def _join(graph: FunctionGraph, one: Apply, other: Apply, same_states: bool) -> 
         first.captured += second.captured
     first.traces += second.traces
     first.inner_rewritten &= second.inner_rewritten
-    first.derivative &= second.derivative
     replace = first.build()
     if first.n_done is not None:
         replace = {old: replace.get(new, new) for old, new in replace.items()}
