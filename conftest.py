@@ -251,7 +251,7 @@ def _may_fall_back(item: pytest.Item) -> bool:
 def _noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Reasons of kernels for being left to numba, and of graphs for being interpreted."""
     from dimtensor.kernels import compiler
-    from dimtensor.kernels.plan import UnsupportedGraph
+    from dimtensor.optimize.plan import UnsupportedGraph
 
     found: list[str] = []
     native, refused = compiler.Kernel._native, UnsupportedGraph.__init__

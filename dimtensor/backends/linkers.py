@@ -49,7 +49,7 @@ def _numba_function(op: Any, node: Any, **kwargs: Any) -> tuple[Any, None]:
     from pytensor.link.numba.dispatch.basic import generate_fallback_impl
 
     from dimtensor.kernels.compiler import compile_kernel
-    from dimtensor.kernels.plan import UnsupportedGraph
+    from dimtensor.optimize.plan import UnsupportedGraph
 
     inputs = [v.type() for v in node.inputs]
     try:

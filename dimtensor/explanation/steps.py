@@ -27,10 +27,10 @@ from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.kernels.compiler import rewritten
 from dimtensor.kernels.emit.emitter import Emitter
-from dimtensor.kernels.graph.once import split_once
 from dimtensor.kernels.ir import nodes as ir
-from dimtensor.kernels.plan.plan import Group, Plan, Task
 from dimtensor.lower.border import made_for, remembering
+from dimtensor.optimize.once import split_once
+from dimtensor.optimize.plan.plan import Group, Plan, Task
 from dimtensor.scopes import within
 from dimtensor.tuning import SORT, SORT_DEPTH
 

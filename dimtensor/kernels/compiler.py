@@ -14,7 +14,12 @@ from pytensor.graph.fg import FunctionGraph
 from dimtensor.errors import NotNativeWarning
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.foreign import jitted, left_to_numba
-from dimtensor.kernels.graph.canonical_forms import (
+from dimtensor.kernels.ir.python import printed
+from dimtensor.kernels.native.code import NativeKernel, native_code, translated
+from dimtensor.kernels.native.machine import assembly
+from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope
+from dimtensor.lower.border import Remembered, remembering
+from dimtensor.optimize.canonical_forms import (
     accumulated_as_asked,
     conditionals_as_branches,
     decompositions_as_ours,
@@ -25,25 +30,20 @@ from dimtensor.kernels.graph.canonical_forms import (
     split_as_slices,
     updates_once,
 )
-from dimtensor.kernels.graph.lag_gradients import first_of_padded
-from dimtensor.kernels.graph.once import split_once
-from dimtensor.kernels.graph.pairs import one_exponential_of_two
-from dimtensor.kernels.graph.products import products_of_looked_up
-from dimtensor.kernels.graph.short_axes import write_out_short_axes, write_out_short_products
-from dimtensor.kernels.graph.sums import factor_sums
-from dimtensor.kernels.graph.trace_sums import absorb_sums
-from dimtensor.kernels.graph.views import drop_views
-from dimtensor.kernels.ir.python import printed
-from dimtensor.kernels.native.code import NativeKernel, native_code, translated
-from dimtensor.kernels.native.machine import assembly
-from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope
-from dimtensor.kernels.plan.axis_lengths import Axis
-from dimtensor.kernels.plan.plan import Plan
-from dimtensor.lower.border import Remembered, remembering
-from dimtensor.ops.loop.rewrites.driver import KEEP_INNER, Settled, rewrite_loops
-from dimtensor.ops.loop.rewrites.fission import split_known_states
-from dimtensor.ops.rewrites import rewrite
-from dimtensor.ops.rewrites.batched import with_core_shapes
+from dimtensor.optimize.lag_gradients import first_of_padded
+from dimtensor.optimize.loops.driver import KEEP_INNER, Settled, rewrite_loops
+from dimtensor.optimize.loops.fission import split_known_states
+from dimtensor.optimize.once import split_once
+from dimtensor.optimize.pairs import one_exponential_of_two
+from dimtensor.optimize.plan.axis_lengths import Axis
+from dimtensor.optimize.plan.plan import Plan
+from dimtensor.optimize.products import products_of_looked_up
+from dimtensor.optimize.rules import rewrite
+from dimtensor.optimize.rules.batched import with_core_shapes
+from dimtensor.optimize.short_axes import write_out_short_axes, write_out_short_products
+from dimtensor.optimize.sums import factor_sums
+from dimtensor.optimize.trace_sums import absorb_sums
+from dimtensor.optimize.views import drop_views
 from dimtensor.settings import settings
 
 

@@ -16,7 +16,7 @@ from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.layout.preferences import Estimates, Found, last, prefers
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.graphs import freeze
-from dimtensor.ops.rewrites.known import with_known_values
+from dimtensor.optimize.rules.known import with_known_values
 from dimtensor.tuning import COPY
 
 

@@ -31,6 +31,7 @@ LAYERS = (
     "values",
     "upstream",
     "ops",
+    "optimize",
     "lower",
     "kernels",
     "backends",

@@ -35,8 +35,8 @@ from dimtensor.graph.optable.row import reduction, unary
 from dimtensor.lower.basic import REDUCTIONS
 from dimtensor.lower.context import RULES, lowers
 from dimtensor.lower.layout.preferences import PREFERENCES, last, prefers
-from dimtensor.ops.rewrites import rewrite
-from dimtensor.ops.rewrites.table import EXACT, Rule
+from dimtensor.optimize.rules import rewrite
+from dimtensor.optimize.rules.table import EXACT, Rule
 from dimtensor.renderers import Rendered
 from dimtensor.tensor.handle import as_node, elemwise, wrap
 

@@ -67,7 +67,7 @@ STATE = {
     "dimtensor.ops.derivatives.rules._REVERSE": "registry: derivatives",
     "dimtensor.ops.derivatives.rules._REVERSE_WITH_USES": "registry: derivatives",
     "dimtensor.ops.derivatives.scalars.elementwise._PARTIALS": "registry: derivatives",
-    "dimtensor.ops.rewrites.table.RULES": "registry: rewrites",
+    "dimtensor.optimize.rules.table.RULES": "registry: rewrites",
     "dimtensor.plugins.saturation.rules.rule.RULES": "registry: rewrites",
 }
 

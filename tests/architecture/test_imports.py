@@ -408,7 +408,7 @@ def test_constants_of_densities_are_folded_without_special_functions():
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.fg import FunctionGraph
-from dimtensor.ops.rewrites import rewrite
+from dimtensor.optimize.rules import rewrite
 from dimtensor.ops.special import log_ndtr
 constants = [pt.gammaln(pt.constant(np.array(2.5))), log_ndtr(pt.constant(np.array(10.0)))]
 graph = FunctionGraph([], constants, clone=True)

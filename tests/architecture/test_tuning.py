@@ -12,7 +12,7 @@ from dimtensor import tuning
 from tests.architecture.sources import nodes, tree
 
 PACKAGE = Path(dt.__file__).parent
-LAYERS = ("graph", "cost", "ops", "lower", "kernels", "optimize", "backends", "compile")
+LAYERS = ("graph", "cost", "ops", "optimize", "lower", "kernels", "backends", "compile")
 # Numbers that follow from a format, a library, a processor or a formula.
 CONSTANTS = {
     "backends/jax/call.py": {"_ALIGNED"},
@@ -47,10 +47,10 @@ CONSTANTS = {
     },
     "kernels/passes/logarithm_products.py": {"_LEAST", "_MOST"},
     "ops/derivatives/scalars/partials.py": {"_LARGE"},
-    "ops/loop/rewrites/sum_order.py": {"_FIXED", "_OF_ELEMENTS"},
+    "optimize/loops/sum_order.py": {"_FIXED", "_OF_ELEMENTS"},
     "ops/random/rows.py": {"FINITE", "_MOST"},
     "ops/random/words.py": {"N_WORDS", "_LOW"},
-    "ops/rewrites/constants.py": {"_TAIL"},
+    "optimize/rules/constants.py": {"_TAIL"},
 }  # fmt: skip
 # Comparisons with a number that follows from a format, a library or a formula.
 COMPARISONS = {

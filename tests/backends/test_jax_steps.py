@@ -13,8 +13,8 @@ from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
 from dimtensor.backends.jax.steps import _pieces_first, for_xla, into_steps
 from dimtensor.ops.loop import Scan, scan
-from dimtensor.ops.loop.rewrites.driver import rewrite_loops
-from dimtensor.ops.rewrites import rewrite
+from dimtensor.optimize.loops.driver import rewrite_loops
+from dimtensor.optimize.rules import rewrite
 from dimtensor.testing.differences import gradient_by_differences
 from tests.ops.loop.runs import loops_of
 from tests.optional import jax

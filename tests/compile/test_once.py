@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 import dimtensor as dt
 from dimtensor.compile.caching import cache
 from dimtensor.errors import CheckError
-from dimtensor.kernels.graph.once import split_once
+from dimtensor.optimize.once import split_once
 
 pytestmark = pytest.mark.compiled
 COUNTS = np.array([0, 1, 4, 2, 7])
@@ -328,7 +328,7 @@ def test_a_length_that_follows_from_an_input_of_a_call_is_not_known():
     import pytensor.tensor as pt
     from pytensor.graph.fg import FunctionGraph
 
-    from dimtensor.kernels.graph.once import lengths_are_known
+    from dimtensor.optimize.once import lengths_are_known
 
     x, i, mask = pt.dvector("x"), pt.lscalar("i"), pt.vector("mask", dtype="bool")
     at = pt.lvector("at")

@@ -15,7 +15,7 @@ from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.native.code import translated
 from dimtensor.kernels.native.translate import ArgumentType
 from dimtensor.kernels.passes import strip_mining
-from dimtensor.kernels.plan.plan import Plan
+from dimtensor.optimize.plan.plan import Plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "kernel-stages.md"
 

@@ -8,7 +8,7 @@ from pytensor.scalar.basic import ScalarOp
 
 from dimtensor.kernels.compiler import rewritten
 from dimtensor.kernels.emit.emitter import Emitter
-from dimtensor.kernels.plan.plan import Plan
+from dimtensor.optimize.plan.plan import Plan
 
 
 def interpreted(inputs, outputs, **options):

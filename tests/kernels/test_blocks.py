@@ -23,8 +23,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.python import Printer, printed
-from dimtensor.kernels.plan.plan import Plan
 from dimtensor.kernels.rules.elementwise import Place
+from dimtensor.optimize.plan.plan import Plan
 from tests.kernels.interpret import interpreted
 
 rng = np.random.default_rng(0)

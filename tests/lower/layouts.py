@@ -12,7 +12,7 @@ from pytensor.tensor.math import Dot
 import dimtensor as dt
 from dimtensor.compile.program import build_program
 from dimtensor.kernels.compiler import rewritten
-from dimtensor.kernels.plan.signatures import core_op
+from dimtensor.optimize.plan.signatures import core_op
 
 
 def _elementwise(a, b, c, d):

@@ -563,7 +563,7 @@ def test_pytensors_own_drivers_use_the_rules():
     ],
 )
 def test_the_2_of_a_square_and_numbers_before_it_are_one(formula, expected):
-    from dimtensor.ops.rewrites import rewrite
+    from dimtensor.optimize.rules import rewrite
 
     x = pt.dscalar("x")
     (found,) = pull([formula(x)], [pt.constant(1.0)], [x])

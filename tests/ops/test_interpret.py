@@ -15,9 +15,9 @@ from pytensor.graph.traversal import ancestors, explicit_graph_inputs
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.ops.interpret import Interpreter
-from dimtensor.ops.rewrites import rewrite
-from dimtensor.ops.rewrites.known import with_known_values
 from dimtensor.ops.special import vanishing
+from dimtensor.optimize.rules import rewrite
+from dimtensor.optimize.rules.known import with_known_values
 from tests.steps import counted_calls
 
 # of small ints NumPy's give an int, and a number of half precision

@@ -122,10 +122,10 @@ def compile_positional(
 
     from dimtensor.backends.jax.graph import graph_function
     from dimtensor.backends.jax.steps import for_xla, into_steps
-    from dimtensor.kernels.graph.once import lengths_are_known, split_once
-    from dimtensor.kernels.graph.sums import factor_sums
-    from dimtensor.ops.loop.rewrites.driver import Settled, rewrite_loops
     from dimtensor.ops.notes import keep_notes
+    from dimtensor.optimize.loops.driver import Settled, rewrite_loops
+    from dimtensor.optimize.once import lengths_are_known, split_once
+    from dimtensor.optimize.sums import factor_sums
 
     _dispatch()
     shared = _shared_variables(outputs, set(inputs))
@@ -186,7 +186,7 @@ def _translate(node: Any) -> Callable[..., Any]:
 
 def _rewrite(graph: Any) -> None:
     """Rewrite a graph, or the body of a loop, of which JAX may take derivatives."""
-    from dimtensor.ops.rewrites import RULES, rewrite
+    from dimtensor.optimize.rules import RULES, rewrite
 
     rewrite(graph, [one for one in RULES if one.differentiable])
     _drop_errors(graph)

@@ -15,7 +15,7 @@ from pytensor.tensor.subtensor import IncSubtensor
 
 from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.ops.rewrites.selections import entries_of, updates_of_zeros
+from dimtensor.optimize.rules.selections import entries_of, updates_of_zeros
 
 
 class _Piece(NamedTuple):

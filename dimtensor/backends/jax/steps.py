@@ -15,12 +15,12 @@ from pytensor.tensor.subtensor import Subtensor
 
 from dimtensor.backends.jax.pieces import join_pieces
 from dimtensor.backends.jax.products import into_products
-from dimtensor.kernels.graph.lag_gradients import first_of_padded
-from dimtensor.kernels.graph.trace_sums import absorb_elements, absorb_sums
 from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
-from dimtensor.ops.loop.rewrites.hoisting import hoist
+from dimtensor.optimize.lag_gradients import first_of_padded
+from dimtensor.optimize.loops.hoisting import hoist
+from dimtensor.optimize.trace_sums import absorb_elements, absorb_sums
 from dimtensor.tuning import LIBRARY_PRODUCT, LIBRARY_PRODUCT_IN_STEPS
 
 

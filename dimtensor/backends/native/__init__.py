@@ -39,7 +39,7 @@ def compile_positional(
     nests) and ``jit`` (LLVM; numba's typing as well where it compiles the kernel, which is at the
     first call).
     """
-    from dimtensor.kernels.plan import UnsupportedGraph
+    from dimtensor.optimize.plan import UnsupportedGraph
 
     if not kernels:
         return _performed(inputs, outputs, "kernels are switched off")
@@ -63,7 +63,7 @@ def _through_kernels(
     from pytensor.tensor.type import TensorType
 
     from dimtensor.kernels.compiler import compile_kernel
-    from dimtensor.kernels.plan import UnsupportedGraph
+    from dimtensor.optimize.plan import UnsupportedGraph
 
     shared = _shared_variables(outputs, set(inputs))
     for variable in (*inputs, *shared):

@@ -16,14 +16,14 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.special import LogSoftmax, Softmax
 
-from dimtensor.kernels.graph.canonical_forms import (
+from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.positions import positions_of_masks
+from dimtensor.optimize.canonical_forms import (
     accumulated_as_asked,
     solves_by_factors,
     split_as_slices,
     updates_once,
 )
-from dimtensor.ops.graphs import nodes_of
-from dimtensor.ops.positions import positions_of_masks
 
 
 def canonical(graph: FunctionGraph) -> None:

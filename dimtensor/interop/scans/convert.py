@@ -23,10 +23,10 @@ from dimtensor.interop.scans.outputs import (
     UntracedState,
     only_if,
 )
-from dimtensor.kernels.plan.axis_lengths import constant_int
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
+from dimtensor.optimize.plan.axis_lengths import constant_int
 
 
 def scans_as_loops(

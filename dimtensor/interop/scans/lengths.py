@@ -33,8 +33,8 @@ from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
 from pytensor.tensor.type_other import NoneTypeT
 
-from dimtensor.kernels.plan.axis_lengths import constant_int
 from dimtensor.ops.loop.op import Scan
+from dimtensor.optimize.plan.axis_lengths import constant_int
 
 # coefficients by term; the term None is the constant
 LinearSum = dict[Any, int]

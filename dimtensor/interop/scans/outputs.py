@@ -17,7 +17,7 @@ from pytensor.tensor.subtensor import IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.interop.scans.lengths import KnownIntegers, indices_of
-from dimtensor.kernels.plan.axis_lengths import constant_int
+from dimtensor.optimize.plan.axis_lengths import constant_int
 
 # the whole message of the ValueError that says: this graph was compiled for other arguments
 UNFIT = "the kernel does not fit the lengths or positions of its arguments"

@@ -38,9 +38,6 @@ from dimtensor.kernels.ir.nodes import (
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.ir.verify import verify
 from dimtensor.kernels.passes.pipeline import optimized
-from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.axis_lengths import Axis, kept_axes, selection_of
-from dimtensor.kernels.plan.plan import Group, Plan, Task, has_simple_slices
 from dimtensor.kernels.rules.blockwise import call_rule
 from dimtensor.kernels.rules.elementwise import (
     Index,
@@ -56,6 +53,9 @@ from dimtensor.kernels.rules.elementwise import (
     rule_of,
 )
 from dimtensor.kernels.rules.scalars import expression, meeting_dtype
+from dimtensor.optimize.plan import UnsupportedGraph
+from dimtensor.optimize.plan.axis_lengths import Axis, kept_axes, selection_of
+from dimtensor.optimize.plan.plan import Group, Plan, Task, has_simple_slices
 from dimtensor.tuning import INLINED_DEPTH
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from dimtensor.kernels.ir.nodes import Names
-from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.tuning import PERMUTED_LOOPS
 
 

@@ -13,8 +13,8 @@ from pytensor.scalar.basic import get_scalar_type
 from dimtensor.kernels.foreign import NumbaFunction
 from dimtensor.kernels.ir.nodes import Array
 from dimtensor.kernels.ir.python import global_name, library_name
-from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.facts import facts_of
+from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.settings import settings
 
 

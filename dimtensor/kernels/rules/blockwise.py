@@ -31,13 +31,6 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
-from dimtensor.kernels.plan.signatures import (
-    batched,
-    core_op,
-    has_core_axes,
-    of_one_real_dtype,
-    turned,
-)
 from dimtensor.kernels.rules.calls import RULES as CALL_RULES
 from dimtensor.kernels.rules.calls import (
     CallRule,
@@ -61,6 +54,13 @@ from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
 from dimtensor.ops.group import GroupPosition
 from dimtensor.ops.linalg import SVD, CholeskyGradient, Det, Eigh, Inverse, SLogDet, TallQR
 from dimtensor.ops.series import DFT, Convolve, FromHalf, RealDFT
+from dimtensor.optimize.plan.signatures import (
+    batched,
+    core_op,
+    has_core_axes,
+    of_one_real_dtype,
+    turned,
+)
 from dimtensor.tuning import LOOPED_MATRIX_ROWS
 from dimtensor.upstream.pytensor import core_node
 

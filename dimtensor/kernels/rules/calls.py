@@ -33,10 +33,10 @@ from dimtensor.kernels.ir.nodes import (
     Var,
     Wrapped,
 )
-from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.signatures import core_op
 from dimtensor.kernels.rules.elementwise import Index, Place, counter, entries_of, from_the_start
 from dimtensor.kernels.rules.scalars import identity
+from dimtensor.optimize.plan import UnsupportedGraph
+from dimtensor.optimize.plan.signatures import core_op
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter

@@ -14,8 +14,8 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from dimtensor.kernels.ir.make import ONE, ZERO, call, cast, integer, known, op, select
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
-from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.axis_lengths import constant_int, gather_layout
+from dimtensor.optimize.plan import UnsupportedGraph
+from dimtensor.optimize.plan.axis_lengths import constant_int, gather_layout
 from dimtensor.tuning import STATEMENT_TERMS
 
 if TYPE_CHECKING:

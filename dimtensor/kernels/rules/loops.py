@@ -40,13 +40,13 @@ from dimtensor.kernels.ir.nodes import (
     Wrapped,
 )
 from dimtensor.kernels.ir.walk import substituted
-from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.plan import Plan
 from dimtensor.kernels.rules.calls import CallRule, new_scope, set_length
 from dimtensor.kernels.rules.elementwise import Kept, Place, Rows, counter
 from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.op import Loop, Scan
-from dimtensor.ops.loop.rewrites.tape import is_of_inner_steps, is_read_by_rows
+from dimtensor.optimize.loops.tape import is_of_inner_steps, is_read_by_rows
+from dimtensor.optimize.plan import UnsupportedGraph
+from dimtensor.optimize.plan.plan import Plan
 from dimtensor.tuning import TAPE_ROWS
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.native.functions.library import has_vectors
-from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.facts import Facts, facts_named, facts_of
+from dimtensor.optimize.plan import UnsupportedGraph
 
 # operations before one operand
 _BEFORE = {Neg: "neg", Abs: "abs"}

@@ -38,11 +38,11 @@ from dimtensor.kernels.ir.nodes import (
     Statement,
     Var,
 )
-from dimtensor.kernels.plan import UnsupportedGraph
-from dimtensor.kernels.plan.axis_lengths import constant_int, gather_layout, selection_of
-from dimtensor.kernels.plan.plan import Group, Plan, Task
-from dimtensor.kernels.plan.signatures import signature_of
 from dimtensor.kernels.rules.elementwise import Place, counter, entries_of
+from dimtensor.optimize.plan import UnsupportedGraph
+from dimtensor.optimize.plan.axis_lengths import constant_int, gather_layout, selection_of
+from dimtensor.optimize.plan.plan import Group, Plan, Task
+from dimtensor.optimize.plan.signatures import signature_of
 
 OUTSIDE = "index is out of bounds"
 

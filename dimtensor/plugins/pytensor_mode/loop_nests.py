@@ -25,9 +25,9 @@ from dimtensor.interop.scans.canonical_forms import canonical, conditionals_toge
 from dimtensor.interop.scans.outputs import UNFIT
 from dimtensor.interop.scans.steps import INNER, simplify_scans
 from dimtensor.kernels.compiler import kernel_of
-from dimtensor.kernels.graph.canonical_forms import conditionals_as_branches
-from dimtensor.kernels.plan import UnsupportedGraph
 from dimtensor.ops.graphs import nodes_of
+from dimtensor.optimize.canonical_forms import conditionals_as_branches
+from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.plugins.pytensor_mode.guards import GuardedEmitter
 from dimtensor.upstream import pytensor as upstream
 

@@ -44,7 +44,7 @@ def pytensor_mode(strict: bool = False) -> Mode:
     UnsupportedGraph
         With ``strict``, if the kernel compiler does not support the graph. It is raised by
         ``pytensor.function``, or by the first call of the compiled function, and is
-        ``dimtensor.kernels.plan.UnsupportedGraph``.
+        ``dimtensor.optimize.plan.UnsupportedGraph``.
 
     See Also
     --------

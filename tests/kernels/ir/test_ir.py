@@ -41,7 +41,7 @@ from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.ir.walk import expressions_in, replaced, statements_in, summary
 from dimtensor.kernels.native.expressions import Expressions
 from dimtensor.kernels.native.translate import ArgumentType, Translator
-from dimtensor.kernels.plan.plan import Plan
+from dimtensor.optimize.plan.plan import Plan
 from tests.golden.compare import FOLDER
 from tests.kernels.test_kernels import EXPRESSIONS
 

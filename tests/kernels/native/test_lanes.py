@@ -8,10 +8,10 @@ import pytest
 from scipy import special
 
 import dimtensor as dt
-from dimtensor.kernels.graph import short_axes
 from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.kernels.passes import strip_mining
-from dimtensor.kernels.plan import plan
+from dimtensor.optimize import short_axes
+from dimtensor.optimize.plan import plan
 from dimtensor.testing.differences import gradient_by_differences, slope
 
 pytestmark = pytest.mark.compiled

@@ -12,7 +12,7 @@ from pytensor.graph.fg import FunctionGraph
 from dimtensor.backends import compile_positional
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import Loop, Scan
-from dimtensor.ops.loop.rewrites.driver import rewrite_loops
+from dimtensor.optimize.loops.driver import rewrite_loops
 
 
 def evaluate(

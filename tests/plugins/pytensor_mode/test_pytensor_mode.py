@@ -22,7 +22,7 @@ from pytensor.tensor.blas import BatchedDot
 from pytensor.tensor.linalg import cholesky
 
 import dimtensor as dt
-from dimtensor.kernels.plan import UnsupportedGraph
+from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.plugins.pytensor_mode.loop_nests import link_with_pytensor
 
 pytestmark = pytest.mark.compiled

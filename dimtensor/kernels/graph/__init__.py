@@ -1,1 +1,0 @@
-"""Rewrites of positional graphs that only kernels need."""

@@ -1,0 +1,1 @@
+"""Optimizer of positional graphs, for all backends: the stages between lowering and code."""

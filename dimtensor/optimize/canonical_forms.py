@@ -1,0 +1,302 @@
+"""Canonical forms: gradients and updates written with the operations that have rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode, optdb
+from pytensor.conditional.op import IfElse
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.op import Op
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+from pytensor.scalar.basic import Mul
+from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
+from pytensor.tensor.elemwise import CAReduce, DimShuffle
+from pytensor.tensor.linalg import (
+    SVD,
+    Cholesky,
+    CholeskySolve,
+    Det,
+    Eigh,
+    MatrixInverse,
+    SLogDet,
+    Solve,
+    SolveTriangular,
+)
+from pytensor.tensor.math import ProdWithoutZeros
+from pytensor.tensor.shape import Reshape, Shape, Shape_i
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    Subtensor,
+)
+
+from dimtensor.graph.dtypes import accumulator
+from dimtensor.ops import linalg as ours
+from dimtensor.ops.graphs import nodes_of
+from dimtensor.optimize.plan.axis_lengths import constant_int, kept_axes
+from dimtensor.upstream.pytensor import compiled_in
+
+_BATCHED = (Blockwise, BlockwiseWithCoreShape)
+
+
+def split_as_slices(graph: FunctionGraph) -> None:
+    """Replace every split by slices.
+
+    A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile. A
+    split that does not fit is left to it: it has the error.
+    """
+    for node in nodes_of(graph, Split):
+        x, sizes = node.inputs
+        known = _known_sizes(sizes)
+        length = x.type.shape[node.op.axis % x.type.ndim]
+        if known is not None and not _fits(known, length):
+            continue
+        if known is None or known.count(None) > 1:
+            slices = _computed_slices(sizes, len(node.outputs))
+        else:
+            slices = _slices(known)
+        before = (slice(None),) * (node.op.axis % x.type.ndim)
+        for part, output in zip(slices, node.outputs, strict=True):
+            taken = output.type.filter_variable(x[(*before, part)])
+            graph.replace(output, taken, reason="split_as_slices", import_missing=True)
+
+
+def _fits(sizes: Sequence[int | None], length: int | None) -> bool:
+    """Return whether sizes of parts, as far as known, may add up to the length of an axis."""
+    found = [n for n in sizes if n is not None]
+    if any(n < 0 for n in found):
+        return False
+    return length is None or (sum(found) == length or (sum(found) < length and None in sizes))
+
+
+def _computed_slices(sizes: Variable, count: int) -> list[slice]:
+    """Slices whose ends are sums of sizes."""
+    node = sizes.owner
+    if node is not None and isinstance(node.op, MakeVector):
+        parts = list(node.inputs)
+    else:
+        parts = [sizes[k] for k in range(count)]
+    stops = list(accumulate(parts, initial=pt.constant(0, dtype="int64")))
+    return [slice(start, stop) for start, stop in pairwise(stops)]
+
+
+def products_as_reductions(graph: FunctionGraph) -> None:
+    """Replace products that leave zeros out, which gradients of products are made of."""
+    for node in nodes_of(graph, ProdWithoutZeros):
+        x, out = node.inputs[0], node.outputs[0]
+        ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
+        product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
+        taken = out.type.filter_variable(product)
+        graph.replace(out, taken, reason="products_as_reductions")
+
+
+def accumulated_as_asked(graph: FunctionGraph) -> None:
+    """Cast operands that are accumulated in another dtype than that of the result.
+
+    PyTensor accumulates single precision in double precision by default. Kernels do the same for
+    sums, see :mod:`dimtensor.kernels.passes.totals`; operands of products are cast.
+    """
+    for node in nodes_of(graph, CAReduce):
+        (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
+        if isinstance(node.op.scalar_op, Mul) and dtype in (None, out.type.dtype):
+            dtype = accumulator(out.type.dtype)
+        if dtype in (None, out.type.dtype):
+            continue
+        reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))
+        taken = out.type.filter_variable(pt.cast(reduced, out.type.dtype))
+        graph.replace(out, taken, reason="accumulated_as_asked", import_missing=True)
+
+
+def reductions_before_new_axes(graph: FunctionGraph) -> None:
+    """Reduce arrays before they get axes of length 1, which are added to the result instead.
+
+    What gets such axes is stored, since most of what reads it repeats it along them.
+    """
+    for node in nodes_of(graph, CAReduce):
+        shuffle = node.inputs[0].owner
+        if shuffle is None or not isinstance(shuffle.op, DimShuffle):
+            continue
+        order, (x,), (out,) = shuffle.op.new_order, shuffle.inputs, node.outputs
+        kept = kept_axes(node)
+        own = [source for source in order if source != "x"]
+        if "x" not in order or own != list(range(x.type.ndim)):
+            continue
+        reduced = [order[axis] for axis in range(len(order)) if axis not in kept]
+        new = node.op.clone(axis=[axis for axis in reduced if axis != "x"])(x)
+        left = iter(range(new.type.ndim))
+        new = new.dimshuffle(*("x" if order[axis] == "x" else next(left) for axis in kept))
+        if out.type.is_super(new.type):
+            graph.replace(out, new, reason="reductions_before_new_axes", import_missing=True)
+
+
+def reshapes_before_transposes(graph: FunctionGraph) -> None:
+    """Make matrices of arrays before they are transposed: a product takes a matrix either way.
+
+    The axes that make rows, and those that make columns, follow each other in the array too.
+    """
+    for node in nodes_of(graph, Reshape):
+        shuffle = node.inputs[0].owner
+        out = node.outputs[0]
+        if shuffle is None or not isinstance(shuffle.op, DimShuffle) or out.type.ndim != 2:
+            continue
+        order, x = shuffle.op.new_order, shuffle.inputs[0]
+        ndim = x.type.ndim
+        for rows in range(1, ndim):
+            turned = [*range(ndim - rows, ndim), *range(ndim - rows)]
+            if list(order) != turned or not _are_rows(shuffle.outputs[0], rows, out):
+                continue
+            lengths = [x.shape[0] if n is None else n for n in out.type.shape[::-1]]
+            new = out.type.filter_variable(x.reshape(lengths, ndim=2).T)
+            graph.replace(out, new, reason="reshapes_before_transposes", import_missing=True)
+            break
+
+
+def _are_rows(x: Variable, count: int, matrix: Variable) -> bool:
+    """Return whether the leading axes of an array, of known lengths, are the rows of a matrix.
+
+    Its columns are all other axes, which are known too, or one.
+    """
+    lengths, (rows, columns) = x.type.shape, matrix.type.shape
+    known, others = lengths[:count], lengths[count:]
+    if rows is None or None in known or math.prod(known) != rows:
+        return False
+    if len(others) == 1:
+        return columns == others[0]
+    return columns is not None and None not in others
+
+
+def updates_once(graph: FunctionGraph) -> None:
+    """Replace updates that add once to an element, however often its position is given.
+
+    They set it to the sum with what was there before.
+    """
+    for node in nodes_of(graph, AdvancedIncSubtensor):
+        op = node.op
+        if op.ignore_duplicates and not op.set_instead_of_inc:
+            x, y, *positions = node.inputs
+            total = AdvancedSubtensor(op.idx_list)(x, *positions) + y
+            put = AdvancedIncSubtensor(op.idx_list, set_instead_of_inc=True)
+            updated = put(x, total.astype(x.type.dtype), *positions)
+            graph.replace(node.outputs[0], updated, reason="updates_once")
+
+
+def _known_sizes(sizes: Variable) -> list[int | None] | None:
+    if isinstance(sizes, Constant):
+        return sizes.data.tolist()
+    if sizes.owner is not None and isinstance(sizes.owner.op, MakeVector):
+        return [_known_size(size) for size in sizes.owner.inputs]
+    return None
+
+
+def _known_size(size: Variable) -> int | None:
+    """Return a number, or a static length."""
+    node = size.owner
+    if node is None or isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
+        return constant_int(size)
+    if isinstance(node.op, Shape_i):
+        return node.inputs[0].type.shape[node.op.i]
+    shape = node.inputs[0].owner
+    if shape is None or not isinstance(shape.op, Shape):
+        return None
+    if isinstance(node.op, DimShuffle):  # the shape of a vector, as a number
+        return shape.inputs[0].type.shape[0]
+    at = constant_int(node.inputs[-1]) if isinstance(node.op, Subtensor) else None
+    return None if at is None else shape.inputs[0].type.shape[at]
+
+
+def _slices(sizes: Sequence[int | None]) -> list[slice]:
+    """Return slices with constant ends; those after a part of unknown size count from the end."""
+    at = sizes.index(None) if None in sizes else len(sizes)
+    before = [size for size in sizes[:at] if size is not None]
+    behind = [size for size in sizes[at + 1 :] if size is not None]
+    starts = list(accumulate(before, initial=0))
+    slices = [slice(start, start + size) for start, size in zip(starts, before, strict=False)]
+    if at < len(sizes):
+        slices.append(slice(starts[-1], -sum(behind) or None))
+    left = sum(behind)
+    for size in behind:
+        slices.append(slice(-left, (size - left) or None) if size else slice(0, 0))
+        left -= size
+    return slices
+
+
+def solves_by_factors(graph: FunctionGraph) -> None:
+    """Solve equations with positive definite matrices by their Cholesky factors, by triangles.
+
+    Lower factors and triangles have rules, these solutions and upper factors have none.
+    """
+    for node in nodes_of(graph, *_BATCHED, Cholesky, CholeskySolve, Solve):
+        core = getattr(node.op, "core_op", node.op)
+        if isinstance(core, Cholesky) and not core.lower:
+            # of the upper triangle, which is the lower one of the transpose
+            upper = Blockwise(Cholesky(lower=True))(node.inputs[0].mT).mT
+            out = node.outputs[0]
+            upper = out.type.filter_variable(upper)
+            graph.replace(out, upper, reason="solves_by_factors", import_missing=True)
+            continue
+        if isinstance(core, CholeskySolve):
+            factor, lower = node.inputs[0], core.lower
+        elif isinstance(core, Solve) and core.assume_a == "pos":
+            # the triangle that is read, of a matrix whose other one is its mirror image
+            a = node.inputs[0] if core.lower else node.inputs[0].mT
+            factor, lower = Blockwise(Cholesky(lower=True))(a), True
+        else:
+            continue
+        below, above = (factor, factor.mT) if lower else (factor.mT, factor)
+        half = Blockwise(SolveTriangular(lower=True, b_ndim=core.b_ndim))(below, node.inputs[1])
+        new = Blockwise(SolveTriangular(lower=False, b_ndim=core.b_ndim))(above, half)
+        out = node.outputs[0]
+        new = out.type.filter_variable(new)
+        graph.replace(out, new, reason="solves_by_factors", import_missing=True)
+
+
+def decompositions_as_ours(graph: FunctionGraph) -> None:
+    """Replace PyTensor's matrix operations by dimtensor's, which have kernel rules.
+
+    They give nan where PyTensor's raise: a sampler that proposes such a matrix rejects it.
+    """
+    for node in nodes_of(graph, *_BATCHED, *_AS_OURS):
+        core = getattr(node.op, "core_op", node.op)
+        make = _AS_OURS.get(type(core))
+        floats = all(v.type.dtype == node.inputs[0].type.dtype for v in node.outputs)
+        new_core = make(core) if make and len(node.inputs) == 1 and floats else None
+        if new_core is None:
+            continue
+        op = new_core if core is node.op else Blockwise(new_core)
+        new = op(node.inputs[0], return_list=True)
+        pairs = [(x, x.type.filter_variable(y)) for x, y in zip(node.outputs, new, strict=True)]
+        graph.replace_all(pairs, reason="decompositions_as_ours", import_missing=True)
+
+
+def _thin(core: Any) -> Op | None:
+    """Decompositions of which the vectors are as many as the values."""
+    thin = not (core.full_matrices and core.compute_uv)
+    return ours.SVD(compute_uv=core.compute_uv) if thin else None
+
+
+_AS_OURS: dict[type, Callable[[Any], Op | None]] = {
+    Det: lambda core: ours.Det(),
+    Eigh: lambda core: ours.Eigh(lower=core.lower, driver=core.driver),
+    MatrixInverse: lambda core: ours.Inverse(),
+    SLogDet: lambda core: ours.SLogDet(),
+    SVD: _thin,
+}
+
+
+def conditionals_as_branches(graph: FunctionGraph) -> None:
+    """Sink computations into the only branch of a conditional that uses them.
+
+    Branches are rewritten in the same way.
+    """
+    if not nodes_of(graph, IfElse):
+        return
+    query = RewriteDatabaseQuery(include=["lazy_ifelse"])
+    with compiled_in(graph, Mode(linker="py", optimizer=query)):
+        optdb.query(query).rewrite(graph)

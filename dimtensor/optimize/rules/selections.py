@@ -1,0 +1,278 @@
+"""Rewrites of selections and updates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.scalar.basic import Add
+from pytensor.tensor.basic import Alloc, MakeVector
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    IncSubtensor,
+    Subtensor,
+    indices_from_subtensor,
+)
+
+from dimtensor.ops.nodes import alloc, selected
+from dimtensor.optimize.rules.driver import number
+from dimtensor.optimize.rules.table import REDUCTION, rule
+from dimtensor.tuning import SEARCHED_UPDATES
+
+if TYPE_CHECKING:
+    from dimtensor.optimize.rules.driver import Rewriting
+
+
+def entries_of(node: Apply) -> list[Any]:
+    """Integers, slices of integers, or variables; one for each axis."""
+    first = 2 if isinstance(node.op, IncSubtensor) else 1
+    found = []
+    for entry in indices_from_subtensor(node.inputs[first:], node.op.idx_list):
+        if isinstance(entry, slice):
+            found.append(slice(*(_plain(end) for end in (entry.start, entry.stop, entry.step))))
+        else:
+            found.append(_plain(entry))
+    return [*found, *[slice(None)] * (node.inputs[0].type.ndim - len(found))]
+
+
+def _plain(end: Any) -> Any:
+    return int(end.data) if isinstance(end, Constant) and end.data is not None else end
+
+
+def _is_known(entry: Any) -> bool:
+    if isinstance(entry, slice):
+        return all(e is None or isinstance(e, int) for e in (entry.start, entry.stop, entry.step))
+    return isinstance(entry, int)
+
+
+def _shortest(entry: Any, length: int | None) -> Any:
+    """Drop the ends of a slice that coincide with those of the axis."""
+    if not isinstance(entry, slice):
+        return entry
+    start, stop, step = entry.start, entry.stop, entry.step
+    if step == 1:
+        step = None
+    if step is None or (isinstance(step, int) and step > 0):
+        if start == 0 or (length is not None and isinstance(start, int) and start <= -length):
+            start = None
+        if length is not None and isinstance(stop, int) and stop >= length:
+            stop = None
+    if length is not None and step is None and isinstance(start, int) and -length < start < 0:
+        start += length
+    if length is not None and step is None and isinstance(stop, int) and -length < stop < 0:
+        stop += length
+    return slice(start, stop, step)
+
+
+def _is_all(entry: Any) -> bool:
+    return isinstance(entry, slice) and entry == slice(None)
+
+
+@rule(Subtensor)
+def selection(node: Apply, rw: Rewriting) -> Variable | None:
+    """Remove a selection of all elements, and write equal selections in one way."""
+    x = node.inputs[0]
+    entries = entries_of(node)
+    shortest = [_shortest(e, n) for e, n in zip(entries, x.type.shape, strict=True)]
+    if all(map(_is_all, shortest)):
+        return x
+    if _written(shortest) == len(node.op.idx_list) and list(map(_key, entries)) == list(
+        map(_key, shortest)
+    ):
+        return None
+    return selected(x, shortest[: _written(shortest)])
+
+
+def _written(entries: list[Any]) -> int:
+    """Count the entries before trailing full slices."""
+    return max((at + 1 for at, e in enumerate(entries) if not _is_all(e)), default=0)
+
+
+def _key(entry: Any) -> Any:
+    return (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else entry
+
+
+@rule(Subtensor)
+def selection_of_vector(node: Apply, rw: Rewriting) -> Variable | None:
+    """Elements of a vector that is made of numbers are the numbers."""
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, MakeVector):
+        return None
+    (entry,) = entries_of(node)
+    if not _is_known(entry):
+        return None
+    if isinstance(entry, slice):
+        taken = made.inputs[entry]
+        return made.op(*taken) if taken else None
+    if not -len(made.inputs) <= entry < len(made.inputs):
+        return None
+    return made.inputs[entry]
+
+
+@rule(Subtensor)
+def selection_of_selection(node: Apply, rw: Rewriting) -> Variable | None:
+    """Merge two selections whose ends are known and count from the start."""
+    before = node.inputs[0].owner
+    if before is None or not isinstance(before.op, Subtensor):
+        return None
+    outer, inner = entries_of(node), entries_of(before)
+    combined: list[Any] = []
+    left = iter(outer)
+    for entry, length in zip(inner, before.inputs[0].type.shape, strict=True):
+        if not isinstance(entry, slice):
+            combined.append(entry)
+            continue
+        following = next(left)
+        if _is_all(following):
+            combined.append(entry)
+        elif _is_all(entry):
+            combined.append(following)
+        elif length is not None and _is_known(entry) and _is_known(following):
+            taken = range(length)[entry]
+            if isinstance(following, int):
+                if not -len(taken) <= following < len(taken):
+                    return None
+                combined.append(taken[following])
+                continue
+            combined.append(_as_slice(taken[following]))
+        else:
+            return None
+    return selected(before.inputs[0], combined)
+
+
+def _as_slice(positions: range) -> slice:
+    if not positions:
+        return slice(0, 0)
+    stop = positions[-1] + positions.step
+    return slice(positions.start, stop if stop >= 0 else None, positions.step)
+
+
+@rule(Subtensor)
+def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
+    """Shorten a broadcast by a selection along the broadcast axis."""
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, Alloc):
+        return None
+    value = made.inputs[0]
+    lead = node.inputs[0].type.ndim - value.type.ndim
+    entries, out = entries_of(node), node.outputs[0]
+    own = entries[lead:]
+    for entry, n, length in zip(
+        entries, [*[1] * lead, *value.type.shape], node.inputs[0].type.shape, strict=True
+    ):
+        if not isinstance(entry, slice):
+            known = isinstance(entry, int) and length is not None and -length <= entry < length
+            if not known:
+                return None
+        elif entry != slice(None) and n != 1:
+            return None
+    if out.type.ndim and None in out.type.shape:
+        return None
+    # an axis of the value along which it is repeated has one element
+    taken = [e if not isinstance(e, slice) or n != 1 else slice(None)
+             for e, n in zip(own, value.type.shape, strict=True)]  # fmt: skip
+    taken = [0 if isinstance(e, int) and n == 1 else e
+             for e, n in zip(taken, value.type.shape, strict=True)]  # fmt: skip
+    inner = value[tuple(taken)] if taken else value
+    return alloc(inner, *out.type.shape) if out.type.ndim else inner
+
+
+@rule(Subtensor)
+def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
+    """Drop an added axis whose only position is selected."""
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, DimShuffle):
+        return None
+    order = made.op.new_order
+    entries = entries_of(node)
+    if not any(o == "x" and isinstance(e, int) for o, e in zip(order, entries, strict=True)):
+        return None
+    kept = [
+        (o, e)
+        for o, e in zip(order, entries, strict=True)
+        if not (o == "x" and isinstance(e, int) and e in (0, -1))
+    ]
+    rest = made.inputs[0].dimshuffle([o for o, _ in kept])
+    remaining = [e for _, e in kept]
+    return rest if all(map(_is_all, remaining)) else selected(rest, remaining)
+
+
+@rule(Subtensor)
+def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
+    """Replace a selection of exactly the updated elements by the value that was written."""
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, IncSubtensor) or not made.op.set_instead_of_inc:
+        return None
+    if list(map(_key, entries_of(node))) != list(map(_key, entries_of(made))):
+        return None
+    value, out = made.inputs[1], node.outputs[0]
+    fits = value.type.ndim == out.type.ndim and value.type.dtype == out.type.dtype
+    return value if fits and out.type.is_super(value.type) else None
+
+
+@rule(IncSubtensor)
+def update_of_all(node: Apply, rw: Rewriting) -> Variable | None:
+    """Replace an update of all elements by a sum, or by the value that is written."""
+    x, value = node.inputs[:2]
+    entries = [_shortest(e, n) for e, n in zip(entries_of(node), x.type.shape, strict=True)]
+    if not all(map(_is_all, entries)) or value.type.dtype != x.type.dtype:
+        return None
+    missing = x.type.ndim - value.type.ndim
+    value = pt.shape_padleft(value, missing) if missing else value
+    if not node.op.set_instead_of_inc:
+        return pt.add(x, value)
+    lengths = [rw.length(x, axis) for axis in range(x.type.ndim)]
+    return alloc(value, *lengths) if lengths else value
+
+
+@rule(Add, kind=REDUCTION)
+def sum_of_updates(node: Apply, rw: Rewriting) -> Variable | None:
+    """Arrays of zeros, each updated somewhere, are added up by one array with all the updates.
+
+    An update of zeros is never -0, so that adding zeros to it changes nothing; where two updates
+    meet, they are added in turn.
+    """
+    chains = [updates_of_zeros(v) for v in node.inputs]
+    if sum(chain is not None for chain in chains) < 2:
+        return None
+    out = node.outputs[0]
+    others = []
+    total: Variable | None = None
+    for v, chain in zip(node.inputs, chains, strict=True):
+        if chain is None:
+            others.append(v)
+        elif v.type.dtype != out.type.dtype or not _covered(v, out):
+            return None
+        elif total is None:
+            total = v
+        else:
+            for step in reversed(chain):
+                total = step.op.make_node(total, *step.inputs[1:]).outputs[0]
+    return pt.add(*others, total) if others else total
+
+
+def _covered(variable: Variable, out: Variable) -> bool:
+    return all(n != 1 or m == 1 for n, m in zip(variable.type.shape, out.type.shape, strict=True))
+
+
+def updates_of_zeros(variable: Variable) -> list[Apply] | None:
+    """Return the updates of an array of zeros, the last one first; None for other arrays."""
+    found: list[Apply] = []
+    while True:
+        node = variable.owner
+        if node is None:
+            return None
+        if isinstance(node.op, Alloc):
+            zero = number(node.inputs[0])
+            return found if found and zero == 0 and not np.signbit(zero) else None
+        if not isinstance(node.op, (IncSubtensor, AdvancedIncSubtensor)):
+            return None
+        if node.op.set_instead_of_inc or getattr(node.op, "ignore_duplicates", False):
+            return None
+        if len(found) > SEARCHED_UPDATES:
+            return None
+        found.append(node)
+        variable = node.inputs[0]

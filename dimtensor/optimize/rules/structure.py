@@ -1,0 +1,275 @@
+"""Rewrites of views, broadcasts and shapes: they move numbers and compute none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.compile.ops import ViewOp
+from pytensor.gradient import DisconnectedGrad, GradClip, GradScale, UndefinedGrad, ZeroGrad
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.raise_op import Assert, CheckAndRaise
+from pytensor.scalar.basic import Cast, Identity, Second
+from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
+from pytensor.tensor.type import TensorType
+
+from dimtensor.ops.nodes import alloc, elementwise
+from dimtensor.ops.special import Vanishing
+from dimtensor.optimize.rules.driver import number
+from dimtensor.optimize.rules.table import rule, scalar_op
+
+if TYPE_CHECKING:
+    from dimtensor.optimize.rules.driver import Rewriting
+
+_GRADIENT_MARKS = (ViewOp, ZeroGrad, UndefinedGrad, DisconnectedGrad, GradClip, GradScale)
+
+
+@rule(Identity, *_GRADIENT_MARKS)
+def same_as_operand(node: Apply, rw: Rewriting) -> Variable:
+    """Replace a copy, or a marker for derivatives, by its operand."""
+    return node.inputs[0]
+
+
+@rule(Blockwise)
+def no_batch(node: Apply, rw: Rewriting) -> list[Variable] | None:
+    """Replace a batched operation without batch axes by the operation itself."""
+    op: Blockwise = node.op
+    if op.batch_ndim(node):
+        return None
+    return list(op.core_op.make_node(*node.inputs).outputs)
+
+
+# -- transposed axes -----------------------------------------------------------------------------
+
+
+@rule(DimShuffle)
+def transposed(node: Apply, rw: Rewriting) -> Variable | None:
+    """Axes that stay as they are are no operation; axes moved twice are moved once."""
+    (x,), order = node.inputs, list(node.op.new_order)
+    if order == list(range(x.type.ndim)):
+        return x
+    before = x.owner
+    if before is None or not isinstance(before.op, DimShuffle):
+        return None
+    combined = ["x" if a == "x" else before.op.new_order[a] for a in order]
+    return before.inputs[0].dimshuffle(combined)
+
+
+@rule(DimShuffle)
+def transposed_fill(node: Apply, rw: Rewriting) -> Variable | None:
+    """Replace a transposed broadcast by a broadcast to the transposed shape."""
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, Alloc):
+        return None
+    value, *lengths = made.inputs
+    order = node.op.new_order
+    lead = len(lengths) - value.type.ndim
+    axes = ["x" if a == "x" or a < lead else a - lead for a in order]
+    shape = [1 if a == "x" else lengths[a] for a in order]
+    # an axis that is dropped has length 1, also of the value
+    return alloc(value.dimshuffle(axes), *shape) if shape else value.dimshuffle(axes)
+
+
+# -- broadcasts ----------------------------------------------------------------------------------
+
+
+@rule(Second)
+def fill(node: Apply, rw: Rewriting) -> Variable | None:
+    """Broadcasting to the shape of an array is broadcasting to its lengths, or nothing."""
+    value = node.inputs[1]
+    if _covers(value, node.outputs[0]):
+        return value
+    ndim = node.outputs[0].type.ndim
+    return _alloc(value, [rw.length(node.outputs[0], axis) for axis in range(ndim)])
+
+
+@rule(Vanishing)
+def vanished(node: Apply, rw: Rewriting) -> Variable:
+    """Replace an operation that contributes to derivatives only by zero."""
+    out = node.outputs[0]
+    zero = pt.constant(np.zeros((1,) * out.type.ndim, out.type.dtype))
+    return _alloc(zero, [rw.length(out, axis) for axis in range(out.type.ndim)])
+
+
+@rule(Alloc)
+def broadcast(node: Apply, rw: Rewriting) -> Variable | None:
+    """Nothing is repeated where an array has the lengths already; twice repeated is once."""
+    value, *lengths = node.inputs
+    out = node.outputs[0]
+    if value.type.ndim == out.type.ndim and _covers(value, out):
+        return value
+    made = value.owner
+    if made is not None and isinstance(made.op, Alloc):
+        return alloc(made.inputs[0], *lengths)
+    return None
+
+
+def _covers(value: Variable, out: Variable) -> bool:
+    """Return whether a value has all axes of a result that are longer than 1."""
+    return all(n != 1 or m == 1 for n, m in zip(value.type.shape, out.type.shape, strict=True))
+
+
+def _alloc(value: Variable, lengths: list[Any]) -> Variable:
+    return alloc(value, *lengths) if lengths else value
+
+
+@rule(*(Elemwise,))
+def operands_that_are_fills(node: Apply, rw: Rewriting) -> Variable | None:
+    """Move broadcasts behind an elementwise operation, or drop them where another operand has the
+    axes.
+    """
+    if len(node.outputs) != 1 or not node.inputs:
+        return None
+    values = [_repeated(v) for v in node.inputs]
+    if all(value is v for value, v in zip(values, node.inputs, strict=True)):
+        return None
+    out = node.outputs[0]
+    new = elementwise(node.op, *values)
+    if new.type.dtype != out.type.dtype:
+        return None
+    if _covers(new, out):
+        return new
+    return _alloc(new, [rw.length(out, axis) for axis in range(out.type.ndim)])
+
+
+def _repeated(variable: Variable) -> Variable:
+    """Return the array that is broadcast, with the axes of the result."""
+    node = variable.owner
+    if node is None or not isinstance(node.op, Alloc):
+        return variable
+    value = node.inputs[0]
+    missing = variable.type.ndim - value.type.ndim
+    return pt.shape_padleft(value, missing) if missing else value
+
+
+@rule(Join)
+def join_of_one(node: Apply, rw: Rewriting) -> Variable | None:
+    """One array joined with nothing is the array."""
+    arrays = (
+        node.inputs[-1:]
+        if len(node.inputs) == 1
+        else [v for v in node.inputs if v.type.ndim == node.outputs[0].type.ndim]
+    )
+    return arrays[0] if len(arrays) == len(node.inputs) == 1 else None
+
+
+# -- numbers and shapes --------------------------------------------------------------------------
+
+
+@rule(ScalarFromTensor, TensorFromScalar)
+def there_and_back(node: Apply, rw: Rewriting) -> Variable | None:
+    """Cancel conversions from a number to an array and back."""
+    made = node.inputs[0].owner
+    if made is not None and isinstance(made.op, (ScalarFromTensor, TensorFromScalar)):
+        if type(made.op) is not type(node.op):
+            return made.inputs[0]
+    return None
+
+
+@rule(Shape)
+def shape_as_lengths(node: Apply, rw: Rewriting) -> Variable:
+    """Replace a shape by the vector of its lengths, each from its cheapest source."""
+    x = node.inputs[0]
+    if not x.type.ndim:
+        return pt.constant(np.zeros(0, dtype="int64"))
+    return _vector([rw.length(x, axis) for axis in range(x.type.ndim)])
+
+
+def _vector(lengths: list[Any]) -> Variable:
+    return MakeVector("int64")(*(pt.as_tensor_variable(n, dtype="int64") for n in lengths))
+
+
+@rule(Shape_i)
+def length(node: Apply, rw: Rewriting) -> Variable | None:
+    """Replace a static length by a constant, and others by reads of existing arrays."""
+    x, axis = node.inputs[0], node.op.i
+    found = rw.length(x, axis)
+    if isinstance(found, int):
+        return pt.constant(found, dtype="int64")
+    same = found.owner is not None and found.owner.op == node.op and found.owner.inputs[0] is x
+    return None if same else found
+
+
+@rule(SpecifyShape)
+def known_shape(node: Apply, rw: Rewriting) -> Variable | None:
+    """Remove a check of lengths that are static and right."""
+    x, *lengths = node.inputs
+    for axis, asked in enumerate(lengths):
+        if not isinstance(asked.type, TensorType):
+            continue
+        found = rw.length(x, axis)
+        if (isinstance(found, int) and number(asked) == found) or found is asked:
+            continue
+        return None
+    return x
+
+
+@rule(Assert, CheckAndRaise)
+def check_that_holds(node: Apply, rw: Rewriting) -> Variable | None:
+    """Remove checks of conditions that are constant and true."""
+    x, *conditions = node.inputs
+    kept = [c for c in conditions if not (isinstance(c, Constant) and np.all(c.data))]
+    if len(kept) == len(conditions):
+        return None
+    return type(node.op)(node.op.exc_type, node.op.msg)(x, *kept) if kept else x
+
+
+# -- other shapes --------------------------------------------------------------------------------
+
+
+@rule(Reshape)
+def reshaped(node: Apply, rw: Rewriting) -> Variable | None:
+    """Elements in another shape twice are in it once; axes of length 1 come and go without it."""
+    x, shape = node.inputs
+    out = node.outputs[0]
+    if x.type.ndim == out.type.ndim == 1 or _same_lengths(x, out):
+        return x if _fits(x, out) else None
+    made = x.owner
+    if made is not None and isinstance(made.op, Reshape):
+        return pt.reshape(made.inputs[0], shape, ndim=out.type.ndim)
+    kept_x = [a for a, n in enumerate(x.type.shape) if n != 1]
+    kept_out = [a for a, n in enumerate(out.type.shape) if n != 1]
+    lengths_x, lengths_out = ([v.type.shape[a] for a in kept] for v, kept in
+                              ((x, kept_x), (out, kept_out)))  # fmt: skip
+    if len(kept_x) == len(kept_out) and (lengths_x == lengths_out and None not in lengths_x):
+        places = dict(zip(kept_out, kept_x, strict=True))
+        return x.dimshuffle([places.get(a, "x") for a in range(out.type.ndim)])
+    if len(kept_x) == len(kept_out) == 1:  # all elements, whatever their number
+        at = kept_out[0]
+        return x.dimshuffle([kept_x[0] if a == at else "x" for a in range(out.type.ndim)])
+    return None
+
+
+def _same_lengths(x: Variable, out: Variable) -> bool:
+    return x.type.shape == out.type.shape and None not in x.type.shape
+
+
+def _fits(x: Variable, out: Variable) -> bool:
+    return out.type.is_super(x.type)
+
+
+@rule(Cast)
+def cast(node: Apply, rw: Rewriting) -> Variable | None:
+    """Remove a cast to the dtype of its operand, and a lossless cast before another cast."""
+    (x,), out = node.inputs, node.outputs[0]
+    if x.type.dtype == out.type.dtype:
+        return x
+    if isinstance(scalar_op(x), Cast):
+        source = x.owner.inputs[0]
+        through = np.dtype(source.type.dtype)
+        if np.can_cast(through, x.type.dtype, "safe") and _is_exact_in(through, x.type.dtype):
+            same = source.type.dtype == out.type.dtype
+            return source if same else pt.cast(source, out.type.dtype)
+    return None
+
+
+def _is_exact_in(source: np.dtype, dtype: str) -> bool:
+    """Return whether all numbers of one dtype are numbers of the other; int64 are not floats."""
+    if source.kind in "iu" and np.dtype(dtype).kind in "fc":
+        halves = 2 if np.dtype(dtype).kind == "c" else 1
+        return source.itemsize < np.dtype(dtype).itemsize // halves
+    return True

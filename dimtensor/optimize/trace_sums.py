@@ -1,0 +1,229 @@
+"""Move sums over traces, and the elements of loops, into the steps of loops.
+
+While the processor waits for the chain of states, it has room for sums, which then need no array
+as long as the loop, and no other loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Add
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.type import TensorType
+
+from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.loop.node import InputParts, ScanGraph, StateParts
+from dimtensor.ops.loop.op import Scan
+from dimtensor.optimize.plan.signatures import is_quick, is_soon_computed
+from dimtensor.tuning import SUM_IN_LOOP_OPERATIONS, SUMS_IN_LOOP
+
+
+def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
+    """Accumulate sums of traces in the steps of their loops.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+    cheap : bool
+        Only sums of a few cheap operations; otherwise of any, in loops of numbers.
+    """
+    changed = False
+    for node in nodes_of(graph, Scan):
+        if not node.op.stops and node in graph.apply_nodes:
+            if cheap or _is_of_numbers(node):
+                changed |= _absorb(graph, node, cheap)
+    return changed
+
+
+def absorb_elements(graph: FunctionGraph) -> bool:
+    """Compute the elements that loops of numbers take in their steps."""
+    changed = False
+    for node in reversed(nodes_of(graph, Scan)):
+        if not node.op.stops and node in graph.apply_nodes:
+            if _is_of_numbers(node):
+                changed |= _absorb_elements(graph, node)
+    return changed
+
+
+def _is_of_numbers(node: Apply) -> bool:
+    """Return whether all inputs, outputs and states of steps are numbers."""
+    op = node.op
+    states, elements, _ = op.split_body_inputs(op.body.inputs)
+    return not any(v.type.ndim for v in (*states, *elements, *op.body.outputs))
+
+
+def _absorb_elements(graph: FunctionGraph, node: Apply) -> bool:
+    parts = ScanGraph(node)
+    known = {part.outside: part.variable for part in (*parts.elements, *parts.captured)}
+    made = [part for part in parts.elements if _is_made(part.outside, graph.outputs)]
+    for part in made:
+        del known[part.outside]
+    computed: dict[Variable, Variable] = {}
+    for part in made:
+        leaves = _leaves(part.outside, known, set(), graph.outputs, cheap=False)
+        if leaves is None:
+            known[part.outside] = part.variable
+        else:
+            _take(parts, leaves, known)
+            computed[part.variable] = _in_step(part.outside, known)
+    if not computed:
+        return False
+    parts.substitute(computed)
+    parts.elements = [part for part in parts.elements if part.variable not in computed]
+    _replace(graph, parts, "absorb_elements")
+    return True
+
+
+def _is_made(variable: Variable, stored: Collection[Variable]) -> bool:
+    node = variable.owner
+    is_elementwise = node is not None and isinstance(node.op, Elemwise)
+    return is_elementwise and _is_elementwise(node, cheap=False) and variable not in stored
+
+
+def _take(parts: ScanGraph, leaves: list[Variable], known: dict[Variable, Variable]) -> None:
+    """Add the outer variables that a step lacks to its inputs."""
+    for leaf in leaves:
+        if leaf in known:
+            continue
+        role = parts.elements if leaf.type.ndim else parts.captured
+        scalar = pt.tensor(dtype=leaf.type.dtype, shape=())
+        role.append(InputParts(leaf, scalar))
+        known[leaf] = scalar
+
+
+def _replace(graph: FunctionGraph, parts: ScanGraph, reason: str) -> None:
+    for old, new in parts.build().items():
+        if old in graph.variables and old is not new:
+            graph.replace(old, new, reason=reason, import_missing=True)
+
+
+def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
+    traces = [
+        out
+        for out in node.op.split_outputs(node.outputs).traces
+        if out.type.ndim == 1 and out.type.dtype == "float64"
+    ]
+    if not traces:
+        return False
+    own = set(node.outputs)
+    parts = ScanGraph(node)
+    known = {part.outside: part.variable for part in (*parts.elements, *parts.captured)}
+    known |= {out: trace.element for trace in parts.traces for out in trace.outputs}
+    totals: dict[Variable, Variable] = {}
+    for total in _sums_of(graph, traces, cheap):
+        leaves = _leaves(total.owner.inputs[0], known, own, graph.outputs, cheap)
+        if leaves is None or len(totals) >= SUMS_IN_LOOP:
+            continue
+        _take(parts, leaves, known)
+        term = _in_step(total.owner.inputs[0], known)
+        state = pt.tensor(dtype=total.type.dtype, shape=())
+        start = pt.constant(np.asarray(0, dtype=total.type.dtype))
+        parts.states.append(StateParts(start, state, state + term, [total]))
+        totals[total] = state
+    if not totals:
+        return False
+    _replace(graph, parts, "absorb_sums")
+    return True
+
+
+def _sums_of(graph: FunctionGraph, traces: list[Variable], cheap: bool) -> list[Variable]:
+    """Return sums over all steps of expressions of some traces with one number per step."""
+    found: dict[Variable, None] = {}
+    stack = list(traces)
+    seen = set(stack)
+    while stack:
+        variable = stack.pop()
+        for client, _ in graph.clients[variable]:
+            if not isinstance(client, Apply) or not client.outputs:
+                continue
+            out = client.outputs[0]
+            if isinstance(client.op, CAReduce):
+                if isinstance(client.op.scalar_op, Add) and out.type.dtype == "float64":
+                    if out.type.ndim == 0:
+                        found[out] = None
+            elif out in seen or not isinstance(client.op, Elemwise):
+                continue
+            elif _is_elementwise(client, cheap):
+                seen.add(out)
+                stack.append(out)
+    return list(found)
+
+
+def _is_elementwise(node: Apply, cheap: bool) -> bool:
+    dtypes = ("float64",) if cheap else ("float64", "bool")
+    made = [*node.outputs, *(v for v in node.inputs if cheap or not isinstance(v, Constant))]
+    floats = all(v.type.dtype in dtypes for v in made)
+    alike = node.outputs[0].type.ndim == 1 and node.outputs[0].type.shape != (1,)
+    return (is_quick(node) or not cheap) and floats and alike
+
+
+def _leaves(
+    variable: Variable,
+    known: dict[Variable, Variable],
+    own: set[Variable],
+    stored: Collection[Variable],
+    cheap: bool,
+) -> list[Variable] | None:
+    """Return the operands of the terms of a sum; None if the loop should not compute it."""
+    leaves: list[Variable] = []
+    operations = 0
+    stack = [variable]
+    while stack:
+        v = stack.pop()
+        node = v.owner
+        if v in known or v in leaves:
+            continue
+        if v.type.ndim == 1 and v.type.shape[0] == 1:
+            number = _number(v)
+            if number is None:
+                return None
+            if isinstance(number, Constant) or number in leaves or number in known:
+                continue
+            v, node = number, None
+        elif v in stored and not cheap:
+            pass
+        elif node is not None and isinstance(node.op, Elemwise) and _is_elementwise(node, cheap):
+            operations += 1
+            stack += node.inputs
+            continue
+        elif node is not None and not isinstance(node.op, Scan):
+            if cheap and not (isinstance(node.op, Subtensor) and is_soon_computed(v)):
+                return None  # it would have to be stored
+        if isinstance(v, Constant) or not isinstance(v.type, TensorType) or v.type.ndim > 1:
+            return None
+        if not own.isdisjoint(ancestors([v])):
+            return None
+        leaves.append(v)
+    return leaves if operations <= SUM_IN_LOOP_OPERATIONS or not cheap else None
+
+
+def _number(variable: Variable) -> Variable | None:
+    """Return the number in a vector of length 1."""
+    if isinstance(variable, Constant):
+        return variable
+    node = variable.owner
+    if node is not None and isinstance(node.op, DimShuffle) and not node.inputs[0].type.ndim:
+        return node.inputs[0]
+    return None
+
+
+def _in_step(variable: Variable, known: dict[Variable, Variable]) -> Variable:
+    """Return a term of a sum for one step."""
+    if variable in known:
+        return known[variable]
+    if variable.type.shape == (1,):
+        number = _number(variable)
+        assert number is not None
+        if isinstance(number, Constant):
+            return pt.constant(np.asarray(number.data).reshape(()))
+        return known[number]
+    make: Callable[..., Variable] = Elemwise(variable.owner.op.scalar_op)
+    return make(*(_in_step(v, known) for v in variable.owner.inputs))
