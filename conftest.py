@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # A rewrite that raises would be logged and skipped by default, and the test would pass on the
 # slower or wrong graph that is left.
@@ -21,13 +22,19 @@ _STRICT = "on_opt_error=raise"
 # Where a variable was made takes a fifth of the time of making it, and nobody asks.
 _STRICT += ",traceback__limit=0"
 os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), _STRICT]))
+# Matrices here have a few rows. OpenBLAS shares each triangular solve of NumPy and SciPy among its
+# threads, which wait for each other in busy loops on the cores that the other workers run on: of
+# three rows a call takes 50 times longer. Kernels call a copy without threads, whatever is set:
+# `test_blas_threads` tests that with the number of threads that users have.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Results do not depend on the machine's accelerator, unless a run asks for one.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Half of the time of most tests that compile is LLVM's, and theirs are arrays of a few elements. So
 # code is hardly optimized where nothing else is asked for; it is as for users in the profiles of
 # the long tests and of CI, and always in the tests of the kernel compiler.
 _QUICK = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
-_COMPILER = Path(__file__).parent / "tests" / "kernels"
+_TESTS = Path(__file__).parent / "tests"
+_COMPILER = _TESTS / "kernels"
 if _QUICK:
     os.environ.setdefault(
         "XLA_FLAGS",
@@ -132,9 +139,30 @@ def _of_today(items: list[pytest.Item], days: int) -> list[pytest.Item]:
     ]
 
 
+# new objects between two runs of the garbage collector
+_YOUNG = 20_000
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[list[pytest.Collector]]:
+    """Look for examples in docstrings of the package only: tests have none."""
+    found = yield
+    if file_path.is_relative_to(_TESTS):
+        return [each for each in found if not isinstance(each, DoctestModule)]
+    return found
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect no garbage while tests are collected: all that is made stays."""
+    """Collect no garbage while tests are collected: all that is made stays.
+
+    A property runs before: with the first one hypothesis 6.120 looks for what refers to its
+    generator of numbers, among all objects, and does not see those that are frozen later.
+    """
+    if importlib.util.find_spec("hypothesis"):
+        from hypothesis import given, settings, strategies
+
+        settings(max_examples=1, database=None)(given(strategies.none())(lambda _: None))()
     gc.disable()
     try:
         return (yield)
@@ -145,16 +173,13 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_finish() -> None:
     """Look no more, whenever garbage is collected, at what lives as long as the process.
 
-    Libraries and ten thousand collected tests took an eighth of the time of a run. A property runs
-    before: with the first one hypothesis 6.120 looks for what refers to its generator of numbers,
-    and what is frozen is not seen.
+    Libraries and ten thousand collected tests took an eighth of the time of a run. The objects of a
+    test are few beside those that expressions and graphs share, so garbage is looked for a tenth as
+    often, which takes another twentieth.
     """
-    if importlib.util.find_spec("hypothesis"):
-        from hypothesis import given, settings, strategies
-
-        settings(max_examples=1, database=None)(given(strategies.none())(lambda _: None))()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_YOUNG)
 
 
 # Libraries that are brought by extras: a test that needs one skips where it is not installed.

@@ -89,7 +89,7 @@ class _Verifier:
         self.kinds: dict[str, Kind] = {}
         self.owners: dict[str, str] = {}
         self.stale: dict[str, str] = {}
-        self.place = "the arguments"
+        self.place: object = "the arguments"
         for each in arguments:
             self._require(each.name not in self.kinds, f"two arguments are named {each.name}")
             self.kinds[each.name] = each.dtype, each.rank
@@ -105,7 +105,7 @@ class _Verifier:
 
     def _statement(self, node: Statement, defined: Names) -> Names:
         if not isinstance(node, (For, While, If)):
-            self.place = repr(node)
+            self.place = node
         for each in node.reads:
             is_written = isinstance(node, (Store, Fill)) and each is node.target
             self.expression(each, defined, not (is_written or isinstance(node, Bind)))
