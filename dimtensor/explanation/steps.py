@@ -272,9 +272,13 @@ def _read(
     numbers: Sequence[Polynomial | None],
     program: Program,
 ) -> _Read:
-    """Generate the loop nests of a plan and compute their costs."""
+    """Generate the loop nests of a plan and compute their costs.
+
+    Operations are counted before the passes of the kernel compiler, which put the loops of several
+    groups together; allocations after them, as they let arrays share memory.
+    """
     emitter = _Marked(plan)
-    function = emitter.function()
+    function = emitter.plain()
     sources = _Sources(plan.graph, emitter.variables)
     given = dict(zip((each.name for each in function.arguments), shapes, strict=False))
     given.update((name, _shape_of_data(data)) for name, data in emitter.constants)
@@ -295,14 +299,13 @@ def _read(
 
     reader = NestReader(given, known, length)
     names = _result_names(function)
-    steps, made, at = [], [], 0
+    made = NestReader(given, known, length).read(emitter.optimized(function).body).made
+    steps, at = [], 0
     marks = [*getattr(emitter, "marks", ()), (None, len(function.body), len(function.body))]
     for group, start, stop in marks:
         between = reader.read(function.body[at:start])
-        made += between.made
         if group is not None:
             totals = reader.read(function.body[start:stop])
-            made += totals.made
             steps.append(_step(group, between, totals, sources, names))
         at = max(at, stop)
     results = [(reader.shape(each), each.dtype) for each in function.results]

@@ -69,9 +69,6 @@ JOINED_SUMS = 8
 # Terms of a sum of logarithms of which one product takes the logarithm: eight numbers between
 # 2**-100 and 2**100 have a product that is normal, and so has their error.
 LOGARITHM_FACTORS = 8
-# Shorter sums of logarithms keep their calls: with 28 terms products are slower (`softplus`,
-# kernels.md#sums-of-logarithms).
-LOGARITHM_SUM_TERMS = 64
 # From exp(-700) to exp(700) products are normal numbers, and so are sums of some of them (`ldaK5`).
 EXPONENT_RANGE = 700.0
 # Terms of a log-sum-exp that becomes a sum of products (`ldaK5`).

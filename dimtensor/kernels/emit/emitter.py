@@ -110,7 +110,11 @@ class Emitter:
         self._depth = 0
 
     def function(self, name: str = "kernel") -> Function:
-        """Return the whole function; to be called once."""
+        """Return the whole function after all passes; to be called once."""
+        return self.optimized(self.plain(name))
+
+    def plain(self, name: str = "kernel") -> Function:
+        """Return the whole function before the passes over it; to be called once."""
         arguments = []
         for variable in self.graph.inputs:
             dtype, rank = variable.type.dtype, variable.type.ndim
@@ -124,16 +128,17 @@ class Emitter:
                 self.bind(variable, Place(argument))
         self.write()
         results = tuple(self._returned(variable) for variable in self.graph.outputs)
-        arguments += [
-            Array(constant, data.dtype.name, data.ndim) for constant, data in self.constants
-        ]
-        function = Function(name, tuple(arguments), tuple(self.lines), results)
+        arguments += [Array(each, data.dtype.name, data.ndim) for each, data in self.constants]
+        return Function(name, tuple(arguments), tuple(self.lines), results)
+
+    def optimized(self, function: Function) -> Function:
+        """Run the passes over a function."""
         check = verify if self.shared.verifies else None
         return optimized(function, self.fresh, self.shared.passes_off, check)
 
-    def source(self, name: str = "kernel") -> str:
+    def source(self) -> str:
         """Return the whole function as Python; to be called once."""
-        return printed(self.function(name))
+        return printed(self.function())
 
     def bind(self, variable: Variable, where: Expression | Place) -> None:
         """Say what an input is."""
@@ -290,8 +295,7 @@ class Emitter:
         cls = self.plan.extents.find((variable, axis))
         if cls not in self._lengths:
             early = self.is_early(value)
-            n = known(value)
-            if n is not None:
+            if (n := known(value)) is not None:
                 value = integer(n)
             elif not isinstance(value, Var):
                 value = self.named(value, early)

@@ -39,17 +39,15 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
-from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.kernels.passes import (
     lazy_calls,
-    logarithm_sums,
     strip_mining,
     totals,
     unroll_and_jam,
 )
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import combine, identity, is_serial, reduction_of
-from dimtensor.tuning import FLOAT32_TERMS, LOGARITHM_SUM_TERMS, SCATTER_COPIES, TRIANGLE_COLUMNS
+from dimtensor.tuning import FLOAT32_TERMS, SCATTER_COPIES, TRIANGLE_COLUMNS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.emit.emitter import Emitter
@@ -103,12 +101,8 @@ class Nest:
         self.number = number
         self.sinks: list[_Sink] = []
         self._partials: dict[tuple[Expression, str], Var] = {}
-        self._parts: dict[tuple[Expression, str], Var] = {}
-        self._blocks = totals.Blocks()
-        self._level = self._rounds = 0  # of the loops outside of blocks
         self._is_wide = False  # whether the innermost loop is written in vectors
         self._afterwards: list[Statement] = []
-        self._logs = logarithm_sums.Opened(self._blocks, emitter.fresh)
         self._places: dict[Variable, Place] = {}
         self._reused: set[str] = set()
 
@@ -280,7 +274,6 @@ class Nest:
         order = self._order()
         depth = len(order)
         lengths = [self.e.loop_lengths[name] for name in order]
-        self._level, self._rounds = totals.levels(lengths)
         before: Lists = [[] for _ in range(depth + 1)]
         after: Lists = [[] for _ in range(depth + 1)]
 
@@ -297,8 +290,6 @@ class Nest:
         names = frozenset(line.name for line in inner if line.name is not None)
         for sink in self.sinks:
             self._provide(sink, order, names)
-        if self._opens_sums(inner, order, names):
-            self._logs.terms = logarithm_sums.Terms(logarithm_sums.definitions(inner))
         if self._runs("lazy_calls"):
             inner = lazy_calls.on_demand(inner, self._named_by_sinks())
         for line in inner:
@@ -308,17 +299,13 @@ class Nest:
             statement = self._sink_line(sink, order, level, before, after)
             if statement is not None:
                 inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
-        inner = [line for line in inner if line.name not in self._logs.gone]
-        inner += [strip_mining.Line(each) for each in self._logs.numbers]
-        self.e.early += self._logs.arrays
-        own = self._blocks if self._level == depth else totals.Blocks()
-        self._is_wide = bool(depth) and not self._logs.numbers and self._is_for_lanes(inner)
+        self._is_wide = bool(depth) and self._is_for_lanes(inner)
         if self._is_wide:
             inner = strip_mining.with_results_early(inner, frozenset(self._reused))
             before[depth] += [line.statement for line in inner]
         elif depth and self._runs("strip_mining") and strip_mining.pays(inner, lengths[-1]):
             written, made = strip_mining.write(
-                inner, counter(order[-1]), self._stop(order[-1]), own, self.e.fresh
+                inner, counter(order[-1]), self._stop(order[-1]), self.e.fresh
             )
             self.e.early += made
             before[depth - 1].append(written)
@@ -347,17 +334,18 @@ class Nest:
 
     def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
         """Write the two innermost loops several rounds at a time, if those share an array."""
-        is_on = self._runs("unroll_and_jam") and not self._logs.numbers
-        if not is_on or not self._shares_an_array(order, before[-1]):
+        if not self._runs("unroll_and_jam") or not self._shares_an_array(order, before[-1]):
             return
         lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
         count = unroll_and_jam.rounds(len(before[-1]) + len(before[-2]), lengths[0])
-        if count == 1 or (self._blocks.head and self._level == len(order) - 1):
+        sums = [sink for sink in self.sinks if totals.is_blocked(sink.operation, sink.dtype)]
+        if any(level(sink.kept) < len(order) - 1 for sink in sums) and totals.is_block(*lengths):
+            return  # a block consists of several rounds of the outer one
+        if count == 1:
             return
         body = before[-2], before[-1], after[-2]
-        own = self._blocks if self._level == len(order) else totals.Blocks()
         counters = counter(order[-2]), counter(order[-1])
-        written = unroll_and_jam.write(counters, lengths, body, count, own, self.e.fresh)
+        written = unroll_and_jam.write(counters, lengths, body, count, self.e.fresh)
         del order[-2:], before[-2:], after[-2:]
         before[-1] += written
 
@@ -384,9 +372,6 @@ class Nest:
             return _assigned(where, value)
         if deepest == len(order):
             return combine(sink.operation, where, value, sink.dtype)
-        is_blocked = self._runs("totals") and totals.is_blocked(sink.operation, sink.dtype)
-        if deepest < self._level and is_blocked:
-            return self._blocked(sink, deepest, order, before, after)
         start = identity(sink.operation, sink.dtype)
         total = self._total(sink)
         before[deepest].append(Assign(total, start))
@@ -418,48 +403,6 @@ class Nest:
         else:
             after[deepest].append(combine(sink.operation, sink.where, total, sink.dtype))
 
-    def _blocked(
-        self, sink: _Sink, deepest: int, order: list[str], before: Lists, after: Lists
-    ) -> Statement | None:
-        """Write a sum whose loops run in blocks."""
-        fresh, key = self.e.fresh, (sink.value, sink.operation)
-        line = None
-        part = self._parts.get(key)
-        if part is None:
-            part = self._parts[key] = Var(fresh("a"), sink.dtype)
-            self._blocks.add(part)
-            if self._level == len(order):
-                others = [each.value for each in self.sinks if each is not sink]
-                others += [place for each in self.sinks for place in each.index]
-                line = self._logs.added(part, sink.value, [each.uses for each in others])
-            else:
-                if key not in self._partials:
-                    self._partials[key] = Var(fresh("a"), sink.dtype)
-                    before[-2].append(Assign(self._partials[key], totals.zero(sink.dtype)))
-                    line = Accumulate("+", self._partials[key], sink.value)
-                after[-2].append(Accumulate("+", part, self._partials[key]))
-        total = self._total(sink)
-        here = deepest == self._level - 1
-        start, end = self._blocks.into(total, part, fresh, here)
-        before[deepest] += start
-        after[deepest] += end
-        self._store_total(sink, total, deepest, order, after)
-        return line
-
-    def _opens_sums(
-        self, inner: Sequence[strip_mining.Line], order: Sequence[str], names: Names
-    ) -> bool:
-        """Return whether sums of logarithms in the innermost loop are worth transforming."""
-        length = known(self.e.loop_lengths[order[-1]]) if order else 0
-        is_short = length is not None and length < LOGARITHM_SUM_TERMS
-        if self._level != len(order) or is_short or not self._runs("logarithm_sums"):
-            return False
-        if self._shares_an_array(order, [line.statement for line in inner]):
-            return False  # several rounds at a time gain more
-        is_serial = any(self._is_serial(sink, names) for sink in self.sinks)
-        is_wide = strip_mining.is_long(inner) or (not is_serial and self._is_for_lanes(inner))
-        return not is_wide and has_vectors("log") and self.e.shared.is_native
-
     def _levels(
         self, order: list[str], before: Lists, after: Lists, at: int = 0
     ) -> list[Statement]:
@@ -467,18 +410,11 @@ class Nest:
         lines = list(before[at])
         if at < len(order):
             inside = self._levels(order, before, after, at + 1)
-            own = self._blocks if at == self._level - 1 else None
             is_wide = self._is_wide and at == len(order) - 1
-            around = totals.loop(
-                counter(order[at]),
-                self._stop(order[at]),
-                inside,
-                own,
-                self.e.fresh,
-                self._rounds,
-                is_wide,
+            stop = self._stop(order[at])
+            lines.append(
+                For(counter(order[at]), stop, tuple(inside), is_wide=is_wide, is_parallel=True)
             )
-            lines.append(around)
         return lines + after[at]
 
 

@@ -13,6 +13,7 @@ from pytensor.scalar.basic import get_scalar_type
 from dimtensor.kernels.foreign import NumbaFunction
 from dimtensor.kernels.ir.nodes import Array
 from dimtensor.kernels.ir.python import global_name, library_name
+from dimtensor.kernels.native.functions.library import has_vectors
 from dimtensor.ops.facts import facts_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.settings import settings
@@ -51,6 +52,8 @@ class Shared:
         asked = settings()
         self.is_native, self.verifies = asked.native != "off", asked.verify
         self.passes_off = asked.passes_off
+        if not (self.is_native and has_vectors("log")):
+            self.passes_off |= {"logarithm_sums"}
         self._counter = itertools.count()
         self._function_counter = itertools.count()
 

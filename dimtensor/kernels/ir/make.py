@@ -48,6 +48,17 @@ def known(expression: Expression) -> int | None:
     return expression.value if expression.value >= 0 else None
 
 
+def bound(expression: Expression) -> int | None:
+    """Return the largest value that a length may have, None if nothing is known of it."""
+    if isinstance(expression, Op) and expression.op == "min":
+        known_ones = [n for n in map(bound, expression.operands) if n is not None]
+        return min(known_ones, default=None)
+    if isinstance(expression, Op) and expression.op == "//":
+        length, by = (known(each) for each in expression.operands)
+        return length // by if length is not None and by else None
+    return known(expression)
+
+
 def known_product(factors: Sequence[Expression]) -> int | None:
     """Return the product of lengths, None if one of them is not known."""
     found = 1

@@ -188,13 +188,38 @@ class For(_Compound):
     start : Expression
     step : int
     is_scan : bool
-        Whether each round starts from the states that the last one left.
+        Whether each iteration starts from the states that the last one left.
     is_wide : bool
-        Whether rounds are independent, and so long that they are to be written in vectors.
+        Whether iterations are independent, and so long that they are to be written in vectors.
+    is_parallel : bool
+        Whether iterations depend on each other through reductions and scattered elements only.
+        Loops of loop nests are parallel; passes over nests match no others.
+    is_jammed : bool
+        Whether it belongs to a nest that was unrolled and jammed.
     """
 
-    __match_args__ = ("counter", "stop", "body", "start", "step", "is_scan", "is_wide")
-    __slots__ = ("body", "counter", "is_scan", "is_wide", "start", "step", "stop")
+    __match_args__ = (
+        "counter",
+        "stop",
+        "body",
+        "start",
+        "step",
+        "is_scan",
+        "is_wide",
+        "is_parallel",
+        "is_jammed",
+    )
+    __slots__ = (
+        "body",
+        "counter",
+        "is_jammed",
+        "is_parallel",
+        "is_scan",
+        "is_wide",
+        "start",
+        "step",
+        "stop",
+    )
 
     def __init__(
         self,
@@ -205,16 +230,18 @@ class For(_Compound):
         step: int = 1,
         is_scan: bool = False,
         is_wide: bool = False,
+        is_parallel: bool = False,
+        is_jammed: bool = False,
     ):
-        self.counter, self.stop, self.body, self.start, self.step, self.is_scan, self.is_wide = (
+        self.counter, self.stop, self.body, self.start, self.step = (
             counter,
             stop,
             body,
             start,
             step,
-            is_scan,
-            is_wide,
         )
+        self.is_scan, self.is_wide = is_scan, is_wide
+        self.is_parallel, self.is_jammed = is_parallel, is_jammed
 
     @property
     def reads(self) -> tuple[Expression, ...]:

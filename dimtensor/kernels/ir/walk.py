@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dimtensor.kernels.ir.growth import Grow
@@ -163,6 +163,18 @@ def of_parts(expression: Expression, new: Change, at: Change | None = None) -> E
     return expression
 
 
+def with_blocks(
+    statement: Statement, change: Callable[[Sequence[Statement]], Sequence[Statement]]
+) -> Statement:
+    """Change the blocks of a statement; those without blocks are unchanged."""
+    match statement:
+        case For() | While():
+            return statement.replace(body=tuple(change(statement.body)))
+        case If(_, body, orelse):
+            return statement.replace(body=tuple(change(body)), orelse=tuple(change(orelse)))
+    return statement
+
+
 def replaced(statement: Statement, values: Values, positions: Values | None = None) -> Statement:
     """Replace variables in a statement by values, including those it defines."""
     return of_changed(statement, lambda each: substituted(each, values, positions))
@@ -197,8 +209,10 @@ def of_changed(statement: Statement, change: Change) -> Statement:
             return Grow(array, every(shape))
         case Bind(array, value):
             return Bind(array, new(value))
-        case For(counter, stop, body, start, step, is_scan, is_wide):
-            return For(new(counter), new(stop), block(body), new(start), step, is_scan, is_wide)
+        case For(counter, stop, body, start):
+            return statement.replace(
+                counter=new(counter), stop=new(stop), body=block(body), start=new(start)
+            )
         case While(test, body):
             return While(new(test), block(body))
         case If(test, body, orelse, rare):

@@ -6,9 +6,9 @@ A loop leaves the numbers of a block in an array, and what is beside their logar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from dimtensor.kernels.ir.make import call, integer, number, op, select
 from dimtensor.kernels.ir.nodes import (
@@ -20,6 +20,7 @@ from dimtensor.kernels.ir.nodes import (
     Call,
     Const,
     Expression,
+    For,
     Load,
     Names,
     Op,
@@ -27,11 +28,11 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
+from dimtensor.kernels.ir.walk import with_blocks
 from dimtensor.kernels.passes.logarithm_products import NEUTRAL, Kept, Logarithms
-from dimtensor.kernels.passes.strip_mining import Line
-from dimtensor.kernels.passes.totals import Blocks
-from dimtensor.tuning import SUM_BLOCK
+from dimtensor.tuning import SUM_BLOCK, VECTORIZED_OPERATIONS
 
+Fresh = Callable[[str], str]
 _WIDE = "float64"
 _ZERO, _ONE = number(0.0, _WIDE), number(1.0, _WIDE)
 
@@ -184,39 +185,94 @@ def _is_number(value: Expression, wanted: float) -> bool:
     return isinstance(value, Const) and value.value == wanted
 
 
-def definitions(lines: Iterable[Line]) -> dict[str, Expression]:
-    """Return the expressions of the temporaries of a loop."""
-    found = (line.statement for line in lines)
-    return {each.target.name: each.value for each in found if isinstance(each, Assign)}
+def in_products(
+    statements: Sequence[Statement], results: Sequence[Expression], fresh: Fresh
+) -> list[Statement]:
+    """Replace sums of logarithms, in loops over blocks, by logarithms of products."""
+    found: list[Statement] = []
+    for each in statements:
+        arrays: list[Statement] = []
+        new = _opened(each, arrays, fresh)
+        found += [*arrays, new]
+    return found
 
 
-class Opened:
-    """Sums of a loop that logarithms are taken out of.
+def _opened(statement: Statement, arrays: list[Statement], fresh: Fresh) -> Statement:
+    """Transform the blocks of a statement, and collect the arrays that they need."""
 
-    Attributes
+    def inside(body: Sequence[Statement]) -> list[Statement]:
+        return [_opened(each, arrays, fresh) for each in body]
+
+    if not isinstance(statement, For) or statement.step == 1:
+        return with_blocks(statement, inside)
+    body: list[Statement] = []
+    for each in statement.body:
+        if _is_open(each):
+            body += _Block(statement, each, fresh, arrays).statements()
+        else:
+            body.append(_opened(each, arrays, fresh))
+    return statement.replace(body=tuple(body))
+
+
+def _is_open(loop: Statement) -> TypeGuard[For]:
+    """Return whether a loop is left to LLVM's vectorizer, and not so long that it takes minutes."""
+    if not isinstance(loop, For) or not loop.is_parallel or loop.is_wide or loop.is_jammed:
+        return False
+    return len(loop.body) <= VECTORIZED_OPERATIONS and not any(each.blocks for each in loop.body)
+
+
+class _Block:
+    """Sums of a block that logarithms are taken out of.
+
+    Parameters
     ----------
-    terms : Terms or None
-        What is known of the loop, if its sums are opened.
-    numbers, arrays : list of Statement
-        What keeps numbers in the loop, and what makes the arrays that they are kept in.
-    gone : set of str
-        Temporaries that nothing needs any more.
+    block, loop : For
+        The loop over blocks, and the loop over the iterations of one.
+    fresh : callable
+    arrays : list of Statement
+        Receives the arrays that numbers are stored in.
     """
 
-    def __init__(self, blocks: Blocks, fresh: Callable[[str], str]):
-        self.terms: Terms | None = None
-        self.numbers: list[Statement] = []
-        self.arrays: list[Statement] = []
-        self.gone: Names = NOTHING
-        self._blocks = blocks
+    def __init__(self, block: For, loop: For, fresh: Fresh, arrays: list[Statement]):
+        self._loop = loop
         self._fresh = fresh
+        self._arrays = arrays
+        starts = (each for each in block.body if isinstance(each, Assign) and each.value == _ZERO)
+        self._parts = {each.target.name for each in starts}
+        is_strip = loop.start != block.counter
+        self._at = loop.counter if is_strip else op("-", loop.counter, block.counter)
+        self._count = loop.stop if is_strip else op("-", loop.stop, block.counter)
+        found = (each for each in loop.body if isinstance(each, Assign))
+        self._terms = Terms({each.target.name: each.value for each in found})
 
-    def added(self, part: Var, value: Expression, others: Sequence[Names]) -> Statement | None:
-        """Add a term to a sum; numbers under logarithms are stored, and their addends added.
+    def statements(self) -> list[Statement]:
+        """Return the loop over the iterations, and the block epilogue."""
+        body = list(self._loop.body)
+        gone: Names = NOTHING
+        sums: list[Logarithms] = []
+        for each in self._loop.body:
+            if isinstance(each, Accumulate) and each.op == "+" and isinstance(each.target, Var):
+                if each.target.name in self._parts:
+                    at = body.index(each)
+                    others = [x.uses for x in body if x is not each and not isinstance(x, Assign)]
+                    found, rest = self._logarithms(each.value, others)
+                    if found:
+                        body[at : at + 1], made = self._stored(found, rest, each.target)
+                        gone = gone.union(*(one.names for one in found))
+                        sums.append(made)
+        if not sums:
+            return [self._loop]
+        kept = (x for x in body if not isinstance(x, Assign) or x.target.name not in gone)
+        loop = self._loop.replace(body=tuple(kept))
+        return [loop, *(each for made in sums for each in made.added(self._count, self._fresh))]
+
+    def _logarithms(
+        self, value: Expression, others: Sequence[Names]
+    ) -> tuple[list[Split], Expression | None]:
+        """Return the logarithms of a term, and its other addends.
 
         Parameters
         ----------
-        part : Var
         value : Expression
         others : sequence of set of str
             Further reads of the temporaries.
@@ -227,57 +283,46 @@ class Opened:
             found.append(one)
             left = one.rest
         if len({each.is_taken_away for each in found}) > 1:
-            return Accumulate("+", part, value)  # their difference may be small
-        if not found:
-            return None if left is None else Accumulate("+", part, left)
-        alike: dict[str, list[Expression]] = {}
-        for each in found:
-            alike.setdefault(each.form, []).append(each.number)
-            self.gone |= each.names
-        self._keep(alike, left, part, found[0].is_taken_away)
-        return None
+            return [], value  # their difference may be small
+        return found, left
 
     def _taken_out(
         self, value: Expression, before: Sequence[Split], others: Sequence[Names]
     ) -> Split | None:
         """Return a logarithm of a value, after others, unless its operand has other readers."""
-        found = None if self.terms is None else self.terms.split(value)
-        if self.terms is None or found is None:
+        found = self._terms.split(value)
+        if found is None:
             return None
         gone = found.names.union(*(each.names for each in before))
-        stay = [x.uses for name, x in self.terms.defined.items() if name not in gone]
+        stay = [x.uses for name, x in self._terms.defined.items() if name not in gone]
         kept = [each.number.uses for each in (*before, found)]
         rest = NOTHING if found.rest is None else found.rest.uses
         return found if all(map(gone.isdisjoint, (*stay, *kept, rest, *others))) else None
 
-    def _keep(
-        self,
-        alike: Mapping[str, Sequence[Expression]],
-        rest: Expression | None,
-        part: Var,
-        are_taken_away: bool,
-    ) -> None:
+    def _stored(
+        self, found: Sequence[Split], rest: Expression | None, part: Var
+    ) -> tuple[list[Statement], Logarithms]:
         """Store numbers, and the addends of their logarithms, for the end of the block."""
-        blocks, fresh = self._blocks, self._fresh
-        if blocks.at is None:
-            blocks.at = Var(fresh("k"), "int64")
+        alike: dict[str, list[Expression]] = {}
+        for each in found:
+            alike.setdefault(each.form, []).append(each.number)
+        stores: list[Statement] = []
         kinds = tuple(
-            Kept(form, self._array(numbers, blocks.at), len(numbers))
+            Kept(form, self._array(numbers, stores), len(numbers))
             for form, numbers in alike.items()
         )
-        beside = None if rest is None else self._array([rest], blocks.at)
-        sums = Logarithms(kinds, beside, part, are_taken_away)
-        blocks.last.append(lambda count: sums.added(count, fresh))
+        beside = None if rest is None else self._array([rest], stores)
+        return stores, Logarithms(kinds, beside, part, found[0].is_taken_away)
 
-    def _array(self, values: Sequence[Expression], at: Var) -> Array:
+    def _array(self, values: Sequence[Expression], stores: list[Statement]) -> Array:
         """Return the array that stores values of a block, in rows if there are several."""
         several = len(values) > 1
         buffer = Array(self._fresh("b"), _WIDE, 1 + several)
         length = integer(SUM_BLOCK)
-        self.arrays.append(
+        self._arrays.append(
             Allocate(buffer, (integer(len(values)), length) if several else (length,))
         )
         for which, each in enumerate(values):
-            place = (integer(which), at) if several else (at,)
-            self.numbers.append(Store(Load(buffer, place), each))
+            place = (integer(which), self._at) if several else (self._at,)
+            stores.append(Store(Load(buffer, place), each))
         return buffer

@@ -11,7 +11,9 @@ from typing import NamedTuple, Protocol
 
 from dimtensor.kernels.ir.nodes import Expression, Function, Statement
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
+from dimtensor.kernels.passes.logarithm_sums import in_products
 from dimtensor.kernels.passes.strips_of_steps import in_strips
+from dimtensor.kernels.passes.totals import in_blocks
 from dimtensor.kernels.passes.unswitching import unswitched
 
 Fresh = Callable[[str], str]
@@ -33,6 +35,8 @@ class Pass(NamedTuple):
 
 
 PASSES = (
+    Pass("totals", in_blocks),
+    Pass("logarithm_sums", in_products),
     Pass("strips_of_steps", in_strips),
     Pass("unswitching", unswitched),
     Pass("array_reuse", with_arrays_reused),
@@ -40,8 +44,6 @@ PASSES = (
 # passes over one nest, which is written in the form that they choose
 OF_NESTS = (
     "lazy_calls",
-    "logarithm_sums",
-    "totals",
     "lanes",
     "strip_mining",
     "unroll_and_jam",

@@ -25,7 +25,6 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.ir.walk import replaced
-from dimtensor.kernels.passes.totals import Blocks
 from dimtensor.traversal import reached
 from dimtensor.tuning import STRIP_ELEMENTS, STRIP_MINED_ITERATIONS, VECTORIZED_OPERATIONS
 
@@ -117,7 +116,6 @@ def write(
     lines: Sequence[Line],
     counter: Var,
     length: Expression,
-    blocks: Blocks,
     fresh: Callable[[str], str],
 ) -> tuple[For, list[Statement]]:
     """Write the loop over strips, and the arrays that it needs."""
@@ -131,11 +129,8 @@ def write(
     position = op("+", start, at)
     values: dict[str, Expression] = {counter.name: position}
     positions: dict[str, Expression] = {counter.name: cast(position, "uint64")}
-    if blocks.at is not None:
-        values[blocks.at.name] = positions[blocks.at.name] = at
     inside: list[Statement] = [
-        Assign(count, op("min", integer(STRIP_ELEMENTS), op("-", length, start))),
-        *blocks.head,
+        Assign(count, op("min", integer(STRIP_ELEMENTS), op("-", length, start)))
     ]
     for stage, numbers in bodies.items():
         body: list[Statement] = []
@@ -147,9 +142,8 @@ def write(
                     body.append(Store(Load(buffers[number], (at,)), _target(line)))
             else:
                 body.append(Assign(_target(line), Load(buffers[number], (at,))))
-        inside.append(For(at, count, tuple(body)))
-    inside += blocks.at_the_end(count)
-    return For(start, length, (*inside, *blocks.tail), ZERO, STRIP_ELEMENTS), made
+        inside.append(For(at, count, tuple(body), is_parallel=True))
+    return For(start, length, tuple(inside), ZERO, STRIP_ELEMENTS, is_parallel=True), made
 
 
 def _bodies(

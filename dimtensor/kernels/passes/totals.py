@@ -1,20 +1,22 @@
 """Totals of sums: their errors grow no faster than those of NumPy's.
 
-NumPy adds up pairs of halves. Here so many elements at a time are added up in a variable of the
-innermost loops, which LLVM makes several of, side by side; a total takes that in with what the sum
-of both has lost. So the error depends on the number of elements in a block and hardly on how many
-blocks there are, see D. E. Knuth, The Art of Computer Programming 2, 4.2.2, theorem B. Totals of
-single precision are kept in double precision instead.
+NumPy adds up pairs of halves. Here the terms of a block are added up in a variable of the innermost
+loops, of which LLVM makes several, side by side; a total takes in the sum of a block together with
+the rounding error of that addition. So the error depends on the number of terms in a block and
+hardly on the number of blocks, see D. E. Knuth, The Art of Computer Programming 2, 4.2.2, theorem
+B. Totals of single precision are kept in double precision instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dimtensor.graph.dtypes import accumulator
-from dimtensor.kernels.ir.make import cast, integer, known, number, op, select
+from dimtensor.kernels.ir.make import bound, cast, integer, number, op, select
+from dimtensor.kernels.ir.node import united
 from dimtensor.kernels.ir.nodes import (
+    NOTHING,
     Accumulate,
     Assign,
     Carry,
@@ -22,15 +24,24 @@ from dimtensor.kernels.ir.nodes import (
     Expression,
     For,
     If,
+    Names,
     Statement,
     Var,
 )
-from dimtensor.kernels.ir.walk import replaced
+from dimtensor.kernels.ir.walk import statements_in, with_blocks
 from dimtensor.tuning import SUM_BLOCK
 
 _WIDE = "float64"
 NARROW = ("float32", "complex64")
 ROUNDED = (_WIDE, *NARROW)
+Fresh = Callable[[str], str]
+
+
+def in_blocks(
+    statements: Sequence[Statement], results: Sequence[Expression], fresh: Fresh
+) -> list[Statement]:
+    """Add up the totals of parallel loops in blocks."""
+    return _Blocked(fresh, united(each.uses for each in results)).block(statements, NOTHING)
 
 
 def is_blocked(operation: str, dtype: str) -> bool:
@@ -38,109 +49,306 @@ def is_blocked(operation: str, dtype: str) -> bool:
     return operation == "+" and dtype in ROUNDED
 
 
-def zero(dtype: str) -> Const:
-    return number(0.0, dtype)
+def is_block(outer: Expression, inner: Expression) -> bool:
+    """Return whether a block of two loops consists of some iterations of the outer one."""
+    length, times = bound(inner), bound(outer)
+    return length is not None and length <= SUM_BLOCK < length * (times or SUM_BLOCK + 1)
 
 
-def levels(lengths: Sequence[Expression]) -> tuple[int, int]:
-    """Return the number of loops outside of a block, and the iterations of its last loop.
-
-    A block contains whole loops of known lengths, as far as they fit.
-    """
-    size, level = 1, len(lengths)
-    while (
-        level and (length := known(lengths[level - 1])) is not None and size * length <= SUM_BLOCK
-    ):
-        size *= max(length, 1)
-        level -= 1
-    return level, SUM_BLOCK // size
+def terms_at_once(body: Sequence[Statement]) -> int | None:
+    """Return the number of iterations inside a loop body; None if no block contains them."""
+    size = 1
+    for each in body:
+        if isinstance(each, For):
+            inside = 1 if each.step > 1 else terms_at_once(each.body)
+            length = bound(each.stop)
+            if inside is None or length is None or inside * length > SUM_BLOCK:
+                return None
+            size = max(size, inside * length)
+    return size
 
 
 @dataclass
-class Blocks:
-    """Code around the loops of a block: sums in it start from 0, and are added to totals.
+class _Total:
+    """A total that the sums of blocks are added to.
 
-    Values for the block epilogue are stored in arrays, at the position in the block (`at`).
+    Attributes
+    ----------
+    total : Var
+    lost : Var or None
+        Its rounding error; None if it is of a wider dtype than the sums.
     """
 
-    head: list[Statement] = field(default_factory=list)
-    tail: list[Statement] = field(default_factory=list)
-    first: list[tuple[Statement, Sequence[Statement]]] = field(default_factory=list)
-    # each total with the sum of a block, and the statements of the tail that add it up
-    totals: list[tuple[Var, Var, Sequence[Statement]]] = field(default_factory=list)
-    at: Var | None = None
-    last: list[Callable[[Expression], Sequence[Statement]]] = field(default_factory=list)
+    total: Var
+    lost: Var | None
 
-    def add(self, part: Var) -> None:
-        """Register a sum of a block."""
-        start = Assign(part, zero(part.dtype))
-        if start not in self.head:
-            self.head.append(start)
+    def start(self) -> list[Statement]:
+        return [Assign(each, _zero(each.dtype)) for each in (self.total, self.lost) if each]
 
-    def at_the_end(self, count: Expression) -> list[Statement]:
-        """Write the block epilogue."""
-        return [statement for each in self.last for statement in each(count)]
-
-    def into(
-        self, name: Var, part: Var, fresh: Callable[[str], str], starts_here: bool
-    ) -> tuple[list[Statement], list[Statement]]:
-        """Return the prologue and the epilogue of a total of the sums of blocks.
-
-        One that starts just before the loop over blocks is the sum of the first of them: nothing
-        is added for sums that are short, as those of a product with a matrix may be.
-        """
-        wide = accumulator(part.dtype)
-        total = Var(fresh("a"), wide)
-        if part.dtype != wide:
-            self.tail.append(Accumulate("+", total, cast(part, wide)))
-            return [Assign(total, zero(wide))], [Assign(name, cast(total, part.dtype))]
-        lost, both, back = (Var(fresh(kind), _WIDE) for kind in "att")
+    def added(self, part: Var, fresh: Fresh) -> list[Statement]:
+        """Add the sum of a block."""
+        total, lost = self.total, self.lost
+        if lost is None:
+            return [Accumulate("+", total, cast(part, total.dtype))]
+        both, back = Var(fresh("t"), _WIDE), Var(fresh("t"), _WIDE)
         of_total = op("-", total, op("-", both, back))
-        taken_in = [
+        return [
             Assign(both, op("+", total, part)),
             Assign(back, op("-", both, total)),
             Carry(lost, op("+", lost, op("+", of_total, op("-", part, back)))),
             Carry(total, both),
         ]
-        self.tail += taken_in
-        self.totals.append((total, part, taken_in))
-        if starts_here:
-            self.first.append((Carry(total, part), taken_in))
-        # of an infinite total nothing is lost
-        finite = op("==", op("-", lost, lost), zero(_WIDE))
+
+    def end(self, name: Var) -> list[Statement]:
+        """Assign the total, with its rounding error, to a variable."""
+        total, lost = self.total, self.lost
+        if lost is None:
+            return [Assign(name, cast(total, name.dtype))]
+        # an infinite total has no rounding error
+        finite = op("==", op("-", lost, lost), _zero(_WIDE))
         whole = Carry(total, select(finite, op("+", total, lost), total))
-        end = [If(op("!=", lost, zero(_WIDE)), (whole,)), Assign(name, total)]
-        return [Assign(total, zero(_WIDE)), Assign(lost, zero(_WIDE))], end
-
-    def taken_in(self, start: Var) -> list[Statement]:
-        """Add the sums of the block that starts at a position to the totals."""
-        if not self.first:
-            return self.tail
-        later = [each for _, statements in self.first for each in statements]
-        known = set(later)
-        others = [each for each in self.tail if each not in known]
-        is_first = op("==", start, integer(0))
-        return [If(is_first, tuple(each for each, _ in self.first), tuple(later)), *others]
+        return [If(op("!=", lost, _zero(_WIDE)), (whole,)), Assign(name, total)]
 
 
-def loop(
-    counter: Var,
-    length: Expression,
-    body: Sequence[Statement],
-    blocks: Blocks | None,
-    fresh: Callable[[str], str],
-    rounds: int = SUM_BLOCK,
-    is_wide: bool = False,
-) -> For:
-    """Write a loop, in blocks if there are sums of blocks."""
-    if blocks is None or not blocks.head:
-        return For(counter, length, tuple(body), is_wide=is_wide)
-    start = Var(fresh("j"), "int64")
-    stop = op("min", op("+", start, integer(rounds)), length)
-    if blocks.at is not None:
-        place = {blocks.at.name: op("-", counter, start)}
-        body = [replaced(each, place) for each in body]
-    block = For(counter, stop, tuple(body), start, is_wide=is_wide)
-    end = blocks.at_the_end(op("-", stop, start))
-    inside = (*blocks.head, block, *end, *blocks.taken_in(start))
-    return For(start, length, inside, step=rounds)
+@dataclass
+class _Sums:
+    """Sums of one block, and what they are added to after it.
+
+    Attributes
+    ----------
+    parts : dict of str to Var
+        The variable of the block, by the name of the variable that the loop added to.
+    first, later : list of Statement
+        Additions to totals that start just before the loop over blocks: in the first block, in
+        which the total is the sum of the block, and in all others.
+    always : list of Statement
+        Other additions to totals.
+    """
+
+    parts: dict[str, Var] = field(default_factory=dict)
+    first: list[Statement] = field(default_factory=list)
+    later: list[Statement] = field(default_factory=list)
+    always: list[Statement] = field(default_factory=list)
+
+    def head(self) -> list[Statement]:
+        return [Assign(part, _zero(part.dtype)) for part in self.parts.values()]
+
+    def tail(self, is_first: Expression) -> list[Statement]:
+        branch = [If(is_first, tuple(self.first), tuple(self.later))] if self.first else []
+        return [*branch, *self.always]
+
+
+class _Blocked:
+    """Writes loops in blocks.
+
+    Attributes
+    ----------
+    fresh : callable
+    results : frozenset of str
+        Names that the results of the function use.
+    totals : dict of str to _Total
+        Totals of the loops that have been written, by the names of the variables that they replace.
+    """
+
+    def __init__(self, fresh: Fresh, results: Names):
+        self.fresh, self.results = fresh, results
+        self.totals: dict[str, _Total] = {}
+
+    def block(self, body: Sequence[Statement], around: Names) -> list[Statement]:
+        """Write the statements of a block.
+
+        Parameters
+        ----------
+        body : sequence of Statement
+        around : frozenset of str
+            Totals that start outside of the parallel loops around the block.
+        """
+        if not any(each.blocks for each in body):
+            return list(body)
+        own = _totals_of(body)
+        found: list[list[Statement]] = []
+        removed: set[int] = set()
+        for at, each in enumerate(body):
+            if isinstance(each, For) and each.is_parallel:
+                found.append([self._loop(each, at, body, own, around, removed)])
+            else:
+                found.append([with_blocks(each, lambda inside: self.block(inside, NOTHING))])
+        for name, start in own.items():
+            total = self.totals.pop(name, None)
+            if total is not None:
+                uses = [at for at, each in enumerate(body) if _adds(each, name)]
+                found[start] = total.start()
+                target = body[start]
+                assert isinstance(target, Assign)
+                found[uses[-1]] += total.end(target.target)
+                into = {name: total.total}  # of loops that are no blocks
+                found = [[_renamed(each, into) for each in some] for some in found]
+        return [each for at, some in enumerate(found) if at not in removed for each in some]
+
+    def _loop(
+        self,
+        loop: For,
+        at: int,
+        body: Sequence[Statement],
+        own: dict[str, int],
+        around: Names,
+        removed: set[int],
+    ) -> For:
+        """Write a parallel loop, in blocks if it is too long for one and has totals."""
+        inside = 1 if loop.step > 1 else terms_at_once(loop.body)
+        if inside is None:
+            return loop.replace(body=tuple(self.block(loop.body, around | own.keys())))
+        length = bound(loop.stop)
+        if length is not None and inside * length <= SUM_BLOCK:
+            return loop
+        sums = _Sums()
+        fed: dict[str, list[Var]] = {}
+        for target in _accumulated(loop, around | own.keys()):
+            if target.name in around:
+                sums.parts[target.name] = part = Var(self.fresh("a"), target.dtype)
+                fed.setdefault(target.name, []).append(part)
+                continue
+            after = range(at + 1, len(body))
+            to = {n: _fed_by(body[n], target, around) for n in after}
+            others = (body[n].uses for n in after if to[n] is None)
+            is_result = any(target.name in uses for uses in (self.results, *others))
+            part = Var(self.fresh("a"), target.dtype) if is_result else target
+            sums.parts[target.name] = part
+            if is_result:
+                alone = sum(_adds(each, target.name) for each in body) == 1
+                self._add(target, part, sums, starts_here=alone and loop.step == 1)
+            else:
+                removed.add(own[target.name])
+            for n, fed_one in to.items():
+                if fed_one is not None:
+                    fed.setdefault(fed_one.name, []).append(part)
+                    removed.add(n)
+        targets = {each.name: each for each in _targets(loop, body)}
+        for name, parts in fed.items():
+            if len(parts) > 1 and parts[0].dtype == _WIDE:
+                whole = Var(self.fresh("a"), _WIDE)
+                sums.always.append(Assign(whole, _pairwise(parts)))
+                parts = [whole]
+            for part in parts:
+                self._add(targets[name], part, sums)
+        return self._written(loop, sums, SUM_BLOCK // inside) if sums.parts else loop
+
+    def _add(self, target: Var, part: Var, sums: _Sums, starts_here: bool = False) -> None:
+        """Add the sum of a block to a total.
+
+        A total that starts just before the loop over blocks is the sum of the first of them:
+        nothing is added for short sums, as those of a product with a matrix may be.
+        """
+        total = self.totals.get(target.name)
+        if total is None:
+            wide = accumulator(target.dtype)
+            lost = Var(self.fresh("a"), _WIDE) if wide == target.dtype else None
+            total = self.totals[target.name] = _Total(Var(self.fresh("a"), wide), lost)
+        added = total.added(part, self.fresh)
+        if starts_here and total.lost is not None:
+            sums.first.append(Carry(total.total, part))
+            sums.later += added
+        else:
+            sums.always += added
+
+    def _written(self, loop: For, sums: _Sums, rounds: int) -> For:
+        body = tuple(_renamed(each, sums.parts) for each in loop.body)
+        if loop.step > 1:  # strips are blocks
+            before = next(n for n, each in enumerate(body) if isinstance(each, For))
+            inside = (*body[:before], *sums.head(), *body[before:], *sums.always)
+            return loop.replace(body=inside)
+        start = Var(self.fresh("j"), "int64")
+        stop = op("min", op("+", start, integer(rounds)), loop.stop)
+        block = loop.replace(start=start, stop=stop, body=body)
+        inside = (*sums.head(), block, *sums.tail(op("==", start, loop.start)))
+        return For(start, loop.stop, inside, loop.start, rounds)
+
+
+def _zero(dtype: str) -> Const:
+    return number(0.0, dtype)
+
+
+def _totals_of(body: Sequence[Statement]) -> dict[str, int]:
+    """Return the totals that start in a block, with the positions of their starts.
+
+    Until the last loop that adds to them, nothing else reads them.
+    """
+    found: dict[str, int] = {}
+    for at, each in enumerate(body):
+        if isinstance(each, Assign) and each.target.dtype in ROUNDED:
+            name = each.target.name
+            if name not in found and each.value == _zero(each.target.dtype):
+                found[name] = at
+    for name, start in list(found.items()):
+        adding = [at for at, each in enumerate(body) if _adds(each, name)]
+        between = body[start + 1 : adding[-1] + 1] if adding else ()
+        if not adding or any(_uses_otherwise(each, name) for each in between):
+            del found[name]
+    return found
+
+
+def _adds(statement: Statement, name: str) -> bool:
+    """Return whether a statement is a parallel loop that adds to a total."""
+    if not isinstance(statement, For) or not statement.is_parallel or name not in statement.uses:
+        return False
+    return any(target.name == name for target in _all_accumulated(statement))
+
+
+def _uses_otherwise(statement: Statement, name: str) -> bool:
+    """Return whether a statement does more with a variable than a parallel loop's adding to it."""
+    if name not in statement.uses and statement.defines != name:
+        return False
+    if not isinstance(statement, For) or not statement.is_parallel:
+        return True
+    for each in statements_in((statement,)):
+        reads = each.reads
+        if isinstance(each, Accumulate) and isinstance(each.target, Var):
+            reads = (each.value,)
+            if each.target.name == name and each.op != "+":
+                return True
+        elif each.defines == name:
+            return True
+        if any(name in read.uses for read in reads):
+            return True
+    return False
+
+
+def _all_accumulated(loop: For) -> Iterator[Var]:
+    for each in statements_in((loop,)):
+        if isinstance(each, Accumulate) and each.op == "+" and isinstance(each.target, Var):
+            if each.target.dtype in ROUNDED:
+                yield each.target
+
+
+def _accumulated(loop: For, outside: Names) -> list[Var]:
+    """Return the totals outside of a loop that it adds to, in order."""
+    found = {each.name: each for each in _all_accumulated(loop) if each.name in outside}
+    return list(found.values())
+
+
+def _fed_by(statement: Statement, part: Var, totals: Names) -> Var | None:
+    """Return the total that a statement adds a variable to, None for other statements."""
+    if isinstance(statement, Accumulate) and statement.op == "+" and statement.value == part:
+        if isinstance(statement.target, Var) and statement.target.name in totals:
+            return statement.target if statement.target.dtype == part.dtype else None
+    return None
+
+
+def _targets(loop: For, body: Sequence[Statement]) -> Iterator[Var]:
+    yield from _all_accumulated(loop)
+    for each in body:
+        if isinstance(each, Accumulate) and isinstance(each.target, Var):
+            yield each.target
+
+
+def _renamed(statement: Statement, parts: dict[str, Var]) -> Statement:
+    """Let a statement add to the sums of a block."""
+    if isinstance(statement, Accumulate) and isinstance(statement.target, Var):
+        part = parts.get(statement.target.name)
+        return statement if part is None else statement.replace(target=part)
+    return with_blocks(statement, lambda inside: [_renamed(each, parts) for each in inside])
+
+
+def _pairwise(terms: Sequence[Expression]) -> Expression:
+    half = len(terms) // 2
+    return op("+", _pairwise(terms[:half]), _pairwise(terms[half:])) if half else terms[0]

@@ -11,11 +11,10 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.kernels.ir.make import call, number, op
-from dimtensor.kernels.ir.nodes import Accumulate, Var
+from dimtensor.kernels.ir.make import call, integer, number, op
+from dimtensor.kernels.ir.nodes import Accumulate, Assign, For, Store, Var
 from dimtensor.kernels.native.functions.library import has_vectors
-from dimtensor.kernels.passes.logarithm_sums import Opened, Terms
-from dimtensor.kernels.passes.totals import Blocks
+from dimtensor.kernels.passes.logarithm_sums import in_products
 from dimtensor.ops.special import log1p_unit
 from tests.kernels.interpret import interpreted
 
@@ -299,12 +298,18 @@ INSIDE = call("log", op("+", T, number(2.0, "float64")))
 def test_temporaries_that_are_read_are_not_taken_out(term, kept, rest):
     """`t` is the logarithm of the size of `v`."""
     names = itertools.count()
-    opened = Opened(Blocks(), lambda start: f"{start}{next(names)}")
-    opened.terms = Terms({"t": call("log", op("abs", V))})
-    added = opened.added(PART, term, [])
-    assert added == (None if rest is None else Accumulate("+", PART, rest))
-    assert [each.value for each in opened.numbers] == kept
-    assert opened.gone == ({"t"} if kept and kept[0] == op("abs", V) else set())
+    size, start, at = call("log", op("abs", V)), Var("j", "int64"), Var("i", "int64")
+    body = (Assign(T, size), Accumulate("+", PART, term))
+    rounds = For(at, op("+", start, integer(1024)), body, start, is_parallel=True)
+    zero = Assign(PART, number(0.0, "float64"))
+    blocks = For(start, Var("n", "int64"), (zero, rounds), step=1024)
+    *_, new = in_products([blocks], (), lambda letter: f"{letter}{next(names)}")
+    inside = next(each for each in new.body if isinstance(each, For)).body
+    assert [each.value for each in inside if isinstance(each, Store)] == kept
+    added = [each.value for each in inside if isinstance(each, Accumulate)]
+    assert added == ([] if rest is None else [rest])
+    is_gone = bool(kept) and kept[0] == op("abs", V)
+    assert (body[0] in inside) != is_gone
 
 
 # a term, the same in NumPy, and a y for which little is left of it
