@@ -1,9 +1,9 @@
 """Facts of scalar operations: one row for each of PyTensor's classes.
 
 Rewrites know the meaning of the operations that they match. All other facts are here: the name in
-the intermediate representation of kernels, cost, vector form, poles. Graphs look a row up by class
-(`facts_of`), kernels by name (`facts_named`). A test fails on an operation of the op table that has
-no row.
+the intermediate representation of kernels, dtypes, exactness, cost, vector form, poles. Graphs look
+a row up by class (`facts_of`), kernels by name (`facts_named`). A test fails on an operation of the
+op table that has no row; others compare each column with PyTensor, C, SciPy and exact arithmetic.
 """
 
 from __future__ import annotations
@@ -31,6 +31,17 @@ class Facts:
     kind : str
         ``arithmetic`` and ``comparison`` of numbers, ``logic`` of bits, ``extreme`` of two numbers,
         ``choice`` of operands (casts included), ``function`` of a library, or ``other``.
+    meets : str
+        The dtype that operands are converted to, as far as it has all of their numbers: ``result``,
+        that of the result; ``arms``, the same but for the first operand; ``common``, that of all
+        operands; or ``own``.
+    gives : str
+        The dtype of the result: ``bool``; ``float``, floats or complex numbers, also of integers;
+        or ``operands``, promoted from them.
+    exact : bool
+        Whether the result is correctly rounded, so that each way to compute it has the same bits.
+    is_step : bool
+        Whether it is constant but for jumps, so that its derivatives are zero.
     cost : int
         For one element, in sums or products, roughly. What is not quick is stored, and read again
         where it is needed twice, unless it is a division.
@@ -41,6 +52,8 @@ class Facts:
         The operator between its operands.
     function : str
         The function of one float that it is, by its name in C.
+    intrinsic : bool
+        Whether LLVM has that function, under the same name, for each width of floats.
     scipy : tuple of (str, int), optional
         The function of SciPy that it is: its name in ``scipy.special``, and of how many doubles.
     commutes : bool
@@ -57,10 +70,15 @@ class Facts:
 
     name: str = ""
     kind: Kind = "other"
+    meets: Literal["result", "arms", "common", "own"] = "own"
+    gives: Literal["bool", "float", "operands"] = "operands"
+    exact: bool = False
+    is_step: bool = False
     cost: int = CALL
     vectorizes: bool = False
     sign: str = ""
     function: str = ""
+    intrinsic: bool = False
     scipy: tuple[str, int] | None = None
     commutes: bool = False
     reduces: bool = False
@@ -90,14 +108,17 @@ class Facts:
         return (self.library,) if self.library else None
 
 
-_QUICK = Facts(cost=QUICK, vectorizes=True, parts=())
-_SIGNS = replace(_QUICK, kind="arithmetic", commutes=True, is_finite=True)
-_EXTREME = replace(_QUICK, kind="extreme", reduces=True, is_finite=True)
-_COMPARISON = replace(_QUICK, kind="comparison")
+_QUICK = Facts(cost=QUICK, vectorizes=True, parts=(), exact=True)
+_SIGNS = replace(_QUICK, kind="arithmetic", meets="result", commutes=True, is_finite=True)
+_EXTREME = replace(_QUICK, kind="extreme", meets="result", reduces=True, is_finite=True)
+_COMPARISON = replace(_QUICK, kind="comparison", meets="common", gives="bool")
 _LOGIC = replace(_QUICK, kind="logic", commutes=True)
 _CHOICE = replace(_QUICK, kind="choice", is_finite=True)
 _WIDENED = Facts(kind="function", vectorizes=True)
-_CALLED = Facts(kind="function")
+_OF_FLOATS = replace(_WIDENED, gives="float")
+_ROUNDED = replace(_WIDENED, exact=True, is_step=True)
+_CALLED = Facts(kind="function", gives="float")
+_PART = Facts(exact=True)
 # functions without poles: the exponential overflows, but has none
 _FINITE = frozenset((
     "exp", "exp2", "expm1", "sin", "cos", "tanh", "sinh", "cosh", "atan", "asinh", "erf", "erfc",
@@ -114,8 +135,9 @@ FACTS: dict[type, Facts] = {
     s.Add: _row(_SIGNS, "add", sign="+", reduces=True),
     s.Mul: _row(_SIGNS, "multiply", sign="*", reduces=True),
     s.Sub: _row(_SIGNS, "subtract", sign="-", commutes=False),
-    s.TrueDiv: _row(_SIGNS, "divide", sign="/", commutes=False, cost=DIVISION, is_finite=False),
-    s.Reciprocal: _row(_QUICK, "reciprocal", cost=DIVISION),
+    s.TrueDiv: _row(_SIGNS, "divide", sign="/", commutes=False, cost=DIVISION, is_finite=False,
+                    gives="float"),
+    s.Reciprocal: _row(_QUICK, "reciprocal", cost=DIVISION, gives="float"),
     s.Neg: _row(_QUICK, "negative", is_finite=True),
     s.Sqr: _row(_QUICK, "square", is_finite=True),
     s.Abs: _row(_QUICK, "absolute", is_finite=True),
@@ -131,34 +153,44 @@ FACTS: dict[type, Facts] = {
     s.OR: _row(_LOGIC, "bitwise_or", sign="|", reduces=True),
     s.XOR: _row(_LOGIC, "bitwise_xor", sign="^"),
     s.Invert: _row(_LOGIC, "invert", commutes=False),
-    s.IsNan: _row(_QUICK, "isnan"),
-    s.IsInf: _row(_QUICK, "isinf"),
+    s.IsNan: _row(_QUICK, "isnan", gives="bool"),
+    s.IsInf: _row(_QUICK, "isinf", gives="bool"),
     s.Cast: _row(_CHOICE, "cast"),
     s.Identity: _row(_CHOICE, "identity"),
     s.Second: _row(_CHOICE, "second"),
-    s.Switch: _row(_CHOICE, "where"),
+    s.Switch: _row(_CHOICE, "where", meets="arms"),
     # a constant in kernels; rewrites weigh it as the product that it stands for
     special.Vanishing: Facts("vanishing", is_finite=True, parts=()),
-    s.Sqrt: _row(_WIDENED, "sqrt", cost=DIVISION, function="sqrt"),
-    # many of them are arithmetic in kernels, see kernels.native.functions.library
+    s.Sqrt: _row(_OF_FLOATS, "sqrt", cost=DIVISION, function="sqrt", intrinsic=True, exact=True),
     **{
-        kind: _row(_WIDENED, name, function=name)
+        kind: _row(_ROUNDED, name, function=name, intrinsic=True)
         for kind, name in (
-            (s.Exp, "exp"), (s.Log, "log"), (s.Log1p, "log1p"), (s.Exp2, "exp2"),
-            (s.Log2, "log2"), (s.Log10, "log10"), (s.Sin, "sin"), (s.Cos, "cos"), (s.Tan, "tan"),
-            (s.Sinh, "sinh"), (s.Cosh, "cosh"), (s.Tanh, "tanh"), (s.ArcSin, "asin"),
-            (s.ArcCos, "acos"), (s.ArcTan, "atan"), (s.Floor, "floor"), (s.Ceil, "ceil"),
-            (s.Trunc, "trunc"), (s.RoundHalfToEven, "rint"),
+            (s.Floor, "floor"), (s.Ceil, "ceil"), (s.Trunc, "trunc"), (s.RoundHalfToEven, "rint"),
         )
     },
-    m.Sigmoid: _row(_WIDENED, "sigmoid", parts=("exp",)),
-    m.Softplus: _row(_WIDENED, "softplus", parts=("exp", "log")),
-    m.Log1mexp: _row(_WIDENED, "log1mexp", parts=("exp", "tanh", "log")),
-    special.Log1pUnit: _row(_WIDENED, "log1p_unit", parts=("log1p_unit",)),
-    s.Sign: _row(_WIDENED, "sign", parts=()),
-    s.Clip: _row(_WIDENED, "clip", parts=()),
+    # many of them are arithmetic in kernels, see kernels.native.functions.library
+    **{
+        kind: _row(_OF_FLOATS, name, function=name, intrinsic=True)
+        for kind, name in (
+            (s.Exp, "exp"), (s.Log, "log"), (s.Exp2, "exp2"), (s.Log2, "log2"),
+            (s.Log10, "log10"), (s.Sin, "sin"), (s.Cos, "cos"),
+        )
+    },
+    **{
+        kind: _row(_OF_FLOATS, name, function=name)
+        for kind, name in (
+            (s.Log1p, "log1p"), (s.Tan, "tan"), (s.Sinh, "sinh"), (s.Cosh, "cosh"),
+            (s.Tanh, "tanh"), (s.ArcSin, "asin"), (s.ArcCos, "acos"), (s.ArcTan, "atan"),
+        )
+    },
+    m.Sigmoid: _row(_OF_FLOATS, "sigmoid", parts=("exp",)),
+    m.Softplus: _row(_OF_FLOATS, "softplus", parts=("exp", "log")),
+    m.Log1mexp: _row(_OF_FLOATS, "log1mexp", parts=("exp", "tanh", "log")),
+    special.Log1pUnit: _row(_OF_FLOATS, "log1p_unit", parts=("log1p_unit",)),
+    s.Sign: _row(_ROUNDED, "sign", parts=()),
+    s.Clip: _row(_WIDENED, "clip", parts=(), exact=True),
     s.Pow: _row(_WIDENED, "power"),  # its vector form depends on the exponent
-    s.IntDiv: _row(_WIDENED, "floor_divide"),
+    s.IntDiv: _row(_WIDENED, "floor_divide", is_step=True),
     s.Mod: _row(_WIDENED, "remainder"),
     **{
         kind: _row(_CALLED, name, function=name)
@@ -168,7 +200,7 @@ FACTS: dict[type, Facts] = {
         )
     },
     s.ArcTan2: _row(_CALLED, "atan2"),
-    s.RoundHalfAwayFromZero: _row(_CALLED, "round"),
+    s.RoundHalfAwayFromZero: _row(_ROUNDED, "round", vectorizes=False),
     m.TriGamma: _row(_CALLED, "trigamma"),
     **{
         kind: _row(_CALLED, name, scipy=(name, count))
@@ -184,12 +216,13 @@ FACTS: dict[type, Facts] = {
             (special.LogNdtr, "log_ndtr", 1), (special.I0e, "i0e", 1), (special.I1e, "i1e", 1),
         )
     },
-    m.PolyGamma: Facts("polygamma"),
-    s.Real: Facts("real"),
-    s.Imag: Facts("imag"),
-    s.Conj: Facts("conj"),
-    s.Complex: Facts("complex"),
+    m.PolyGamma: Facts("polygamma", gives="float"),
+    s.Real: _row(_PART, "real"),
+    s.Imag: _row(_PART, "imag"),
+    s.Conj: _row(_PART, "conj"),
+    s.Complex: _row(_PART, "complex", gives="float"),
 }  # fmt: skip
+STEPS = tuple(kind for kind, row in FACTS.items() if row.is_step)
 REDUCTIONS = tuple(kind for kind, row in FACTS.items() if row.reduces)
 _BY_NAME = {row.name: row for row in FACTS.values()}
 _UNKNOWN = Facts()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
+import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +189,124 @@ def test_operations_are_told_apart_by_class():
 def test_names_of_classes_are_found():
     assert compared_by_name("if type(op).__name__ in ('Add', 'Mul'): pass") == [1]
     assert not compared_by_name("if type(op) in (Add, Mul): pass")
+
+
+# -- dtypes, exactness, steps ----------------------------------------------------------------------
+
+SPECIAL = [
+    kind
+    for kind in FACTS
+    if issubclass(kind, (ps.Cast, ps.Complex, ps.Real, ps.Imag, ps.Conj, Vanishing))
+]  # of which an instance needs a dtype, or is no function of reals
+ORDINARY = [kind for kind in FACTS if kind not in SPECIAL]
+
+
+def made(kind):
+    """An instance of a class, from PyTensor's modules or ours."""
+    from dimtensor.ops import special
+
+    found = [v for module in (ps, psm, special) for v in vars(module).values()]
+    found += [v.scalar_op for v in found if isinstance(v, Elemwise)]
+    return next(v for v in found if type(v) is kind)
+
+
+def arity(kind):
+    if FACTS[kind].scipy:
+        return FACTS[kind].scipy[1]
+    op = made(kind)
+    return {ps.Clip: 3, ps.Switch: 3}.get(kind, op.nin if op.nin > 0 else 2)
+
+
+@pytest.mark.parametrize("kind", ORDINARY, ids=lambda k: k.__name__)
+def test_dtypes_of_results_are_those_of_pytensor(kind):
+    if FACTS[kind].is_step and arity(kind) == 1:
+        return  # an operation has the dtype that it was made with
+    dtype = "bool" if FACTS[kind].kind == "logic" else "int64"
+    operands = [ps.get_scalar_type(dtype)() for _ in range(arity(kind))]
+    found = made(kind).make_node(*operands).outputs[0].type.dtype
+    gives = FACTS[kind].gives
+    assert {"bool": found == "bool", "float": "float" in found, "operands": found == dtype}[gives]
+
+
+@pytest.mark.parametrize("kind", ORDINARY, ids=lambda k: k.__name__)
+def test_steps_are_constant_between_jumps(kind):
+    """All others move, at one of some places, where an operand does."""
+    if FACTS[kind].kind in ("comparison", "logic", "choice") or FACTS[kind].gives == "bool":
+        assert not FACTS[kind].is_step
+        return
+    count, moved = arity(kind), False
+    places = (0.3, 1.3, -0.7) if count == 1 else (0.3, 1.0, 1.3, -0.7)
+    for first, at in itertools.product(places, range(count)):
+        place = [first, 0.4, 0.7, 0.2][:count]
+        near = [x + 1e-4 * (k == at) for k, x in enumerate(place)]
+        with np.errstate(all="ignore"), contextlib.suppress(ValueError):  # outside of the domain
+            one, other = (made(kind).impl(*map(np.float64, x)) for x in (place, near))
+            moved |= bool(one != other and np.isfinite([one, other]).all())
+    assert moved != FACTS[kind].is_step
+
+
+def rounded_root(x):
+    """The correctly rounded root, from exact arithmetic."""
+    root = np.sqrt(x)
+    low, high = ((Fraction(root) + Fraction(np.nextafter(root, end))) / 2 for end in (0.0, np.inf))
+    assert low**2 <= Fraction(x) <= high**2
+    return root
+
+
+EXACT = {
+    "add": lambda x, y: float(Fraction(x) + Fraction(y)),
+    "multiply": lambda x, y: float(Fraction(x) * Fraction(y)),
+    "subtract": lambda x, y: float(Fraction(x) - Fraction(y)),
+    "divide": lambda x, y: float(Fraction(x) / Fraction(y)),
+    "reciprocal": lambda x: float(1 / Fraction(x)),
+    "square": lambda x: float(Fraction(x) ** 2),
+    "sqrt": lambda x: rounded_root(abs(x)),
+    "negative": lambda x: float(-Fraction(x)),
+    "absolute": lambda x: float(abs(Fraction(x))),
+    "maximum": max,
+    "minimum": min,
+    "floor": lambda x: float(math.floor(Fraction(x))),
+    "ceil": lambda x: float(math.ceil(Fraction(x))),
+    "trunc": lambda x: float(math.trunc(Fraction(x))),
+    "rint": lambda x: float(round(Fraction(x))),
+    "round": lambda x: math.copysign(math.floor(abs(Fraction(x)) + Fraction(1, 2)), x),
+    "sign": lambda x: math.copysign(1.0, x),
+    "clip": lambda x, low, high: min(max(x, low), high),
+    "identity": lambda x: x,
+    "second": lambda x, y: y,
+    "where": lambda c, x, y: x if c else y,
+}
+BITS = {"comparison", "logic"}  # exact as their results are no floats
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        k
+        for k in ORDINARY
+        if FACTS[k].exact and FACTS[k].kind not in BITS and FACTS[k].gives != "bool"
+    ],
+    ids=lambda k: k.__name__,
+)
+def test_exact_results_are_correctly_rounded(kind):
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        operands = (rng.normal(size=arity(kind)) * 10.0 ** rng.integers(-3, 4)).tolist()
+        if FACTS[kind].name == "sqrt":
+            operands = [abs(operands[0])]
+        if FACTS[kind].name == "clip":
+            operands[1:] = sorted(operands[1:])
+        assert float(made(kind).impl(*map(np.float64, operands))) == EXACT[FACTS[kind].name](
+            *operands
+        )
+
+
+@pytest.mark.parametrize(
+    "name", [f.name for f in FACTS.values() if f.function], ids=lambda name: name
+)
+def test_intrinsics_are_those_of_llvm(name):
+    """LLVM gives the declarations of intrinsics attributes. Later versions have more of them."""
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(f"declare double @llvm.{name}.f64(double)")
+    assert "memory(none)" in str(module) or not facts_named(name).intrinsic

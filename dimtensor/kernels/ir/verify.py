@@ -246,9 +246,11 @@ class _Verifier:
                     self.stale.pop(part.name, None)
             return
         self._number(*node.operands)
-        if row.kind == "comparison":
-            self._require(node.dtype == "bool", f"{row.name} gives bool, not {node.dtype}")
-        elif row.library:
+        if row.gives != "operands":
+            kinds = ("bool",) if row.gives == "bool" else ("float", "complex")
+            right = node.dtype.startswith(kinds)
+            self._require(right, f"{row.name} gives {row.gives}, not {node.dtype}")
+        if row.library:
             count = row.scipy[1] if row.scipy else 1
             self._require(len(node.operands) == count, f"{row.name} takes {count} operands")
 

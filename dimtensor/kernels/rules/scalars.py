@@ -69,13 +69,10 @@ def meeting_dtype(scalar_op: Any, at: int, dtypes: Sequence[str], out: str) -> s
 
     The conversion keeps all numbers of the operand's dtype.
     """
-    kind = facts_of(scalar_op).kind
-    if kind in ("arithmetic", "extreme") or (type(scalar_op) is Switch and at):
-        dtype = out
-    elif kind == "comparison":
-        dtype = np.result_type(*dtypes).name
-    else:
+    meets = facts_of(scalar_op).meets
+    if meets == "own" or (meets == "arms" and not at):
         return None
+    dtype = np.result_type(*dtypes).name if meets == "common" else out
     return dtype if dtype != dtypes[at] and np.can_cast(dtypes[at], dtype) else None
 
 

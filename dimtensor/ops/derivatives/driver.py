@@ -35,7 +35,7 @@ from dimtensor.ops.derivatives.rules import (
     reverse_of,
     reverse_with_uses_of,
 )
-from dimtensor.ops.derivatives.scalars.elementwise import STEPS
+from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import replaced
 
 
@@ -186,7 +186,7 @@ def _depending(nodes: Sequence[Apply], wrt: Sequence[Variable]) -> set[Variable]
         if not any(here):
             continue
         pattern = None if isinstance(node.op, Elemwise) else _pattern(node)
-        if isinstance(node.op, Elemwise) and type(node.op.scalar_op) in STEPS:
+        if isinstance(node.op, Elemwise) and facts_of(node.op.scalar_op).is_step:
             continue
         for at, v in enumerate(node.outputs):
             if pattern is None or any(

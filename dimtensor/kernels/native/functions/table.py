@@ -27,34 +27,24 @@ from dimtensor.kernels.native.values import (
 from dimtensor.ops.facts import Facts, facts_named
 from dimtensor.tuning import ROOTED_POWER, SQUARED_POWER
 
-# what LLVM itself knows
-_INTRINSICS = {
-    "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "sqrt": "sqrt", "floor": "floor",
-    "ceil": "ceil", "trunc": "trunc", "fabs": "fabs", "exp2": "exp2", "log2": "log2",
-    "log10": "log10", "rint": "rint",
-}  # fmt: skip
-# of one argument, in the C library
-_C_LIBRARY = {
-    "log1p", "expm1", "tanh", "sinh", "cosh", "tan", "asin", "acos", "atan", "asinh", "acosh",
-    "atanh", "erf", "erfc",
-}  # fmt: skip
-
 
 def float_function(b: Builder, name: str, x: Value) -> Value:
     """Call a function of the C library or of LLVM, of one float."""
     if x.type.kind != "f":
         x = b.cast(x, F64)
     t = x.type.llvm
+    facts = facts_named(name) or Facts()
     # functions that LLVM knows are those of single precision, too
-    wide = x if name in _INTRINSICS else b.cast(x, F64)
+    in_llvm = facts.intrinsic or name == "fabs"
+    wide = x if in_llvm else b.cast(x, F64)
     if b.depth and wide.type.name == F64.name:
         inner = vectorizable(b, name, wide.type.lanes)
         if inner is not None:
             return b.cast(b.call(inner, wide.type, [wide]), x.type)
-    if name in _INTRINSICS:
-        called = b.declarations.function(f"llvm.{_INTRINSICS[name]}.{x.type.suffix}", t, [t])
+    if in_llvm:
+        called = b.declarations.function(f"llvm.{name}.{x.type.suffix}", t, [t])
         return b.call(called, x.type, [x])
-    if name not in _C_LIBRARY:
+    if not facts.function:
         raise NotNative(f"the function {name}")
     traits = " nounwind willreturn memory(none)"
     called = b.declarations.function(name, "double", ["double"], traits)

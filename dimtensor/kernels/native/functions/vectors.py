@@ -11,7 +11,6 @@ from dimtensor.kernels.native.functions.table import halves_of
 from dimtensor.ops.facts import facts_named
 from dimtensor.tuning import SQUARED_POWER
 
-_LLVM = frozenset({"sqrt", "floor", "ceil", "trunc", "rint"})
 _CLASSIFY = frozenset({"isnan", "isfinite", "isinf", "abs"})
 
 
@@ -19,7 +18,8 @@ def has_vectors(name: str, operands: Sequence[ir.Expression]) -> bool:
     """Return whether a function of the C library, SciPy or LLVM has a vector form."""
     if len(operands) != 1:
         return False
-    if name in _LLVM or name in _CLASSIFY:
+    row = facts_named(name)
+    if name in _CLASSIFY or (row is not None and row.intrinsic and row.exact):
         return is_float(operands[0].dtype)
     return operands[0].dtype == "float64" and library.has_vectors(name)
 

@@ -67,16 +67,6 @@ def same(t: Variable) -> Variable:
     return t
 
 
-# constant but for jumps
-STEPS = (
-    ps.IntDiv,
-    ps.Sign,
-    ps.Ceil,
-    ps.Floor,
-    ps.Trunc,
-    ps.RoundHalfToEven,
-    ps.RoundHalfAwayFromZero,
-)
 Partials = Callable[[Sequence[Variable], Variable], Sequence[Partial | None]]
 _PARTIALS: dict[type, Partials] = {}
 

@@ -26,8 +26,9 @@ from dimtensor.graph.dtypes import is_complex
 from dimtensor.ops import special
 from dimtensor.ops.derivatives.flow import both, number, times
 from dimtensor.ops.derivatives.order import is_differentiated_again
-from dimtensor.ops.derivatives.scalars.elementwise import STEPS, Partial, partials, same
+from dimtensor.ops.derivatives.scalars.elementwise import Partial, partials, same
 from dimtensor.ops.derivatives.scalars.poles import constant_of
+from dimtensor.ops.facts import STEPS
 from dimtensor.ops.nodes import elementwise
 
 Found = Sequence[Partial | None]

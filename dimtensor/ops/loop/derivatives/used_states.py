@@ -20,7 +20,7 @@ from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import IncSubtensor
 
 from dimtensor.ops.derivatives.flow import MOSTLY, SPARSE, Flow, is_continuous
-from dimtensor.ops.derivatives.scalars.elementwise import STEPS
+from dimtensor.ops.facts import STEPS
 from dimtensor.ops.special import Vanishing
 from dimtensor.traversal import reached
 
