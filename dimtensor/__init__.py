@@ -35,6 +35,7 @@ from dimtensor.errors import ModelWarning as ModelWarning
 from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import OptionError as OptionError
+from dimtensor.errors import PartitionError as PartitionError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.errors import UnknownDimError as UnknownDimError

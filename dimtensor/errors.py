@@ -146,6 +146,24 @@ class GraphError(DimtensorError, ValueError):
     """An operation that an expression or model does not allow: it lacks an input or a length."""
 
 
+class PartitionError(GraphError):
+    """An expression that cannot be computed from the values for slices of a dim.
+
+    Attributes
+    ----------
+    node : Node
+        The expression that mixes positions.
+    line : Line or None
+        Line of the user's code that made it.
+    is_scan : bool
+        Whether it proceeds along the dim from one position to the next.
+    """
+
+    node: Any = None
+    line: Any = None
+    is_scan: bool = False
+
+
 class ExportError(DimtensorError, ValueError):
     """A function that cannot be written to a folder, or a folder that holds no such function."""
 

@@ -39,6 +39,7 @@ from dimtensor.errors import ModelWarning as ModelWarning
 from dimtensor.errors import NoAttributeError as NoAttributeError
 from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import OptionError as OptionError
+from dimtensor.errors import PartitionError as PartitionError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.errors import UnknownDimError as UnknownDimError
@@ -128,6 +129,8 @@ from dimtensor.tensor.functions import sort as sort
 from dimtensor.tensor.functions import std as std
 from dimtensor.tensor.functions import sum as sum
 from dimtensor.tensor.functions import var as var
+from dimtensor.tensor.graphs.partition import Partition as Partition
+from dimtensor.tensor.graphs.partition import partition as partition
 from dimtensor.tensor.graphs.rewriting import data_of as data_of
 from dimtensor.tensor.graphs.rewriting import from_node as from_node
 from dimtensor.tensor.graphs.rewriting import rewrite as rewrite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,6 +127,9 @@ class SelDim(ChildDim):
     def _text(self, parents: Sequence[str]) -> str:
         return f"SelDim({parents[0]}, {self.selection.text})"
 
+    def _is_cut_with(self, dims: Collection[Dim]) -> bool:
+        return isinstance(self.selection, Mask) and self.parent in dims
+
     def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return None if labels[0] is None else self.selection.take(labels[0])
 
@@ -238,6 +241,9 @@ class RenamedDim(ChildDim):
     @property
     def _unrenamed(self) -> Dim:
         return self.parent
+
+    def _is_cut_with(self, dims: Collection[Dim]) -> bool:
+        return self.parent in dims
 
     def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
         return labels[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -203,6 +203,13 @@ class Dim:
     def _unrenamed(self) -> Dim:
         """The dim that this one is under another name; of a dim that is not renamed, itself."""
         return self
+
+    def _is_cut_with(self, dims: Collection[Dim]) -> bool:
+        """Return True if the recipe, applied to a slice of a parent, gives a part of the dim.
+
+        It does for renamed dims, selections by masks, and products with one such factor.
+        """
+        return False
 
     @property
     def _bases(self) -> tuple[Dim, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +96,9 @@ class ProductDim(DerivedDim):
 
     def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
         return math.prod(lengths)
+
+    def _is_cut_with(self, dims: Collection[Dim]) -> bool:
+        return sum(factor in dims for factor in self.factors) == 1
 
     def _text(self, parents: Sequence[str]) -> str:
         return f"ProductDim({{{', '.join(parents)}}})"

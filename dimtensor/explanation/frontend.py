@@ -41,6 +41,7 @@ class _Asked(NamedTuple):
     binding: Binding
     backend: str
     allow: frozenset[str] = frozenset()
+    expression: Node | None = None
 
 
 def explain(
@@ -111,6 +112,7 @@ def explain(
     if asked.gradient is not None:
         gradient = schedule(asked.inputs, asked.gradient, asked.allow)
     found = Explanation(asked.what, value, gradient, known, asked.backend)
+    found.expression = asked.expression
     if wanted is not None:
         _check_limit(found, wanted)
     if backend_of(asked.backend).specializes and not known.missing(*found.polynomials):
@@ -150,7 +152,15 @@ def _asked(x: Any, backend: str | None, other_lengths: bool) -> _Asked:
         found = grad(wrap(nodes[0]), [wrap(node) for node in floats])
         gradient = [*nodes, *(node_of(each) for each in found)]
     what = "an expression" if len(nodes) == 1 else f"{len(nodes)} expressions"
-    return _Asked(what, inputs, nodes, gradient, _told(nodes), backend or "native")
+    return _Asked(
+        what,
+        inputs,
+        nodes,
+        gradient,
+        _told(nodes),
+        backend or "native",
+        expression=nodes[0] if len(nodes) == 1 else None,
+    )
 
 
 def _told(nodes: Sequence[Node]) -> Binding:
@@ -178,6 +188,7 @@ def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -
         [parts.value.node, parts.gradient.node],
         binding,
         backend or density.backend,
+        expression=density.expression.node,
     )
 
 

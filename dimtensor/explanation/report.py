@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,15 +12,22 @@ from dimtensor.compile.memory import written
 from dimtensor.cost.polynomial import Lengths, Polynomial
 from dimtensor.cost.quantities import bytes_text, count_text
 from dimtensor.display.html import Section, card, styled, table
-from dimtensor.errors import printable
+from dimtensor.errors import PartitionError, printable
+from dimtensor.graph.printing.formula import formula
+from dimtensor.graph.walk import leaves
 from dimtensor.spellings.attributes import former_names
 from dimtensor.spellings.renamed import METHODS_OF_RESULTS
+from dimtensor.tensor.graphs.partition import Partition, partition
+from dimtensor.tensor.handle import wrap
 
 if TYPE_CHECKING:
+    from dimtensor.dims import Dim
     from dimtensor.explanation.steps import AllocatedArray, Schedule, Step
+    from dimtensor.graph import Node
 
 _WIDTH = 56
-_SHOWN = 12  # steps of a text
+_SHOWN = 12  # steps and dims of a text
+_COMBINED = {"add": "added", "concat": "independent positions", "": "not used"}
 
 
 class XlaCost(NamedTuple):
@@ -58,6 +66,8 @@ class Explanation:
     lengths : Lengths
         Known lengths.
     backend : str
+    expression : Node or None
+        The expression, or the log density; None for several.
     xla : dict of str to XlaCost
         On JAX: XLA's analysis of ``value`` and ``gradient``.
 
@@ -97,12 +107,31 @@ class Explanation:
         self.lengths = lengths
         self.backend = backend
         self.xla: dict[str, XlaCost] = {}
+        self.expression: Node | None = None
 
     @property
     def schedules(self) -> dict[str, Schedule]:
         """Schedules by name: ``"value"`` and, if there is one, ``"gradient"``."""
         found = {"value": self.value}
         return found if self.gradient is None else {**found, "gradient": self.gradient}
+
+    @cached_property
+    def partitions(self) -> dict[Dim, Partition | PartitionError]:
+        """How slices of each dim of inputs and data make the whole; see :func:`partition`.
+
+        An error says which expression mixes positions. Empty if several expressions are explained.
+        """
+        if self.expression is None:
+            return {}
+        leaves_of = leaves([self.expression])
+        dims = dict.fromkeys(dim for leaf in leaves_of for dim in leaf.dims if not dim.parents)
+        found: dict[Dim, Partition | PartitionError] = {}
+        for dim in dims:
+            try:
+                found[dim] = partition(wrap(self.expression), dim)
+            except PartitionError as problem:
+                found[dim] = problem
+        return found
 
     @property
     def polynomials(self) -> list[Polynomial]:
@@ -223,6 +252,25 @@ class Explanation:
                 yield from (f"    {title}: {text}" for title, text in made_at(largest))
             if name in self.xla:
                 yield from (f"  {title:<12} {text}" for title, text in xla_rows(self.xla[name]))
+        slices = self._slices()
+        if slices:
+            yield ""
+            yield "slices of dims:"
+            yield from (f"  {title:<12} {text}" for title, text in slices[:_SHOWN])
+        if len(slices) > _SHOWN:
+            yield f"  …  {len(slices) - _SHOWN} more dims"
+
+    def _slices(self) -> list[tuple[str, str]]:
+        """Describe by dim how the values for slices make the whole."""
+        found = []
+        for dim, each in self.partitions.items():
+            if isinstance(each, PartitionError):
+                place = "" if each.line is None else f", {each.line}"
+                text = f"mixed by {formula(each.node, _WIDTH)}{place}"
+            else:
+                text = _COMBINED.get(each.operation or "", f"combined by {each.operation}")
+            found.append((dim._short, text))
+        return found
 
     def _steps(self, each: Schedule) -> Iterator[str]:
         numbered = [*(("once", step) for step in each.once), *enumerate(each.steps, start=1)]
@@ -292,6 +340,9 @@ class Explanation:
             if name in self.xla:
                 memory += [list(pair) for pair in xla_rows(self.xla[name])]
             sections.append(Section(f"Memory of {title.lower()}", table(memory)))
+        slices = [list(pair) for pair in self._slices()]
+        if slices:
+            sections.append(Section("Slices of dims", table(slices), number=len(slices)))
         head = [styled("Cost", "kind"), self.what, "on", styled(self.backend, "name")]
         return card([*head, styled(self._known_lengths(), "soft")], sections)
 

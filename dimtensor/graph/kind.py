@@ -8,7 +8,7 @@ of dims, printing, error messages and requirements on lengths. Functions of arbi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dimtensor.dims import Dim, Dims, dim_set
@@ -134,6 +134,37 @@ class Kind[A]:
         dim.
         """
         return False
+
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        """Return True if each position along a dim depends on one position of an input.
+
+        `to` is a dim of the node: each of its positions depends on a single position along `dim` of
+        input number `at`. The default is for kinds that do not rename, mask or reshape.
+        """
+        return dim is to and self.keeps_apart(node, at, dim)
+
+    def combined_by(self, node: Node, dim: Dim, varying: Collection[int]) -> str | None:
+        """Return the operation that combines results for parts of a dim of inputs.
+
+        Parameters
+        ----------
+        node : Node
+            The dim is not among its dims.
+        dim : Dim
+        varying : collection of int
+            Numbers of the inputs that differ between the parts.
+
+        Returns
+        -------
+        str or None
+            Name in the op table, such as ``add`` for a sum over the dim; None if positions are
+            mixed in another way.
+        """
+        return None
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        """Return groups of inputs in which the node is jointly linear, the others being fixed."""
+        return ()
 
     def renames(self, node: Node) -> Sequence[tuple[Dim, Dim]]:
         """Return the dims that the node renames, as pairs (old, new)."""

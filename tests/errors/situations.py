@@ -1431,6 +1431,35 @@ def draws_beyond_the_memory():
         dt.sample(density, 10**12, tune=1000, chains=4, progress_bar=False)
 
 
+SLICES = """
+centered = spend - spend.mean()
+total = (centered**2).sum()
+running = spend.cumsum(day).sum()
+"""
+
+
+def in_slices(name: str) -> None:
+    day = dt.Dim("day")
+    names = {"dt": dt, "day": day, "spend": dt.tensor("spend", dims=day)}
+    exec(compile(SLICES, "slices.py", "exec"), names)
+    dt.partition(names[name], day)
+
+
+@building
+def slices_that_need_the_mean_of_the_whole():
+    in_slices("total")
+
+
+@building
+def slices_of_a_running_sum():
+    in_slices("running")
+
+
+@building
+def slices_of_a_dim_that_is_not_there():
+    dt.partition(EFFECT.sum(), "contry")
+
+
 @building
 def memory_beyond_the_limit():
     draw, week, channel = dt.Dim("draw"), dt.Dim("week"), dt.Dim("channel")

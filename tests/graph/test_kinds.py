@@ -27,6 +27,7 @@ from dimtensor.graph.forms import LEAF
 from dimtensor.graph.infer import describe
 from dimtensor.graph.kind import Kind, kind_of
 from dimtensor.graph.node import KINDS, make
+from dimtensor.graph.partition.analysis import split
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.printing.text import call_of
 from dimtensor.graph.regions import Region
@@ -193,6 +194,27 @@ def test_values_that_are_moved_are_those_of_inputs(name: str) -> None:
     node = examples()[name]
     values = kind_of(node).values_of(node)
     assert values is None or set(values) <= set(node.inputs)
+
+
+# the others keep positions along some dims apart, and combine none
+COMBINES = {"reduce", "dot", "update"}
+LINEAR = {
+    "elemwise", "cast", "check", "reduce", "cumulate", "expand", "relabel", "index", "update",
+    "merge", "split", "concat", "stack", "dot", "named",
+}  # fmt: skip
+
+
+@each
+def test_a_kind_says_how_values_for_slices_make_the_whole(name: str) -> None:
+    """Of each dim of the node or its inputs it is known whether it can be cut."""
+    kind, node = KINDS[name], examples()[name]
+    assert (type(kind).combined_by is not Kind.combined_by) == (name in COMBINES)
+    assert (type(kind).linear is not Kind.linear) == (name in LINEAR)
+    for dim in dict.fromkeys(dim for x in (node, *node.inputs) for dim in x.dims):
+        found = split(node, dim)
+        assert found.obstacle is None or found.role is None
+        if found.obstacle is None and dim not in node.dims and dim in node.inputs[0].dims:
+            assert found.role is not None
 
 
 @each

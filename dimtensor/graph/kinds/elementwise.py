@@ -7,7 +7,14 @@ from typing import Any
 
 from dimtensor.dims import Dim, union
 from dimtensor.errors import ArgumentError, DtypeError, LabelError
-from dimtensor.graph.dtypes import is_complex, is_integer, require_castable, result_dtype
+from dimtensor.graph.dtypes import (
+    is_complex,
+    is_inexact,
+    is_integer,
+    promote,
+    require_castable,
+    result_dtype,
+)
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import describe, require_label_op
 from dimtensor.graph.kind import Call, DimMap, DimRef, Kind, by_position, kind, wrong_count
@@ -52,6 +59,9 @@ class Elemwise(_Elementwise[str]):
 
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
         yield from ()
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return TABLE[node.attrs].linear
 
     def passes_derivatives(self, node: Node) -> bool:
         return not TABLE[node.attrs].stops_gradient
@@ -121,6 +131,12 @@ class Cast(_Elementwise[str]):
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("cast", by_position(node.inputs), [("", node.attrs)])
 
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        # others truncate, wrap around or drop the imaginary part
+        old, new = node.inputs[0].dtype, node.dtype
+        widens = promote((old, new)) == new or (is_integer(old) and is_inexact(new))
+        return ((0,),) if widens else ()
+
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
         yield from ()
 
@@ -182,6 +198,9 @@ class Check(_Elementwise[str]):
         x, *conditions = node.inputs
         operands = [("", x), *(("condition", condition) for condition in conditions)]
         return Call("check", operands, [("", repr(node.attrs))])
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return ((0,),)
 
     def values_of(self, node: Node) -> tuple[Node, ...]:
         return node.inputs[:1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dimtensor.dims import Dim, Dims, union, without
 from dimtensor.errors import DimError
@@ -58,6 +58,12 @@ class Dot(Kind[Dims]):
 
     def commutes(self, attrs: Dims) -> bool:
         return True
+
+    def combined_by(self, node: Node, dim: Dim, varying: Collection[int]) -> str | None:
+        return "add"
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return [(at,) for at in range(len(node.inputs))]
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dimtensor.dims import Dim, Dims, sort_dims, union, without
 from dimtensor.errors import DimError, DtypeError
@@ -72,6 +72,12 @@ class Reduce(Kind[ReduceAttrs]):
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return True
 
+    def combined_by(self, node: Node, dim: Dim, varying: Collection[int]) -> str | None:
+        return reduction_row(node.attrs.name).combined_by or None
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return reduction_row(node.attrs.name).linear
+
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
         for dim in node.attrs.dims:
             yield dim, "any"
@@ -130,6 +136,9 @@ class Cumulate(_AlongOne):
         require_no_labels(inputs[0], attrs.name)
         dtype = result_dtype(TABLE[attrs.name].dtype, (inputs[0].dtype,), attrs.name)
         return NodeType(inputs[0].dims, dtype)
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return TABLE[node.attrs.name].linear
 
 
 @kind("arg_reduce")

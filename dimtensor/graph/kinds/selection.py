@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, SelDim, clash_error, dim_set, union, without
@@ -37,6 +37,11 @@ class _Selecting(Kind[Any]):
 
     def selected(self, node: Node) -> Selected:
         return Selected(node.attrs.items, node.inputs[self.operands :])
+
+    def masked(self, node: Node) -> dict[Dim, Dim]:
+        """Map the dims that are selected from by masks to the selected dims."""
+        items, indexers = self.selected(node)
+        return {item.dim: item.new_dim(indexers) for item in items if item.kind == "mask"}
 
     def map_dims(self, attrs: Any, f: DimMap) -> Any:
         items = tuple(item._replace(dim=f(item.dim)) for item in attrs.items)
@@ -225,6 +230,12 @@ class Index(_Selecting):
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return at > 0 or all(item.dim != dim for item in node.attrs.items)
 
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        return self.masked(node).get(dim) is to or super().carries(node, at, dim, to)
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return ((0,),)
+
     def values_of(self, node: Node) -> tuple[Node, ...] | None:
         """Return the indexed tensor, unless there is a mask."""
         masked = any(item.kind == "mask" for item in node.attrs.items)
@@ -277,6 +288,18 @@ class Update(_Selecting):
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return all(item.dim != dim for item in node.attrs.items)
+
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        masked = self.masked(node)
+        if to in masked:
+            return dim in (to, masked[to])
+        return super().carries(node, at, dim, to)
+
+    def combined_by(self, node: Node, dim: Dim, varying: Collection[int]) -> str | None:
+        return "add" if node.attrs.mode == "inc" and 0 not in varying else None
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return ((0, 1),)
 
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
         """Read the update; dims of the value are replaced by the inferred dims of the selection."""

@@ -35,6 +35,9 @@ class _Moving[A](Kind[A]):
     def values_of(self, node: Node) -> tuple[Node, ...]:
         return node.inputs
 
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return (range(len(node.inputs)),)
+
 
 @kind("expand")
 class Expand(_Moving[Dims]):
@@ -111,6 +114,9 @@ class Relabel(_Moving[RelabelAttrs]):
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return all(dim is not end for pair in node.attrs.pairs for end in pair)
 
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        return dict(node.attrs.pairs).get(dim, dim) is to
+
     def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
         for old, new in node.attrs.pairs:
             yield old, "old"
@@ -150,6 +156,10 @@ class Merge(_OfProduct):
 
     spoken = "ravel"
 
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        product: ProductDim = node.attrs
+        return to is (product if dim in product.factors else dim)
+
     def infer(self, inputs: tuple[Node, ...], attrs: ProductDim) -> NodeType:
         (x,) = inputs
         others = without(x.dims, attrs.factors)
@@ -164,6 +174,10 @@ class Split(_OfProduct):
     """Conversion of a product dim to its factors."""
 
     spoken = "unravel"
+
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        product: ProductDim = node.attrs
+        return to in product.factors if dim is product else dim is to
 
     def infer(self, inputs: tuple[Node, ...], attrs: ProductDim) -> NodeType:
         (x,) = inputs
@@ -215,6 +229,9 @@ class Concat(_Moving[ConcatAttrs]):
 
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return dim is not node.attrs.whole
+
+    def carries(self, node: Node, at: int, dim: Dim, to: Dim) -> bool:
+        return dim is not node.attrs.parts[at] and super().carries(node, at, dim, to)
 
     def map_dims(self, attrs: ConcatAttrs, f: DimMap) -> ConcatAttrs:
         return ConcatAttrs(mapped(attrs.parts, f), f(attrs.whole))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dimtensor.dims import union, without
 from dimtensor.errors import GraphError
 from dimtensor.graph.attrs import NamedAttrs, RandomAttrs
@@ -75,6 +77,9 @@ class Named(Kind[NamedAttrs]):
 
     def values_of(self, node: Node) -> tuple[Node, ...]:
         return node.inputs
+
+    def linear(self, node: Node) -> Sequence[Sequence[int]]:
+        return ((0,),)
 
     def form(self, node: Node) -> tuple:
         return (self.name, ("",), node.inputs)

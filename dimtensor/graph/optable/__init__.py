@@ -16,21 +16,38 @@ _ACCUMULATES = "Bools and small integers are added up in 64 bits."
 _TIES = "Where several elements are the extreme one, each of them gets the whole gradient."
 
 REDUCTIONS = [
-    reduction("sum", "accumulate", "Sum over dims.", complex=True, note=_ACCUMULATES),
-    reduction("prod", "accumulate", "Product over dims.", complex=True, note=_ACCUMULATES),
-    reduction("max", "same", "Largest element over dims.", note=_TIES, needs_element=True),
-    reduction("min", "same", "Smallest element over dims.", note=_TIES, needs_element=True),
     reduction(
-        "all", "bool", "Test whether all elements over dims are true.", grad=False, complex=True
+        "sum", "accumulate", "Sum over dims.",
+        linear=((0,),), combined_by="add", complex=True, note=_ACCUMULATES,
     ),
     reduction(
-        "any", "bool", "Test whether any element over dims is true.", grad=False, complex=True
+        "prod", "accumulate", "Product over dims.",
+        combined_by="multiply", complex=True, note=_ACCUMULATES,
     ),
-    reduction("cumsum", "accumulate", "Running sum along a dim.", kind="cumulate", complex=True),
+    reduction(
+        "max", "same", "Largest element over dims.",
+        combined_by="maximum", note=_TIES, needs_element=True,
+    ),
+    reduction(
+        "min", "same", "Smallest element over dims.",
+        combined_by="minimum", note=_TIES, needs_element=True,
+    ),
+    reduction(
+        "all", "bool", "Test whether all elements over dims are true.",
+        combined_by="logical_and", grad=False, complex=True,
+    ),
+    reduction(
+        "any", "bool", "Test whether any element over dims is true.",
+        combined_by="logical_or", grad=False, complex=True,
+    ),
+    reduction(
+        "cumsum", "accumulate", "Running sum along a dim.",
+        kind="cumulate", linear=((0,),), complex=True,
+    ),
     reduction(
         "cumprod", "accumulate", "Running product along a dim.", kind="cumulate", complex=True
     ),
-]
+]  # fmt: skip
 
 TABLE: dict[str, OpRow] = {row.name: row for row in [*BASIC, *SPECIAL, *REDUCTIONS]}
 

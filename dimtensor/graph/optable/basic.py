@@ -11,20 +11,20 @@ _ANY = (-3.0, 3.0)
 _ARITHMETIC = [
     elementwise(
         "add", "x y", "upcast", "Sum.",
-        operator="+", grad=(0, 1), commutative=True, complex=True,
+        operator="+", grad=(0, 1), commutative=True, linear=((0, 1),), complex=True,
     ),
     elementwise(
         "subtract", "x y", "number", "Difference.",
-        operator="-", lowers_to="sub", grad=(0, 1), complex=True,
+        operator="-", lowers_to="sub", grad=(0, 1), linear=((0, 1),), complex=True,
     ),
     elementwise(
         "multiply", "x y", "upcast", "Product.", operator="*",
-        lowers_to="mul", grad=(0, 1), commutative=True, complex=True,
+        lowers_to="mul", grad=(0, 1), commutative=True, linear=((0,), (1,)), complex=True,
     ),
     elementwise(
         "divide", "x y", "float", "Quotient.", operator="/",
         lowers_to="true_div", domain=(_INSIDE, _POSITIVE), grad=(0, 1),
-        complex=True,
+        linear=((0,),), complex=True,
     ),
     elementwise(
         "floor_divide", "x y", "number", "Quotient rounded down.", operator="//",
@@ -41,7 +41,9 @@ _ARITHMETIC = [
         lowers_to="pow", domain=(_POSITIVE, (-2.0, 2.0)), grad=(0, 1), complex=True,
         note="Negative powers of integers are an error, as in NumPy; make the base a float.",
     ),
-    unary("negative", "number", "Minus.", operator="-", lowers_to="neg", complex=True),
+    unary(
+        "negative", "number", "Minus.", operator="-", lowers_to="neg", linear=((0,),), complex=True,
+    ),
     unary(
         "abs", "real", "Absolute value.",
         numpy="absolute", complex=True, note="The gradient at 0 is 0.",
@@ -253,17 +255,19 @@ _LOGIC = [
     elementwise(
         "where", "cond x y", "select",
         "Select the second operand where the first is true, and the third elsewhere.",
-        lowers_to="switch", domain=((0.0, 1.0), _ANY, _ANY), grad=(0, 1, 2), complex=True,
+        lowers_to="switch", domain=((0.0, 1.0), _ANY, _ANY), grad=(0, 1, 2), linear=((1, 2),),
+        complex=True,
         note="The gradient with respect to the condition is zero.",
     ),
 ]  # fmt: skip
 
 _COMPLEX = [
-    unary("real", "real", "Real part.", complex=True, namespace=""),
-    unary("imag", "real", "Imaginary part.", complex=True, namespace=""),
+    unary("real", "real", "Real part.", linear=((0,),), complex=True, namespace=""),
+    unary("imag", "real", "Imaginary part.", linear=((0,),), complex=True, namespace=""),
     unary(
         "conj", "same", "Complex conjugate.",
-        complex=True, ufuncs="conjugate", note="Of a bool it is a bool; of NumPy's an int8.",
+        linear=((0,),), complex=True, ufuncs="conjugate",
+        note="Of a bool it is a bool; of NumPy's an int8.",
     ),
     unary(
         "angle", "realfloat", "Angle of a complex number, in radians.", complex=True,
@@ -273,6 +277,7 @@ _COMPLEX = [
         "complex", "real imag", "complex", "Complex number of two parts.",
         numpy="",
         oracle="lambda x, y: np.vectorize(complex, [np.result_type(x, y, 'complex64')])(x, y)",
+        linear=((0, 1),),
     ),
     elementwise(
         "complex_from_polar", "abs angle", "complex",
@@ -285,7 +290,7 @@ _GRADIENTS = [
     unary(
         "stop_gradient", "same", "Return the operand, with a gradient of zero.",
         numpy="", oracle="lambda x: x", lowers_to="disconnected_grad", complex=True,
-        stops_gradient=True,
+        linear=((0,),), stops_gradient=True,
         note="Also as zero in second derivatives.",
     ),
 ]  # fmt: skip

@@ -44,6 +44,11 @@ class OpRow:
     commutative : bool
     operator : str
         Python's unary or binary operator.
+    linear : tuple of tuple of int
+        Groups of operands in which the operation is jointly linear, the others being fixed: the
+        sum is linear in ``(0, 1)``, the product in ``(0,)`` and in ``(1,)``.
+    combined_by : str
+        For a reduction: the operation that combines the results for parts of the dim.
     stops_gradient : bool
         Whether derivatives treat the result as a constant.
     needs_element : bool
@@ -73,6 +78,8 @@ class OpRow:
     differentiable: tuple[int, ...] = ()
     commutative: bool = False
     operator: str = ""
+    linear: tuple[tuple[int, ...], ...] = ()
+    combined_by: str = ""
     stops_gradient: bool = False
     needs_element: bool = False
     complex: bool = False

@@ -1,0 +1,1 @@
+"""Partition of expressions along a dim, and their restriction to slices."""

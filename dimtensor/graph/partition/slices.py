@@ -1,0 +1,87 @@
+"""Expressions for a slice of a dim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, family
+from dimtensor.dims.selection import Slice
+from dimtensor.graph.attrs import IndexAttrs, IndexItem, InputAttrs
+from dimtensor.graph.infer import constant_attrs
+from dimtensor.graph.node import Node, make
+from dimtensor.graph.partition.analysis import Split, nodes_with_masks
+from dimtensor.graph.rebuilding.substitute import map_dim, rebuild, relabel_node
+from dimtensor.graph.walk import LEAF_KINDS
+
+
+class WholeInputs(NamedTuple):
+    """Inputs that stand for facts of the whole in an expression for a slice; None if not needed."""
+
+    length: Node | None
+    start: Node | None
+
+
+def framed(outputs: Sequence[Node], found: Split) -> tuple[list[Node], WholeInputs]:
+    """Replace length and positions of the whole in expressions by those of a slice of it.
+
+    The length becomes an input, or a constant if it is known, and positions count from another
+    input, the start of the slice.
+    """
+    name = found.dim.name or "dim"
+    known = found.dim.length
+    length = make("input", (), InputAttrs(f"{name}_length", None, (), "int64", None))
+    start = make("input", (), InputAttrs(f"{name}_start", None, (), "int64", None))
+    replaced: dict[Node, Node] = {}
+    for node in nodes_with_masks(outputs):
+        if node.kind == "length" and _is_whole(node.attrs, found.cut):
+            count = (
+                make("constant", (), constant_attrs(known, "int64"))
+                if known is not None
+                else length
+            )
+            replaced[node] = count
+        elif node.kind == "positions" and node.attrs in found.cut:
+            replaced[node] = make("elemwise", (node, start), "add")
+    results = rebuild(outputs, replaced) if replaced else list(outputs)
+    kinds = {node.kind for node in replaced}
+    return results, WholeInputs(
+        length if "length" in kinds and known is None else None,
+        start if "positions" in kinds else None,
+    )
+
+
+def _is_whole(dim: Dim, cut: frozenset[Dim]) -> bool:
+    return dim in cut and not depends_on_mask(dim)
+
+
+def sliced(y: Node, found: Split, frame: WholeInputs, begin: int | None, end: int | None) -> Node:
+    """Restrict a framed expression to a slice of the dim: all leaves along it are sliced."""
+    replaced: dict[Node, Node] = {}
+    if frame.start is not None:
+        replaced[frame.start] = make("constant", (), constant_attrs(begin or 0, "int64"))
+    chosen = Slice(begin, end)
+    if SelDim._from(found.dim, chosen) is found.dim:
+        return rebuild([y], replaced)[0]
+    # those that others are derived from
+    roots = [dim for dim in found.cut if sum(one in found.cut for one in family(dim)) == 1]
+    mapping = {dim: SelDim._from(dim, chosen) for dim in roots}
+    for node in nodes_with_masks([y]):
+        for dim in node.dims if node.kind in LEAF_KINDS else ():
+            if dim in found.cut:
+                replaced[node] = _slice_of_leaf(node, dim, found.cut, chosen, mapping)
+    return rebuild([y], replaced, dims=dict(mapping))[0]
+
+
+def _slice_of_leaf(
+    x: Node, dim: Dim, cut: frozenset[Dim], chosen: Slice, mapping: Mapping[Dim, Dim]
+) -> Node:
+    if isinstance(dim, ProductDim):
+        factors = make("split", (x,), dim)
+        (factor,) = (one for one in dim.factors if one in cut)
+        parts = _slice_of_leaf(factors, factor, cut, chosen, mapping)
+        return make("merge", (parts,), map_dim(dim, mapping))
+    items = IndexAttrs((IndexItem(dim, "select", chosen),))
+    return relabel_node(
+        make("index", (x,), items), (SelDim._from(dim, chosen), map_dim(dim, mapping))
+    )
