@@ -64,8 +64,6 @@ class Facts:
     is_finite : bool
         Whether it is finite for finite operands. For quotients and powers that depends on one of
         them.
-    parts : tuple of str, optional
-        Functions of the first operand that its vector form calls, if these are others than its own.
     """
 
     name: str = ""
@@ -83,7 +81,6 @@ class Facts:
     commutes: bool = False
     reduces: bool = False
     is_finite: bool = False
-    parts: tuple[str, ...] | None = None
 
     @property
     def is_quick(self) -> bool:
@@ -100,15 +97,8 @@ class Facts:
         """Its name in the C library or in SciPy; empty if it is in neither."""
         return self.function or (self.scipy[0] if self.scipy else "")
 
-    @property
-    def vector_parts(self) -> tuple[str, ...] | None:
-        """Functions that its vector form calls; None if it has no vector form."""
-        if self.parts is not None:
-            return self.parts
-        return (self.library,) if self.library else None
 
-
-_QUICK = Facts(cost=QUICK, vectorizes=True, parts=(), exact=True)
+_QUICK = Facts(cost=QUICK, vectorizes=True, exact=True)
 _SIGNS = replace(_QUICK, kind="arithmetic", meets="result", commutes=True, is_finite=True)
 _EXTREME = replace(_QUICK, kind="extreme", meets="result", reduces=True, is_finite=True)
 _COMPARISON = replace(_QUICK, kind="comparison", meets="common", gives="bool")
@@ -160,7 +150,7 @@ FACTS: dict[type, Facts] = {
     s.Second: _row(_CHOICE, "second"),
     s.Switch: _row(_CHOICE, "where", meets="arms"),
     # a constant in kernels; rewrites weigh it as the product that it stands for
-    special.Vanishing: Facts("vanishing", is_finite=True, parts=()),
+    special.Vanishing: Facts("vanishing", is_finite=True),
     s.Sqrt: _row(_OF_FLOATS, "sqrt", cost=DIVISION, function="sqrt", intrinsic=True, exact=True),
     **{
         kind: _row(_ROUNDED, name, function=name, intrinsic=True)
@@ -183,12 +173,12 @@ FACTS: dict[type, Facts] = {
             (s.Tanh, "tanh"), (s.ArcSin, "asin"), (s.ArcCos, "acos"), (s.ArcTan, "atan"),
         )
     },
-    m.Sigmoid: _row(_OF_FLOATS, "sigmoid", parts=("exp",)),
-    m.Softplus: _row(_OF_FLOATS, "softplus", parts=("exp", "log")),
-    m.Log1mexp: _row(_OF_FLOATS, "log1mexp", parts=("exp", "tanh", "log")),
-    special.Log1pUnit: _row(_OF_FLOATS, "log1p_unit", parts=("log1p_unit",)),
-    s.Sign: _row(_ROUNDED, "sign", parts=()),
-    s.Clip: _row(_WIDENED, "clip", parts=(), exact=True),
+    m.Sigmoid: _row(_OF_FLOATS, "sigmoid"),
+    m.Softplus: _row(_OF_FLOATS, "softplus"),
+    m.Log1mexp: _row(_OF_FLOATS, "log1mexp"),
+    special.Log1pUnit: _row(_OF_FLOATS, "log1p_unit"),
+    s.Sign: _row(_ROUNDED, "sign"),
+    s.Clip: _row(_WIDENED, "clip", exact=True),
     s.Pow: _row(_WIDENED, "power"),  # its vector form depends on the exponent
     s.IntDiv: _row(_WIDENED, "floor_divide", is_step=True),
     s.Mod: _row(_WIDENED, "remainder"),

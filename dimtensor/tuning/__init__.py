@@ -112,12 +112,18 @@ DATA_ONLY_ELEMENTS = 4096
 
 # --- LLVM's compile time -------------------------------------------------------------------------
 
-# Operations of a body that is written in vectors: LLVM's vectorizers and its register allocation
-# take time that grows with the square of them (kernels.md, compile-time.md).
+# Operations of a body beyond which its loop has a given vector width and a masked last iteration
+# (native.md, compile-time.md).
 VECTORIZED_OPERATIONS = 400
-# Nests of expensive elements beyond which all of them are written in vectors: LLVM takes hundredths
-# of a second for each (`hierarchical_gp`, compile-time.md).
+# Nests of expensive elements beyond which their innermost loops have them, too: LLVM takes
+# hundredths of a second for each (`hmm_gaussian`, compile-time.md).
 EXPENSIVE_NESTS = 16
+# Iterations of a loop of known length from which on it has them: shorter ones are unrolled
+# (`hmm_drive_0` with two states 1.4 times faster, `hmm_gaussian` with three 1.03 times slower).
+HINTED_ITERATIONS = 3
+# Statements per element that is not adjacent to those of other iterations, below which the last
+# iteration is not masked: LLVM writes a branch for each lane of such an element (native.md).
+STATEMENTS_PER_SCATTERED = 64
 # Loops of unknown length from which on each nest is a function: fewer take tenths of a second, and
 # LLVM sees all of them at once. LLVM unrolls loops of known lengths: they do not count
 # (`hierarchical_gp`).

@@ -94,7 +94,7 @@ def test_what_reads_text_is_found():
 
 def test_imports_of_graph_libraries_are_found():
     line = "from pytensor.scalar import basic"
-    name = "dimtensor.kernels.native.lanes"
+    name = "dimtensor.kernels.native.vector_hints"
     assert graph_libraries(name, line) == [f"{name} imports pytensor.scalar"]
     assert graph_libraries(name, "import pytensor.tensor") == [f"{name} imports pytensor.tensor"]
     assert graph_libraries("dimtensor.kernels.rules.scalars", line) == []

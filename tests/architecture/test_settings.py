@@ -97,7 +97,7 @@ def test_an_empty_environment():
         ("KEEP_MEMORY", "0", "keep_memory", False),
         ("KEEP_MEMORY", "1", "keep_memory", True),
         ("VERIFY", "1", "verify", True),
-        ("PASSES", "-totals, -lanes", "passes_off", frozenset({"totals", "lanes"})),
+        ("PASSES", "-totals, -unswitching", "passes_off", frozenset({"totals", "unswitching"})),
         ("PASSES", "totals", "passes_off", frozenset()),
         ("PROGRESS", "0", "progress", False),
         ("PROGRESS", "1", "progress", True),

@@ -22,7 +22,7 @@ CONSTANTS = {
     "kernels/ir/make.py": {"_MANY"},
     "kernels/ir/python.py": {"_SELECT", "_NOT", "_COMPARE", "_UNARY", "_ATOM"},
     "kernels/native/arrays.py": {"_LINE", "_BEYOND_MEMORY"},
-    "kernels/native/builder.py": {"_NO_VECTORS"},
+    "kernels/native/builder.py": {"_FIRST_LOOP", "_FIRST_PROPERTY"},
     "kernels/native/flat.py": {"CONDITION", "_HEAD"},
     "kernels/native/functions/bessel.py": {"_END"},
     "kernels/native/functions/elementary.py": {"LOG2E", "ROUND"},
@@ -38,7 +38,7 @@ CONSTANTS = {
         "_ADDRESS", "_SYMBOLS", "_RELOCATIONS", "_EMPTY", "_ALLOCATED", "_EXECUTABLE",
         "_PER_THREAD", "_UNDEFINED", "_ABSOLUTE", "_FIRST_SPECIAL",
     },
-    "kernels/native/parts.py": {"_ALIGNED"},
+    "kernels/native/parts.py": {"_CELL"},
     "kernels/native/values.py": {"OUT_OF_MEMORY", "INTERRUPTED", "FIRST_ERROR"},
     "kernels/native/wrapper.py": {
         "_DATA", "_NDIM", "_SHAPE", "_DESCR", "_FLAGS", "_BYTE_ORDER", "_TYPE_NUMBER", "_SIZE",

@@ -101,7 +101,7 @@ class Nest:
         self.number = number
         self.sinks: list[_Sink] = []
         self._partials: dict[tuple[Expression, str], Var] = {}
-        self._is_wide = False  # whether the innermost loop is written in vectors
+        self._is_wide = False  # whether the innermost loop gets hints for LLVM's vectorizer
         self._afterwards: list[Statement] = []
         self._places: dict[Variable, Place] = {}
         self._reused: set[str] = set()
@@ -299,17 +299,17 @@ class Nest:
             statement = self._sink_line(sink, order, level, before, after)
             if statement is not None:
                 inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
-        self._is_wide = bool(depth) and self._is_for_lanes(inner)
-        if self._is_wide:
-            inner = strip_mining.with_results_early(inner, frozenset(self._reused))
-            before[depth] += [line.statement for line in inner]
-        elif depth and self._runs("strip_mining") and strip_mining.pays(inner, lengths[-1]):
-            written, made = strip_mining.write(
-                inner, counter(order[-1]), self._stop(order[-1]), self.e.fresh
-            )
+        is_wide = bool(depth) and self._gets_hints(inner)
+        if depth and self._runs("strip_mining") and strip_mining.pays(inner, lengths[-1]):
+            ends = counter(order[-1]), self._stop(order[-1])
+            written, made = strip_mining.write(inner, *ends, self.e.fresh, is_wide)
             self.e.early += made
             before[depth - 1].append(written)
             del order[-1]
+        elif is_wide:
+            self._is_wide = True
+            inner = strip_mining.with_results_early(inner, frozenset(self._reused))
+            before[depth] += [line.statement for line in inner]
         else:
             before[depth] += [line.statement for line in inner]
             self._unroll(order, level, before, after)
@@ -318,11 +318,11 @@ class Nest:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
 
-    def _is_for_lanes(self, inner: Sequence[strip_mining.Line]) -> bool:
-        """Return whether LLVM would vectorize the innermost loop too slowly."""
+    def _gets_hints(self, inner: Sequence[strip_mining.Line]) -> bool:
+        """Return whether the innermost loop gets hints for LLVM's vectorizer."""
         is_serial = any(line.is_serial for line in inner)
         is_one_of_many = not is_serial and self.e.plan.is_one_of_many(self.number)
-        return self._runs("lanes") and (strip_mining.is_long(inner) or is_one_of_many)
+        return self._runs("vector_hints") and (strip_mining.is_long(inner) or is_one_of_many)
 
     def _runs(self, name: str) -> bool:
         return name not in self.e.shared.passes_off

@@ -190,7 +190,7 @@ class For(_Compound):
     is_scan : bool
         Whether each iteration starts from the states that the last one left.
     is_wide : bool
-        Whether iterations are independent, and so long that they are to be written in vectors.
+        Whether iterations are independent, and so long that they are vectorized with hints.
     is_parallel : bool
         Whether iterations depend on each other through reductions and scattered elements only.
         Loops of loop nests are parallel; passes over nests match no others.

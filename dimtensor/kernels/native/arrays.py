@@ -179,12 +179,12 @@ class Arrays(Expressions):
         if result is None and size is not None:
             if size <= FRAME_ARRAY_BYTES or self._fits_frame(size):
                 memory = b.slot("i8", max(size, 1), align=32)
-                return Array(memory, type_, shape, b.scope())
+                return Array(memory, type_, shape, b.module.scope())
             if size <= POOLED_ARRAY_BYTES and self._shared_bytes + size <= POOL_BYTES:
-                return Array(self._share(size), type_, shape, b.scope())
+                return Array(self._share(size), type_, shape, b.module.scope())
         if result is not None:
             memory = self._result_memory(result, size_value)
-            return Array(memory, type_, shape, b.scope())
+            return Array(memory, type_, shape, b.module.scope())
         at = self._held
         self._held += 1
         slot = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {at}")
@@ -192,7 +192,7 @@ class Arrays(Expressions):
             b.write(workspace.leave(slot, at, 1))
         pointer = self._checked(workspace.take(self._room(size_value), at))
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
-        return Array(pointer, type_, shape, b.scope())
+        return Array(pointer, type_, shape, b.module.scope())
 
     def _size(self, factors: Sequence[Value]) -> Value:
         """Multiply lengths, saturating at the size of memory."""
@@ -209,7 +209,7 @@ class Arrays(Expressions):
         unknown.append(constant(known, I64))
         total, *others = unknown
         for other in others:
-            self.b.declarations.lines.setdefault("dimtensor.size", _SIZE)
+            self.b.module.lines.setdefault("dimtensor.size", _SIZE)
             call = f"call i64 @dimtensor.size(i64 {total.text}, i64 {other.text})"
             total = Value(self.b.let(call), I64, position=True)
         return total
@@ -265,8 +265,8 @@ class Arrays(Expressions):
         shared = self._take_shared() if self._shared else []
         if not self._held:
             return
-        b.declarations.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-        workspace.declare(b.declarations.lines, self._held)
+        b.module.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        workspace.declare(b.module.lines, self._held)
         b.entry += [
             f"  {_HELD} = alloca [{self._held} x ptr], align 8",
             f"  call void @llvm.memset.p0.i64(ptr align 8 {_HELD}, i8 0, "
@@ -277,7 +277,7 @@ class Arrays(Expressions):
 
     def _memory(self, size: Value) -> str:
         """Memory that the caller frees."""
-        allocate = workspace.allocator(self.b.declarations.lines)
+        allocate = workspace.allocator(self.b.module.lines)
         return self._checked(f"call noalias ptr @{allocate}(i64 {self._room(size)})")
 
     def _room(self, size: Value) -> str:
@@ -319,7 +319,7 @@ class Arrays(Expressions):
     def _clear(self, array: Array) -> None:
         b = self.b
         count = self._bytes(array.type, array.shape)
-        b.declarations.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        b.module.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         b.write(
             f"call void @llvm.memset.p0.i64(ptr align 8 {array.pointer}, i8 0, "
             f"i64 {count.text}, i1 false)"
@@ -337,7 +337,7 @@ class Arrays(Expressions):
     def _copy(self, array: Array, source: Array) -> None:
         b = self.b
         count = self._bytes(array.type, array.shape)
-        b.declarations.function("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        b.module.function("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         b.write(
             f"call void @llvm.memcpy.p0.p0.i64(ptr {array.pointer}, ptr {source.pointer}, "
             f"i64 {count.text}, i1 false)"

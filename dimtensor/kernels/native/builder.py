@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.values import (
     BOOL,
+    F64,
     I64,
     Scalar,
     Value,
     constant,
     promoted,
-    scalar_of,
     whole_number,
 )
 from dimtensor.tuning import UNROLLED_LENGTH
@@ -26,19 +27,46 @@ _ANY_ORDER = "reassoc contract "
 # in a loop whose iterations depend on each other: another order of a sum may lengthen the
 # loop-carried path
 _IN_ORDER = "contract "
-# the number of a hint that no loop has
-_NO_VECTORS = 999_999
+# numbers of metadata, beyond those of scopes
+_FIRST_PROPERTY, _FIRST_LOOP = 800_000, 1_000_000
+_NO_UNROLLING = 'unroll.disable"'
+_NO_VECTORS = 'vectorize.enable", i1 false'
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Declarations:
-    """Functions that the module calls: those of LLVM, of the C library and others by address."""
+class Hint(NamedTuple):
+    """Vectorization requested for a loop.
+
+    Attributes
+    ----------
+    width : int
+        Number of lanes.
+    folds_tail : bool
+        Whether the last iteration is masked; otherwise a scalar loop follows.
+    """
+
+    width: int
+    folds_tail: bool
+
+
+class Module:
+    """Parts of a module that its functions share.
+
+    Attributes
+    ----------
+    lines : dict of str to str
+        Declarations and definitions of called functions, by name.
+    externals : dict of str to str
+        Functions whose addresses are looked up when the code is loaded, by symbol.
+    """
 
     def __init__(self) -> None:
         self.lines: dict[str, str] = {}
         self.externals: dict[str, str] = {}
+        self._scopes = 0
+        self._loops: list[tuple[str, ...]] = []  # the properties of each loop that has some
 
     def function(self, name: str, result: str, arguments: Sequence[str], traits: str = "") -> str:
         """Declare a function that every process has."""
@@ -50,21 +78,52 @@ class Declarations:
         self.externals[name] = where
         return self.function(name, result, arguments, " nounwind willreturn memory(none)")
 
+    def scope(self) -> int:
+        """Open an alias scope, which shares no memory with other scopes."""
+        self._scopes += 1
+        return self._scopes
+
+    def loop(self, *properties: str) -> str:
+        """Return the metadata of the branch back of a loop with some properties."""
+        self._loops.append(properties)
+        return f", !llvm.loop !{_FIRST_LOOP + len(self._loops)}"
+
+    def metadata(self) -> list[str]:
+        """Return the metadata of scopes and loops, for the end of the module."""
+        known = sorted({each for properties in self._loops for each in properties})
+        number = {each: _FIRST_PROPERTY + at for at, each in enumerate(known)}
+        lines = _scope_lines(self._scopes + 1)
+        lines += [f'!{at} = !{{!"llvm.loop.{each}}}' for each, at in number.items()]
+        for at, properties in enumerate(self._loops, start=_FIRST_LOOP + 1):
+            own = ", ".join(f"!{each}" for each in (at, *(number[p] for p in properties)))
+            lines.append(f"!{at} = distinct !{{{own}}}")
+        return lines
+
+
+def _scope_lines(count: int) -> list[str]:
+    """Return the metadata of alias scopes."""
+    scopes = range(count)
+    lines = ['!0 = distinct !{!0, !"arrays"}']
+    for scope in scopes:
+        others = ", ".join(f"!{3 * other + 1}" for other in scopes if other != scope)
+        lines.append(f"!{3 * scope + 1} = distinct !{{!{3 * scope + 1}, !0}}")
+        lines.append(f"!{3 * scope + 2} = !{{!{3 * scope + 1}}}")
+        lines.append(f"!{3 * scope + 3} = !{{{others}}}")
+    return lines
+
 
 class Builder:
     """Writes the body of a function, instruction by instruction."""
 
-    def __init__(self, declarations: Declarations):
-        self.declarations = declarations
+    def __init__(self, module: Module):
+        self.module = module
         self.entry: list[str] = []
         self.lines: list[str] = []
         self._names = itertools.count()
         self.in_order = False  # whether totals are added up in the order of the source
-        self._scopes = 0
-        self._hints = 0
         self.depth = 0  # of loops around what is written
+        self.width = 0  # the lanes requested for the innermost of them, 0 for LLVM's choice
         self.rare = False  # whether what is written hardly ever runs
-        self._plain: set[int] = set()  # hints of loops that LLVM makes no vectors of
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -112,13 +171,10 @@ class Builder:
     # -- numbers -----------------------------------------------------------------------------------
 
     def cast(self, value: Value, to: Scalar) -> Value:
-        """Convert a number to another type, as NumPy does; vectors are converted lane by lane."""
+        """Convert a number to another type, as NumPy does."""
         of = value.type
-        to = to.wide(max(of.lanes, to.lanes))
         if of == to:
             return value
-        if of.lanes < to.lanes:
-            return self.in_all_lanes(self.cast(value, to.wide(1)), to.lanes)
         if to.kind == "b":
             zero = constant(0, of).text
             kind = "fcmp une" if of.kind == "f" else "icmp ne"
@@ -143,21 +199,11 @@ class Builder:
         text = self.let(f"{operation} {of.llvm} {value.text} to {to.llvm}")
         return Value(text, to, value.position and to.kind != "f")
 
-    def in_all_lanes(self, value: Value, lanes: int) -> Value:
-        """Broadcast a number to a vector."""
-        one, type_ = value.type, value.type.wide(lanes)
-        if value.known is not None:
-            return constant(value.known, type_)
-        first = self.let(f"insertelement {type_.llvm} poison, {one.llvm} {value.text}, i64 0")
-        places = f"<{lanes} x i32> zeroinitializer"
-        text = self.let(f"shufflevector {type_.llvm} {first}, {type_.llvm} poison, {places}")
-        return Value(text, type_, factors=None if value.factors is None else ())
-
     def arithmetic(self, operator: str, a: Value, b: Value, type_: Scalar | None = None) -> Value:
         """Write a sum, difference, product, quotient or bitwise operation."""
         type_ = type_ or promoted(a.type, b.type)
         if operator == "/" and type_.kind != "f":
-            type_ = scalar_of("float64").wide(type_.lanes)
+            type_ = F64
         trusted = a.position and b.position
         a, b = self.cast(a, type_), self.cast(b, type_)
         if type_.kind == "f":
@@ -196,7 +242,7 @@ class Builder:
     def _fused(self, operator: str, a: Value, b: Value, type_: Scalar) -> Value:
         """Write a fused multiply-add of a product and another operand."""
         t = type_.llvm
-        called = self.declarations.function(f"llvm.fmuladd.{type_.suffix}", t, [t, t, t])
+        called = self.module.function(f"llvm.fmuladd.{type_.suffix}", t, [t, t, t])
         (x, y), other = (a.factors, b.text) if a.factors else (b.factors or (), a.text)
         if operator == "-" and a.factors:
             other = self.let(f"fneg {t} {other}")
@@ -256,14 +302,14 @@ class Builder:
     def compare(self, operator: str, a: Value, b: Value) -> Value:
         type_ = promoted(a.type, b.type)
         a, b = self.cast(a, type_), self.cast(b, type_)
-        code, truth = _COMPARE[operator], BOOL.wide(type_.lanes)
+        code = _COMPARE[operator]
         if type_.kind == "f":
             # a comparison with nan is false, but "different" is true
             code = "une" if code == "ne" else f"o{code}"
-            return Value(self.let(f"fcmp {code} {type_.llvm} {a.text}, {b.text}"), truth)
+            return Value(self.let(f"fcmp {code} {type_.llvm} {a.text}, {b.text}"), BOOL)
         if code not in ("eq", "ne"):
             code = ("s" if type_.kind == "i" else "u") + code
-        return Value(self.let(f"icmp {code} {type_.llvm} {a.text}, {b.text}"), truth)
+        return Value(self.let(f"icmp {code} {type_.llvm} {a.text}, {b.text}"), BOOL)
 
     def either(self, operator: str, a: Value, b: Value) -> Value:
         """Two truth values by ``and``, ``or`` or ``xor``."""
@@ -273,7 +319,6 @@ class Builder:
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
         type_ = promoted(then.type, otherwise.type)
-        type_ = type_.wide(max(type_.lanes, condition.type.lanes))
         trusted = then.position and otherwise.position
         then, otherwise = self.cast(then, type_), self.cast(otherwise, type_)
         t = type_.llvm
@@ -286,8 +331,6 @@ class Builder:
         return self.select(self.compare("<" if which == "min" else ">", a, b), a, b)
 
     def call(self, function: str, result: Scalar, arguments: Sequence[Value]) -> Value:
-        # LLVM takes a vector for a number without a word
-        assert all(a.type.lanes == result.lanes for a in arguments), function
         operands = ", ".join(f"{a.type.llvm} {a.text}" for a in arguments)
         return Value(self.let(f"call {result.llvm} {function}({operands})"), result)
 
@@ -297,8 +340,7 @@ class Builder:
         apart = "" if scope is None else self.apart(scope)
         text = self.let(f"load {type_.memory}, ptr {pointer}, align {type_.size}{apart}")
         if type_.kind == "b":
-            zero = "0" if type_.lanes == 1 else "zeroinitializer"
-            text = self.let(f"icmp ne {type_.memory} {text}, {zero}")
+            text = self.let(f"icmp ne {type_.memory} {text}, 0")
         return Value(text, type_)
 
     def store(self, pointer: str, value: Value, scope: int | None = None) -> None:
@@ -309,30 +351,10 @@ class Builder:
         apart = "" if scope is None else self.apart(scope)
         self.write(f"store {memory} {text}, ptr {pointer}, align {size}{apart}")
 
-    def scope(self) -> int:
-        """Open an alias scope, which shares no memory with other scopes."""
-        self._scopes += 1
-        return self._scopes
-
     @staticmethod
     def apart(scope: int) -> str:
         """Return the `alias.scope` and `noalias` metadata of an access."""
         return f", !alias.scope !{3 * scope + 2}, !noalias !{3 * scope + 3}"
-
-    def go_on_numbering(self, other: Builder) -> None:
-        """Continue the numbering of scopes and hints of another builder of the module."""
-        self._scopes, self._hints, self._plain = other._scopes, other._hints, other._plain
-
-    def metadata(self) -> list[str]:
-        """Return the metadata of all scopes, for the end of the module."""
-        scopes = range(self._scopes + 1)
-        lines = ['!0 = distinct !{!0, !"arrays"}']
-        for scope in scopes:
-            others = ", ".join(f"!{3 * other + 1}" for other in scopes if other != scope)
-            lines.append(f"!{3 * scope + 1} = distinct !{{!{3 * scope + 1}, !0}}")
-            lines.append(f"!{3 * scope + 2} = !{{!{3 * scope + 1}}}")
-            lines.append(f"!{3 * scope + 3} = !{{{others}}}")
-        return [*lines, *self._hint_lines()]
 
     def element(self, pointer: str, type_: Scalar, offset: Value) -> str:
         """Address of an element."""
@@ -353,6 +375,7 @@ class Builder:
         step: Value,
         body: Callable[..., None],
         stays: bool = False,
+        hint: Hint | None = None,
     ) -> None:
         """Count from start, up to stop or, with a negative step, down to it.
 
@@ -372,46 +395,36 @@ class Builder:
         self.branch(self.compare(">" if down else "<", at, stop), inside, after)
         self.begin(inside)
         self.depth += 1
+        before, self.width = self.width, 0 if hint is None else hint.width
         body(at, following, after)
+        self.width = before
         self.depth -= 1
         self.jump(following)
         self.begin(following)
         moved = self.let(f"add nsw i64 {at.text}, {step.text}")
         self.write(f"store i64 {moved}, ptr {counter}, align 8")
-        self.write(f"br label %{check}{self._kept_together(start, stop, step, stays)}")
+        properties = self._properties(start, stop, step, stays, hint)
+        self.write(f"br label %{check}{self.module.loop(*properties) if properties else ''}")
         self.begin(after)
 
-    def _kept_together(self, start: Value, stop: Value, step: Value, stays: bool) -> str:
-        """Keep a loop of known length from being written out, unless it is a very short one.
+    def _properties(
+        self, start: Value, stop: Value, step: Value, stays: bool, hint: Hint | None
+    ) -> list[str]:
+        """Return the properties of a loop; loops of known length are unrolled if very short.
 
-        LLVM writes such loops out first and then looks for loops to vectorize; what it finds is the
+        LLVM would unroll others before it looks for loops to vectorize; what it finds then is the
         loop around, in which elements that should be read together are far apart.
         """
-        if stays or self.rare:
-            return f", !llvm.loop !{self.loop_hint()}"
-        ends = [whole_number(each) for each in (start, stop, step)]
-        first, last, stride = ends
-        if first is None or last is None or stride is None:
-            return ""
-        if len(range(first, last, stride)) <= UNROLLED_LENGTH:
-            return ""
-        return f", !llvm.loop !{self.loop_hint()}"
-
-    def loop_hint(self) -> int:
-        """Return the number of a new loop hint, which must be unique for each loop."""
-        self._hints += 1
+        if hint is not None:
+            found = [f'vectorize.width", i32 {hint.width}', 'interleave.count", i32 1']
+            folded = ['vectorize.predicate.enable", i1 true'] * hint.folds_tail
+            return [_NO_UNROLLING, *found, *folded]
         if self.rare:
-            self._plain.add(self._hints)
-        return 1_000_000 + 2 * self._hints
-
-    def _hint_lines(self) -> list[str]:
-        lines = []
-        for number in range(1, self._hints + 1):
-            at = 1_000_000 + 2 * number
-            plain = f", !{_NO_VECTORS}" if number in self._plain else ""
-            lines.append(f"!{at} = distinct !{{!{at}, !{at + 1}{plain}}}")
-            lines.append(f'!{at + 1} = !{{!"llvm.loop.unroll.disable"}}')
-        return [*lines, f'!{_NO_VECTORS} = !{{!"llvm.loop.vectorize.enable", i1 false}}']
+            return [_NO_UNROLLING, _NO_VECTORS]
+        first, last, stride = (whole_number(each) for each in (start, stop, step))
+        if first is not None and last is not None and stride is not None:
+            stays = stays or len(range(first, last, stride)) > UNROLLED_LENGTH
+        return [_NO_UNROLLING] if stays else []
 
 
 def _fold(operator: str, a: Value, b: Value) -> int | None:

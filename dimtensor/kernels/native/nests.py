@@ -99,14 +99,12 @@ class Nests:
     def _apart(self) -> Iterator[Builder]:
         """Write into a new function instead of the one being translated."""
         t = self._t
-        outer, b = t.b, Builder(t.b.declarations)
-        b.go_on_numbering(outer)
+        outer, b = t.b, Builder(t.b.module)
         before = t.arrays, t.fixed, t.variables, t.products
         t.b, t.arrays, t.fixed, t.variables, t.products = b, {}, {}, {}, {}
         yield b
         t.b = outer
         t.arrays, t.fixed, t.variables, t.products = before
-        outer.go_on_numbering(b)
 
 
 class _Given:

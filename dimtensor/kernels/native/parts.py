@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # dtypes that parts compute; positions are computed where their form is known
 PART_DTYPES = ("float64", "float32", "bool")
 _FRAME = "%frame"
-_ALIGNED = 64
+_CELL = 8  # bytes of a number in the frame
 
 
 # a place in the frame, and the number there
@@ -52,20 +52,17 @@ class Parts:
         """Return the instructions at the start of the function."""
         if not self.texts:
             return []
-        return [f"  {_FRAME} = alloca [{self._size} x i8], align {_ALIGNED}"]
+        return [f"  {_FRAME} = alloca [{self._size} x i8], align 64"]
 
     def leave(self, cells: Cells, name: str, value: Value) -> None:
-        """Store a number, or a vector of numbers, in a new cell."""
-        one = value.type.lanes == 1
-        size = 8 if one else -(-8 * value.type.lanes // _ALIGNED) * _ALIGNED
-        align = 8 if one else _ALIGNED
-        at = -(-self._size // align) * align
-        self._size = at + size
+        """Store a number in a new cell."""
+        at = self._size
+        self._size = at + _CELL
         cells[name] = at, value
         place = self._t.b.let(_place(at))
         # volatile: LLVM looks at each store whether it is needed, and compares it with others
         what = f"{value.type.llvm} {value.text}, ptr {place}"
-        self._t.b.write(f"store volatile {what}, align {align}")
+        self._t.b.write(f"store volatile {what}, align {_CELL}")
 
     def found(self, cells: Cells, name: str) -> Value:
         """Load a cell: the same number in another function.
@@ -73,8 +70,8 @@ class Parts:
         A product is known to be one, but without its factors.
         """
         at, value = cells[name]
-        place, align = self._t.b.let(_place(at)), 8 if value.type.lanes == 1 else _ALIGNED
-        text = self._t.b.let(f"load {value.type.llvm}, ptr {place}, align {align}")
+        place = self._t.b.let(_place(at))
+        text = self._t.b.let(f"load {value.type.llvm}, ptr {place}, align {_CELL}")
         return value._replace(text=text, factors=None if value.factors is None else ())
 
     def slot(self, cell: Cell) -> tuple[str, Scalar]:
@@ -88,7 +85,7 @@ class Parts:
     def function(self) -> Iterator[dict[str, Value]]:
         """Write a part instead of the function itself; it receives its numbers."""
         t = self._t
-        written = Builder(t.b.declarations)
+        written = Builder(t.b.module)
         written.in_order, written.depth = t.b.in_order, t.b.depth
         before = t.b, t.fixed, t.counters, t.variables, t.products
         t.b, t.fixed, t.counters, t.variables, t.products = written, {}, {}, {}, {}

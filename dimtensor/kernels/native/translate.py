@@ -9,7 +9,8 @@ written to its address, if that is not null; else memory is made for it, which t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from dimtensor.kernels.ir import nodes as ir
@@ -17,9 +18,8 @@ from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.walk import statements_in
 from dimtensor.kernels.native.arrays import Arrays
-from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.builder import Builder, Hint, Module
 from dimtensor.kernels.native.functions.library import with_calls_or_copies
-from dimtensor.kernels.native.lanes import Lanes, is_writable
 from dimtensor.kernels.native.nests import Nests
 from dimtensor.kernels.native.parts import PART_DTYPES, Cells, Parts, is_number, names_read, runs
 from dimtensor.kernels.native.steps import (
@@ -32,6 +32,7 @@ from dimtensor.kernels.native.steps import (
 from dimtensor.kernels.native.values import (
     BOOL,
     ERRORS,
+    F64,
     FIRST_ERROR,
     I64,
     INTERRUPTED,
@@ -44,6 +45,7 @@ from dimtensor.kernels.native.values import (
     promoted,
     scalar_of,
 )
+from dimtensor.kernels.native.vector_hints import hint_of
 from dimtensor.tuning import SIGNAL_ITERATIONS
 
 
@@ -64,7 +66,7 @@ class Translator(Arrays):
         function: ir.Function,
         arguments: Sequence[ArgumentType],
     ):
-        super().__init__(Builder(Declarations()), function)
+        super().__init__(Builder(Module()), function)
         self.argument_types = arguments
         self.results: list[ResultType] = []
         self.errors: list[tuple[str, str]] = []  # class and text
@@ -96,7 +98,7 @@ class Translator(Arrays):
             *b.lines,
             "}",
         ]
-        declarations = "\n".join(b.declarations.lines.values())
+        declarations = "\n".join(b.module.lines.values())
         text = "\n".join(
             [
                 declarations,
@@ -105,7 +107,7 @@ class Translator(Arrays):
                 *self._nests.texts(),
                 *lines,
                 "",
-                *b.metadata(),
+                *b.module.metadata(),
                 "",
             ]
         )
@@ -113,7 +115,7 @@ class Translator(Arrays):
             with_calls_or_copies(text),
             tuple(self.results),
             tuple(self.errors),
-            dict(b.declarations.externals),
+            dict(b.module.externals),
         )
 
     def _argument(self, type_: ArgumentType, offset: int) -> Array:
@@ -139,7 +141,8 @@ class Translator(Arrays):
     def _statements(self, statements: Sequence[ir.Statement]) -> None:
         """Statements in order; long runs of numbers alone in functions of their own."""
         cells: Cells = {}  # of what is left to the parts of this run
-        for is_part, some in runs(statements, self._is_of_numbers):
+        pieces = [(False, statements)] if self.b.width else runs(statements, self._is_of_numbers)
+        for is_part, some in pieces:
             if is_part:
                 self._part([each for each in some if isinstance(each, ir.Assign)], cells)
             else:
@@ -193,26 +196,26 @@ class Translator(Arrays):
             self.variables[name] = self.parts.slot(self._left[name])
         return super().slot_of(name)
 
-    def _block(
-        self, statements: Sequence[ir.Statement], write: Callable[[], None] | None = None
-    ) -> None:
+    def _block(self, statements: Sequence[ir.Statement]) -> None:
         self._depth += 1
         before = dict(self.products)
-        if write is not None:
-            write()
-        else:
-            self._statements(statements)
+        self._statements(statements)
         self.products = before  # what a block computes need not be there after it
         self._depth -= 1
 
     def _for(self, node: ir.For) -> None:
-        name = node.counter.name
-        if node.is_wide and is_writable(node):
-            self._round(node.body, Lanes(self, node).write)
-            return
         if self._steps and (rounds := rounds_written_out(node)) is not None:
             self._write_out(node, rounds)
             return
+        hint = hint_of(node)
+        if hint is not None:
+            with self._totals_in_double(node):
+                self._loop(node, hint)
+        else:
+            self._loop(node)
+
+    def _loop(self, node: ir.For, hint: Hint | None = None) -> None:
+        name = node.counter.name
         start, stop = self.integer(node.start), self.integer(node.stop)
 
         def body(at: Value, following: str, after: str) -> None:
@@ -229,11 +232,33 @@ class Translator(Arrays):
                 self.counters[name] = before
 
         inside = statements_in(node.body)
-        stays = any(isinstance(each, ir.For) and each.is_wide for each in inside)
+        stays = any(isinstance(each, ir.For) and hint_of(each) for each in inside)
         stays |= self._copies_many and has_long_loops(node)
         before, self.b.rare = self.b.rare, self.b.rare or only_stores_nan(node)
-        self.b.loop(start, stop, constant(node.step, I64), body, stays)
+        self.b.loop(start, stop, constant(node.step, I64), body, stays, hint)
         self.b.rare = before
+
+    @contextmanager
+    def _totals_in_double(self, node: ir.For) -> Iterator[None]:
+        """Add up single precision in double: a loop of given width has few accumulators."""
+        b = self.b
+        outer = {
+            each.target.name: self.slot_of(each.target.name)
+            for each in node.body
+            if isinstance(each, ir.Accumulate)
+            and isinstance(each.target, ir.Var)
+            and (each.op, each.target.dtype) == ("+", "float32")
+        }
+        for name in outer:
+            slot = b.slot(F64.llvm)
+            b.store(slot, constant(-0.0, F64))
+            self.variables[name] = slot, F64
+        yield
+        for name, slot_of_total in outer.items():
+            value = self.variable(name)
+            self.variables[name] = slot_of_total
+            old = self.variable(name)
+            self.set_variable(name, b.cast(b.accumulate("+", old, value), old.type))
 
     def _write_out(self, node: ir.For, rounds: range) -> None:
         """Unroll a short loop inside of a step, so that its arrays can stay in registers."""
@@ -242,14 +267,14 @@ class Translator(Arrays):
             self._round(node.body)
         self.counters.pop(node.counter.name, None)
 
-    def _round(self, body: Sequence[ir.Statement], write: Callable[[], None] | None = None) -> None:
+    def _round(self, body: Sequence[ir.Statement]) -> None:
         """Write the body of a loop; loop-carried states fix the order of sums."""
         carries = any(isinstance(each, ir.Carry) for each in body)
         # what a step computes element by element is on the way to the next step too
         carries |= bool(self._steps) and not adds_up(body)
         before = self.b.in_order
         self.b.in_order = carries
-        self._block(body, write)
+        self._block(body)
         self.b.in_order = before
 
     def _while(self, node: ir.While) -> None:
@@ -312,7 +337,7 @@ class Translator(Arrays):
         name = node.error
         if ":" in name:  # a class that is looked up where code is loaded
             symbol = f"dimtensor.error.{name.replace(':', '.')}"
-            name = self.b.declarations.external(symbol, f"error:{name}", "ptr", [])
+            name = self.b.module.external(symbol, f"error:{name}", "ptr", [])
         elif name not in ERRORS:
             raise NotNative(f"an error of type {name}")
         error = (name, node.message)
@@ -372,7 +397,7 @@ class Translator(Arrays):
                 return self.arrays[result.name]
         copied = self.array(result.source if isinstance(result, ir.Wrapped) else result)
         memory = self._result_memory(at, self._bytes(copied.type, copied.shape))
-        array = Array(memory, copied.type, copied.shape, self.b.scope())
+        array = Array(memory, copied.type, copied.shape, self.b.module.scope())
         self._copy(array, copied)
         return array
 

@@ -196,5 +196,4 @@ def whole_number(value: Value) -> int | None:
 @bounded(256)
 def promoted(*types: Scalar) -> Scalar:
     """Return the common type of some types, as NumPy promotes them."""
-    met = scalar_of(np.result_type(*(t.name for t in types)).name)
-    return met.wide(max(t.lanes for t in types))
+    return scalar_of(np.result_type(*(t.name for t in types)).name)

@@ -44,9 +44,9 @@ PASSES = (
 # passes over one nest, which is written in the form that they choose
 OF_NESTS = (
     "lazy_calls",
-    "lanes",
     "strip_mining",
     "unroll_and_jam",
+    "vector_hints",
 )
 
 

@@ -65,7 +65,7 @@ def pays(lines: Sequence[Line], length: Expression) -> bool:
     The measurements are in ``docs/design/kernels.md``.
     """
     rounds = known(length)
-    if rounds is not None and rounds < STRIP_MINED_ITERATIONS:
+    if rounds is not None and rounds < STRIP_MINED_ITERATIONS and not is_long(lines):
         return False
     serial = any(line.is_serial for line in lines)
     others = sum(not line.is_serial and not line.is_load for line in lines)
@@ -73,7 +73,7 @@ def pays(lines: Sequence[Line], length: Expression) -> bool:
 
 
 def is_long(lines: Sequence[Line]) -> bool:
-    """Return whether a loop is too long for LLVM's vectorizer."""
+    """Return whether a body is too long for the cost model of LLVM's vectorizer."""
     return sum(not line.is_load for line in lines) > VECTORIZED_OPERATIONS
 
 
@@ -117,8 +117,12 @@ def write(
     counter: Var,
     length: Expression,
     fresh: Callable[[str], str],
+    is_wide: bool = False,
 ) -> tuple[For, list[Statement]]:
-    """Write the loop over strips, and the arrays that it needs."""
+    """Write the loop over strips, and the arrays that it needs.
+
+    With `is_wide` the loops without serial statements get hints for LLVM's vectorizer.
+    """
     start, at, count = (Var(fresh(kind), "int64") for kind in "jkm")
     stage_of = stages(lines)
     bodies, stored = _bodies(lines, stage_of)
@@ -142,7 +146,8 @@ def write(
                     body.append(Store(Load(buffers[number], (at,)), _target(line)))
             else:
                 body.append(Assign(_target(line), Load(buffers[number], (at,))))
-        inside.append(For(at, count, tuple(body), is_parallel=True))
+        hinted = is_wide and stage % 2 == 0
+        inside.append(For(at, count, tuple(body), is_wide=hinted, is_parallel=True))
     return For(start, length, tuple(inside), ZERO, STRIP_ELEMENTS, is_parallel=True), made
 
 

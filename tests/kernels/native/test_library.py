@@ -13,7 +13,7 @@ import scipy.special
 
 import dimtensor as dt
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.kernels.native.builder import Builder, Declarations
+from dimtensor.kernels.native.builder import Builder, Module
 from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.functions.texts import symbol
 from dimtensor.kernels.passes import strip_mining
@@ -132,7 +132,7 @@ def test_special_numbers_of_powers():
 
 def module(lanes):
     """All functions of so many lanes, each around pointers to its operands and the result."""
-    builder = Builder(Declarations())
+    builder = Builder(Module())
     t = "double" if lanes == 1 else f"<{lanes} x double>"
     lines = []
     for name, text in library.TEXTS.items():
@@ -145,7 +145,7 @@ def module(lanes):
         lines += [f"  %o{at} = load {t}, ptr %p{at}, align 8" for at in numbers]
         lines.append(f"  %v = call {t} {function}({operands})")
         lines += [f"  store {t} %v, ptr %result, align 8", "  ret void", "}"]
-    return "\n".join([*builder.declarations.lines.values(), *lines])
+    return "\n".join([*builder.module.lines.values(), *lines])
 
 
 def optimized(lanes, triple=None, cpu=None, features=""):

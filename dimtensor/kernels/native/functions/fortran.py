@@ -39,8 +39,8 @@ def call_routine(b: Builder, name: str, arguments: Sequence[Value | Array]) -> V
     if reports:
         places.append(info)
     symbol = f"dimtensor.{name}"
-    b.declarations.externals[symbol] = f"{library}:{name}:{len(places)}"
-    called = b.declarations.function(symbol, "void", ["ptr"] * len(places), " nounwind")
+    b.module.externals[symbol] = f"{library}:{name}:{len(places)}"
+    called = b.module.function(symbol, "void", ["ptr"] * len(places), " nounwind")
     b.write(f"call void {called}({', '.join(f'ptr {place}' for place in places)})")
     return Value(b.let(f"load i32, ptr {info}, align 4"), _I32)
 

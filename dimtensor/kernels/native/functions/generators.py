@@ -145,8 +145,8 @@ def _call(b: Builder, name: str, result: str, *arguments: str) -> str:
 
 def _symbol(b: Builder, name: str, result: str = "void", types: Sequence[str] = ()) -> str:
     symbol = f"dimtensor.{name}"
-    b.declarations.externals[symbol] = f"numpy.random:{name}:{len(types)}"
-    return b.declarations.function(symbol, result, types, " nounwind")
+    b.module.externals[symbol] = f"numpy.random:{name}:{len(types)}"
+    return b.module.function(symbol, result, types, " nounwind")
 
 
 def _address(argument: Value | Array) -> str:

@@ -23,18 +23,19 @@ TEXTS = {
     for module in (elementary, bessel, gamma, normal, powers, waves)
     for name, text in module.TEXTS.items()
 }
+# lanes of vector variants
+_WIDTHS = (2, 4, 8, 16)
 
 
-def vectorizable(b: Builder, name: str, lanes: int = 1) -> str | None:
+def vectorizable(b: Builder, name: str) -> str | None:
     """Return the function to call in a loop, None where the C library's is as fast."""
     if not has_vectors(name):
         return None
-    if TEXTS[name].is_long and b.in_order and lanes == 1:  # rounds that wait are no vectors
+    if TEXTS[name].is_long and b.in_order:  # rounds that wait are no vectors
         return None
-    # a loop of numbers becomes one of vectors, in LLVM's hands
-    for count in widths(TEXTS[name].is_long) if lanes == 1 else (lanes,):
+    for count in (1, b.width) if b.width else widths(TEXTS[name].is_long):
         declare(b, name, count)
-    return f"@{symbol(name, lanes)}"
+    return f"@{symbol(name)}"
 
 
 def has_vectors(name: str) -> bool:
@@ -44,13 +45,13 @@ def has_vectors(name: str) -> bool:
 
 def declare(b: Builder, name: str, lanes: int = 1) -> str:
     """Put a function into the module, with all that it calls; gives its name."""
-    lines = b.declarations.lines
+    lines = b.module.lines
     if symbol(name, lanes) not in lines:
         lines[symbol(name, lanes)], ours, intrinsics = _function(name, lanes)
         for each in ours:
             declare(b, each, lanes)
         for intrinsic in intrinsics:
-            b.declarations.function(*intrinsic)
+            b.module.function(*intrinsic)
         for each, line in TEXTS[name].declared.items():
             lines.setdefault(each, line)
             for of_numbers in _NUMBERS.findall(line):
@@ -72,7 +73,7 @@ def with_calls_or_copies(text: str) -> str:
         if not (many or TEXTS[name].is_long):
             continue
         if of_numbers == "(":
-            variants = [(count, symbol(name, count)) for count in widths()[1:]]
+            variants = [(count, symbol(name, count)) for count in _WIDTHS]
             variants = [(count, each) for count, each in variants if f"@{each}(" in text]
             # also the scalar variant, or LLVM may drop operands that the vector variants have
             kept += [f"ptr @{each}" for each in (symbol(name), *(v for _, v in variants))]
@@ -118,7 +119,7 @@ def widths(only_whole: bool = False) -> tuple[int, ...]:
 
 @cache
 def lanes() -> int:
-    """Return the number of lanes of loops that are written as vector code.
+    """Return the width of loops whose vectorization is requested.
 
     These are two vectors of the processor, one of which need not wait for the other.
     """

@@ -47,8 +47,8 @@ def trigamma(b: Builder) -> str:
     M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 6.4.6, 6.4.7 and 6.4.12.
     """
     for name in ("floor", "rint", "sin"):
-        b.declarations.function(f"llvm.{name}.f64", "double", ["double"])
-    b.declarations.lines.setdefault("trigamma", _TRIGAMMA)
+        b.module.function(f"llvm.{name}.f64", "double", ["double"])
+    b.module.lines.setdefault("trigamma", _TRIGAMMA)
     return "@dimtensor.trigamma"
 
 
@@ -120,11 +120,11 @@ def polygamma(b: Builder) -> str:
 
     NIST Digital Library of Mathematical Functions, 5.15.1, 25.11.4 and 25.11.5.
     """
-    b.declarations.function("llvm.floor.f64", "double", ["double"])
-    b.declarations.function("llvm.pow.f64", "double", ["double", "double"])
-    b.declarations.function("tgamma", "double", ["double"], " nounwind willreturn memory(none)")
-    b.declarations.lines.setdefault("zeta", _ZETA)
-    b.declarations.lines.setdefault("polygamma", _POLYGAMMA)
+    b.module.function("llvm.floor.f64", "double", ["double"])
+    b.module.function("llvm.pow.f64", "double", ["double", "double"])
+    b.module.function("tgamma", "double", ["double"], " nounwind willreturn memory(none)")
+    b.module.lines.setdefault("zeta", _ZETA)
+    b.module.lines.setdefault("polygamma", _POLYGAMMA)
     return "@dimtensor.polygamma"
 
 

@@ -38,16 +38,16 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     in_llvm = facts.intrinsic or name == "fabs"
     wide = x if in_llvm else b.cast(x, F64)
     if b.depth and wide.type.name == F64.name:
-        inner = vectorizable(b, name, wide.type.lanes)
+        inner = vectorizable(b, name)
         if inner is not None:
             return b.cast(b.call(inner, wide.type, [wide]), x.type)
     if in_llvm:
-        called = b.declarations.function(f"llvm.{name}.{x.type.suffix}", t, [t])
+        called = b.module.function(f"llvm.{name}.{x.type.suffix}", t, [t])
         return b.call(called, x.type, [x])
     if not facts.function:
         raise NotNative(f"the function {name}")
     traits = " nounwind willreturn memory(none)"
-    called = b.declarations.function(name, "double", ["double"], traits)
+    called = b.module.function(name, "double", ["double"], traits)
     return b.cast(b.call(called, F64, [wide]), x.type)
 
 
@@ -129,11 +129,11 @@ def _special(b: Builder, function: str, count: int, operands: Sequence[Value]) -
     if len(operands) != count:
         raise NotNative(f"{function} of {len(operands)} operands")
     if b.depth and count == 1:
-        inner = vectorizable(b, function, operands[0].type.lanes)
+        inner = vectorizable(b, function)
         if inner is not None:
             x = b.cast(operands[0], F64)
             return b.call(inner, x.type, [x])
-    called = b.declarations.external(
+    called = b.module.external(
         f"dimtensor.{function}", f"scipy.special:{function}:{count}", "double",
         [*["double"] * count, "i32"],
     )  # fmt: skip
@@ -171,20 +171,20 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
     exponent = whole_number(x[1])
     if exponent is not None and (out.kind != "f" or abs(exponent) <= SQUARED_POWER):
         return _squared(b, b.cast(x[0], out), exponent, out)
-    if out.kind == "f" and (halves := halves_of(x[1].known)) is not None:
+    if out.kind == "f" and (halves := _halves_of(x[1].known)) is not None:
         return _with_root(b, b.cast(x[0], out), halves, out)
     t = out.llvm
     if out.kind != "f":
-        b.declarations.lines.setdefault(f"power.{t}", integer_power(t))
+        b.module.lines.setdefault(f"power.{t}", integer_power(t))
         return b.call(f"@dimtensor.power.{t}", out, [b.cast(v, out) for v in x])
     called = None
     if b.depth and out.name == F64.name:
-        called = vectorizable(b, "pow", out.lanes)
-    called = called or b.declarations.function(f"llvm.pow.f{out.bits}", t, [t, t])
+        called = vectorizable(b, "pow")
+    called = called or b.module.function(f"llvm.pow.f{out.bits}", t, [t, t])
     return b.call(called, out, [b.cast(v, out) for v in x])
 
 
-def halves_of(exponent: Any) -> int | None:
+def _halves_of(exponent: Any) -> int | None:
     """Twice an exponent for which a square root is faster than a power; None for others."""
     if exponent is None or abs(exponent) > ROOTED_POWER + 1:
         return None
@@ -252,7 +252,7 @@ def _float_divmod(b: Builder, x: list[Value], out: Scalar) -> tuple[Value, Value
     v, w = (b.cast(each, out)._replace(factors=None) for each in x)
     t, zero, half = out.llvm, constant(0.0, out), constant(0.5, out)
     one = constant(1.0, out)
-    copysign = b.declarations.function(f"llvm.copysign.f{out.bits}", t, [t, t])
+    copysign = b.module.function(f"llvm.copysign.f{out.bits}", t, [t, t])
     left = Value(b.let(f"frem {t} {v.text}, {w.text}"), out)
     apart = b.either("xor", b.compare("<", left, zero), b.compare("<", w, zero))
     some = b.compare("!=", left, zero)
@@ -340,7 +340,7 @@ def _log1mexp(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _arctan2(b: Builder, x: list[Value], out: Scalar) -> Value:
     traits = " nounwind willreturn memory(none)"
-    called = b.declarations.function("atan2", "double", ["double", "double"], traits)
+    called = b.module.function("atan2", "double", ["double", "double"], traits)
     return b.call(called, F64, [b.cast(v, F64) for v in x])
 
 
@@ -351,13 +351,13 @@ def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _gammaln(b: Builder, x: list[Value], out: Scalar) -> Value:
     v = b.cast(x[0], F64)
-    inner = vectorizable(b, "gammaln", v.type.lanes) if b.depth else None
+    inner = vectorizable(b, "gammaln") if b.depth else None
     return b.call(inner or _gammaln_of_numbers(b), v.type, [v])
 
 
 def _gammaln_of_numbers(b: Builder) -> str:
     for name, line in GAMMALN_OF_NUMBERS.items():
-        b.declarations.lines.setdefault(name, line)
+        b.module.lines.setdefault(name, line)
     return "@dimtensor.gammaln.any"
 
 
@@ -366,7 +366,7 @@ def _ours(name: str) -> Callable[[Builder, list[Value], Scalar], Value]:
 
     def rule(b: Builder, x: list[Value], out: Scalar) -> Value:
         v = b.cast(x[-1], F64)
-        inner = vectorizable(b, name, v.type.lanes) if b.depth else None
+        inner = vectorizable(b, name) if b.depth else None
         return b.call(inner or declare(b, name), v.type, [v])
 
     return rule
@@ -396,7 +396,7 @@ def _polygamma(b: Builder, x: list[Value], out: Scalar) -> Value:
 def _round_away(b: Builder, x: list[Value], out: Scalar) -> Value:
     if out.kind != "f":
         return x[0]
-    called = b.declarations.function(f"llvm.round.f{out.bits}", out.llvm, [out.llvm])
+    called = b.module.function(f"llvm.round.f{out.bits}", out.llvm, [out.llvm])
     return b.call(called, out, [b.cast(x[0], out)])
 
 

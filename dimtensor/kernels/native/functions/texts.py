@@ -108,7 +108,9 @@ def _rarely(text: Text, lanes: int, t: str) -> list[str]:
             f"ret double {result}",
         ]
     lines = [
-        f"%any = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %rare)",
+        # lanes beyond the end of a loop may be poison
+        f"%rare.any = freeze <{lanes} x i1> %rare",
+        f"%any = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %rare.any)",
         "br i1 %any, label %lane0, label %usually",
         "lane0:",
     ]
@@ -116,7 +118,7 @@ def _rarely(text: Text, lanes: int, t: str) -> list[str]:
     for lane in range(lanes):
         operands: list[str] = []
         lines += [
-            f"%rare.is{lane} = extractelement <{lanes} x i1> %rare, i64 {lane}",
+            f"%rare.is{lane} = extractelement <{lanes} x i1> %rare.any, i64 {lane}",
             f"br i1 %rare.is{lane}, label %call{lane}, label %lane{lane + 1}",
             f"call{lane}:",
         ]

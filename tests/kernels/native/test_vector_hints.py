@@ -1,4 +1,4 @@
-"""Loops written in vectors: long bodies, and here all others too."""
+"""Loops with hints for LLVM's vectorizer: long bodies, and here all others too."""
 
 import platform
 import re
