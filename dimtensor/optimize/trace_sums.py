@@ -37,7 +37,7 @@ def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
     """
     changed = False
     for node in nodes_of(graph, Scan):
-        if not node.op.stops and node in graph.apply_nodes:
+        if node.op.runs_all and node in graph.apply_nodes:
             if cheap or _is_of_numbers(node):
                 changed |= _absorb(graph, node, cheap)
     return changed
@@ -47,7 +47,7 @@ def absorb_elements(graph: FunctionGraph) -> bool:
     """Compute the elements that loops of numbers take in their steps."""
     changed = False
     for node in reversed(nodes_of(graph, Scan)):
-        if not node.op.stops and node in graph.apply_nodes:
+        if node.op.runs_all and node in graph.apply_nodes:
             if _is_of_numbers(node):
                 changed |= _absorb_elements(graph, node)
     return changed

@@ -57,8 +57,8 @@ def _scan(op: Scan, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
     def run(*inputs: Any) -> tuple[Any, ...]:
         given = op.split_inputs(inputs)
         length = _known_length(given.n_steps, given.sequences)
-        if op.stops:
-            return _stopping(op, body, given, length)
+        if not op.runs_all:
+            return _partly(op, body, given, length)
         if length is None:
             return _counted(op, body, given)
         return _scanned(op, body, given, length)
@@ -112,8 +112,8 @@ def _counted(op: Scan, body: Callable[..., Any], given: Any) -> tuple[Any, ...]:
     return tuple(jax.lax.fori_loop(0, given.n_steps, step, _arrays(given.states)))
 
 
-def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tuple[Any, ...]:
-    """Run a loop that may stop early; its traces are zero after the last step."""
+def _partly(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tuple[Any, ...]:
+    """Run a loop some of whose steps may not run; its traces are zero there."""
     import jax
     import jax.numpy as jnp
 
@@ -121,31 +121,34 @@ def _stopping(op: Scan, body: Callable[..., Any], given: Any, length: Any) -> tu
     if length is None and op.n_traces:
         raise _no_length(op)
     n_steps = jnp.asarray(given.n_steps if length is None else length, jnp.int32)
+    first, last = (jnp.asarray(x, jnp.int32) for x in given.window or (0, n_steps))
     states = _arrays(given.states)
     elements = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in given.sequences]
     shapes = jax.eval_shape(body, *states, *elements, *given.captured)[n:m]
     traces = tuple(jnp.zeros((length, *x.shape), x.dtype) for x in shapes)
+    n_done = [jnp.zeros((), jnp.int32)] if op.stops else []
     if length == 0:  # there is no element that a step could be traced with
-        return (*states, *traces, jnp.zeros((), jnp.int32))
+        return (*states, *traces, *n_done)
 
     def goes_on(carry: Any) -> Any:
         done, go, *_ = carry
-        return go & (done < n_steps)
+        return go & (first + done < last)
 
     def step(carry: Any) -> Any:
-        done, _, states, traces = carry
-        at = n_steps - 1 - done if op.reverse else done
+        done, go, states, traces = carry
+        at = last - 1 - done if op.reverse else first + done
         elements = [jax.lax.dynamic_index_in_dim(x, at, 0, False) for x in given.sequences]
         results = body(*states, *elements, *given.captured)
         traces = tuple(
             jax.lax.dynamic_update_index_in_dim(trace, x, at, 0)
             for trace, x in zip(traces, results[n:m], strict=True)
         )
-        return done + 1, results[m], results[:n], traces
+        return done + 1, results[m] if op.stops else go, results[:n], traces
 
-    start = (jnp.zeros((), jnp.int32), jnp.asarray(given.go), states, traces)
+    go = jnp.asarray(given.go if op.stops else True)
+    start = (jnp.zeros((), jnp.int32), go, states, traces)
     done, _, states, traces = jax.lax.while_loop(goes_on, step, start)
-    return (*states, *traces, done)
+    return (*states, *traces, *([done] if op.stops else []))
 
 
 def _loop(op: Loop, body: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:

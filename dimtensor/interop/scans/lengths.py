@@ -241,7 +241,7 @@ class KnownIntegers:
             found = {}
             for each in node.inputs:
                 found = _sum(found, self.of(each))
-        elif isinstance(op, Scan) and not op.stops and node.outputs.index(x) >= op.n_states:
+        elif isinstance(op, Scan) and op.runs_all and node.outputs.index(x) >= op.n_states:
             steps = self.terms(node.inputs[0])
             found = steps if self.is_above(steps, {}) else None
         elif isinstance(op, Subtensor):

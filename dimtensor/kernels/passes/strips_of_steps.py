@@ -95,6 +95,8 @@ def _scan_of(statement: Statement) -> _Scan | None:
     """Return a scan of numbers whose traces are all stored in one direction."""
     if not isinstance(statement, For) or not statement.is_scan or statement.step != 1:
         return None
+    if statement.start != ZERO:
+        return None
     body, length = statement.body, known(statement.stop)
     is_short = length is not None and length <= SCAN_STRIP_STEPS
     if is_short or not all(isinstance(each, (Assign, Carry, Store)) for each in body):

@@ -223,9 +223,12 @@ def _scan(e: Emitter, node: Apply) -> None:
     is_open = {out: scan.spec.is_open(number) for number, out in enumerate(made.traces)}
     made_early = {}
     for out, _ in traces:
-        zero = scan.stops and not is_open[out]
+        zero = not (scan.runs_all or is_open[out])
         made_early[out] = _new_array(e, arrays[out], out, [n, *lengths[out]], zero)
-    e.lines.append(For(step, n, block.inside(), is_scan=True))
+    start, stop = map(e.scalar, given.window) if scan.windowed else (ZERO, n)
+    if scan.windowed and scan.reverse:
+        start, stop = op("-", n, stop), op("-", n, start)
+    e.lines.append(For(step, stop, block.inside(), start, is_scan=True))
     for tape in tapes:
         tape.finish()
     for out, _ in traces:
@@ -318,6 +321,8 @@ class _Reader:
             read = self.e.element(sequence, (self.inside,), self.scope)
             return read.replace(loops=NOTHING) if isinstance(read, Var) else read
         place = self.e.place(sequence)
+        if isinstance(place, Rows):
+            return Place(place.array, (op("+", place.first, self.at),))
         if isinstance(place, Kept):
             first = Var(self.e.fresh("s"), "int64")
             self.block.head.append(Assign(first, Load(place.starts, (self.at,))))

@@ -7,7 +7,7 @@ one does, and those that are done keep their states.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def vectorize_scan(op: Scan, node: Apply, *inputs: Variable) -> list[Variable]:
     graph = StepGraph(
         step.states, step.elements, step.outputs[:n], step.outputs[n:], step.go_on, step.inverse
     )
-    options = LoopOptions(op.reverse, op.truncate, derivative=op.derivative)
+    options = LoopOptions(op.reverse, op.truncate, derivative=op.derivative, window=step.window)
     go = step.go if op.stops else True
     result = build_scan(inputs[0], graph, step.init, step.sequences, options, go)
     cores = op.body.outputs[op.n_states :]
@@ -155,6 +155,7 @@ class _BatchedStep:
     go_on: Variable | None
     inverse: list[Variable] | None
     masked: bool = False
+    window: Sequence[Variable] = ()
 
 
 def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedStep:
@@ -164,11 +165,12 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
     outside = [*given.states, *given.sequences, *given.captured]
     axes = [v.type.ndim + (n <= i < m) if _is_tensor(v) else 0 for i, v in enumerate(inner)]
     wide = {i for i, x in enumerate(outside) if _is_tensor(inner[i]) and x.type.ndim > axes[i]}
-    masked = stops and given.go.type.ndim > 0
+    in_windows = any(v.type.ndim for v in given.window)
+    masked = in_windows or (stops and given.go.type.ndim > 0)
     while True:
         variables = [batch.wider(v) if i in wide else v for i, v in enumerate(inner)]
-        replace = {inner[i]: variables[i] for i in wide}
-        found = over_batch(outputs, replace) if replace else list(outputs)
+        wider = {inner[i]: variables[i] for i in wide}
+        found = over_batch(outputs, wider) if wider else list(outputs)
         masked = masked or (stops and found[-1].type.ndim > 0)
         more = {
             i
@@ -184,7 +186,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
     before = None
     if op.inverse is not None and not masked:
         before, _ = bound(op.inverse, inner)
-        before = over_batch(before, replace) if replace else before
+        before = over_batch(before, wider) if wider else before
         before = [
             batch.full(y, v.type.ndim) if i in wide else y
             for i, (y, v) in enumerate(zip(before, inner, strict=False))
@@ -202,8 +204,30 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
         given.go,
         found[-1] if stops else None,
         before,
+        window=given.window,
     )
-    return _masked(step, batch, [v.type.ndim for v in op.body.outputs[n:-1]]) if masked else step
+    traced_ndim = [v.type.ndim for v in op.body.outputs[n : n + op.n_traces]]
+    if in_windows:
+        return _in_windows(step, batch, traced_ndim, op.reverse)
+    return _masked(step, batch, traced_ndim) if masked else step
+
+
+def _in_windows(
+    step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int], reverse: bool
+) -> _BatchedStep:
+    """Mask a step by the windows of batch elements, in a window that has them all."""
+    at = pt.lscalar("at")
+    starts, stops = (batch.full(v, 0) for v in step.window)
+    start, stop = pt.min(starts), pt.max(stops)
+    outputs = _where(step, batch, traced_ndim, pt.ge(at, starts) & pt.lt(at, stops))
+    n = len(step.states)
+    return replace(
+        step,
+        states=[*step.states, at],
+        outputs=[*outputs[:n], at - 1 if reverse else at + 1, *outputs[n:]],
+        init=[*step.init, stop - 1 if reverse else start],
+        window=[start, stop],
+    )
 
 
 def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _BatchedStep:
@@ -212,6 +236,25 @@ def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _B
     n = len(step.states)
     on = TensorType("bool", batch.static)("on")
     count = TensorType("int64", batch.static)("count")
+    outputs = _where(step, batch, traced_ndim, on)
+    after = on & batch.full(step.go_on, 0)
+    return replace(
+        step,
+        states=[*step.states, on, count],
+        outputs=[*outputs[:n], after, count + on, *outputs[n:]],
+        init=[*step.init, batch.full(step.go, 0), alloc(np.int64(0), *batch.shape)],
+        go=pt.any(batch.full(step.go, 0)),
+        go_on=pt.any(after),
+        inverse=None,
+        masked=True,
+    )
+
+
+def _where(
+    step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int], on: Variable
+) -> list[Variable]:
+    """Results of a step for some elements of the batch; others keep states, and trace zeros."""
+    n = len(step.states)
 
     def where(new: Variable, old: Variable) -> Variable:
         if not _is_tensor(new):
@@ -224,18 +267,7 @@ def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _B
         where(batch.full(y, core_ndim), pt.zeros((), y.type.dtype))
         for y, core_ndim in zip(step.outputs[n:], traced_ndim, strict=True)
     ]
-    after = on & batch.full(step.go_on, 0)
-    return _BatchedStep(
-        [*step.states, on, count],
-        step.elements,
-        [*following, after, count + on, *traced],
-        [*step.init, batch.full(step.go, 0), alloc(np.int64(0), *batch.shape)],
-        step.sequences,
-        pt.any(batch.full(step.go, 0)),
-        pt.any(after),
-        None,
-        masked=True,
-    )
+    return [*following, *traced]
 
 
 def _is_tensor(variable: Variable) -> bool:

@@ -177,11 +177,12 @@ def build_scan(
     init = [converted(x, v.type) for x, v in zip(init, states, strict=True)]
     next_states = [converted(x, v.type) for x, v in zip(step.next_states, states, strict=True)]
     stops, inverse = step.go_on is not None, step.inverse
+    window = options.window
     if (
         options.histories
         and inverse is None
         and options.truncate is None
-        and not (stops or options.whole)
+        and not (stops or window or options.whole)
     ):
         parts = split(states, elements, next_states, traced)
         if parts is not None:
@@ -198,21 +199,21 @@ def build_scan(
     n_traces = len(outputs) - len(states) - stops
     # gradients read the histories at steps that ran
     is_open = (*(False for _ in traced), *(True for _ in range(n_traces - len(traced))))
-    op = Scan(
-        freeze(inner, outputs),
-        LoopSpec(
-            len(states),
-            len(elements),
-            n_traces,
-            stops,
-            options.reverse,
-            options.truncate,
-            options.derivative,
-            is_open if stops else (),
-        ),
-        None if inverse is None else freeze(inner, inverse),
+    spec = LoopSpec(
+        len(states),
+        len(elements),
+        n_traces,
+        stops,
+        options.reverse,
+        options.truncate,
+        bool(window),
+        options.derivative,
+        is_open if stops or window else (),
+        tuple(k for k, v in enumerate(elements) if v in options.residuals),
     )
-    results = op.split_outputs(op(n_steps, *([go] if stops else []), *init, *sequences, *captured))
+    op = Scan(freeze(inner, outputs), spec, None if inverse is None else freeze(inner, inverse))
+    first = [n_steps, *([go] if stops else []), *window]
+    results = op.split_outputs(op(*first, *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
 
 

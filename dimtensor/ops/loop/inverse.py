@@ -72,7 +72,7 @@ def inverse_error(result: ScanResult) -> Variable:
         step,
         [*given.states, pt.constant(0.0, dtype="float64")],
         given.sequences,
-        LoopOptions(op.reverse, histories=False),
+        LoopOptions(op.reverse, histories=False, window=given.window),
         given.go if op.stops else True,
     )
     return found.states[-1]

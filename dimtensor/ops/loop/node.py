@@ -27,17 +27,21 @@ class StateParts:
 
 @dataclass
 class InputParts:
-    """An input that is no state: the variable outside, and its variable in the body."""
+    """An input that is no state: the variable outside, and its variable in the body.
+
+    A residual is a sequence that is a trace of the loop whose reverse pass this is.
+    """
 
     outside: Variable
     variable: Variable
+    is_residual: bool = False
 
 
 @dataclass
 class Trace:
     """An element that is traced, and the outputs of the node that hold its trace.
 
-    Of a trace that is open nobody reads what steps that did not run have left.
+    An open trace is not read at steps that did not run.
     """
 
     element: Variable
@@ -68,14 +72,18 @@ class ScanGraph:
         outputs, _ = bound(op.body, inner)
         states, elements, captured = op.split_body_inputs(inner)
         n, m = op.n_states, op.n_states + op.n_traces
-        self.n_steps, self.go, self.reverse = given.n_steps, given.go, op.reverse
+        self.n_steps, self.go, self.window = given.n_steps, given.go, given.window
+        self.reverse = op.reverse
         self.states = [
             StateParts(init, v, following, [out])
             for init, v, following, out in zip(
                 given.states, states, outputs[:n], results.states, strict=True
             )
         ]
-        self.elements = [InputParts(x, v) for x, v in zip(given.sequences, elements, strict=True)]
+        self.elements = [
+            InputParts(x, v, k in op.spec.residuals)
+            for k, (x, v) in enumerate(zip(given.sequences, elements, strict=True))
+        ]
         self.captured = [InputParts(x, v) for x, v in zip(given.captured, captured, strict=True)]
         self.traces = [
             Trace(v, [out], op.spec.is_open(k))
@@ -88,9 +96,14 @@ class ScanGraph:
         self.replaced: dict[Variable, Variable] = {}
 
     @property
+    def runs_all(self) -> bool:
+        """Whether every step runs."""
+        return self.go_on is None and not self.window
+
+    @property
     def runs(self) -> bool:
         """Knowledge that the loop runs at least one step."""
-        return self.go is None and has_steps(self.n_steps)
+        return self.runs_all and has_steps(self.n_steps)
 
     @property
     def inner(self) -> list[Variable]:
@@ -120,11 +133,6 @@ class ScanGraph:
         if replace:
             self.set_outputs(replaced(self.outputs, replace))
 
-    def _open_traces(self) -> tuple[bool, ...]:
-        if self.go_on is None:
-            return ()
-        return tuple(trace.is_open for trace in self.traces)
-
     def build(self) -> dict[Variable, Variable]:
         """Build a node from these parts, and map the old outputs to the new ones."""
         op = Scan(
@@ -135,16 +143,16 @@ class ScanGraph:
                 len(self.traces),
                 stops=self.go_on is not None,
                 reverse=self.reverse,
+                windowed=bool(self.window),
                 derivative=self.derivative,
-                open_traces=self._open_traces(),
+                open_traces=() if self.runs_all else tuple(x.is_open for x in self.traces),
+                residuals=tuple(k for k, x in enumerate(self.elements) if x.is_residual),
             ),
         )
         op.inner_rewritten = self.inner_rewritten
-        go = [] if self.go_on is None else [self.go]
+        first = [self.n_steps, *([] if self.go_on is None else [self.go]), *self.window]
         outside = [part.outside for part in (*self.elements, *self.captured)]
-        results = op.split_outputs(
-            op(self.n_steps, *go, *(state.init for state in self.states), *outside)
-        )
+        results = op.split_outputs(op(*first, *(state.init for state in self.states), *outside))
         replace = dict(self.replaced)
         parts: list[StateParts | Trace] = [*self.states, *self.traces]
         for part, result in zip(parts, (*results.states, *results.traces), strict=True):
@@ -167,10 +175,10 @@ def with_more_traces(op: Scan, given: ScanInputs, elements: Sequence[Variable]) 
         replace(
             op.spec,
             n_traces=op.n_traces + len(traced),
-            open_traces=tuple(is_open) if op.stops else (),
+            open_traces=() if op.runs_all else tuple(is_open),
         ),
         op.inverse,
     )
-    go = [given.go] if op.stops else []
-    results = longer(given.n_steps, *go, *given.states, *given.sequences, *given.captured)
+    first = [given.n_steps, *([given.go] if op.stops else []), *given.window]
+    results = longer(*first, *given.states, *given.sequences, *given.captured)
     return results[m : m + len(traced)]

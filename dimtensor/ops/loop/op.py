@@ -22,13 +22,17 @@ from dimtensor.ops.loop.spec import LoopSpec
 
 
 class ScanInputs(NamedTuple):
-    """Inputs of a `Scan` node by role; ``go`` is None unless the loop stops early."""
+    """Inputs of a `Scan` node by role.
+
+    ``go`` is None unless the loop stops early, and ``window`` is empty unless it has one.
+    """
 
     n_steps: Any
     go: Any
     states: list[Any]
     sequences: list[Any]
     captured: list[Any]
+    window: Sequence[Any] = ()
 
 
 class ScanOutputs(NamedTuple):
@@ -77,6 +81,14 @@ class _LoopOp(WithRules, Op, HasInnerGraph):
     @property
     def truncate(self) -> int | None:
         return self.spec.truncate
+
+    @property
+    def windowed(self) -> bool:
+        return self.spec.windowed
+
+    @property
+    def runs_all(self) -> bool:
+        return self.spec.runs_all
 
     @property
     def derivative(self) -> bool:
@@ -129,9 +141,11 @@ class Scan(_LoopOp):
     Inputs of a node are ``[n_steps, *initial states, *sequences, *captured]``; with `stops`
     there is a bool scalar after ``n_steps`` that says whether the first step runs. A sequence has
     one axis more than its element, the first, of length ``n_steps``; step t reads element t.
+    A windowed loop takes two int64 scalars after ``n_steps``, between 0 and ``n_steps``: steps from
+    the first up to the second run, in either direction. It does not stop early.
 
     Outputs are ``[*final states, *traces]`` and, with `stops`, the number of steps that ran. A
-    trace holds what step t gave at position t; with `stops`, steps that did not run are zero.
+    trace holds what step t gave at position t; of steps that did not run it is zero.
     Without a step the final states are the initial ones and traces are empty.
 
     States may be of any type, random generators included. Sequences and traces are tensors.
@@ -159,6 +173,8 @@ class Scan(_LoopOp):
         for element in body.outputs[n_states:]:
             if not isinstance(element.type, TensorType):
                 raise TypeError(f"a trace holds tensors, not {element.type}")
+        if stops and spec.windowed:
+            raise ValueError("a loop with a window does not stop early")
         if stops and (body.outputs[-1].type.dtype, body.outputs[-1].type.ndim) != ("bool", 0):
             raise TypeError(f"what stops a loop is a bool scalar, not {body.outputs[-1].type}")
 
@@ -166,8 +182,9 @@ class Scan(_LoopOp):
         """Split inputs of a node, or their values, by role."""
         n_steps, *rest = inputs
         go = rest.pop(0) if self.stops else None
+        window = (rest.pop(0), rest.pop(0)) if self.windowed else ()
         n, m = self.n_states, self.n_states + self.n_sequences
-        return ScanInputs(n_steps, go, rest[:n], rest[n:m], rest[m:])
+        return ScanInputs(n_steps, go, rest[:n], rest[n:m], rest[m:], window)
 
     def split_outputs(self, outputs: Sequence[Any]) -> ScanOutputs:
         """Split outputs of a node, or their values, by role."""
@@ -185,7 +202,7 @@ class Scan(_LoopOp):
         return list(inputs[:n]), list(inputs[n:m]), list(inputs[m:])
 
     def make_node(self, *inputs: Any) -> Apply:
-        n_inputs = 1 + self.stops + len(self.body.inputs)
+        n_inputs = 1 + self.stops + 2 * self.windowed + len(self.body.inputs)
         if len(inputs) != n_inputs:
             raise ValueError(f"the loop takes {n_inputs} inputs and got {len(inputs)}")
         given = self.split_inputs(inputs)
@@ -194,6 +211,7 @@ class Scan(_LoopOp):
         converted = [
             n_steps,
             *([_bool_scalar(given.go)] if self.stops else []),
+            *map(_integer_scalar, given.window),
             *(v.type.filter_variable(x) for v, x in zip(states, given.states, strict=True)),
             *(
                 TensorType(v.type.dtype, (None, *v.type.shape)).filter_variable(x)
@@ -227,7 +245,8 @@ class Scan(_LoopOp):
         states, go = given.states, not self.stops or bool(given.go)
         traces: list[np.ndarray] = []
         n_done = 0
-        for t in reversed(range(n_steps)) if self.reverse else range(n_steps):
+        steps = range(*map(int, given.window)) if self.windowed else range(n_steps)
+        for t in reversed(steps) if self.reverse else steps:
             if not go:
                 break
             results = self.step(*states, *(x[t, ...] for x in given.sequences), *given.captured)

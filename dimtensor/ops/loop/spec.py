@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,12 +25,18 @@ class LoopSpec:
         Whether step t runs from ``n_steps - 1`` down to 0.
     truncate : int, optional
         How many of the last steps the gradient goes back.
+    windowed : bool
+        Whether the loop runs a window of its steps only: those from a start up to a stop, which
+        are inputs of the node. So does the reverse pass of a loop that stopped early.
     derivative : bool
         Whether differentiation made the step. No user wrote its sums, so they may be reassociated;
         such a loop is never merged or fused with one whose sums may not.
     open_traces : tuple of bool
-        Of which traces, of a loop that stops, nobody reads what steps that did not run have left:
-        it need not be zero. Traces beyond the end of it are read as a whole.
+        Which traces are never read at steps that did not run, where they need not be zero. Traces
+        beyond the end of it are read as a whole.
+    residuals : tuple of int
+        Numbers of the sequences that are traces of the loop whose reverse pass this is. Only
+        elements of steps that ran are read.
     """
 
     n_states: int
@@ -39,12 +45,19 @@ class LoopSpec:
     stops: bool = False
     reverse: bool = False
     truncate: int | None = None
+    windowed: bool = False
     derivative: bool = False
     open_traces: tuple[bool, ...] = ()
+    residuals: tuple[int, ...] = ()
+
+    @property
+    def runs_all(self) -> bool:
+        """Whether every step runs."""
+        return not (self.stops or self.windowed)
 
     def is_open(self, trace: int) -> bool:
-        """Return whether the elements of a trace after a stop are never read."""
-        return self.stops and trace < len(self.open_traces) and self.open_traces[trace]
+        """Return whether the elements of a trace at steps that did not run are never read."""
+        return not self.runs_all and trace < len(self.open_traces) and self.open_traces[trace]
 
 
 class StepGraph(NamedTuple):
@@ -86,6 +99,10 @@ class LoopOptions(NamedTuple):
         Whether everything stays in the loop, sums that could be taken of traces, too.
     derivative : bool
         Whether the step is that of a derivative.
+    window : tuple of int scalars
+        The first step that runs and the first after it that does not; empty if all may run.
+    residuals : collection of variable
+        Elements of the step that are those of traces of the loop whose reverse pass this is.
     """
 
     reverse: bool = False
@@ -94,6 +111,8 @@ class LoopOptions(NamedTuple):
     histories: bool = True
     whole: bool = False
     derivative: bool = False
+    window: Sequence[Variable] = ()
+    residuals: Collection[Variable] = ()
 
 
 PLAIN = LoopOptions()

@@ -279,11 +279,13 @@ def _join_inputs(parts: ScanGraph) -> bool:
     replace: dict[Variable, Variable] = {}
     for role in ("elements", "captured"):
         first: dict[Variable, Variable] = {}
-        kept = []
+        kept: list[InputParts] = []
         for part in getattr(parts, role):
             known = first.setdefault(part.outside, part.variable)
             if known is not part.variable:
                 replace[part.variable] = known
+                for each in kept:
+                    each.is_residual |= part.is_residual and each.variable is known
             elif role == "captured" and _is_number(part.outside):
                 replace[part.variable] = first[part.outside] = part.outside
             elif role == "captured" and _repeats_number(part.outside):
@@ -374,7 +376,7 @@ def _join_traces(parts: ScanGraph) -> bool:
         if known is not trace:
             known.outputs += trace.outputs
             known.is_open &= trace.is_open
-        elif parts.go_on is None and trace.element in sequences:
+        elif parts.runs_all and trace.element in sequences:
             outside = sequences[trace.element]
             parts.replaced.update((out, outside) for out in trace.outputs)
         else:
@@ -389,7 +391,7 @@ def _use_final_states(graph: FunctionGraph) -> bool:
     replace = {}
     for node in _loops(graph):
         op = node.op
-        if not isinstance(op, Scan) or op.stops:
+        if not isinstance(op, Scan) or not op.runs_all:
             continue
         n_steps = node.inputs[0]
         if not has_steps(n_steps):

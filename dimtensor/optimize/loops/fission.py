@@ -62,7 +62,7 @@ def _split(
 ) -> dict[Variable, Variable]:
     """Split a loop in two, and map its outputs to replacements; empty without known states."""
     states, rest = ScanGraph(node), ScanGraph(node)
-    if not rest.states or rest.go_on is not None or not _is_known(rest.n_steps, known):
+    if not rest.states or not rest.runs_all or not _is_known(rest.n_steps, known):
         return {}
     inside = {part.variable for part in rest.states}
     given = [*rest.elements, *rest.captured]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pytensor.conditional.op import IfElse
@@ -21,8 +22,8 @@ def share_steps(graph: FunctionGraph) -> bool:
         op = node.op
         n, m = op.n_states, op.n_states + op.n_traces
         outputs = op.body.outputs
-        steps = (outputs[:n], outputs[m:], op.n_sequences, op.stops, op.reverse, op.derivative)
-        key = (steps, tuple(node.inputs))
+        spec = replace(op.spec, n_traces=0, truncate=None, open_traces=(), residuals=())
+        key = (outputs[:n], outputs[m:], spec, tuple(node.inputs))
         known = first.setdefault(key, node)
         if known is not node:
             _join(graph, known, node, same_states=True)
@@ -41,7 +42,7 @@ def fuse(graph: FunctionGraph) -> bool:
     found: dict[Any, list[Apply]] = {}
     for node in nodes_of(graph, Scan):
         op = node.op
-        if op.stops:
+        if not op.runs_all:
             continue
         others = found.setdefault((_steps_key(node.inputs[0]), op.reverse, op.derivative), [])
         for other in others:
@@ -77,7 +78,7 @@ def _join(graph: FunctionGraph, one: Apply, other: Apply, same_states: bool) -> 
         first.captured += second.captured
     first.traces += second.traces
     first.inner_rewritten &= second.inner_rewritten
-    replace = first.build()
+    made = first.build()
     if first.n_done is not None:
-        replace = {old: replace.get(new, new) for old, new in replace.items()}
-    replace_variables(graph, replace)
+        made = {old: made.get(new, new) for old, new in made.items()}
+    replace_variables(graph, made)

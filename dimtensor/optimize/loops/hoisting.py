@@ -89,7 +89,7 @@ def vectorize(parts: ScanGraph) -> dict[Variable, Variable] | None:
     dict of variable to variable, or None
         What takes the place of the outputs of the node.
     """
-    if parts.states or parts.go_on is not None or not parts.traces:
+    if parts.states or not parts.runs_all or not parts.traces:
         return None
     if not all(isinstance(n.op, _ELEMENTWISE) for n in io_toposort(parts.inner, parts.outputs)):
         return None

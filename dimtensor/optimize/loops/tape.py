@@ -19,16 +19,13 @@ from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import io_toposort
-from pytensor.scalar.basic import ScalarMaximum, ScalarMinimum, Sub
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
-from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import bound, freeze, inputs_of, nodes_of, replace_variables
-from dimtensor.ops.loop.capture import converted
 from dimtensor.ops.loop.node import InputParts, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
@@ -53,67 +50,20 @@ def save_for_gradients(graph: FunctionGraph, inner: bool = False) -> bool:
 
 def _made_before(node: Apply) -> list[Apply]:
     """Loops over the same steps, in the other direction, whose traces a loop reads."""
-    if node.op.stops:
-        return _stopped_before(node)
     found: dict[Apply, None] = {}
-    for sequence in node.op.split_inputs(node.inputs).sequences:
+    for number, sequence in enumerate(node.op.split_inputs(node.inputs).sequences):
         source = sequence.owner
-        if source is None or not isinstance(source.op, Scan) or source.op.stops:
+        if source is None or not isinstance(source.op, Scan) or source.op.inner_rewritten:
             continue
-        if source.op.reverse != node.op.reverse and not source.op.inner_rewritten:
+        if source.op.reverse == node.op.reverse:
+            continue
+        if source.op.runs_all and node.op.runs_all:
             same = source.inputs[0] is node.inputs[0]
             if same or (_key(source.inputs[0]) == _key(node.inputs[0])):
                 found[source] = None
+        elif number in node.op.spec.residuals:
+            found[source] = None
     return list(found)
-
-
-def _stopped_before(node: Apply) -> list[Apply]:
-    """Return the loops that stopped and whose steps a reverse pass runs, from the last one on."""
-    if not node.op.derivative:
-        return []
-    for start in node.op.split_inputs(node.inputs).states:
-        made = start.owner
-        if made is None or not (
-            isinstance(made.op, Elemwise) and isinstance(made.op.scalar_op, Sub)
-        ):
-            continue
-        for number in made.inputs:
-            source = number.owner
-            if source is None or not isinstance(source.op, Scan) or source.op.inner_rewritten:
-                continue
-            if number is source.op.split_outputs(source.outputs).n_done:
-                return [source]
-    return []
-
-
-def _read_by_number(before: ScanGraph, after: ScanGraph) -> tuple[dict[Variable, Variable], Any]:
-    """Return the traces that a backward step reads at the number of the step, and that number.
-
-    A counter starts at the last step that ran; a bound keeps it from leaving the traces.
-    """
-    traced = {out: trace.element for trace in before.traces for out in trace.outputs}
-    traces = {x.variable: traced[x.outside] for x in after.captured if x.outside in traced}
-    counters = {
-        state.variable
-        for state in after.states
-        if state.init.owner is not None and before.n_done in state.init.owner.inputs
-    }
-    found: dict[Variable, Variable] = {}
-    number: Any = None
-    for node in io_toposort(after.inner, after.outputs):
-        if not isinstance(node.op, Subtensor) or node.op.idx_list != (0,):
-            continue
-        trace, index = node.inputs
-        bounded = inputs_of(index)[0] if inputs_of(index) else index
-        if trace in traces and _is_bounded(bounded) and inputs_of(bounded)[0] in counters:
-            found[node.outputs[0]], number = traces[trace], bounded
-    return found, number
-
-
-def _is_bounded(variable: Variable) -> bool:
-    """Return whether a number is bounded by a maximum or a minimum."""
-    kind = getattr(getattr(variable.owner, "op", None), "scalar_op", None)
-    return isinstance(kind, (ScalarMaximum, ScalarMinimum))
 
 
 def _key(variable: Variable) -> Hashable:
@@ -135,10 +85,9 @@ def _written(variable: Variable) -> Hashable:
 
 def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool:
     before, after = ScanGraph(source), ScanGraph(node)
-    if inner and before.go_on is None:
+    if inner and before.runs_all:
         _save_in_steps(before, after)
-    read, number = _read_by_number(before, after) if before.go_on is not None else ({}, None)
-    known = _known(before, after, read, inner)
+    known = _known(before, after, inner)
     saved = _worth_saving(before, after, known)
     if not saved:
         return False
@@ -146,21 +95,16 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool
     for variable in saved:
         element = known[variable]
         stand_ins[variable] = TensorType(element.type.dtype, (None, *element.type.shape))()
-        # only steps that ran are read
-        before.traces.append(Trace(element, [stand_ins[variable]], is_open=number is not None))
+        before.traces.append(Trace(element, [stand_ins[variable]], is_open=True))
     made = before.build()
     replace_variables(graph, made)
     for part in (*after.elements, *after.captured):
         part.outside = made.get(part.outside, part.outside)
     for state in after.states:
         state.init = made.get(state.init, state.init)
-    if number is None:
-        elements = {variable: variable.type() for variable in saved}
-        after.elements += [InputParts(made[stand_ins[v]], elements[v]) for v in saved]
-    else:
-        traces = {variable: made[stand_ins[variable]].type() for variable in saved}
-        elements = {v: converted(trace[number], v.type) for v, trace in traces.items()}
-        after.captured += [InputParts(made[stand_ins[v]], trace) for v, trace in traces.items()]
+    after.window = [made.get(v, v) for v in after.window]
+    elements = {variable: variable.type() for variable in saved}
+    after.elements += [InputParts(made[stand_ins[v]], elements[v], True) for v in saved]
     after.substitute(elements)
     replace_variables(graph, after.build())
     return True
@@ -174,8 +118,8 @@ def _save_in_steps(before: ScanGraph, after: ScanGraph) -> None:
     earlier = FunctionGraph(before.inner, before.outputs, clone=False)
     later = FunctionGraph(after.inner, after.outputs, clone=False)
     for node in later.toposort():
-        for source in _stopped_before(node) if isinstance(node.op, Scan) else ():
-            if source in later.apply_nodes:
+        for source in _made_before(node) if isinstance(node.op, Scan) else ():
+            if source.op.stops and source in later.apply_nodes:
                 _save(later, source, node, False)
     for again in [node for node in later.apply_nodes if _stops_forward(node.op)]:
         for node in [node for node in earlier.apply_nodes if _stops_forward(node.op)]:
@@ -226,23 +170,17 @@ def _pairs(node: Apply, other: Apply) -> list[tuple[Variable, Variable]]:
     ]
 
 
-def _known(
-    before: ScanGraph, after: ScanGraph, read: dict[Variable, Variable], inner: bool
-) -> dict[Variable, Variable]:
+def _known(before: ScanGraph, after: ScanGraph, inner: bool) -> dict[Variable, Variable]:
     """Map variables of the backward loop to their values in the forward loop."""
-    given: dict[Hashable, Variable] = {
-        out: trace.element for trace in before.traces for out in trace.outputs
-    }
-    # a trace that is captured is no element of it
-    traces = set(given) if before.go_on is not None else set()
+    traced = {out: trace.element for trace in before.traces for out in trace.outputs}
     # equal ones, which were not merged yet, have one key
     same = {part.variable: _key(part.outside) for part in (*before.elements, *before.captured)}
-    given |= {key: variable for variable, key in same.items()}
-    known = {
-        part.variable: given[_key(part.outside)]
-        for part in (*after.elements, *after.captured)
-        if _key(part.outside) in given and part.outside not in traces
-    } | read
+    known: dict[Variable, Variable] = {}
+    for parts, given in ((before.elements, after.elements), (before.captured, after.captured)):
+        by_key: dict[Hashable, Variable] = {same[part.variable]: part.variable for part in parts}
+        by_key |= traced if parts is before.elements else {}
+        keys = {part.variable: _key(part.outside) for part in given}
+        known |= {variable: by_key[key] for variable, key in keys.items() if key in by_key}
 
     def key_of(node: Apply, inputs: Sequence[Variable]) -> Hashable:
         op = _steps_of(node.op) if _stops_forward(node.op) else node.op
@@ -268,7 +206,7 @@ def _known(
 
 def _is_kept(node: Apply, before: ScanGraph, readers: FunctionGraph) -> bool:
     """Return whether the traces of an inner loop may be stored instead of running it again."""
-    if before.go_on is not None or not _stops_forward(node.op):
+    if not before.runs_all or not _stops_forward(node.op):
         return False
     traces = node.op.split_outputs(node.outputs).traces
     used = [trace for trace in traces if readers.clients[trace]]
@@ -294,7 +232,7 @@ def _is_open(trace: Variable) -> bool:
 def is_of_inner_steps(scan: Scan, element: Variable, graph: FunctionGraph) -> bool:
     """Return whether a trace is an open trace of a loop inside the step."""
     node = element.owner
-    if scan.stops or node is None or not _stops_forward(node.op):
+    if not scan.runs_all or node is None or not _stops_forward(node.op):
         return False
     if element not in node.op.split_outputs(node.outputs).traces or not _is_open(element):
         return False
@@ -304,7 +242,7 @@ def is_of_inner_steps(scan: Scan, element: Variable, graph: FunctionGraph) -> bo
 def is_read_by_rows(trace: Variable, graph: FunctionGraph, scan: Scan) -> bool:
     """Return whether all readers of a trace of traces are loops that look up rows of it."""
     for node, at in graph.clients[trace]:
-        if not isinstance(node.op, Scan) or node.op.stops:
+        if not isinstance(node.op, Scan) or not node.op.runs_all:
             return False
         inner = node.op.body
         given = dict(zip(node.op.split_inputs(list(range(len(node.inputs)))).sequences,
@@ -319,20 +257,11 @@ def is_read_by_rows(trace: Variable, graph: FunctionGraph, scan: Scan) -> bool:
 
 
 def _reads_rows(node: Apply, at: int) -> bool:
-    """Return whether a loop reads a captured array only by rows at its counters."""
+    """Return whether a loop reads an input only at the steps of the loop that traced it."""
     if not isinstance(node.op, Scan):
         return False
-    graph = node.op.body
-    roles = node.op.split_inputs(list(range(len(node.inputs))))
-    captured = dict(zip(roles.captured, node.op.split_body_inputs(graph.inputs)[2], strict=True))
-    if at not in captured:
-        return False
-    return all(
-        isinstance(client.op, Subtensor)
-        and number == 0
-        and not isinstance(client.op.idx_list[0], slice)
-        for client, number in graph.clients.get(captured[at], ())  # none where it is not used
-    )
+    sequences = node.op.split_inputs(range(len(node.inputs))).sequences
+    return at in sequences and sequences.index(at) in node.op.spec.residuals
 
 
 def _worth_saving(

@@ -10,9 +10,10 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.raise_op import Assert
 
+from dimtensor.backends import compile_positional
 from dimtensor.errors import DtypeError, GraphError
 from dimtensor.ops.loop import build_scan, fori_loop, scan, while_loop
-from dimtensor.ops.loop.spec import StepGraph
+from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from tests.kernels.interpret import interpreted
 from tests.ops.loop.runs import assert_close, evaluate
 
@@ -343,3 +344,54 @@ def test_the_op_refuses_bodies_that_do_not_fit():
         op(3)
     with pytest.raises(TypeError, match="number of steps is an integer scalar"):
         op(a, s)
+
+
+def windowed(reverse):
+    """A loop that runs the steps of a window, and gives its state before each."""
+    state, element, start, stop = pt.dscalar(), pt.dscalar(), pt.lscalar(), pt.lscalar()
+    step = StepGraph([state], [element], [a * state + element], [state])
+    options = LoopOptions(reverse, window=(start, stop))
+    result = build_scan(x.shape[0], step, [s], [x], options)
+    return start, stop, [*result.states, *result.traces]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["python", "numba", "jax"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_window_of_steps(reverse, backend, rng):
+    """It is the loop over the elements in the window; the trace is zero elsewhere."""
+    start, stop, outputs = windowed(reverse)
+    call = compile_positional(backend, [s, a, x, start, stop], outputs).call
+    values = rng.normal(size=5)
+    for window in [(0, 5), (1, 4), (2, 2), (0, 0), (4, 5)]:
+        trace, part = np.zeros(5), slice(*window)
+        final, trace[part] = recursion(0.5, 0.9, values[part], reverse)
+        given = map(np.asarray, (0.5, 0.9, values, *window))
+        assert_close(list(call(*given)), [final, trace])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_derivatives_of_a_window_of_steps(reverse, rng):
+    """Against JAX, which differentiates a loop of Python."""
+    jax = pytest.importorskip("jax")
+    start, stop, (final, trace) = windowed(reverse)
+    weights, values = rng.normal(size=5), rng.normal(size=5)
+    slopes = pytensor.grad(final + (weights * trace**2).sum(), [s, a, x])
+    curvatures = pytensor.grad(sum((slope**2).sum() for slope in slopes), [s, a, x])
+
+    def goal(point):
+        state, scale, elements = point
+        found = 0.0
+        for t in (3, 2, 1) if reverse else (1, 2, 3):
+            found = found + weights[t] * state**2
+            state = scale * state + elements[t]
+        return state + found
+
+    first = jax.grad(goal)
+    again = jax.grad(lambda point: sum((slope**2).sum() for slope in first(point)))
+    with jax.enable_x64(True):
+        point = tuple(map(jax.numpy.asarray, (0.5, 0.9, values)))
+        wanted = [*first(point), *again(point)]
+    given = [0.5, 0.9, values, 1, 4]
+    inputs = [s, a, x, start, stop]
+    assert_close(evaluate(inputs, [*slopes, *curvatures], *given, backend="rewritten"), wanted)

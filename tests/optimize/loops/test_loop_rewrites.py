@@ -250,7 +250,7 @@ def test_loops_that_stop_share_their_steps():
     gradient = pytensor.grad(result.states[0], a)
     forward, back = left([s, a], [result.states[0], result.n_done, gradient], 0.5, 1.3)
     assert counts(forward) == (1, 0, 1, 1)
-    assert back.stops
+    assert back.windowed
 
 
 def test_what_leaves_a_body_twice_is_one_outside():

@@ -84,7 +84,12 @@ def pull_ahead(
     asked : collection of variable
     """
     op: Any = node.op
-    if op.stops or op.inverse is not None or op.truncate is not None or not _is_of_numbers(op):
+    if (
+        not op.runs_all
+        or op.inverse is not None
+        or op.truncate is not None
+        or not _is_of_numbers(op)
+    ):
         return None
     numbers = _numbers_before(node, depends, asked)
     if numbers is None:

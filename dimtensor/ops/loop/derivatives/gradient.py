@@ -25,7 +25,7 @@ from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
 from dimtensor.ops.derivatives.rules import reverse_rule, reverse_rule_with_uses
 from dimtensor.ops.graphs import bound, inputs_of, is_zero, replaced
-from dimtensor.ops.loop.capture import converted
+from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     body_pattern,
@@ -305,7 +305,7 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
         *(zeros(forward.given.captured[j]) for j in sums),
         *(forward.states[i] for i in recomputed),
     ]
-    result = steps.run(step, init, values)
+    result = steps.run(step, init, values, stored)
     final = iter(result.states)
     found = {("states", i): steps.at_start(next(final)) for i in back.adjoints}
     found |= {("captured", j): next(final) for j in sums}
@@ -398,7 +398,7 @@ def _drawn_within(
 
 
 class _BackwardSteps:
-    """Number of backward steps, and the elements that each reads."""
+    """Steps of the reverse pass: those that the forward loop ran, or the last of them."""
 
     def __init__(self, forward: _Forward):
         op, given = forward.op, forward.given
@@ -419,16 +419,34 @@ class _BackwardSteps:
             return adjoint
         return masked(adjoint, pt.eq(self.n_back, self.n_done))
 
-    def run(self, step: StepGraph, init: list[Variable], sequences: list[Variable]) -> ScanResult:
+    def run(
+        self,
+        step: StepGraph,
+        init: list[Variable],
+        sequences: list[Variable],
+        residuals: list[Variable],
+    ) -> ScanResult:
         """Run the backward steps, each with its elements of the sequences."""
-        if self.forward.stops:
-            return self._run_stopped(step, init, sequences)
-        if self.truncate is not None:
+        op, given = self.forward.op, self.forward.given
+        if self.truncate is not None and not self.forward.stops:
             return self._run_last(step, init, sequences)
         # with an inverse the memory does not grow with the steps: sums are not taken of traces
-        whole = self.forward.op.inverse is not None
-        options = LoopOptions(not self.reverse, whole=whole, derivative=True)
+        options = LoopOptions(
+            not self.reverse,
+            whole=op.inverse is not None,
+            derivative=True,
+            window=self._window() if self.forward.stops else given.window,
+            residuals=residuals,
+        )
         return build_scan(self.n_steps, step, init, sequences, options)
+
+    def _window(self) -> tuple[Variable, Variable]:
+        """Return the positions of the steps that a loop that stopped goes back."""
+        if self.reverse:
+            start = self.n_steps - self.n_done
+            return start, self.n_steps if self.truncate is None else start + self.n_back
+        is_all = self.truncate is None
+        return as_state(0) if is_all else self.n_done - self.n_back, self.n_done
 
     def _run_last(
         self, step: StepGraph, init: list[Variable], sequences: list[Variable]
@@ -444,55 +462,3 @@ class _BackwardSteps:
             blank = alloc(np.zeros((), x.type.dtype), *shape)
             traces.append(pt.set_subtensor(selected(blank, [part]), x))
         return result._replace(traces=traces)
-
-    def _run_stopped(
-        self, step: StepGraph, init: list[Variable], sequences: list[Variable]
-    ) -> ScanResult:
-        """Run backward steps of a loop that stopped, over reversed sequences of the steps that ran.
-
-        It is a loop that stops as well, so that on every backend it has traces of a known length.
-        A step reads what it needs of the step that it goes back: steps that did not run, which may
-        be many more, cost nothing.
-        """
-        at = pt.lscalar()
-        next_at = at + 1 if self.reverse else at - 1
-        first = self.n_steps - self.n_done if self.reverse else self.n_done - 1
-        last = first + self.n_back if self.reverse else first - self.n_back
-        # a finished batch element runs on with the others, and its reads are not used
-        inside = pt.minimum(at, self.n_steps - 1) if self.reverse else pt.maximum(at, 0)
-        reads = {
-            variable: converted(x[inside], variable.type)
-            for variable, x in zip(step.elements, sequences, strict=True)
-        }
-        outputs = replaced([*step.next_states, *step.traced], reads)
-        n_states = len(step.states)
-        counted = step._replace(
-            states=[at, *step.states],
-            elements=[],
-            next_states=[next_at, *outputs[:n_states]],
-            traced=outputs[n_states:],
-            go_on=pt.neq(next_at, last),
-            captured=[*step.captured, *sequences, self.n_steps, last],  # behind checks, too
-        )
-        init = [first, *init]
-        options = LoopOptions(derivative=True)
-        result = build_scan(self.n_steps, counted, init, [], options, pt.gt(self.n_back, 0))
-        traces = self._placed(result.traces) if result.traces else []
-        return result._replace(states=result.states[1:], traces=traces)
-
-    def _placed(self, traces: Sequence[Variable]) -> list[Variable]:
-        """Place traces of backward steps at the forward steps they belong to, zeros elsewhere."""
-        t = pt.arange(self.n_steps, dtype="int64")
-        at = t - (self.n_steps - self.n_done) if self.reverse else self.n_done - 1 - t
-        inside = pt.clip(at, 0, pt.maximum(self.n_steps - 1, 0))
-        ran = pt.ge(at, 0) & pt.lt(at, self.n_done)
-        return [
-            pt.switch(_with_axes(ran, x), x[inside], pt.zeros((), dtype=x.type.dtype))
-            for x in traces
-        ]
-
-
-def _with_axes(x: Variable, like: Variable) -> Variable:
-    """Add trailing axes to a variable until it has as many as another."""
-    missing = like.type.ndim - x.type.ndim
-    return pt.shape_padright(x, missing) if missing else x

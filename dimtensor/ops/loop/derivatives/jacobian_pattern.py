@@ -42,8 +42,8 @@ def connections(op: Any) -> list[list[bool]]:
             for k in range(n_traces)
         ]
         rows.append([*reached, *traced, *([False] if stops else [])])
-    # the number of steps (of a Loop, whether the first runs), and of one that stops both
-    before = [[False] * (n + n_traces + stops)] * (1 + stops)
+    # what says which steps run has no derivative
+    before = [[False] * (n + n_traces + stops)] * (1 + stops + 2 * op.windowed)
     return [*before, *rows]
 
 

@@ -40,7 +40,7 @@ def push_scan(node: Any, tangents: Tangents) -> list[Variable | None]:
         graph,
         [*given.states, *_initial(step, given, moved)],
         [*given.sequences, *(moved.sequences[i] for i in step.element_tangents)],
-        LoopOptions(op.reverse),
+        LoopOptions(op.reverse, window=given.window),
         given.go if op.stops else True,
     )
     found = dict(zip(step.state_tangents, result.states[op.n_states :], strict=True))
