@@ -32,11 +32,11 @@ def _teach_jax() -> None:
 def _teach_numba() -> None:
     from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
 
+    from dimtensor.ops.along import DFT, Convolve, FromHalf, RealDFT
     from dimtensor.ops.group import GroupPosition
     from dimtensor.ops.linalg import CholeskyGradient
     from dimtensor.ops.loop.conditional import Conditional
     from dimtensor.ops.loop.op import Loop, Scan
-    from dimtensor.ops.series import DFT, Convolve, FromHalf, RealDFT
 
     loops = (Scan, Loop, Conditional)
     for op_type in (*loops, GroupPosition, CholeskyGradient, Convolve, DFT, FromHalf, RealDFT):

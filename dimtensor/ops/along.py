@@ -1,10 +1,14 @@
-"""Operations along axes whose derivatives PyTensor takes otherwise: maxima and running products."""
+"""Operations along axes: maxima and running products, Fourier transforms and convolution."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Max
 
@@ -53,3 +57,211 @@ class RunningProduct(WithRules, CumOp):
 
     def make_node(self, x: Any) -> Apply:
         return super().make_node(x)
+
+
+def _vectors(name: str, *inputs: Any) -> list[Variable]:
+    found = [pt.as_tensor_variable(x) for x in inputs]
+    if any(x.type.ndim != 1 for x in found) or len({x.type.dtype for x in found}) != 1:
+        raise TypeError(f"{name} takes vectors of one dtype")
+    return found
+
+
+class DFT(WithRules, Op):
+    """The discrete Fourier transform of a vector, as real and imaginary parts.
+
+    The matrix of the transform is symmetric. So the cotangent of the parts is the transform of the
+    cotangents, with both exchanged before and after; and so is the inverse, but for the length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> real, imaginary = DFT()(np.array([1.0, 2.0, 4.0]), np.zeros(3))
+    >>> real.eval().round(6).tolist(), imaginary.eval().round(6).tolist()
+    ([7.0, -2.0, -2.0], [0.0, 1.732051, -1.732051])
+    """
+
+    __props__ = ()
+    gufunc_signature = "(n),(n)->(n),(n)"
+
+    def make_node(self, real: Any, imaginary: Any) -> Apply:
+        inputs = _vectors("DFT", real, imaginary)
+        return Apply(self, inputs, [inputs[0].type(), inputs[0].type()])
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        real, imaginary = inputs
+        found = np.fft.fft(real + 1j * imaginary) if real.size else np.zeros(0, complex)
+        for out, part in zip(outputs, (found.real, found.imag), strict=True):
+            out[0] = np.ascontiguousarray(part, dtype=real.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Any) -> Any:
+        return [shapes[0], shapes[0]]
+
+    def push_rule(self, node: Any, tangents: Sequence[Any]) -> list[Variable]:
+        return list(DFT()(*_all(node.inputs, tangents)))
+
+    def pull_rule(
+        self, node: Any, cotangents: Sequence[Any], wanted: Sequence[bool]
+    ) -> list[Variable]:
+        real, imaginary = _all(node.outputs, cotangents)
+        return list(DFT()(imaginary, real))[::-1]
+
+
+class RealDFT(WithRules, Op):
+    """The transform of a real vector of n numbers: its first ``n // 2 + 1`` frequencies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> real, imaginary = RealDFT()(np.array([1.0, 2.0, 4.0]))
+    >>> real.eval().round(6).tolist(), imaginary.eval().round(6).tolist()
+    ([7.0, -2.0], [0.0, 1.732051])
+    """
+
+    __props__ = ()
+    gufunc_signature = "(n)->(m),(m)"
+
+    def make_node(self, x: Any) -> Apply:
+        (x,) = _vectors("RealDFT", x)
+        (n,) = x.type.shape
+        shape = (None if n is None else n // 2 + 1,)
+        return Apply(self, [x], [pt.tensor(dtype=x.type.dtype, shape=shape) for _ in range(2)])
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        (x,) = inputs
+        found = np.fft.rfft(x) if x.size else np.zeros(1, complex)
+        for out, part in zip(outputs, (found.real, found.imag), strict=True):
+            out[0] = np.ascontiguousarray(part, dtype=x.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Any) -> Any:
+        length = (shapes[0][0] // 2 + 1,)
+        return [length, length]
+
+    def push_rule(self, node: Any, tangents: Sequence[Any]) -> list[Variable]:
+        return list(RealDFT()(tangents[0]))
+
+    def pull_rule(
+        self, node: Any, cotangents: Sequence[Any], wanted: Sequence[bool]
+    ) -> list[Variable]:
+        return [FromHalf()(*_all(node.outputs, cotangents), node.inputs[0])]
+
+
+class FromHalf(WithRules, Op):
+    r"""The sums :math:`\sum_k a_k \cos(2 \pi j k / n) - b_k \sin(2 \pi j k / n)`.
+
+    Inputs are a and b, and any vector of length n. What is to the transform of a real vector as a
+    matrix is to its transpose; with the weights of frequencies that stand for two, its inverse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.array([7.0, -4.0]), np.array([0.0, 3.464102])
+    >>> (FromHalf()(a, b, np.zeros(3)) / 3).eval().round(6).tolist()
+    [1.0, 2.0, 4.0]
+    """
+
+    __props__ = ()
+    gufunc_signature = "(m),(m),(n)->(n)"
+
+    def make_node(self, a: Any, b: Any, like: Any) -> Apply:
+        inputs = _vectors("FromHalf", a, b, like)
+        return Apply(self, inputs, [inputs[2].type()])
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        a, b, like = inputs
+        n = len(like)
+        spectrum = (a - 1j * b)[:n]
+        found = np.fft.fft(spectrum, n).real if n else np.zeros(0)
+        outputs[0][0] = np.ascontiguousarray(found, dtype=a.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Any) -> Any:
+        return [shapes[2]]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [True], [False]]
+
+    def push_rule(self, node: Any, tangents: Sequence[Any]) -> list[Variable]:
+        return [FromHalf()(*_all(node.inputs[:2], tangents[:2]), node.inputs[2])]
+
+    def pull_rule(
+        self, node: Any, cotangents: Sequence[Any], wanted: Sequence[bool]
+    ) -> list[Variable | None]:
+        return [*RealDFT()(cotangents[0]), None]
+
+
+class Convolve(WithRules, Op):
+    """The convolution of two vectors.
+
+    Parameters
+    ----------
+    full : bool
+        Whether all positions are wanted, of which there are ``n + k - 1``. Otherwise those at which
+        the second vector lies inside of the first, ``n - k + 1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x, weights = np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.5])
+    >>> Convolve(full=True)(x, weights).eval().tolist()
+    [1.0, 2.5, 5.0, 2.0]
+    >>> Convolve(full=False)(x, weights).eval().tolist()
+    [2.5, 5.0]
+    """
+
+    __props__ = ("full",)
+    gufunc_signature = "(n),(k)->(m)"
+
+    def __init__(self, full: bool):
+        self.full = full
+
+    def make_node(self, x: Any, weights: Any) -> Apply:
+        inputs = _vectors("Convolve", x, weights)
+        (n,), (k,) = (v.type.shape for v in inputs)
+        known = n is not None and k is not None
+        length = self._length(n, k) if known else None
+        return Apply(self, inputs, [pt.tensor(dtype=inputs[0].type.dtype, shape=(length,))])
+
+    def _length(self, n: int, k: int) -> int:
+        return max(n + k - 1 if self.full else n - k + 1, 0)
+
+    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+        x, weights = inputs
+        length = self._length(len(x), len(weights))
+        found = np.zeros(length, dtype=x.dtype)
+        if length and x.size and weights.size:
+            found[:] = np.convolve(x, weights, mode="full" if self.full else "valid")
+        outputs[0][0] = found
+
+    def infer_shape(self, node: Apply, shapes: Any) -> Any:
+        (n,), (k,) = shapes
+        return [(pt.maximum(n + k - 1 if self.full else n - k + 1, 0),)]
+
+    def push_rule(self, node: Any, tangents: Sequence[Any]) -> list[Variable]:
+        (x, weights), (t, w) = node.inputs, tangents
+        terms = ([] if t is None else [self(t, weights)]) + ([] if w is None else [self(x, w)])
+        return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
+
+    def pull_rule(
+        self, node: Any, cotangents: Sequence[Any], wanted: Sequence[bool]
+    ) -> list[Variable]:
+        (x, weights), (c,) = node.inputs, cotangents
+        inside = Convolve(full=False)
+        if self.full:
+            found = [inside(c, weights[::-1]), inside(c, x[::-1])]
+        else:
+            found = [Convolve(full=True)(c, weights[::-1]), inside(x, c[::-1])[::-1]]
+        return [_of_length(v, like) for v, like in zip(found, node.inputs, strict=True)]
+
+
+def _of_length(found: Variable, like: Variable) -> Variable:
+    """Pad a vector with zeros, or cut it, to the length of another."""
+    (n,), (m,) = found.type.shape, like.type.shape
+    if n is not None and n == m:
+        return found
+    kept = found[: like.shape[0]]
+    return pt.inc_subtensor(pt.zeros_like(like)[: kept.shape[0]], kept)
+
+
+def _all(variables: Sequence[Variable], flows: Sequence[Any]) -> list[Variable]:
+    """Replace missing derivatives by zeros."""
+    pairs = zip(variables, flows, strict=True)
+    return [pt.zeros_like(v) if flow is None else flow for v, flow in pairs]

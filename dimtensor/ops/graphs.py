@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FrozenFunctionGraph, FunctionGraph
 from pytensor.graph.traversal import io_toposort
-from pytensor.scalar.basic import Cast, Second
-from pytensor.tensor.basic import Alloc
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.facts import facts_of
 from dimtensor.tuning import IDENTIFIED_CONSTANT
@@ -73,18 +70,6 @@ def nodes_of(graph: FunctionGraph, *kinds: type) -> list[Apply]:
         return found
     chosen = set(found)
     return [node for node in graph.toposort() if node in chosen]
-
-
-def is_zero(variable: Variable) -> bool:
-    """Return whether all elements are known to be zeros, of either sign."""
-    node = variable.owner
-    if node is None:
-        return isinstance(variable, Constant) and not np.any(variable.data)
-    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
-        return is_zero(node.inputs[1])
-    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
-        return is_zero(node.inputs[0])
-    return isinstance(node.op, (Alloc, DimShuffle)) and is_zero(node.inputs[0])
 
 
 def replace_variables(

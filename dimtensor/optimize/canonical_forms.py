@@ -39,8 +39,9 @@ from pytensor.tensor.subtensor import (
 
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops import linalg as ours
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.optimize.plan.axis_lengths import constant_int, kept_axes
+from dimtensor.optimize.plan.axis_lengths import kept_axes
 from dimtensor.upstream.pytensor import compiled_in
 
 _BATCHED = (Blockwise, BlockwiseWithCoreShape)
@@ -199,7 +200,7 @@ def _known_size(size: Variable) -> int | None:
     """Return a number, or a static length."""
     node = size.owner
     if node is None or isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
-        return constant_int(size)
+        return integer_of(size)
     if isinstance(node.op, Shape_i):
         return node.inputs[0].type.shape[node.op.i]
     shape = node.inputs[0].owner
@@ -207,7 +208,7 @@ def _known_size(size: Variable) -> int | None:
         return None
     if isinstance(node.op, DimShuffle):  # the shape of a vector, as a number
         return shape.inputs[0].type.shape[0]
-    at = constant_int(node.inputs[-1]) if isinstance(node.op, Subtensor) else None
+    at = integer_of(node.inputs[-1]) if isinstance(node.op, Subtensor) else None
     return None if at is None else shape.inputs[0].type.shape[at]
 
 

@@ -7,8 +7,8 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 
-from dimtensor.ops.graphs import is_zero, nodes_of
-from dimtensor.optimize.plan.axis_lengths import constant_int
+from dimtensor.ops.constants import integer_of, is_zero
+from dimtensor.ops.graphs import nodes_of
 
 
 def first_of_padded(graph: FunctionGraph) -> None:
@@ -37,7 +37,7 @@ def _prefix(node: Apply, first: int) -> int:
     if len(entries) != 1 or node.inputs[0].type.ndim != 1 or not isinstance(entries[0], slice):
         return 0
     start, stop, step = (
-        None if end is None else constant_int(node.inputs[first + end])
+        None if end is None else integer_of(node.inputs[first + end])
         for end in (entries[0].start, entries[0].stop, entries[0].step)
     )
     known = entries[0].stop is None or stop is not None

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import EQ, OR, Add, Exp, IsInf, IsNan, Log, ScalarMaximum, Sub, Switch
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import Elemwise
 
+from dimtensor.ops.constants import number_of
 from dimtensor.ops.special import log1p_unit
 
 
@@ -70,7 +71,7 @@ def where_finite(graph: FunctionGraph, larger: Variable) -> Iterator[Variable]:
     """Yield the selections of a maximum where it is finite, and of 0 elsewhere."""
     for node in readers(graph, larger, Switch):
         test, none, value = node.inputs
-        if value is larger and _is_zero(none) and is_operation(test.owner, OR):
+        if value is larger and number_of(none) == 0 and is_operation(test.owner, OR):
             parts = test.owner.inputs
             kinds = [type(x.owner.op.scalar_op) for x in parts if is_operation(x.owner, object)]
             if set(kinds) == {IsNan, IsInf} and all(x.owner.inputs[0] is larger for x in parts):
@@ -89,7 +90,7 @@ def _logarithms_of_sum(
             yield total, log.outputs[0]
         for switch in readers(graph, total, Switch):
             test, at_zero, elsewhere = switch.inputs
-            if elsewhere is total and is_number(at_zero, 1) and is_none(test, total):
+            if elsewhere is total and number_of(at_zero) == 1 and is_none(test, total):
                 for log in readers(graph, switch.outputs[0], Log):
                     yield total, log.outputs[0]
 
@@ -99,26 +100,9 @@ def is_none(test: Variable, total: Variable) -> bool:
     if not is_operation(test.owner, EQ):
         return False
     first, second = test.owner.inputs
-    return (first is total and _is_zero(second)) or (second is total and _is_zero(first))
-
-
-def _is_zero(variable: Variable) -> bool:
-    return is_number(variable, 0)
-
-
-def is_number(variable: Variable, number: float) -> bool:
-    """Return True if a variable is a given constant, possibly with added axes.
-
-    Examples
-    --------
-    >>> import pytensor.tensor as pt
-    >>> zero = pt.constant(0.0)
-    >>> is_number(zero.dimshuffle("x"), 0), is_number(pt.exp(zero), 0)
-    (True, False)
-    """
-    while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
-        (variable,) = variable.owner.inputs
-    return isinstance(variable, Constant) and bool((variable.data == number).all())
+    return (first is total and number_of(second) == 0) or (
+        second is total and number_of(first) == 0
+    )
 
 
 def exponential(graph: FunctionGraph, x: Variable, shift: Variable) -> Variable | None:

@@ -20,14 +20,8 @@ from pytensor.scalar.basic import EQ, Add, Log, Mul, ScalarMaximum, Sub, Switch,
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
-from dimtensor.optimize.pairs import (
-    exponential,
-    is_none,
-    is_number,
-    is_operation,
-    readers,
-    where_finite,
-)
+from dimtensor.ops.constants import number_of
+from dimtensor.optimize.pairs import exponential, is_none, is_operation, readers, where_finite
 from dimtensor.tuning import EXPONENT_RANGE, LOG_SUM_EXP_TERMS
 
 
@@ -155,7 +149,7 @@ class _Rewriting:
                 self._replace(node, pt.constant(False, dtype="bool"))
         for node in readers(graph, total, Switch):
             test, one, usual = node.inputs
-            if usual is total and is_none(test, total) and is_number(one, 1):
+            if usual is total and is_none(test, total) and number_of(one) == 1:
                 divisors.append(node.outputs[0])
         for divisor in divisors:
             self._weights(divisor)
@@ -185,7 +179,7 @@ class _Rewriting:
                 at = [k for k, each in enumerate(rest) if _is_quotient(each, divisor)]
                 if at and own not in rest:
                     above = rest.pop(at[0]).owner.inputs[0]
-                    factors = [each for each in (above, *rest) if not is_number(each, 1)]
+                    factors = [each for each in (above, *rest) if number_of(each) != 1]
                     self._replace(node, reduce(pt.mul, factors, product * inverse))
 
     def _logarithms(self, log: Variable) -> None:
@@ -193,7 +187,7 @@ class _Rewriting:
         graph, (shift, _, total, _) = self._graph, self._sum
         for node in list(readers(graph, log, Switch)):
             test, at_none, usual = node.inputs
-            if usual is log and is_none(test, total) and is_number(at_none, -math.inf):
+            if usual is log and is_none(test, total) and number_of(at_none) == -math.inf:
                 self._logarithms(node.outputs[0])
         for node in list(readers(graph, log, Add)):
             rest = list(node.inputs)

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import Add, Mul, Neg, Sqr, Sub, Switch, TrueDiv
-from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.constants import is_zero, number_of
 from dimtensor.ops.graphs import merge_equal, nodes_of
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import steps_that_run
@@ -108,7 +108,7 @@ def _multiple(graph: FunctionGraph, variable: Variable) -> tuple[float, Variable
         if kind is Neg:
             return -1.0, last
         if len(factors) == 1:
-            for number, other in ((_number(factors[0]), last), (_number(last), factors[0])):
+            for number, other in ((number_of(factors[0]), last), (number_of(last), factors[0])):
                 if number is not None and math.isfinite(number):
                     return number, other
     return 1.0, variable
@@ -210,7 +210,7 @@ class _Over:
         return found
 
     def _multiply(self, variable: Variable, power: int, found: _Product) -> None:
-        number = _number(variable)
+        number = number_of(variable)
         if number is not None and (power > 0 or number != 0.0):
             found.number *= float(np.float64(number) ** power)
         elif self.is_outer(variable):
@@ -313,9 +313,9 @@ def _masked(x: Variable) -> tuple[Variable | None, Variable]:
         mask, value, other = node.inputs
         same = value.type.dtype == x.type.dtype == other.type.dtype
         if same and mask.type.dtype == "bool":
-            if _number(other) == 0.0:
+            if number_of(other) == 0.0:
                 return mask, value
-            if _number(value) == 0.0:
+            if number_of(value) == 0.0:
                 return pt.invert(mask), other
     return None, x
 
@@ -345,7 +345,7 @@ def _scatter_factored(graph: FunctionGraph, node: Apply) -> Variable | None:
         updates.insert(0, before)
     total, dtype = updates[0].inputs[0], node.outputs[0].type.dtype
     ndim = node.inputs[1].type.ndim
-    if not is_float(dtype) or ndim == 0 or not _is_zero(total):
+    if not is_float(dtype) or ndim == 0 or not is_zero(total):
         return None
     shapes = [total.type.shape, *(selection_of(each).type.shape for each in updates)]
     if all(None not in shape for shape in shapes):
@@ -478,18 +478,3 @@ def _scalar_op(variable: Variable) -> type | None:
         return None
     same = all(v.type.dtype == variable.type.dtype for v in node.inputs)
     return type(node.op.scalar_op) if same else None
-
-
-def _number(variable: Variable) -> float | None:
-    """Value of a constant that is one number."""
-    node = variable.owner
-    if node is not None and isinstance(node.op, DimShuffle):
-        return _number(node.inputs[0])
-    if isinstance(variable, Constant) and np.size(variable.data) == 1:
-        return float(np.asarray(variable.data).reshape(()))
-    return None
-
-
-def _is_zero(variable: Variable) -> bool:
-    node = variable.owner
-    return node is not None and isinstance(node.op, Alloc) and _number(node.inputs[0]) == 0.0

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def register(jax_funcify: Any) -> None:
-    """Teach PyTensor's dispatcher the ops of :mod:`dimtensor.ops.series`."""
+    """Teach PyTensor's dispatcher the ops of :mod:`dimtensor.ops.along`."""
     import jax.numpy as jnp
 
-    from dimtensor.ops.series import DFT, Convolve, FromHalf, RealDFT
+    from dimtensor.ops.along import DFT, Convolve, FromHalf, RealDFT
 
     @jax_funcify.register(DFT)
     def dft(op: Op, **kwargs: Any) -> Callable[..., Any]:

@@ -23,10 +23,10 @@ from dimtensor.interop.scans.outputs import (
     UntracedState,
     only_if,
 )
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.graphs import replaced
 from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
-from dimtensor.optimize.plan.axis_lengths import constant_int
 
 
 def scans_as_loops(
@@ -219,12 +219,10 @@ def _read(client: Any, result: ScanOutput) -> Variable | None:
     """Return an element or slice of an output from the loop, or None if it needs the buffer."""
     at, *rest = indices_of(client)
     if not isinstance(at, slice):
-        position = constant_int(at)
+        position = integer_of(at)
         found = None if position is None else result.element(position)
         return found if found is None or not rest else found[tuple(rest)]
-    start, stop, step = (
-        None if v is None else constant_int(v) for v in (at.start, at.stop, at.step)
-    )
+    start, stop, step = (None if v is None else integer_of(v) for v in (at.start, at.stop, at.step))
     for given, number in ((at.start, start), (at.stop, stop), (at.step, step)):
         if given is not None and number is None:
             return None

@@ -33,8 +33,8 @@ from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor, indices_from_subtensor
 from pytensor.tensor.type_other import NoneTypeT
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.loop.op import Scan
-from dimtensor.optimize.plan.axis_lengths import constant_int
 
 # coefficients by term; the term None is the constant
 LinearSum = dict[Any, int]
@@ -100,7 +100,7 @@ class KnownIntegers:
         place, *rest = indices_of(node)
         if rest or not isinstance(place, slice) or place.start is not None or place.stop is None:
             return False
-        if place.step is not None and constant_int(place.step) != 1:
+        if place.step is not None and integer_of(place.step) != 1:
             return False
         return self.is_above(self.terms(place.stop), self.of(node.inputs[0]))
 
@@ -135,13 +135,13 @@ class KnownIntegers:
             return False
         if self.is_whole(node):
             return self._runs_back(node.inputs[0])
-        step = None if place.step is None else constant_int(place.step)
+        step = None if place.step is None else integer_of(place.step)
         return place.start is None and place.stop is None and step == -1
 
     # -- integers and lengths ------------------------------------------------------------------
 
     def _terms(self, x: Any) -> LinearSum:
-        known = constant_int(x)
+        known = integer_of(x)
         if known is not None:
             return {None: known}
         node = x.owner
@@ -254,7 +254,7 @@ class KnownIntegers:
         if not isinstance(place, slice):
             return None
         whole = self.of(node.inputs[0])
-        step = 1 if place.step is None else constant_int(place.step)
+        step = 1 if place.step is None else integer_of(place.step)
         if step == -1 and place.start is place.stop is None:
             return whole
         if step != 1:
@@ -268,7 +268,7 @@ class KnownIntegers:
             last = self.number(stop)
             if last is not None and last < 0 and self.is_above(whole, {None: -last}):
                 return _sum(whole, stop)
-        start = 0 if place.start is None else constant_int(place.start)
+        start = 0 if place.start is None else integer_of(place.start)
         if place.stop is None and start is not None and start >= 0:
             return _sum(whole, {None: -start}) if self.is_above(whole, {None: start}) else None
         return None
@@ -301,7 +301,7 @@ def _first_of(node: Apply) -> Apply | None:
     made = node.inputs[0].owner
     if isinstance(node.op, Subtensor):
         places = indices_of(node)
-        first = not isinstance(places[0], slice) and constant_int(places[0]) == 0
+        first = not isinstance(places[0], slice) and integer_of(places[0]) == 0
     else:
         first = isinstance(node.op, DimShuffle) and node.inputs[0].type.shape == (1,)
         first = first and node.outputs[0].type.ndim == 0

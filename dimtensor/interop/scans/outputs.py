@@ -17,7 +17,7 @@ from pytensor.tensor.subtensor import IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.interop.scans.lengths import KnownIntegers, indices_of
-from dimtensor.optimize.plan.axis_lengths import constant_int
+from dimtensor.ops.constants import integer_of
 
 # the whole message of the ValueError that says: this graph was compiled for other arguments
 UNFIT = "the kernel does not fit the lengths or positions of its arguments"
@@ -273,7 +273,7 @@ def _elements(start: Any, count: int) -> list[Variable]:
         places = indices_of(made, 2)
         values = made.inputs[1]
         if len(places) == 1 and isinstance(places[0], slice):
-            stop = None if places[0].stop is None else constant_int(places[0].stop)
+            stop = None if places[0].stop is None else integer_of(places[0].stop)
             plain = places[0].start is None and places[0].step is None
             if plain and stop == values.type.shape[0] and stop is not None and stop >= count:
                 return [values[at] for at in range(count)]

@@ -14,8 +14,9 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from dimtensor.kernels.ir.make import ONE, ZERO, call, cast, integer, known, op, select
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
+from dimtensor.ops.constants import integer_of
 from dimtensor.optimize.plan import UnsupportedGraph
-from dimtensor.optimize.plan.axis_lengths import constant_int, gather_layout
+from dimtensor.optimize.plan.axis_lengths import gather_layout
 from dimtensor.tuning import STATEMENT_TERMS
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def entries_of(op: Any, ndim: int) -> list[int | slice]:
 
 def slice_ends(node: Apply, entry: slice, first: int) -> tuple[int | None, int | None, int | None]:
     start, stop, step = (
-        None if end is None else constant_int(node.inputs[first + end])
+        None if end is None else integer_of(node.inputs[first + end])
         for end in (entry.start, entry.stop, entry.step)
     )
     return start, stop, step
@@ -316,7 +317,7 @@ def from_the_start(position: Expression, length: Expression) -> Expression:
 
 def _integer(e: Emitter, variable: Variable, x: Variable, axis: int) -> Expression:
     """Return a single position, normalized."""
-    value = constant_int(variable)
+    value = integer_of(variable)
     if value is None:
         return from_the_start(e.element(variable, (), e.top), e.length(x, axis))
     if value >= 0:

@@ -19,6 +19,7 @@ from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.type import TensorType
 
 from dimtensor.caches import bounded
+from dimtensor.ops.constants import is_constant
 from dimtensor.ops.nodes import elementwise, of_length_one
 
 USED, MOSTLY, SPARSE = range(3)
@@ -73,14 +74,6 @@ def number(value: Any, like: Variable) -> Constant:
 def _number(value: bytes, dtype: str, ndim: int) -> Constant:
     data = np.frombuffer(value, dtype=dtype).copy()
     return pt.constant(data.reshape((1,) * ndim), dtype=dtype)
-
-
-def is_constant(variable: Variable, value: float | None = None) -> bool:
-    """Return whether a variable is a constant without zeros, or with one value everywhere."""
-    if not isinstance(variable, Constant) or not isinstance(variable.type, TensorType):
-        return False
-    data = np.asarray(variable.data)
-    return bool(np.all(data != 0) if value is None else np.all(data == value))
 
 
 def times(t: Variable, factor: Variable) -> Variable:

@@ -17,9 +17,9 @@ from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
 
 from dimtensor.errors import DtypeError, GraphError
+from dimtensor.ops.constants import is_small_constant
 from dimtensor.ops.graphs import inputs_of
 from dimtensor.traversal import reached
-from dimtensor.tuning import SHAPE_AXES
 
 
 def captured_by(
@@ -57,7 +57,7 @@ def captured_by(
             inside.add(variable)
             if variable in depends or _is_index(variable):
                 stack.append(variable)
-            elif _is_small_constant(variable):
+            elif _is_of_constants(variable):
                 stack.extend([variable] if variable.owner is not None else [])
             else:
                 used.append(variable)
@@ -96,7 +96,7 @@ def _is_index(variable: Variable) -> bool:
     return shape or isinstance(variable.type, (ScalarType, SliceType, NoneTypeT))
 
 
-def _is_small_constant(variable: Variable) -> bool:
+def _is_of_constants(variable: Variable) -> bool:
     """Return whether a variable is a constant, or a number computed from constants."""
     return all(map(_is_small, reached([variable], inputs_of)))
 
@@ -104,23 +104,11 @@ def _is_small_constant(variable: Variable) -> bool:
 def _is_small(variable: Variable) -> bool:
     if not isinstance(variable, Constant):
         return variable.owner is not None and _is_one_number(variable)
-    return not isinstance(variable.type, TensorType) or (
-        variable.data.size == 1 or is_lengths(variable)
-    )
+    return not isinstance(variable.type, TensorType) or is_small_constant(variable)
 
 
 def _is_one_number(variable: Variable) -> bool:
     return all(length == 1 for length in getattr(variable.type, "shape", (None,)))
-
-
-def is_lengths(constant: Constant) -> bool:
-    """Return whether a constant may be a shape, which JAX needs when it traces a loop."""
-    return (
-        isinstance(constant.type, TensorType)
-        and constant.type.dtype == "int64"
-        and constant.type.ndim == 1
-        and constant.data.size <= SHAPE_AXES
-    )
 
 
 def as_state(x: Any) -> Variable:

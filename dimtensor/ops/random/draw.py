@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.random.conditions import valid_parameters
 from dimtensor.ops.random.rows import ROWS
 from dimtensor.ops.random.words import N_WORDS, child_words, generator_of, seed_words, words_of
@@ -70,7 +71,7 @@ class Draw(Op):
             if x.type.ndim != self.n_streams + self.n_axes + (name in self.row.along):
                 raise TypeError(f"{self.name}: {name} has {x.type.ndim} axes")
         streams = words.type.shape[:-1]
-        shape = [_constant(n) for n in lengths]
+        shape = [integer_of(n) for n in lengths]
         values = pt.tensor(dtype=self.row.dtype, shape=(*streams, *shape))
         after = pt.tensor(dtype="uint64", shape=(*streams, N_WORDS))
         return Apply(self, [words, *lengths, *parameters], [after, values])
@@ -200,7 +201,7 @@ class Split(Op):
     def make_node(self, words: Any, length: Any) -> Apply:
         words = pt.as_tensor_variable(words)
         length = pt.as_tensor_variable(length).astype("int64")
-        shape = (*words.type.shape[:-1], _constant(length), N_WORDS)
+        shape = (*words.type.shape[:-1], integer_of(length), N_WORDS)
         return Apply(self, [words, length], [pt.tensor(dtype="uint64", shape=shape)])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
@@ -220,7 +221,3 @@ class Split(Op):
 
     def connection_pattern(self, node: Any) -> list[list[bool]]:
         return [[False], [False]]
-
-
-def _constant(length: Variable) -> int | None:
-    return int(length.data) if isinstance(length, Constant) else None

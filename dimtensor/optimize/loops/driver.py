@@ -11,8 +11,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
+from dimtensor.ops.constants import is_small_constant
 from dimtensor.ops.graphs import freeze, identities, merge_equal, nodes_of, replace_variables
-from dimtensor.ops.loop.capture import is_lengths
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import InputParts, ScanGraph, has_steps
 from dimtensor.ops.loop.op import Loop, Scan
@@ -286,7 +286,7 @@ def _join_inputs(parts: ScanGraph) -> bool:
                 replace[part.variable] = known
                 for each in kept:
                     each.is_residual |= part.is_residual and each.variable is known
-            elif role == "captured" and _is_number(part.outside):
+            elif role == "captured" and is_small_constant(part.outside):
                 replace[part.variable] = first[part.outside] = part.outside
             elif role == "captured" and _repeats_number(part.outside):
                 # a copy: rewriting steps would change the node in the graph around them
@@ -299,13 +299,6 @@ def _join_inputs(parts: ScanGraph) -> bool:
     return bool(replace)
 
 
-def _is_number(variable: Variable) -> bool:
-    """Return whether a constant has one element, or is a vector of lengths."""
-    if not isinstance(variable, Constant):
-        return False
-    return getattr(variable.data, "size", None) == 1 or is_lengths(variable)
-
-
 def _repeats_number(variable: Variable) -> bool:
     """Return whether an array of a known shape is one number everywhere."""
     node = variable.owner
@@ -313,7 +306,7 @@ def _repeats_number(variable: Variable) -> bool:
         node is not None
         and isinstance(node.op, Alloc)
         and all(isinstance(v, Constant) for v in node.inputs)
-        and _is_number(node.inputs[0])
+        and is_small_constant(node.inputs[0])
     )
 
 

@@ -21,7 +21,7 @@ from pytensor.scalar.basic import Add, Mul, Neg, Sub
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_float
-from dimtensor.ops.graphs import is_zero
+from dimtensor.ops.constants import is_zero
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.nodes import elementwise
 

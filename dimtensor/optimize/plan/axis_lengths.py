@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.tensor.basic import Alloc, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -186,16 +186,6 @@ def gather_layout(node: Apply) -> list[tuple[str, int]] | None:
     before = [pair for axis, pair in full if axis < at[0]]
     after = [pair for axis, pair in full if axis > at[0]]
     return before + index_axes + after
-
-
-def constant_int(variable: Variable) -> int | None:
-    """Value of a scalar integer constant."""
-    node = variable.owner
-    if node is not None and isinstance(node.op, (ScalarFromTensor, TensorFromScalar)):
-        return constant_int(node.inputs[0])
-    if isinstance(variable, Constant) and getattr(variable.type, "ndim", 0) == 0:
-        return int(variable.data)
-    return None
 
 
 def earlier_update(graph: FunctionGraph, node: Apply) -> Apply | None:

@@ -23,12 +23,12 @@ from pytensor.tensor.subtensor import (
 )
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.facts import REDUCTIONS, facts_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import (
     Axis,
     Extents,
-    constant_int,
     earlier_update,
     gather_layout,
     selection_of,
@@ -433,12 +433,8 @@ def _is_fill(variable: Variable) -> bool:
     node = variable.owner
     if node is not None and isinstance(node.op, Alloc):
         value = node.inputs[0]
-        return all(length == 1 for length in value.type.shape) and _number(value)
+        return all(length == 1 for length in value.type.shape) and isinstance(value, Constant)
     return False
-
-
-def _number(variable: Variable) -> bool:
-    return isinstance(variable, Constant)
 
 
 def _scalar_reader(node: Apply) -> bool:
@@ -448,7 +444,7 @@ def _scalar_reader(node: Apply) -> bool:
     if not isinstance(node.op, Subtensor):
         return False
     return all(isinstance(entry, int) for entry in node.op.idx_list) and all(
-        constant_int(v) is not None for v in node.inputs[1:]
+        integer_of(v) is not None for v in node.inputs[1:]
     )
 
 
@@ -463,10 +459,10 @@ def has_simple_slices(node: Apply) -> bool:
         if not isinstance(entry, slice):
             continue
         ends = [e for e in (entry.start, entry.stop, entry.step) if e is not None]
-        if any(constant_int(node.inputs[first + end]) is None for end in ends):
+        if any(integer_of(node.inputs[first + end]) is None for end in ends):
             return False
         if entry.step is not None and node.inputs[0].type.shape[axis] is None:
-            step = constant_int(node.inputs[first + entry.step])
+            step = integer_of(node.inputs[first + entry.step])
             assert step is not None
             if step < 0 and not (entry.start is None and entry.stop is None):
                 return False

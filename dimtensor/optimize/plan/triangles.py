@@ -29,7 +29,7 @@ from pytensor.scalar.basic import (
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.linalg import Cholesky
 
-from dimtensor.ops.graphs import is_zero
+from dimtensor.ops.constants import is_zero
 from dimtensor.ops.linalg import CholeskyGradient
 from dimtensor.optimize.plan.signatures import core_op, of_one_real_dtype
 

@@ -27,8 +27,8 @@ from pytensor.scalar.basic import (
 )
 
 from dimtensor.graph.dtypes import is_float, is_inexact
+from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc, elementwise
-from dimtensor.optimize.rules.driver import number
 from dimtensor.optimize.rules.table import ACCURATE, rule, scalar_op
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def neutral_number(node: Apply, rw: Rewriting) -> Variable | None:
 
 
 def _is_neutral(op: Any, variable: Variable) -> bool:
-    value = number(variable)
+    value = number_of(variable)
     if value is None or variable.type.dtype == "bool":
         return False
     if isinstance(op, (Mul, TrueDiv)):
@@ -123,7 +123,7 @@ def times_minus_one(node: Apply, rw: Rewriting) -> Variable | None:
     if len(node.inputs) != 2:
         return None
     for value, x in (node.inputs, node.inputs[::-1]):
-        if number(value) == -1 and x.type.dtype == node.outputs[0].type.dtype:
+        if number_of(value) == -1 and x.type.dtype == node.outputs[0].type.dtype:
             return elementwise(pt.neg, x)
     return None
 
@@ -168,7 +168,7 @@ def sign_of_number(node: Apply, rw: Rewriting) -> Variable | None:
     if len(node.inputs) != 2 or not _is_real(node.outputs[0]):
         return None
     for at, x in enumerate(node.inputs):
-        value, inside = number(node.inputs[1 - at]), _operand(x, Neg)
+        value, inside = number_of(node.inputs[1 - at]), _operand(x, Neg)
         if value is not None and inside is not None and _is_real(node.inputs[1 - at]):
             operands = [inside, inside]
             operands[1 - at] = like(-value, node.inputs[1 - at])
@@ -193,7 +193,7 @@ def power(node: Apply, rw: Rewriting) -> Variable | None:
     The 0th power of NaN is 1; the root of -0 is -0, and that of -inf is NaN.
     """
     x, exponent = node.inputs
-    out, value = node.outputs[0], number(exponent)
+    out, value = node.outputs[0], number_of(exponent)
     if value is None or x.type.dtype != out.type.dtype:
         return None
     if any(n == 1 and m != 1 for n, m in zip(x.type.shape, out.type.shape, strict=True)):
@@ -220,7 +220,7 @@ def inverse_root(node: Apply, rw: Rewriting) -> Variable | None:
     It is inf at -0 and 0 at -inf, where the root is -0 and NaN.
     """
     x, exponent = node.inputs
-    if number(exponent) != -0.5 or not _is_real(x) or x.type.dtype != node.outputs[0].type.dtype:
+    if number_of(exponent) != -0.5 or not _is_real(x) or x.type.dtype != node.outputs[0].type.dtype:
         return None
     own = pt.or_(pt.eq(x, like(0, x)), pt.eq(x, like(-np.inf, x)))
     return pt.true_div(like(1, x), pt.switch(own, pt.abs(x), pt.sqrt(x)))
@@ -283,7 +283,7 @@ def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
     if node.outputs[0].type.dtype != "bool":
         return None
     neutral = isinstance(node.op.scalar_op, AND)
-    kept = list(dict.fromkeys(v for v in node.inputs if number(v) is not neutral))
+    kept = list(dict.fromkeys(v for v in node.inputs if number_of(v) is not neutral))
     if len(kept) == len(node.inputs):
         return None
     if not kept:

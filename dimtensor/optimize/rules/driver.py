@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
@@ -205,13 +204,3 @@ def _as_broadcast(old: Variable, new: Variable) -> bool:
     if not isinstance(old.type, TensorType):
         return True
     return all((n == 1) == (m == 1) for n, m in zip(old.type.shape, new.type.shape, strict=True))
-
-
-def number(variable: Variable) -> Any:
-    """Return the value of a constant with one element, None for other variables."""
-    while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
-        variable = variable.owner.inputs[0]
-    if isinstance(variable, Constant) and isinstance(variable.type, TensorType):
-        if np.size(variable.data) == 1:
-            return np.asarray(variable.data).reshape(()).item()
-    return None

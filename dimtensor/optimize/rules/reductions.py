@@ -14,8 +14,8 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle
 from pytensor.tensor.math import All, Any, Dot, Max, Min, Prod, ProdWithoutZeros, Sum
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc
-from dimtensor.optimize.rules.driver import number
 from dimtensor.optimize.rules.table import REDUCTION, rule
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def times_length(total: Variable, known: int, late: list[Variable]) -> Variable:
         return total * np.asarray(known, dtype=dtype)
     count = late[0] if len(late) == 1 else pt.mul(*late)
     result = total * pt.cast(count * known if known != 1 else count, dtype)
-    value = number(total)
+    value = number_of(total)
     if value is not None and math.isfinite(value):
         return result
     return pt.switch(pt.eq(count, 0), np.zeros((), dtype), result)

@@ -17,8 +17,8 @@ from pytensor.tensor.subtensor import (
     indices_from_subtensor,
 )
 
+from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc, selected
-from dimtensor.optimize.rules.driver import number
 from dimtensor.optimize.rules.table import REDUCTION, rule
 from dimtensor.tuning import SEARCHED_UPDATES
 
@@ -266,7 +266,7 @@ def updates_of_zeros(variable: Variable) -> list[Apply] | None:
         if node is None:
             return None
         if isinstance(node.op, Alloc):
-            zero = number(node.inputs[0])
+            zero = number_of(node.inputs[0])
             return found if found and zero == 0 and not np.signbit(zero) else None
         if not isinstance(node.op, (IncSubtensor, AdvancedIncSubtensor)):
             return None

@@ -16,8 +16,8 @@ from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Sum
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.constants import number_of
 from dimtensor.optimize.rules.arithmetic import like
-from dimtensor.optimize.rules.driver import number
 from dimtensor.optimize.rules.table import ACCURATE, rule, scalar_op
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _one_and(node: Apply, kind: type) -> Variable | None:
         return None
     pairs = [node.inputs] if kind is Sub else [node.inputs, node.inputs[::-1]]
     for one, other in pairs:
-        if number(one) == 1 and other.type.dtype == node.outputs[0].type.dtype:
+        if number_of(one) == 1 and other.type.dtype == node.outputs[0].type.dtype:
             return other
     return None
 
@@ -95,7 +95,7 @@ def exp_minus_one(node: Apply, rw: Rewriting) -> Variable | None:
     """``exp(x) - 1`` is ``expm1(x)``."""
     x, one = node.inputs
     inside = _operand(x, Exp)
-    if inside is None or number(one) != 1 or x.type.dtype != node.outputs[0].type.dtype:
+    if inside is None or number_of(one) != 1 or x.type.dtype != node.outputs[0].type.dtype:
         return None
     return pt.expm1(inside) if _real(x) else None
 
@@ -110,7 +110,7 @@ def logistic(node: Apply, rw: Rewriting) -> Variable | None:
         return None
     if above is other:
         return pt.sigmoid(inside)
-    return pt.sigmoid(pt.neg(inside)) if number(above) == 1 else None
+    return pt.sigmoid(pt.neg(inside)) if number_of(above) == 1 else None
 
 
 @rule(Mul, kind=ACCURATE)

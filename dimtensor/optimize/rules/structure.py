@@ -17,9 +17,9 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc, elementwise
 from dimtensor.ops.special import Vanishing
-from dimtensor.optimize.rules.driver import number
 from dimtensor.optimize.rules.table import rule, scalar_op
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def known_shape(node: Apply, rw: Rewriting) -> Variable | None:
         if not isinstance(asked.type, TensorType):
             continue
         found = rw.length(x, axis)
-        if (isinstance(found, int) and number(asked) == found) or found is asked:
+        if (isinstance(found, int) and number_of(asked) == found) or found is asked:
             continue
         return None
     return x

@@ -39,8 +39,9 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.rules.elementwise import Place, counter, entries_of
+from dimtensor.ops.constants import integer_of
 from dimtensor.optimize.plan import UnsupportedGraph
-from dimtensor.optimize.plan.axis_lengths import constant_int, gather_layout, selection_of
+from dimtensor.optimize.plan.axis_lengths import gather_layout, selection_of
 from dimtensor.optimize.plan.plan import Group, Plan, Task
 from dimtensor.optimize.plan.signatures import signature_of
 
@@ -215,7 +216,7 @@ class GuardedEmitter(Emitter):
                 out_axis += 1
                 continue
             length = self.length(x, axis)
-            position = constant_int(node.inputs[1 + entry])
+            position = integer_of(node.inputs[1 + entry])
             if position is None:
                 self.is_inside(self.element(node.inputs[1 + entry], (), self.top), length)
             else:

@@ -67,7 +67,7 @@ def convolve(
     >>> valid.values.tolist(), valid.dims[0].coords.tolist()
     ([2.5, 5.0], ['b', 'c'])
     """
-    from dimtensor.ops.series import Convolve
+    from dimtensor.ops.along import Convolve
 
     check_choice("convolve", "mode", mode, _MODES)
     named: list[Any] = [dim] if dim is None or isinstance(dim, (Dim, str)) else list(dim)

@@ -71,7 +71,7 @@ def fft(
     >>> z.real.eval().round(3).values.tolist(), z.dims[0].coords.round(3).tolist()
     ([7.0, -2.0, -2.0], [0.0, 0.667, -0.667])
     """
-    from dimtensor.ops.series import DFT
+    from dimtensor.ops.along import DFT
 
     along = only_dim(x.dims, dim, "fft")
     target = _frequencies(along, False, datetime_unit, "fft")
@@ -110,7 +110,7 @@ def rfft(
     """
     if is_complex(x.dtype):
         raise DtypeError("rfft is of real numbers; dt.fft.fft takes complex ones")
-    from dimtensor.ops.series import RealDFT
+    from dimtensor.ops.along import RealDFT
 
     along = only_dim(x.dims, dim, "rfft")
     target = _frequencies(along, True, datetime_unit, "rfft")
@@ -154,7 +154,7 @@ def ifft(
     >>> dt.fft.ifft(dt.fft.fft(x), to=t).real.eval().round(6).values.tolist()
     [1.0, 2.0, 4.0]
     """
-    from dimtensor.ops.series import DFT
+    from dimtensor.ops.along import DFT
 
     def inverse(a: Any, b: Any) -> list[Any]:
         return DFT()(b, a)[::-1]
@@ -202,7 +202,7 @@ def irfft(
     """
     import pytensor.tensor as pt
 
-    from dimtensor.ops.series import FromHalf
+    from dimtensor.ops.along import FromHalf
 
     def inverse(a: Any, b: Any, along_to: Any = None) -> Any:
         odd = 0 if along_to is None else along_to.shape[0] % 2

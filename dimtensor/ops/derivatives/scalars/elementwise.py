@@ -20,13 +20,13 @@ from pytensor.scalar.basic import Invert
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_complex
+from dimtensor.ops.constants import is_constant
 from dimtensor.ops.derivatives.flow import (
     SPARSE,
     Flow,
     Undefined,
     both,
     filled,
-    is_constant,
     is_continuous,
     masked,
     number,

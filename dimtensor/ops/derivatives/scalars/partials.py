@@ -24,10 +24,10 @@ from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.ops import special
+from dimtensor.ops.constants import constant_of
 from dimtensor.ops.derivatives.flow import both, number, times
 from dimtensor.ops.derivatives.order import is_differentiated_again
 from dimtensor.ops.derivatives.scalars.elementwise import Partial, partials, same
-from dimtensor.ops.derivatives.scalars.poles import constant_of
 from dimtensor.ops.facts import STEPS
 from dimtensor.ops.nodes import elementwise
 

@@ -17,20 +17,13 @@ from pytensor.graph.op import HasMultipleInnerGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.constants import constant_of
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import tag_of
 from dimtensor.traversal import reached
 from dimtensor.tuning import COTANGENT_POLE_SEARCH, POLE_SEARCH
 
 _MARK = "dimtensor_may_be_infinite"  # in the tag of an input of an inner graph
-
-
-def constant_of(variable: Variable) -> np.ndarray | None:
-    """Return the data of a constant, also of a broadcast one; None for other variables."""
-    node = variable.owner
-    if node is not None and isinstance(node.op, DimShuffle):
-        variable = node.inputs[0]
-    return np.asarray(variable.data) if isinstance(variable, Constant) else None
 
 
 def may_be_infinite(variable: Variable, most: int = POLE_SEARCH) -> bool:

@@ -21,16 +21,9 @@ from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.subtensor import Subtensor
 
+from dimtensor.ops.constants import is_constant
 from dimtensor.ops.derivatives.driver import pull, push
-from dimtensor.ops.derivatives.flow import (
-    SPARSE,
-    Flow,
-    Undefined,
-    is_constant,
-    of_dtype,
-    total,
-    zeros,
-)
+from dimtensor.ops.derivatives.flow import SPARSE, Flow, Undefined, of_dtype, total, zeros
 from dimtensor.ops.derivatives.rules import ahead_rule
 from dimtensor.ops.derivatives.scalars.elementwise import unused_times
 from dimtensor.ops.derivatives.scalars.poles import (

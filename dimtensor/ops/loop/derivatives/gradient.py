@@ -21,10 +21,11 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
+from dimtensor.ops.constants import is_zero
 from dimtensor.ops.derivatives import Undefined, pull
 from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
 from dimtensor.ops.derivatives.rules import reverse_rule, reverse_rule_with_uses
-from dimtensor.ops.graphs import bound, inputs_of, is_zero, replaced
+from dimtensor.ops.graphs import bound, inputs_of, replaced
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
