@@ -75,7 +75,8 @@ class Settings:
         ``DIMTENSOR_VERIFY``: check every node of every graph that is lowered, and the loops of
         kernels before and after each pass.
     passes_off : frozenset of str
-        ``DIMTENSOR_PASSES``: names of passes over loops, each after a minus, that are switched off.
+        ``DIMTENSOR_PASSES``: names of passes, of steps of the optimizer and of rules, each
+        after a minus, that are switched off.
     progress : bool or None
         Show the progress of long work: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in terminals
         and notebooks.

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-from dimtensor.backends.base import Allowed, Backend, Executable
+from dimtensor.backends.base import DEFAULTS, Allowed, Backend, CompileOptions, Executable
 from dimtensor.errors import OptionError, did_you_mean
 from dimtensor.scopes import quiet
 
@@ -15,6 +15,7 @@ __all__ = [
     "Allowed",
     "Backend",
     "BackendName",
+    "CompileOptions",
     "Executable",
     "backend_of",
     "check_backend",
@@ -71,10 +72,7 @@ def compile_positional(
     backend: str,
     inputs: Sequence[Any],
     outputs: Sequence[Any],
-    static: bool = True,
-    kernels: bool = True,
-    allow: Allowed = frozenset(),
-    given: int | None = None,
+    options: CompileOptions = DEFAULTS,
 ) -> Executable:
     """Compile a positional PyTensor graph.
 
@@ -82,17 +80,9 @@ def compile_positional(
     ----------
     backend : {"native", "jax", "python"}
     inputs, outputs : sequence of pytensor variables
-    static : bool
-        Whether all lengths are known (only then JAX can jit the whole).
-    kernels : bool
-        Whether the native backend generates loop nests; otherwise operations are interpreted.
-    allow : frozenset of str
-        Rewrites that are applied beside those that are exact.
-    given : int, optional
-        How many inputs every call gives anew. The others stay for many calls: what follows from
-        them alone is computed once, by ``Executable.once``. Default: all.
+    options : CompileOptions
     """
     found = backend_of(backend)
     found.check_installed()
     # rewrites compute with the constants of a graph
-    return quiet(lambda: found.compile(inputs, outputs, static, kernels, allow, given))
+    return quiet(lambda: found.compile(inputs, outputs, options))

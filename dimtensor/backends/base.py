@@ -9,8 +9,35 @@ from typing import Any, Protocol
 import numpy as np
 
 from dimtensor.errors import GraphError
+from dimtensor.optimize.target import Target
 
 Allowed = frozenset[str]  # rewrites that are asked for, beside those that are exact
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How a positional graph is compiled.
+
+    Attributes
+    ----------
+    static : bool
+        All lengths are known; only then JAX can jit the whole.
+    kernels : bool
+        The native backend generates loop nests; otherwise operations are interpreted.
+    allow : frozenset of str
+        Rewrites that are applied beside those that are exact.
+    given : int or None
+        How many inputs every call gives anew. The others stay for many calls: what follows from
+        them alone is computed once, by ``Executable.once``. None for all.
+    """
+
+    static: bool = True
+    kernels: bool = True
+    allow: Allowed = frozenset()
+    given: int | None = None
+
+
+DEFAULTS = CompileOptions()
 
 
 class Backend(Protocol):
@@ -26,33 +53,24 @@ class Backend(Protocol):
         Whether code is made of the description of a graph alone, so that it can be kept and shared.
     specializes : bool
         Whether code is compiled anew for other lengths.
-    clears_room : bool
-        Whether room for what steps of a loop leave is filled with zeros before it runs.
     native : bool
         Whether other machine code can call what it makes, see ``Function.address``.
-    most_tangents : int
-        How many numbers a loop may carry more to have no way back for its gradient.
+    target : Target
+        What lowering and the optimizer know of it.
     """
 
     name: str
     compiles: bool
     described: bool
     specializes: bool
-    clears_room: bool
     native: bool
-    most_tangents: int
+    target: Target
 
     def check_installed(self) -> None:
         """Raise `MissingExtraError` if a library that it needs is not there."""
 
     def compile(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        static: bool,
-        kernels: bool,
-        allow: Allowed,
-        given: int | None,
+        self, inputs: Sequence[Any], outputs: Sequence[Any], options: CompileOptions
     ) -> Executable:
         """Compile a function of arrays; see :func:`dimtensor.backends.compile_positional`."""
 

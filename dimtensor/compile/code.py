@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 from pytensor import config
 
-from dimtensor.backends import Allowed, Executable, backend_of, check_backend, compile_positional
+from dimtensor.backends import (
+    Allowed,
+    CompileOptions,
+    Executable,
+    backend_of,
+    check_backend,
+    compile_positional,
+)
 from dimtensor.backends.progress import announced
 from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
@@ -200,15 +207,8 @@ class Code:
                 self.backend, self.inputs, self.outputs, lengths, program.order
             )
         compilations[self.backend] += 1
-        executable = compile_positional(
-            self.backend,
-            graph.inputs,
-            graph.outputs,
-            program.static,
-            self.kernels,
-            self.allow,
-            len(self.inputs),
-        )
+        options = CompileOptions(program.static, self.kernels, self.allow, len(self.inputs))
+        executable = compile_positional(self.backend, graph.inputs, graph.outputs, options)
         if self._lowered is not None:
             key, recipe, _ = self._lowered
             if key is not None:

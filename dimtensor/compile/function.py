@@ -401,7 +401,7 @@ def allowed(names: Any) -> frozenset[str]:
     given = [names] if isinstance(names, str) else list(names)
     if not given:
         return frozenset()
-    from dimtensor.optimize.loops.driver import ASKED_FOR
+    from dimtensor.optimize.target import ASKED_FOR
 
     for name in given:
         if name not in ASKED_FOR:

@@ -24,6 +24,7 @@ from dimtensor.graph.kind import kind_of
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower import Lowering, plan_axes
 from dimtensor.lower.border import named_variable
+from dimtensor.lower.context import DEFAULTS, LoweringOptions
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_program
 from dimtensor.ops.graphs import shared
@@ -107,14 +108,9 @@ def program_for(
     order: AxisOrder | None = None,
     annotate: bool = False,
 ) -> Program:
-    """Call :func:`build_program` with a backend's options for gradients of loops."""
-    runs = backend_of(backend)
-    return tangents_at_most(
-        runs.most_tangents,
-        lambda: build_program(
-            inputs, outputs, lengths, order, annotate=annotate, segments=runs.clears_room
-        ),
-    )
+    """Call :func:`build_program` for a backend."""
+    options = LoweringOptions(backend_of(backend).target, annotate)
+    return build_program(inputs, outputs, lengths, order, options)
 
 
 def build_program(
@@ -122,8 +118,7 @@ def build_program(
     outputs: Sequence[Node],
     lengths: Mapping[Dim, int] | None = None,
     order: AxisOrder | None = None,
-    annotate: bool = False,
-    segments: bool = False,
+    options: LoweringOptions = DEFAULTS,
     given: int | None = None,
 ) -> Program:
     """Lower outputs to a positional graph.
@@ -137,10 +132,7 @@ def build_program(
         Lengths to specialize on.
     order : AxisOrder, optional
         The layout plan; by default it is computed.
-    annotate : bool
-        Whether to record dims and lines of the user's code on variables.
-    segments : bool
-        Whether gradients through while loops nested in other loops store states by segments.
+    options : LoweringOptions
     given : int, optional
         Number of inputs whose values come with each call; by default all.
 
@@ -176,11 +168,8 @@ def build_program(
                 if dim.length is None and (source in fixed or dim._unrenamed not in told):
                     for name in (dim, dim._unrenamed):
                         known.setdefault(name, leaf(source, ()).shape[axis])
-    lowering = Lowering(
-        [*outputs, *masks], order, leaf, known, check_shapes=True, annotate=annotate,
-        segments=segments,
-    )  # fmt: skip
-    variables = lowering.run()
+    lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True, options=options)
+    variables = tangents_at_most(options.target.most_tangents, lowering.run)
     conditions = [condition for condition, _ in lowering.checks]
     if lowering.differentiates:
         both = shared([*variables, *conditions])

@@ -25,13 +25,13 @@ from dimtensor.graph.lines import Line
 from dimtensor.graph.printing.formula import formula
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.regions import DERIVATIVES
-from dimtensor.kernels.compiler import rewritten
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.ir import nodes as ir
-from dimtensor.lower.border import made_for, remembering
-from dimtensor.optimize.once import split_once
+from dimtensor.kernels.target import NATIVE
+from dimtensor.lower.border import Remembered, made_for
+from dimtensor.lower.context import LoweringOptions
+from dimtensor.optimize.pipeline import optimize
 from dimtensor.optimize.plan.plan import Group, Plan, Task
-from dimtensor.scopes import within
 from dimtensor.tuning import SORT, SORT_DEPTH
 
 # variables that are searched for one whose node is known
@@ -188,15 +188,17 @@ def schedule(
     GraphError
         If the outputs need an input that is not given.
     """
-    return compiling(lambda: within(remembering, True, lambda: _schedule(inputs, outputs, allow)))
+    return compiling(lambda: _schedule(inputs, outputs, allow))
 
 
 def _schedule(inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any) -> Schedule:
-    program = build_program(inputs, outputs)
-    graph = rewritten(program.inputs, program.outputs, allow, len(inputs))
+    program = build_program(inputs, outputs, options=LoweringOptions(NATIVE, remember=True))
+    graph = FunctionGraph(list(program.inputs), list(program.outputs), clone=True)
+    graph.attach_feature(Remembered())
+    fixed = graph.inputs[len(inputs) :]
+    split = optimize(graph, NATIVE.allowing(allow), fixed, last="split_once")
     shapes = [_shape(slot.dims) for slot in program.slots if slot.variable is not None]
     numbers = _numbers(program)
-    split = split_once(graph, graph.inputs[len(inputs) :])
     once = None
     plan = Plan(graph)
     if split is not None:

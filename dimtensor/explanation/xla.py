@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends import Executable
+from dimtensor.backends import CompileOptions, Executable
 from dimtensor.compile.code import compiling
 from dimtensor.compile.program import Program, program_for
 from dimtensor.cost.polynomial import Lengths
@@ -38,7 +38,9 @@ def xla_cost(
         dims = {dim for slot in program.slots for dim in slot.dims}
         known = {dim: lengths.required(dim) for dim in dims}
         program = program_for("jax", inputs, outputs, known, program.order)
-        return program, compile_positional(program.inputs, program.outputs, True, allow)
+        return program, compile_positional(
+            program.inputs, program.outputs, CompileOptions(allow=allow)
+        )
 
     program, executable = compiling(make)
     shapes = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -18,32 +18,11 @@ from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.native.code import NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope
-from dimtensor.lower.border import Remembered, remembering
-from dimtensor.optimize.canonical_forms import (
-    accumulated_as_asked,
-    conditionals_as_branches,
-    decompositions_as_ours,
-    products_as_reductions,
-    reductions_before_new_axes,
-    reshapes_before_transposes,
-    solves_by_factors,
-    split_as_slices,
-    updates_once,
-)
-from dimtensor.optimize.lag_gradients import first_of_padded
-from dimtensor.optimize.loops.driver import KEEP_INNER, Settled, rewrite_loops
-from dimtensor.optimize.loops.fission import split_known_states
-from dimtensor.optimize.once import split_once
-from dimtensor.optimize.pairs import one_exponential_of_two
+from dimtensor.kernels.target import NATIVE
+from dimtensor.optimize.pipeline import optimize
 from dimtensor.optimize.plan.axis_lengths import Axis
 from dimtensor.optimize.plan.plan import Plan
-from dimtensor.optimize.products import products_of_looked_up
-from dimtensor.optimize.rules import rewrite
-from dimtensor.optimize.rules.batched import with_core_shapes
-from dimtensor.optimize.short_axes import write_out_short_axes, write_out_short_products
-from dimtensor.optimize.sums import factor_sums
-from dimtensor.optimize.trace_sums import absorb_sums
-from dimtensor.optimize.views import drop_views
+from dimtensor.optimize.target import Target
 from dimtensor.settings import settings
 
 
@@ -136,70 +115,25 @@ def _warn_once(problem: str) -> None:
     )
 
 
-def rewritten(
-    inputs: Sequence[Variable],
-    outputs: Sequence[Variable],
-    allow: Collection[str] = (),
-    given: int | None = None,
-) -> FunctionGraph:
+def rewritten(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> FunctionGraph:
     """Return the graph after the rewrites that precede loop fusion."""
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
-    if remembering.get():
-        graph.attach_feature(Remembered())
-    allow = (*allow, KEEP_INNER)
-    rewrite_with_loops(graph, allow, graph.inputs[given:] if given is not None else None)
+    optimize(graph, NATIVE, last="absorb_sums")
     return graph
-
-
-def rewrite_with_loops(
-    graph: FunctionGraph, allow: Collection[str] = (), given: Sequence[Variable] | None = None
-) -> None:
-    """Rewrite a graph and its loops in place; `given` are inputs that are not known before."""
-    settled: Settled = {}
-    if rewrite_loops(graph, _rewrite, allow, settled):
-        if given is not None and split_known_states(graph, given):
-            rewrite_loops(graph, _rewrite, allow, settled)
-        _rewrite(graph)
-        rewrite_loops(graph, _rewrite, allow, settled)
-        if absorb_sums(graph):
-            rewrite_loops(graph, _rewrite, allow, settled)
-    else:
-        _rewrite(graph)
-
-
-def _rewrite(graph: FunctionGraph) -> None:
-    """Rewrite a graph, or the body of a loop."""
-    conditionals_as_branches(graph)
-    drop_views(graph)
-    rewrite(graph)
-    decompositions_as_ours(graph)
-    solves_by_factors(graph)
-    split_as_slices(graph)
-    updates_once(graph)
-    first_of_padded(graph)
-    products_as_reductions(graph)
-    accumulated_as_asked(graph)
-    write_out_short_products(graph)
-    factor_sums(graph)
-    rewrite(graph)
-    reductions_before_new_axes(graph)
-    reshapes_before_transposes(graph)
-    with_core_shapes(graph)
 
 
 def compile_kernel(
     inputs: Sequence[Variable],
     outputs: Sequence[Variable],
-    allow: Collection[str] = (),
+    target: Target = NATIVE,
     given: int | None = None,
 ) -> Kernel:
-    """Compile a positional graph to one numba function of loop nests.
+    """Compile a positional graph to one function of loop nests.
 
     Parameters
     ----------
     inputs, outputs : sequence of Variable
-    allow : collection of str
-        Rewrites that are asked for.
+    target : Target
     given : int, optional
         How many inputs every call gives anew. What follows from the others alone is left to the
         kernel `once`.
@@ -210,11 +144,8 @@ def compile_kernel(
         If the graph has something that neither a rule nor PyTensor's numba implementation covers.
     """
     started = time.perf_counter()
-    graph = rewritten(inputs, outputs, allow, given)
-    split = None if given is None else split_once(graph, graph.inputs[given:])
-    write_out_short_axes(graph)
-    products_of_looked_up(graph)
-    one_exponential_of_two(graph)
+    graph = FunctionGraph(list(inputs), list(outputs), clone=True)
+    split = optimize(graph, target, () if given is None else graph.inputs[given:])
     stats = {"rewrite": time.perf_counter() - started}
     if split is None:
         return kernel_of(graph, stats=stats)

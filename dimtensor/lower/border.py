@@ -7,7 +7,6 @@ computed from them as functions of these inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
@@ -32,10 +31,6 @@ def named_variable(name: str | None, dtype: str, shape: tuple[int | None, ...]) 
 def stand_for(variable: Variable, node: Node) -> None:
     """Record on a variable the input that it represents; its axes are in the order of the dims."""
     variable.tag.stands_for = node
-
-
-# whether to record the nodes of variables
-remembering: ContextVar[bool] = ContextVar("remembering", default=False)
 
 
 def remember(variable: Variable, node: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,38 @@ from dimtensor.graph.checking.verify import verify_graph
 from dimtensor.graph.infer import describe
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.walk import LEAF_KINDS, with_regions
-from dimtensor.lower.border import remember, remembering
+from dimtensor.lower.border import remember
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 from dimtensor.ops.nodes import alloc
 from dimtensor.ops.notes import write_note
+from dimtensor.optimize.target import INTERPRETER, Target
 from dimtensor.scopes import quiet
 
 Rule = Callable[["Lowering", Node, list[Variable]], tuple[Variable, Dims]]
 RULES: dict[str, Rule] = {}
+
+
+@dataclass(frozen=True)
+class LoweringOptions:
+    """How a graph is lowered.
+
+    Attributes
+    ----------
+    target : Target
+        The backend that runs it.
+    annotate : bool
+        Record dims and lines of the user's code on variables.
+    remember : bool
+        Record on variables the nodes that they were lowered from.
+    """
+
+    target: Target = INTERPRETER
+    annotate: bool = False
+    remember: bool = False
+
+
+DEFAULTS = LoweringOptions()
 
 
 def lowers(kind: str) -> Callable[[Rule], Rule]:
@@ -64,10 +88,7 @@ class Lowering:
         Whether to check that computed positional variables have the lengths of their dims.
     stop : collection of Node
         Nodes whose variables are given.
-    annotate : bool
-        Whether to record dims and lines of the user's code on variables.
-    segments : bool
-        Whether gradients through while loops nested in other loops store states by segments.
+    options : LoweringOptions
 
     Attributes
     ----------
@@ -85,12 +106,10 @@ class Lowering:
         lengths: dict[Dim, Variable] | None = None,
         check_shapes: bool = False,
         stop: Collection[Node] = (),
-        annotate: bool = False,
-        segments: bool = False,
+        options: LoweringOptions = DEFAULTS,
     ):
         verify_graph(outputs)
-        self.annotate = annotate
-        self.segments = segments
+        self.options = options
         self.may_not_run = self.in_steps = False
         self.order = order
         self._leaf = leaf
@@ -110,7 +129,7 @@ class Lowering:
     def run(self) -> list[Variable]:
         """Lower the graph and return the variables of the outputs, with axes in plan order."""
         quiet(self._run)  # PyTensor's constant folding may divide by lengths of 0
-        if remembering.get():
+        if self.options.remember:
             for node, variable in self.variables.items():
                 remember(variable, node)
         return [self.variables[node] for node in self._outputs]
@@ -149,7 +168,7 @@ class Lowering:
             if variable.type.dtype != node.dtype:
                 variable = pt.cast(variable, node.dtype)
         verify_variable(node, variable, self.axes(node), self._lengths)
-        if self.annotate:
+        if self.options.annotate:
             write_note(variable, node, self.axes(node))
         return variable
 

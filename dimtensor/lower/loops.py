@@ -55,9 +55,12 @@ class RegionLowering(Lowering):
         in_steps: bool = False,
     ):
         super().__init__(
-            region.outputs, parent.order, parent._leaf, stop=region.bound,
-            annotate=parent.annotate, segments=parent.segments,
-        )  # fmt: skip
+            region.outputs,
+            parent.order,
+            parent._leaf,
+            stop=region.bound,
+            options=parent.options,
+        )
         self.parent = parent
         self.may_not_run = parent.may_not_run or may_not_run
         self.in_steps = parent.in_steps or in_steps
@@ -172,7 +175,8 @@ def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints |
     Its tape has room for the maximal number of steps, which is zeroed at each run although few
     steps may run. With segments, only the room of one segment is zeroed, and steps run once more.
     """
-    if not (ctx.segments and ctx.in_steps and ctx.differentiates and attrs.stops):
+    clears_room = ctx.options.target.clears_room
+    if not (clears_room and ctx.in_steps and ctx.differentiates and attrs.stops):
         return None
     if attrs.inverse or attrs.truncate is not None or not isinstance(steps, Constant):
         return None

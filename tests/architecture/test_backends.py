@@ -13,6 +13,7 @@ import dimtensor
 import dimtensor as dt
 from dimtensor.backends import BACKENDS, SYNONYMS, backend_of, compile_positional
 from dimtensor.errors import OptionError
+from dimtensor.optimize.target import Target
 from tests.architecture.imports import modules_of
 from tests.architecture.sources import nodes
 from tests.backend_names import BACKENDS as ALL_BACKENDS
@@ -50,8 +51,9 @@ def test_a_backend_is_a_folder(name):
     assert (PACKAGE / "backends" / name / "__init__.py").is_file()
     backend = backend_of(name)
     assert backend.name == name
-    flags = ("described", "specializes", "clears_room", "native")
+    flags = ("described", "specializes", "native")
     assert {type(getattr(backend, each)) for each in flags} == {bool}
+    assert isinstance(backend.target, Target)
 
 
 @pytest.mark.parametrize("name", ALL_BACKENDS)

@@ -9,7 +9,7 @@ from pytensor.tensor.math import Dot
 
 from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
-from dimtensor.backends.jax.products import into_products
+from dimtensor.optimize.library_products import into_products
 from dimtensor.tuning import LIBRARY_PRODUCT, LIBRARY_PRODUCT_IN_STEPS
 from tests.optional import jax
 
@@ -96,7 +96,7 @@ def test_values_and_derivatives():
     x[3, 4], v[4] = np.inf, 0.0
     x[5, 5], x[7, 1] = np.nan, -np.inf
     outputs = [(X * OVER_K).sum(1), (OVER_N[:, None] * X).sum(0)]
-    executable = compile_positional([X, OVER_K, OVER_N], outputs, True)
+    executable = compile_positional([X, OVER_K, OVER_N], outputs)
     found = executable.call(x, v, w)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(found[0], (x * v).sum(1), rtol=1e-12, atol=1e-13)
@@ -143,7 +143,7 @@ def problem(inputs, rng):
 @pytest.mark.parametrize("case", TERMS)
 def test_sums_over_short_axes_are_of_terms(case, rng):
     inputs, total = TERMS[case]
-    executable = compile_positional(inputs, [total(pt, *inputs)], True)
+    executable = compile_positional(inputs, [total(pt, *inputs)])
     values = problem(inputs, rng)
     assert reductions(executable.raw, *values) == 0
     x = values[0]
@@ -160,12 +160,12 @@ def test_sums_over_short_axes_are_of_terms(case, rng):
 @pytest.mark.parametrize("case", WHOLE)
 def test_sums_that_stay_whole(case, rng):
     inputs, total = WHOLE[case]
-    executable = compile_positional(inputs, [total(*inputs)], True)
+    executable = compile_positional(inputs, [total(*inputs)])
     assert reductions(executable.raw, *problem(inputs, rng)) == 1
 
 
 def test_derivatives_and_batches_of_sums_of_terms(rng):
-    pure = compile_positional([LONG, OVER_3], [(LONG * OVER_3).sum(1)], True).raw
+    pure = compile_positional([LONG, OVER_3], [(LONG * OVER_3).sum(1)]).raw
     x, v, w = rng.normal(size=(50, 3)), rng.normal(size=3), rng.normal(size=50)
     with jax.enable_x64(True):
         slopes = jax.grad(lambda v: pure(x, v)[0] @ w)(v)
@@ -199,7 +199,7 @@ def test_products_of_small_matrices(rows, short, columns, one, other, is_dot, rn
         rng.normal(size=(rows, short)).astype(one),
         rng.normal(size=(short, columns)).astype(other),
     )
-    executable = compile_positional([a, b], [pt.dot(a, b)], True)
+    executable = compile_positional([a, b], [pt.dot(a, b)])
     assert bool(dots(executable.raw, x, y)) is is_dot
     tolerance = 1e-5 if "float32" in (one, other) else 1e-12
     for values in (x, np.full_like(x, -0.0), np.where(x > 0.5, np.inf, x)):
@@ -212,7 +212,7 @@ def test_products_of_small_matrices(rows, short, columns, one, other, is_dot, rn
 
 def test_derivatives_of_products_of_small_matrices(rng):
     a, b = pt.dmatrices("a", "b")
-    executable = compile_positional([a, b], [pt.dot(a, b)], True)
+    executable = compile_positional([a, b], [pt.dot(a, b)])
     x, y = rng.normal(size=(3, 4)), rng.normal(size=(5, 4, 2))
     with jax.enable_x64(True):
         many = jax.vmap(lambda y: executable.raw(x, y)[0])(y)

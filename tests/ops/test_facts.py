@@ -175,7 +175,7 @@ def compared_by_name(text):
 
 
 def test_operations_are_told_apart_by_class():
-    folders = ("ops", "lower", "kernels", "backends", "interop")
+    folders = ("ops", "optimize", "lower", "kernels", "backends", "interop")
     found = {
         name: lines
         for name, path in modules_of(PACKAGE).items()

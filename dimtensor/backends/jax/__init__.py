@@ -12,15 +12,25 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.backends import native, python
-from dimtensor.backends.base import Allowed, Executable
+from dimtensor.backends.base import DEFAULTS, CompileOptions, Executable
 from dimtensor.backends.jax.call import HostCall
 from dimtensor.extras import check_installed
+from dimtensor.optimize.target import Target
 from dimtensor.tuning import JAX_CARRIED_TANGENTS
 from dimtensor.upstream.imports import after_import, left_out
 
 if TYPE_CHECKING:
     from pytensor.graph.op import Op
 
+TARGET = Target(
+    rewrites=True,
+    raises=False,
+    differentiated=True,
+    costly_loops=True,
+    clears_room=True,
+    # with more, XLA hands even short loops to another thread
+    most_tangents=JAX_CARRIED_TANGENTS,
+)
 _SPARSE = "pytensor.link.jax.dispatch.sparse"
 
 
@@ -102,49 +112,35 @@ def register_ops(jax_funcify: Any) -> None:
 def compile_positional(
     inputs: Sequence[Any],
     outputs: Sequence[Any],
-    static: bool,
-    allow: Allowed = frozenset(),
-    given: int | None = None,
+    options: CompileOptions = DEFAULTS,
 ) -> Executable:
-    """Compile through PyTensor's rewrites for JAX and ``jax.jit``.
+    """Compile by the optimizer and ``jax.jit``.
 
-    Where a length follows from values (`static` is False) nothing is jitted, unless it follows from
-    data alone.
+    Where a length follows from values (the option `static` is False) nothing is jitted, unless it
+    follows from data alone.
 
     ``raw`` is pure and computes in 64 bits where JAX is in its 64-bit mode, in 32 elsewhere;
     ``call`` computes in 64 bits whatever the mode.
 
-    The statistics are seconds: ``rewrite`` (PyTensor) and ``jit`` (tracing and XLA, measured at
-    the first call).
+    The statistics are seconds: ``rewrite`` (the optimizer) and ``jit`` (tracing and XLA, measured
+    at the first call).
     """
     started = time.perf_counter()
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax.graph import graph_function
-    from dimtensor.backends.jax.steps import for_xla, into_steps
     from dimtensor.ops.notes import keep_notes
-    from dimtensor.optimize.loops.driver import Settled, rewrite_loops
-    from dimtensor.optimize.once import lengths_are_known, split_once
-    from dimtensor.optimize.sums import factor_sums
+    from dimtensor.optimize.once import lengths_are_known
+    from dimtensor.optimize.pipeline import optimize
 
     _dispatch()
     shared = _shared_variables(outputs, set(inputs))
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
     keep_notes(graph, graph.outputs)
-    settled: Settled = {}
-    rewrite_loops(graph, _rewrite, allow, settled)
-    _rewrite(graph)
-    factor_sums(graph)
-    _rewrite(graph)
-    rewrite_loops(graph, _rewrite, allow, settled)
-    if into_steps(graph):
-        rewrite_loops(graph, _rewrite, allow, settled)
-    for_xla(graph)
-    split = None
-    if not shared and given is not None:
-        split = split_once(graph, graph.inputs[given:])
+    fixed = [] if shared or options.given is None else graph.inputs[options.given :]
+    split = optimize(graph, TARGET.allowing(options.allow), fixed)
     once = None if split is None else _once(split.once)
-    static = static or (split is not None and lengths_are_known(graph))
+    static = options.static or (split is not None and lengths_are_known(graph))
 
     pure = graph_function(graph, _translate, host=not static)
     stats = {"rewrite": time.perf_counter() - started}
@@ -184,23 +180,6 @@ def _translate(node: Any) -> Callable[..., Any]:
     )
 
 
-def _rewrite(graph: Any) -> None:
-    """Rewrite a graph, or the body of a loop, of which JAX may take derivatives."""
-    from dimtensor.optimize.rules import RULES, rewrite
-
-    rewrite(graph, [one for one in RULES if one.differentiable])
-    _drop_errors(graph)
-
-
-def _drop_errors(graph: Any) -> None:
-    """Take errors in the code out, which JAX cannot raise; the checks of a program are outputs."""
-    from pytensor.raise_op import CheckAndRaise
-
-    for node in graph.toposort():
-        if isinstance(node.op, CheckAndRaise):
-            graph.replace(node.outputs[0], node.inputs[0])
-
-
 def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:
     from pytensor.graph.traversal import graph_inputs
 
@@ -214,23 +193,16 @@ class _Jax:
     compiles = True
     # it keeps code itself, and needs all lengths to compile
     described = native = False
-    specializes = clears_room = True
-    # with more, XLA hands even short loops to another thread
-    most_tangents = JAX_CARRIED_TANGENTS
+    specializes = True
+    target = TARGET
 
     def check_installed(self) -> None:
         check_installed("jax", "jax", "the backend 'jax'")
 
     def compile(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        static: bool,
-        kernels: bool,
-        allow: Allowed,
-        given: int | None,
+        self, inputs: Sequence[Any], outputs: Sequence[Any], options: CompileOptions
     ) -> Executable:
-        return compile_positional(inputs, outputs, static, allow, given)
+        return compile_positional(inputs, outputs, options)
 
     def path(self, executable: Executable) -> str:
         return "JAX"

@@ -9,29 +9,25 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends import python
-from dimtensor.backends.base import Allowed, Executable
+from dimtensor.backends.base import DEFAULTS, CompileOptions, Executable
 from dimtensor.backends.progress import announced
+from dimtensor.kernels.target import NATIVE
 from dimtensor.settings import settings
-from dimtensor.tuning import CARRIED_TANGENTS
 
 
 def compile_positional(
     inputs: Sequence[Any],
     outputs: Sequence[Any],
-    kernels: bool = True,
-    allow: Allowed = frozenset(),
-    given: int | None = None,
+    options: CompileOptions = DEFAULTS,
 ) -> Executable:
     """Compile to one function of loop nests.
 
     Parameters
     ----------
     inputs, outputs : sequence of pytensor variables
-    kernels : bool
-        Whether to use the kernel compiler; otherwise, and for a graph that it has no rule for, the
-        operations are performed one after the other.
-    given : int, optional
-        How many inputs every call gives anew; see :func:`dimtensor.backends.compile_positional`.
+    options : CompileOptions
+        Without kernels, and for a graph that the kernel compiler has no rule for, the operations
+        are performed one after the other.
 
     Notes
     -----
@@ -41,10 +37,10 @@ def compile_positional(
     """
     from dimtensor.optimize.plan import UnsupportedGraph
 
-    if not kernels:
+    if not options.kernels:
         return _performed(inputs, outputs, "kernels are switched off")
     try:
-        return _through_kernels(inputs, outputs, allow, given)
+        return _through_kernels(inputs, outputs, options)
     except UnsupportedGraph as reason:
         if settings().strict_kernels:
             raise
@@ -58,7 +54,7 @@ def _performed(inputs: Sequence[Any], outputs: Sequence[Any], reason: str) -> Ex
 
 
 def _through_kernels(
-    inputs: Sequence[Any], outputs: Sequence[Any], allow: Allowed, given: int | None
+    inputs: Sequence[Any], outputs: Sequence[Any], options: CompileOptions
 ) -> Executable:
     from pytensor.tensor.type import TensorType
 
@@ -70,7 +66,8 @@ def _through_kernels(
         if not isinstance(variable.type, TensorType):
             raise UnsupportedGraph(f"an input of type {variable.type}")
     # shared variables may change between calls
-    kernel = compile_kernel([*inputs, *shared], outputs, allow, None if shared else given)
+    given = None if shared else options.given
+    kernel = compile_kernel([*inputs, *shared], outputs, NATIVE.allowing(options.allow), given)
     return _executable(kernel, shared)
 
 
@@ -137,22 +134,16 @@ class _Native:
     name = "native"
     compiles = True
     described = native = True
-    specializes = clears_room = False
-    most_tangents = CARRIED_TANGENTS
+    specializes = False
+    target = NATIVE
 
     def check_installed(self) -> None:
         pass
 
     def compile(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        static: bool,
-        kernels: bool,
-        allow: Allowed,
-        given: int | None,
+        self, inputs: Sequence[Any], outputs: Sequence[Any], options: CompileOptions
     ) -> Executable:
-        return compile_positional(inputs, outputs, kernels, allow, given)
+        return compile_positional(inputs, outputs, options)
 
     def path(self, executable: Executable) -> str:
         kernel = executable.kernel

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.backends.base import Allowed, Executable
+from dimtensor.backends.base import CompileOptions, Executable
 from dimtensor.ops.interpret import Interpreter
+from dimtensor.optimize.target import INTERPRETER
 from dimtensor.scopes import quiet
-from dimtensor.tuning import CARRIED_TANGENTS
 
 
 def compile_positional(inputs: Sequence[Any], outputs: Sequence[Any]) -> Executable:
@@ -39,20 +39,14 @@ class _Python:
     """The interpreter, as a backend."""
 
     name = "python"
-    compiles = described = specializes = clears_room = native = False
-    most_tangents = CARRIED_TANGENTS
+    compiles = described = specializes = native = False
+    target = INTERPRETER
 
     def check_installed(self) -> None:
         pass
 
     def compile(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        static: bool,
-        kernels: bool,
-        allow: Allowed,
-        given: int | None,
+        self, inputs: Sequence[Any], outputs: Sequence[Any], options: CompileOptions
     ) -> Executable:
         return compile_positional(inputs, outputs)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.backends import Executable, compile_positional
+from dimtensor.backends import CompileOptions, Executable, compile_positional
 from dimtensor.backends.folders import cache_folder
 from dimtensor.backends.native.stored import Stored, load, stored_form
 from dimtensor.backends.store import Entry, Store
@@ -121,10 +121,8 @@ def _loaded(
 
     def make() -> Executable:
         program, _ = lower_description(description)
-        given = len(description.form["inputs"])
-        return compile_positional(
-            backend, program.inputs, program.outputs, allow=allow, given=given
-        )
+        options = CompileOptions(allow=allow, given=len(description.form["inputs"]))
+        return compile_positional(backend, program.inputs, program.outputs, options)
 
     def make_once() -> Executable:
         once = make().once

@@ -35,6 +35,7 @@ LAYERS = (
     "values",
     "upstream",
     "ops",
+    "optimize",
     "lower",
     "kernels",
     "backends",

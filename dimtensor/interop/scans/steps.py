@@ -20,7 +20,7 @@ from dimtensor.interop.scans.convert import scans_as_loops
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.upstream import pytensor as upstream
 
-# The rewrites of `kernels.compiler.rewritten`, and others for PyTensor's graphs: merging of
+# The steps of `optimize.pipeline`, and others for PyTensor's graphs: merging of
 # duplicates, inlining of wrapped graphs, lowering of named dims, simplification of scans.
 INCLUDED = (
     *("canonicalize", "stabilize", "specialize", "introduce_explicit_core_shape_blockwise"),
@@ -56,10 +56,11 @@ def simplify_scans(graph: FunctionGraph) -> None:
     """Replace PyTensor's scans by loops, and simplify these."""
     if not nodes_of(graph, Scan):
         return
-    from dimtensor.kernels.compiler import rewrite_with_loops
+    from dimtensor.kernels.target import NATIVE
+    from dimtensor.optimize.pipeline import optimize
 
     if scans_as_loops(graph, prepare_step):
-        rewrite_with_loops(graph)
+        optimize(graph, NATIVE, last="absorb_sums")
 
 
 def with_loops(outputs: Sequence[Variable]) -> list[Variable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -21,13 +21,11 @@ from dimtensor.optimize.loops.hoisting import hoist, vectorize
 from dimtensor.optimize.loops.sum_order import associate, carry_sums, ordered
 from dimtensor.optimize.loops.tape import save_for_gradients
 from dimtensor.optimize.rules import rewrite
+from dimtensor.optimize.target import Target
 from dimtensor.tuning import LOOP_REWRITE_ROUNDS
 
-# opt-in rewrites that are not exact
-REASSOCIATE = "reassociate"
-ASKED_FOR = (REASSOCIATE,)
-# what those ask for who keep traces of loops in steps side by side
-KEEP_INNER = "inner traces"
+# the default: rewrites that keep every digit, for no backend in particular
+EXACT = Target(rewrites=True)
 _WITH_BODIES = (Scan, Loop, Conditional)
 # scans that nothing is to be done about, each with what that was found by
 Settled = dict[Apply, Hashable]
@@ -36,7 +34,7 @@ Settled = dict[Apply, Hashable]
 def rewrite_loops(
     graph: FunctionGraph,
     rewrite_body: Callable[[FunctionGraph], Any] | None = None,
-    allow: Collection[str] = (),
+    target: Target = EXACT,
     settled: Settled | None = None,
 ) -> bool:
     """Make the loops of a graph smaller, fewer or none.
@@ -48,10 +46,10 @@ def rewrite_loops(
     rewrite_body : callable, optional
         Rewrites the body of a loop, once, in place. By default the rules of
         `dimtensor.optimize.rules`.
-    allow : collection of str
-        With "reassociate", the sums and products of a step are computed in an order in which little
-        waits for the state. Those of the steps of derivatives always are. With "inner traces",
-        loops in steps that a gradient would run again are traced.
+    target : Target
+        If it reassociates, the sums and products of a step are computed in an order in which little
+        waits for the state. Those of the steps of derivatives always are. If it stores inner
+        traces, loops in steps that a gradient would run again are traced.
     settled : dict, optional
         Of an earlier call for the same graph: loops that are as they were then are passed over.
 
@@ -81,7 +79,7 @@ def rewrite_loops(
     merge_equal(graph)
     while share_steps(graph):
         pass
-    save_for_gradients(graph, KEEP_INNER in allow)
+    save_for_gradients(graph, target.stores_inner_traces)
     for _ in range(LOOP_REWRITE_ROUNDS):
         merge_equal(graph)
         changed = _use_final_states(graph)
@@ -92,14 +90,14 @@ def rewrite_loops(
                 around = _surroundings(graph, node)
                 if settled.get(node) == around:
                     continue
-                if _rewrite_scan(graph, node, rewrite_body, allow):
+                if _rewrite_scan(graph, node, rewrite_body, target):
                     changed = True
                 else:
                     settled[node] = around
             elif node in graph.apply_nodes and isinstance(node.op, Conditional):
-                changed |= _rewrite_conditional(graph, node, rewrite_body, allow)
+                changed |= _rewrite_conditional(graph, node, rewrite_body, target)
             elif node in graph.apply_nodes:
-                changed |= _rewrite_loop(graph, node, rewrite_body, allow)
+                changed |= _rewrite_loop(graph, node, rewrite_body, target)
         if not changed:
             break
     return True
@@ -123,17 +121,17 @@ def _rewrite_scan(
     graph: FunctionGraph,
     node: Apply,
     rewrite_body: Callable[[FunctionGraph], Any],
-    allow: Collection[str],
+    target: Target,
 ) -> bool:
     parts = ScanGraph(node)
-    in_any_order = parts.derivative or REASSOCIATE in allow
+    in_any_order = parts.derivative or target.reassociates
     changed = _drop_unused(graph, parts)
     changed |= _join_inputs(parts)
     changed |= _drop_constant_states(parts)
     changed |= _join_states(parts)
     changed |= _join_traces(parts)
     if not parts.inner_rewritten:
-        _rewrite_parts(parts, rewrite_body, allow)
+        _rewrite_parts(parts, rewrite_body, target)
         changed = True
         if in_any_order:
             associate(parts)
@@ -150,39 +148,39 @@ def _rewrite_scan(
 
 
 def _rewrite_parts(
-    parts: ScanGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
+    parts: ScanGraph, rewrite_body: Callable[[FunctionGraph], Any], target: Target
 ) -> None:
     """Rewrite a body, and the loops in it."""
     inner = FunctionGraph(parts.inner, parts.outputs, clone=False)
-    _rewrite_graph(inner, rewrite_body, allow)
+    _rewrite_graph(inner, rewrite_body, target)
     parts.set_outputs(list(inner.outputs))
     parts.inner_rewritten = True
 
 
 def _rewrite_graph(
-    graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any], allow: Collection[str]
+    graph: FunctionGraph, rewrite_body: Callable[[FunctionGraph], Any], target: Target
 ) -> None:
     settled: Settled = {}
-    rewrite_loops(graph, rewrite_body, allow, settled)
+    rewrite_loops(graph, rewrite_body, target, settled)
     rewrite_body(graph)
-    rewrite_loops(graph, rewrite_body, allow, settled)
+    rewrite_loops(graph, rewrite_body, target, settled)
 
 
 def _rewrite_loop(
     graph: FunctionGraph,
     node: Apply,
     rewrite_body: Callable[[FunctionGraph], Any],
-    allow: Collection[str],
+    target: Target,
 ) -> bool:
     op = node.op
     if op.inner_rewritten:
         return False
     inner = op.body.unfreeze()
-    _rewrite_graph(inner, rewrite_body, allow)
+    _rewrite_graph(inner, rewrite_body, target)
     n = op.n_states
     states = inner.inputs[:n]
     outputs = list(inner.outputs)
-    if REASSOCIATE in allow:
+    if target.reassociates:
         outputs = ordered(inner.inputs, outputs, states)
     needed = _needed_states(states, outputs[:n], [outputs[n]], [
         bool(graph.clients[out]) for out in node.outputs
@@ -207,7 +205,7 @@ def _rewrite_conditional(
     graph: FunctionGraph,
     node: Apply,
     rewrite_body: Callable[[FunctionGraph], Any],
-    allow: Collection[str],
+    target: Target,
 ) -> bool:
     """Rewrite the branches, and eliminate dead outputs and the code only they use."""
     op = node.op
@@ -217,7 +215,7 @@ def _rewrite_conditional(
     branches = [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
     outputs = []
     for inner in branches:
-        _rewrite_graph(inner, rewrite_body, allow)
+        _rewrite_graph(inner, rewrite_body, target)
         outputs.append([inner.outputs[k] for k in used])
     reached = [set(ancestors(results)) for results in outputs]
     condition, *given = node.inputs

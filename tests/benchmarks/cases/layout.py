@@ -206,7 +206,7 @@ def forced_orders(expression):
     for order in ORDERS:
         forced = AxisOrder.of([dims[d] for d in order])
         program = build_program(nodes, [x.node for x in outputs], order=forced)
-        executable = compile_positional("numba", program.inputs, program.outputs, True, True)
+        executable = compile_positional("numba", program.inputs, program.outputs)
         arrays = [arranged(given[n], INPUTS[expression][n], order) for n in v]
         arrays += [given["of"]] if "of" in given else []
         yield f"forced {order}", executable.call, arrays, [order] * len(outputs)

@@ -13,6 +13,7 @@ from dimtensor.backends import compile_positional
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop import Loop, Scan
 from dimtensor.optimize.loops.driver import rewrite_loops
+from dimtensor.optimize.target import Target
 
 
 def evaluate(
@@ -32,10 +33,10 @@ def evaluate(
 
 
 def rewritten(
-    inputs: Sequence[Variable], outputs: Sequence[Variable], allow: Sequence[str] = ()
+    inputs: Sequence[Variable], outputs: Sequence[Variable], reassociates: bool = False
 ) -> FunctionGraph:
     graph = FunctionGraph(list(inputs), list(outputs), clone=True)
-    rewrite_loops(graph, allow=allow)
+    rewrite_loops(graph, target=Target(rewrites=True, reassociates=reassociates))
     return graph
 
 

@@ -27,7 +27,7 @@ ROWS = np.random.default_rng(3).normal(size=(5, 3))
 def left(outputs):
     """Loops that are left after the rewrites, which change no value."""
     inputs = [x, rows, a, b, c]
-    graph = rewritten(inputs, outputs, ["reassociate"])
+    graph = rewritten(inputs, outputs, reassociates=True)
     found = Interpreter(graph.inputs, graph.outputs)(X, ROWS, *map(np.asarray, (A, B, C)))
     assert_close(found, evaluate(inputs, outputs, X, ROWS, A, B, C))
     return loops_of(graph)

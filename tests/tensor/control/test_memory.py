@@ -16,8 +16,10 @@ import dimtensor as dt
 from dimtensor.backends import compile_positional
 from dimtensor.compile.program import build_program
 from dimtensor.graph.checkpoints import checkpoint_levels
+from dimtensor.lower.context import LoweringOptions
 from dimtensor.ops.loop import scan
 from dimtensor.ops.loop.op import Scan
+from dimtensor.optimize.target import Target
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -75,7 +77,8 @@ def test_loops_in_steps_are_cut_into_segments(most, how):
     expected = [2 * (1.01**steps).sum(), 2 * (steps * 1.01 ** (steps - 1)).sum()]
     for segments in (False, True):
         nodes = [x.node for x in inputs], [x.node for x in results]
-        program = build_program(*nodes, segments=segments)
+        target = Target(clears_room=segments)
+        program = build_program(*nodes, options=LoweringOptions(target))
         lengths = {int(x.data) for x in _constants(program.outputs) if x.data.ndim == 0}
         is_cut = segments and most == 150 and how == "stored"
         assert (13 in lengths) == is_cut  # 13 segments of 13 steps

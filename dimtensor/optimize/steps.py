@@ -13,13 +13,13 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.backends.jax.pieces import join_pieces
-from dimtensor.backends.jax.products import into_products
 from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
 from dimtensor.optimize.lag_gradients import first_of_padded
+from dimtensor.optimize.library_products import into_products
 from dimtensor.optimize.loops.hoisting import hoist
+from dimtensor.optimize.pieces import join_pieces
 from dimtensor.optimize.trace_sums import absorb_elements, absorb_sums
 from dimtensor.tuning import LIBRARY_PRODUCT, LIBRARY_PRODUCT_IN_STEPS
 

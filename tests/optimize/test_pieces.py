@@ -8,7 +8,7 @@ from pytensor.tensor.basic import Join
 
 from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
-from dimtensor.backends.jax.pieces import join_pieces
+from dimtensor.optimize.pieces import join_pieces
 
 A, B, ROW = pt.tensor("a", shape=(3,)), pt.tensor("b", shape=(2,)), pt.tensor("row", shape=(4,))
 NUMBER, AT = pt.dscalar("number"), pt.lscalar("at")
@@ -86,7 +86,7 @@ def test_what_is_read_before_it_is_whole_stays():
 @pytest.mark.compiled
 def test_on_jax():
     outputs = [x for x, _ in JOINED.values()]
-    found = compile_positional([A, B, ROW, NUMBER, AT], outputs, True).call(*VALUES)
+    found = compile_positional([A, B, ROW, NUMBER, AT], outputs).call(*VALUES)
     for one, (_, wanted) in zip(found, JOINED.values(), strict=True):
         np.testing.assert_array_equal(one, wanted)
 
@@ -95,5 +95,5 @@ def test_on_jax():
 def test_sums_with_zero_are_no_negative_zeros():
     x = inc(inc(pt.zeros(5), slice(0, 3), A), slice(3, None), B)
     given = np.array([-0.0, 1.0, -2.0]), np.array([0.0, -0.0])
-    (found,) = compile_positional([A, B], [x], True).call(*given)
+    (found,) = compile_positional([A, B], [x]).call(*given)
     np.testing.assert_array_equal(np.signbit(found), [False, False, True, False, False])

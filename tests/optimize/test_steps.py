@@ -11,10 +11,10 @@ from pytensor.tensor.subtensor import Subtensor
 import dimtensor as dt
 from dimtensor.backends import python as interpreter
 from dimtensor.backends.jax import compile_positional
-from dimtensor.backends.jax.steps import _pieces_first, for_xla, into_steps
 from dimtensor.ops.loop import Scan, scan
 from dimtensor.optimize.loops.driver import rewrite_loops
 from dimtensor.optimize.rules import rewrite
+from dimtensor.optimize.steps import _pieces_first, for_xla, into_steps
 from dimtensor.testing.differences import gradient_by_differences
 from tests.ops.loop.runs import loops_of
 from tests.optional import jax
@@ -201,7 +201,7 @@ def test_gradients_of_steps_that_multiply_matrices(rng):
     inputs, state = gated()
     outputs = [state, *pytensor.grad(state.sum(), inputs)]
     values = [rng.normal(size=v.type.shape) / 4 for v in inputs]
-    found = compile_positional(inputs, outputs, True).call(*values)
+    found = compile_positional(inputs, outputs).call(*values)
     with jax.enable_x64(True):
         slopes = jax.grad(lambda *given: by_hand(jnp, *given).sum(), (0, 1, 2))(*values)
     for one, other in zip(found, [by_hand(np, *values), *slopes], strict=True):
