@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import io_toposort
+from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.positions import Inhabited, without_empty
 from dimtensor.ops.special import Vanishing
-from dimtensor.upstream.pytensor import core_node
+from dimtensor.upstream.pytensor import core_node, refuse_broadcast_of_batch
 
 
 class Interpreter:
@@ -78,8 +80,7 @@ def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
     if isinstance(node.op, Alloc):
         return _perform_repetition
     if isinstance(node.op, Blockwise):
-        prepare(node)
-        return _perform_batch
+        return _Batch(node)
     if isinstance(node.op, Elemwise) and len(node.inputs) + len(node.outputs) > 32:
         return _perform_wide
     if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Vanishing):
@@ -176,24 +177,62 @@ def _perform_update(node: Any, inputs: list[Any], storage: list[list[Any]]) -> N
         node.op.perform(node, inputs, storage)
 
 
-def _perform_batch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
-    """Perform an op over leading axes, also empty ones, which NumPy's vectorize refuses."""
-    op = node.op
-    cores = [value.ndim - len(core) for value, core in zip(inputs, op.inputs_sig, strict=True)]
-    batch = np.broadcast_shapes(*(v.shape[:n] for v, n in zip(inputs, cores, strict=True)))
-    if 0 not in batch:
-        op.perform(node, inputs, storage)
-        return
-    # the op itself tells the shapes of its outputs, of an input that none refuses
-    one = [
-        value[(0,) * n] if 0 not in value.shape[:n] else _unit(value.shape[n:], value.dtype)
-        for value, n in zip(inputs, cores, strict=True)
-    ]
-    core = core_node(op, node.inputs)
-    cells: list[list[Any]] = [[None] for _ in storage]
-    core.op.perform(core, one, cells)
-    for cell, (result,) in zip(storage, cells, strict=True):
-        cell[0] = np.empty((*batch, *np.shape(result)), dtype=np.asarray(result).dtype)
+class _Batch:
+    """An op over leading axes, which may be empty, performed for each element of the batch.
+
+    PyTensor's own loop has one place for the results of all calls of a node, so of two threads that
+    run one graph the second would overwrite what the first is about to read.
+    """
+
+    def __init__(self, node: Apply):
+        op = node.op
+        self._core = core_node(op, node.inputs)
+        self._perform_core = perform_of(self._core)
+        inputs = enumerate(self._core.inputs)
+        self._numbers = [at for at, v in inputs if isinstance(v.type, TensorType) and not v.ndim]
+        self._has_ufunc = (op.gufunc_spec or getattr(op.core_op, "gufunc_spec", None)) is not None
+        if self._has_ufunc:
+            prepare(node)
+
+    def __call__(self, node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:
+        op = node.op
+        ranks = [value.ndim - len(core) for value, core in zip(inputs, op.inputs_sig, strict=True)]
+        batch = np.broadcast_shapes(*(v.shape[:n] for v, n in zip(inputs, ranks, strict=True)))
+        if self._has_ufunc and 0 not in batch:
+            op.perform(node, inputs, storage)
+            return
+        if 0 in batch:
+            # the op itself tells the shapes of its outputs, of an input that none refuses
+            elements = [
+                v[(0,) * n] if 0 not in v.shape[:n] else _unit(v.shape[n:], v.dtype)
+                for v, n in zip(inputs, ranks, strict=True)
+            ]
+            for cell, (result,) in zip(storage, self._element(elements), strict=True):
+                cell[0] = np.empty((*batch, *np.shape(result)), dtype=np.asarray(result).dtype)
+            return
+        refuse_broadcast_of_batch(op, node, inputs)
+        arrays = [
+            v if v.shape[:n] == batch else np.broadcast_to(v, (*batch, *v.shape[n:]))
+            for v, n in zip(inputs, ranks, strict=True)
+        ]
+        made: list[np.ndarray] = []
+        for index in product(*map(range, batch)):
+            cells = self._element([array[index] for array in arrays])
+            if not made:
+                parts = [np.asarray(cell[0]) for cell in cells]
+                made = [np.empty((*batch, *each.shape), dtype=each.dtype) for each in parts]
+            for array, cell in zip(made, cells):  # noqa: B905 (for each element of the batch)
+                array[index] = cell[0]
+        for cell, array in zip(storage, made, strict=True):
+            cell[0] = array
+
+    def _element(self, inputs: list[Any]) -> list[list[Any]]:
+        """Perform the op for one element of the batch; return the cells of its results."""
+        for at in self._numbers:  # a selected element is no array
+            inputs[at] = np.asarray(inputs[at])
+        cells: list[list[Any]] = [[None] for _ in self._core.outputs]
+        self._perform_core(self._core, inputs, cells)
+        return cells
 
 
 def _unit(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -28,6 +28,7 @@ __all__ = [
     "parse_gufunc_signature",
     "props",
     "protected_inputs",
+    "refuse_broadcast_of_batch",
     "refuse_broadcast_of_vector_index",
     "sum_over_broadcast_dims",
     "traceback_limit",
@@ -49,6 +50,11 @@ def batch_derivatives(op: Any, *arguments: Any) -> Any:
 def props(op: Op) -> dict[str, Any]:
     """Return the properties that identify an operation."""
     return op._props_dict()
+
+
+def refuse_broadcast_of_batch(op: Any, *arguments: Any) -> None:
+    """Raise if a Blockwise would broadcast along a leading axis that its types do not broadcast."""
+    op._check_runtime_broadcast(*arguments)
 
 
 def refuse_broadcast_of_vector_index(op: Any, *arguments: Any) -> None:

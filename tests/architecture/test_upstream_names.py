@@ -24,6 +24,7 @@ LIBRARIES = ("pytensor", "numba", "jax", "nutpie", "llvmlite", "numpy", "scipy",
 NAMES = [
     ("_weakref", "_remove_dead_weakref", "interning"),
     ("pytensor.graph.replace", "_vectorize_node", "upstream/pytensor"),
+    ("pytensor.tensor.blockwise", "Blockwise._check_runtime_broadcast", "upstream/pytensor"),
     ("pytensor.tensor.blockwise", "Blockwise._create_dummy_core_node", "upstream/pytensor"),
     ("pytensor.tensor.utils", "_parse_gufunc_signature", "upstream/pytensor"),
     ("pytensor.tensor.subtensor", "_sum_grad_over_bcasted_dims", "upstream/pytensor"),

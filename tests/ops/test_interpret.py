@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytensor.link.c.basic
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.maker import FunctionMaker
-from pytensor.graph.basic import Constant
+from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.op import Op
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.ops.interpret import Interpreter
@@ -152,3 +157,30 @@ def test_masks_that_are_known_are_positions():
     assert not any(v.type.dtype == "bool" for v in ancestors([found]))
     result = found.eval({next(explicit_graph_inputs([found])): np.zeros((2, 2))})
     np.testing.assert_array_equal(result, [[7.0, 0.0], [0.0, 8.0]])
+
+
+class Meeting(Op):
+    """The double of a vector, which two threads compute at the same time."""
+
+    __props__ = ()
+    gufunc_signature = "(k)->(k)"
+    started = threading.Barrier(2, timeout=60)
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        self.started.wait()
+        outputs[0][0] = 2.0 * inputs[0]
+        self.started.wait()
+
+
+def test_threads_that_run_one_graph_have_results_of_their_own():
+    """PyTensor's Blockwise has one place for the results of all calls."""
+    x = pt.matrix("x", shape=(3, 2))
+    run = Interpreter([x], [Blockwise(Meeting())(x)])
+    numbers = [np.full((3, 2), 1.0), np.full((3, 2), 5.0)]
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda values: run(values)[0], numbers)
+    np.testing.assert_array_equal(first, 2.0 * numbers[0])
+    np.testing.assert_array_equal(second, 2.0 * numbers[1])

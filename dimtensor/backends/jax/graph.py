@@ -14,7 +14,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.backends.jax.multiples import guards
 from dimtensor.backends.jax.symbolic import TracedLengths, is_symbol
-from dimtensor.ops.interpret import prepare
+from dimtensor.ops.interpret import perform_of
 
 # gives a context for each node while it runs: who traces a function learns where an operation is of
 watched: ContextVar[Callable[[Any], AbstractContextManager[Any]] | None] = ContextVar(
@@ -156,11 +156,11 @@ def _alone(result: Any) -> tuple[Any]:
 def _on_host(node: Any) -> Callable[..., list[Any]]:
     import jax.numpy as jnp
 
-    prepare(node)
+    perform = perform_of(node)
 
     def run(*arrays: Any) -> list[Any]:
         storage: list[list[Any]] = [[None] for _ in node.outputs]
-        node.op.perform(node, [np.asarray(array) for array in arrays], storage)
+        perform(node, [np.asarray(array) for array in arrays], storage)
         return [jnp.asarray(cell[0]) for cell in storage]
 
     return run

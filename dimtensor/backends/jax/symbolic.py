@@ -29,7 +29,7 @@ from pytensor.tensor.math import Argmax, Prod
 from pytensor.tensor.shape import Reshape
 from pytensor.tensor.subtensor import Subtensor, indices_from_subtensor
 
-from dimtensor.ops.interpret import prepare
+from dimtensor.ops.interpret import perform_of
 from dimtensor.tuning import TRACED_CONSTANT
 
 Function = Callable[..., Any]
@@ -116,10 +116,10 @@ def _on_host(node: Any) -> Function | None:
         given = [_typed(v, value) for v, value in zip(node.inputs, values, strict=True)]
         if any(value.size > TRACED_CONSTANT for value in given):
             return None
-        prepare(node)
+        perform = perform_of(node)
         storage: list[list[Any]] = [[None]]
         try:
-            node.op.perform(node, given, storage)
+            perform(node, given, storage)
         except (IndexError, ValueError):  # JAX has results of its own where NumPy has an error
             return None
         found = np.asarray(storage[0][0], out.type.dtype)
