@@ -13,7 +13,9 @@ import pytest
 import dimtensor as dt
 from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.program import build_program
+from dimtensor.graph.checking import positions
 from dimtensor.graph.checking.positions import source_leaves
+from dimtensor.graph.walk import toposort
 
 # more than Python's limit of recursion once PyTensor is there
 N = 3_500
@@ -114,6 +116,22 @@ def test_an_indexer_is_deep():
     program = build_program([V.node, positions.node], [picked.node])
     assert program.indexed
     assert pickle.loads(pickle.dumps(dt.grad(picked.sum(), V))).dims == (K,)
+
+
+def test_gradients_by_many_variables_are_searched_for_positions_once(monkeypatch):
+    searched = []
+
+    def counted(*asked):
+        searched.append(asked)
+        return toposort(*asked)
+
+    monkeypatch.setattr(positions, "toposort", counted)
+    variables = [dt.scalar(f"x{at}") for at in range(50)]
+    at = dt.tensor("at", dims=K, dtype="int64")
+    value = sum((x * V.isel(k=at)).sum() for x in variables)
+    slopes = dt.grad(value, variables)
+    assert positions.indexed_leaves([x.node for x in slopes]) == [(at.node, K)]
+    assert len(searched) == 2  # the graph, and the function that is differentiated
 
 
 def test_conditionals_in_conditionals():

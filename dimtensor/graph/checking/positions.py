@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dimtensor.dims import Dim
 from dimtensor.graph.node import KINDS, Node
-from dimtensor.graph.regions import DERIVATIVES, regions_of
+from dimtensor.graph.regions import DERIVATIVES, Region, regions_of
 from dimtensor.graph.walk import toposort
 from dimtensor.traversal import reached
 
@@ -42,14 +42,20 @@ def indexed_leaves(outputs: Iterable[Node]) -> list[tuple[Node, Dim]]:
     todo = [(tuple(outputs), (), {})]
     while todo:
         roots, stop, sources = todo.pop()
+        # the gradients of one function by many variables have its region each
+        entered: set[tuple[tuple[Region, ...], tuple[Node, ...]]] = set()
         for node in toposort(roots, stop):
             selected = KINDS[node.kind].selected(node)
             for dim, indexer in selected.looked_up() if selected is not None else ():
                 for leaf in _sources(indexer, sources) or ():
                     found[leaf, dim] = None
+            regions = regions_of(node)
+            if not regions or (key := (regions, node.inputs)) in entered:
+                continue
+            entered.add(key)
             known = known_outside(node)
             inner = {leaf: _sources(x, sources) for leaf, x in known.items()}
-            todo += [(region.outputs, region.bound, inner) for region in regions_of(node)]
+            todo += [(region.outputs, region.bound, inner) for region in regions]
     return list(found)
 
 
