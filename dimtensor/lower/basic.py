@@ -14,7 +14,7 @@ from pytensor.tensor.math import Max, Min
 from dimtensor.dims import Dims, without
 from dimtensor.errors import GraphError
 from dimtensor.graph import TABLE, Node
-from dimtensor.graph.dtypes import is_float, is_inexact, operand_dtype
+from dimtensor.graph.dtypes import is_float, operand_dtype
 from dimtensor.graph.kinds.reductions import reduction_row
 from dimtensor.lower.context import Lowering, lowers
 from dimtensor.lower.empty import with_an_element
@@ -214,20 +214,6 @@ def _cast_operand(variable: Variable, dtype: str) -> Variable:
     return pt.neq(variable, 0) if dtype == "bool" else pt.cast(variable, dtype)
 
 
-# piecewise constant functions
-_STEPS = frozenset({"ceil", "floor", "trunc", "round", "round_half_away_from_zero", "sign"})
-
-
-def _without_derivative(ctx: Lowering, x: Variable) -> Variable:
-    """Disconnect the gradient of an operand without derivative.
-
-    A zero derivative must not be propagated, as its product with a NaN would be NaN.
-    """
-    if not ctx.differentiates or not is_inexact(x.type.dtype):
-        return x
-    return disconnected_grad(x)
-
-
 @lowers("elemwise")
 def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     row = TABLE[node.attrs]
@@ -237,8 +223,6 @@ def elemwise(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         ctx.align(_cast_operand(v, dtype), ctx.axes(i), axes)
         for v, i, dtype in zip(inputs, node.inputs, dtypes, strict=True)
     ]
-    if row.dtype in ("bool", "logical") or row.name in _STEPS:
-        operands = [_without_derivative(ctx, v) for v in operands]
     kind = np.dtype(operands[0].type.dtype).kind
     if kind in "biu" and row.name in _INTEGERS:
         return _INTEGERS[row.name](*operands), axes
@@ -274,11 +258,7 @@ def _broadcast(whole: Dims, part: Dims, estimates: Estimates) -> Found:
 @lowers("cast")
 def cast(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     (x,) = inputs
-    if not is_inexact(node.dtype):
-        x = _without_derivative(ctx, x)
-    if node.dtype == "bool":
-        return pt.neq(x, 0), ctx.axes(node)
-    return pt.cast(x, node.dtype), ctx.axes(node)
+    return _cast_operand(x, node.dtype), ctx.axes(node)
 
 
 @lowers("codes")
