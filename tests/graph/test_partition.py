@@ -279,6 +279,50 @@ def test_the_log_density_of_a_model_is_a_sum_over_its_observations():
     assert not np.isclose(evaluated(found.rest, point), whole)
 
 
+# -- values computed from data alone ---------------------------------------------------------------
+
+DATA = np.random.default_rng(4).normal(size=(2, 6))
+XD, YD = (dt.data(values, dims=OBS) for values in DATA)
+A = dt.scalar("a")
+CONSTANTS: dict[str, tuple[Any, Any]] = {
+    "standardized": (
+        ((YD - A - B * (XD - XD.mean()) / XD.std()) ** 2).sum() + A**2,
+        lambda x, y, a, b: ((y - a - b * (x - x.mean()) / x.std()) ** 2).sum() + a**2),
+    "the same mean as a constant and as a sum": (
+        ((YD - A * XD.mean()) ** 2).sum() + 2 * XD.mean() * B,
+        lambda x, y, a, b: ((y - a * x.mean()) ** 2).sum() + 2 * x.mean() * b),
+    "running sum": (
+        ((YD - A * XD.cumsum(OBS)) ** 2).sum(),
+        lambda x, y, a, b: ((y - a * np.cumsum(x)) ** 2).sum()),
+    "ranks": (
+        (A * XD.rank(OBS) * YD).sum(),
+        lambda x, y, a, b: (a * (x.argsort().argsort() + 1) * y).sum()),
+    "reversed": (
+        (A * YD * YD.isel(obs=slice(None, None, -1)).relabel(
+            YD.isel(obs=slice(None, None, -1)).dims[0], OBS)).sum(),
+        lambda x, y, a, b: (a * y * y[::-1]).sum()),
+    "above the mean": (
+        (A * XD[XD.mean() < XD]).sum(), lambda x, y, a, b: a * x[x > x.mean()].sum()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_values_of_data_are_computed_from_the_whole(name: str):
+    x, oracle = CONSTANTS[name]
+    found = dt.partition(x, OBS)
+    point = {"a": 1.3, "b": -0.4, "obs_length": 6}
+    result = piecewise(found, [0, 1, 1, 4, 6], point)
+    np.testing.assert_allclose(result, oracle(*DATA, 1.3, -0.4), rtol=1e-12)
+
+
+def test_many_constants_take_time_in_proportion():
+    """Each of them is an obstacle of its own, found in one visit."""
+    mean = sum(dt.scalar(f"b{at}") * (XD * at - (XD * at).mean()) for at in range(100))
+    found = dt.partition(((YD - mean) ** 2).sum(), OBS)
+    assert found.operation == "add"
+    assert found.rest is None
+
+
 # -- what cannot be cut ----------------------------------------------------------------------------
 
 CENTERED = (X - X.mean()) ** 2

@@ -15,7 +15,7 @@ defaults mean that positions are mixed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dimtensor.dims import Dim, ProductDim, depends_on_mask, family, mask_keys
@@ -23,7 +23,7 @@ from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import KINDS, Node, make
 from dimtensor.graph.rebuilding.substitute import expand_node, named_dims
 from dimtensor.graph.regions import DERIVATIVES, split_derivative
-from dimtensor.graph.walk import LEAF_KINDS, toposort, with_regions
+from dimtensor.graph.walk import LEAF_KINDS, fixed_nodes, toposort, with_regions
 
 
 class Mapped(NamedTuple):
@@ -81,6 +81,8 @@ class Split(NamedTuple):
         The dim, and all dims whose positions are those of the dim: renamed, masked, products.
     combining : tuple of Node
         The nodes that combine positions, such as sums.
+    known : frozenset of Node
+        Nodes computed from the whole of the data: constants, such as the mean of a predictor.
     """
 
     dim: Dim
@@ -88,31 +90,43 @@ class Split(NamedTuple):
     obstacle: Obstacle | None
     cut: frozenset[Dim]
     combining: tuple[Node, ...]
+    known: frozenset[Node] = frozenset()
 
 
 def split(y: Node, dim: Dim) -> Split:
-    """Analyze how an expression depends on a dim."""
+    """Analyze how an expression depends on a dim.
+
+    Values of data that mix positions are computed from the whole, once, and are constants then.
+    """
     nodes = nodes_with_masks([y])
-    analysis = _Analysis(dim, cut_dims(dim, nodes))
-    try:
-        analysis.visit(nodes)
-    except _MixedError as found:
-        (obstacle,) = found.args
-        return Split(dim, None, obstacle, analysis.cut, ())
-    return Split(dim, analysis.roles[y], None, analysis.cut, tuple(analysis.combining))
+    cut = cut_dims(dim, nodes)
+    data = _DataOnly(nodes, cut)
+    known: frozenset[Node] = frozenset()
+    while True:
+        analysis = _Analysis(dim, cut, known)
+        try:
+            more = analysis.visit_with(nodes_with_masks([y], known), data)
+        except _MixedError as found:
+            return Split(dim, None, found.args[0], cut, ())
+        if not more:
+            return Split(dim, analysis.roles[y], None, cut, tuple(analysis.combining), known)
+        known |= more  # what was computed from them has other roles
 
 
-def nodes_with_masks(outputs: Sequence[Node]) -> list[Node]:
-    """Return the nodes of a graph and of the masks of its dims, inputs first."""
+def nodes_with_masks(outputs: Sequence[Node], stop: Collection[Node] = ()) -> list[Node]:
+    """Return the nodes of a graph and of the masks of its dims, inputs first.
+
+    The traversal does not descend below nodes of `stop`.
+    """
     masks: dict[Node, None] = {}
-    todo = toposort(outputs)
+    todo = toposort(outputs, stop)
     while todo:
         new = {key for node in todo for dim in named_dims(node) for key in mask_keys(dim)}
         new -= masks.keys()
         masks.update(dict.fromkeys(sorted(new, key=lambda node: node._serial)))
-        todo = toposort([*new])
+        todo = toposort([*new], stop)
     # a mask is computed from dims without it
-    return toposort([*reversed(masks), *outputs])
+    return toposort([*reversed(masks), *outputs], stop)
 
 
 def cut_dims(dim: Dim, nodes: Iterable[Node]) -> frozenset[Dim]:
@@ -124,7 +138,8 @@ def cut_dims(dim: Dim, nodes: Iterable[Node]) -> frozenset[Dim]:
     pairs: list[tuple[Dim, Dim]] = []
     for node in with_regions(nodes):
         for own in named_dims(node):
-            dims.update(dict.fromkeys(family(own)))
+            if own not in dims:
+                dims.update(dict.fromkeys(family(own)))
         pairs += KINDS[node.kind].renames(node) if node.kind == "relabel" else ()
     found = {dim}
     while True:
@@ -146,12 +161,32 @@ class _MixedError(Exception):
     """Raised with the obstacle."""
 
 
+class _DataOnly:
+    """Data-only nodes of a graph: all of them, and those computed from data along the dim."""
+
+    def __init__(self, nodes: Sequence[Node], cut: frozenset[Dim]):
+        self.nodes = nodes
+        self.all = fixed_nodes(nodes)
+        self.along: set[Node] = set()
+        for node in nodes:
+            is_data = node.kind == "data" and not cut.isdisjoint(node.dims)
+            if node in self.all and (is_data or not self.along.isdisjoint(node.inputs)):
+                self.along.add(node)
+
+
 class _Analysis:
     """Roles of nodes with respect to one dim."""
 
-    def __init__(self, dim: Dim, cut: frozenset[Dim], in_region: bool = False):
+    def __init__(
+        self,
+        dim: Dim,
+        cut: frozenset[Dim],
+        known: frozenset[Node] = frozenset(),
+        in_region: bool = False,
+    ):
         self.dim = dim
         self.cut = cut
+        self.known = known
         self.in_region = in_region
         self.roles: dict[Node, Role] = {}
         self.combining: list[Node] = []
@@ -162,9 +197,71 @@ class _Analysis:
             if node not in self.roles:
                 self.roles[node] = self._role(node)
 
+    def visit_with(self, nodes: Sequence[Node], data: _DataOnly) -> set[Node]:
+        """Find the roles of nodes; return data-only nodes that must be constants in another visit.
+
+        Raises
+        ------
+        _MixedError
+            At the first obstacle that constants do not avoid.
+        """
+        new: set[Node] = set()
+        for node in nodes:
+            if node in self.known:
+                self._make_constant(node)
+            while node not in self.roles:
+                try:
+                    self.roles[node] = self._role(node)
+                except _MixedError:
+                    more = self._causes(node, data) - new
+                    if not more and not new:
+                        raise
+                    new |= more
+                    if not more:  # it depends on one of the new constants
+                        return new
+                    if node in data.all and node not in more:  # a constant is computed from it
+                        return new
+                    for each in more:
+                        self._make_constant(each)
+        return new
+
+    def _make_constant(self, node: Node) -> None:
+        own = self._own_dim(node)
+        self.roles[node] = None if own is None else Mapped(own)
+
+    def _causes(self, obstacle: Node, data: _DataOnly) -> set[Node]:
+        """Return the data-only nodes that avoid an obstacle if their values are constants."""
+        mixing = {obstacle}
+        if obstacle not in data.all:  # the data-only sums that it depends on
+            mixing = set()
+            todo = [*obstacle.inputs]
+            while todo:
+                node = todo.pop()
+                if isinstance(self.roles.get(node), Combined) and node not in mixing:
+                    if node in data.all:
+                        mixing.add(node)
+                    else:
+                        todo += node.inputs
+        found = {node for node in mixing & data.along if self._can_be_leaf(node)}
+        if found == mixing:
+            return found - self.known
+        for node in data.nodes:  # the first values computed from them that can be constants
+            if node in data.all and node not in found and not mixing.isdisjoint(node.inputs):
+                can = node in data.along and self._can_be_leaf(node)
+                (found if can else mixing).add(node)
+        return found - self.known
+
+    def _can_be_leaf(self, node: Node) -> bool:
+        related = self._related(named_dims(node))
+        return all(map(self._is_plain, related)) and len(related) <= 1
+
     def _related(self, dims: Iterable[Dim]) -> list[Dim]:
         """Return the dims that are cut, or derived from a dim that is."""
-        return [dim for dim in dims if any(one in self.cut for one in family(dim))]
+        return [
+            dim
+            for dim in dims
+            if dim in self.cut or (dim.parents and any(one in self.cut for one in family(dim)))
+        ]
 
     def _role(self, node: Node) -> Role:
         own = self._own_dim(node)
@@ -275,7 +372,7 @@ class _Analysis:
         given = split_derivative(node.attrs, node.inputs)
         if not self._depends(node):
             return None
-        inner = _Analysis(self.dim, self.cut, in_region=True)
+        inner = _Analysis(self.dim, self.cut, self.known, in_region=True)
         pairs = zip(region.bound, node.inputs, strict=False)
         inner.roles.update((leaf, self.roles[x]) for leaf, x in pairs)
         inner.visit(toposort(region.outputs))

@@ -33,7 +33,7 @@ def framed(outputs: Sequence[Node], found: Split) -> tuple[list[Node], WholeInpu
     length = make("input", (), InputAttrs(f"{name}_length", None, (), "int64", None))
     start = make("input", (), InputAttrs(f"{name}_start", None, (), "int64", None))
     replaced: dict[Node, Node] = {}
-    for node in nodes_with_masks(outputs):
+    for node in nodes_with_masks(outputs, found.known):
         if node.kind == "length" and _is_whole(node.attrs, found.cut):
             count = (
                 make("constant", (), constant_attrs(known, "int64"))
@@ -43,7 +43,8 @@ def framed(outputs: Sequence[Node], found: Split) -> tuple[list[Node], WholeInpu
             replaced[node] = count
         elif node.kind == "positions" and node.attrs in found.cut:
             replaced[node] = make("elemwise", (node, start), "add")
-    results = rebuild(outputs, replaced) if replaced else list(outputs)
+    kept = {node: node for node in found.known}
+    results = rebuild(outputs, {**replaced, **kept}) if replaced else list(outputs)
     kinds = {node.kind for node in replaced}
     return results, WholeInputs(
         length if "length" in kinds and known is None else None,
@@ -56,7 +57,7 @@ def _is_whole(dim: Dim, cut: frozenset[Dim]) -> bool:
 
 
 def sliced(y: Node, found: Split, frame: WholeInputs, begin: int | None, end: int | None) -> Node:
-    """Restrict a framed expression to a slice of the dim: all leaves along it are sliced."""
+    """Restrict a framed expression to a slice of the dim: leaves along it are sliced."""
     replaced: dict[Node, Node] = {}
     if frame.start is not None:
         replaced[frame.start] = make("constant", (), constant_attrs(begin or 0, "int64"))
@@ -66,8 +67,9 @@ def sliced(y: Node, found: Split, frame: WholeInputs, begin: int | None, end: in
     # those that others are derived from
     roots = [dim for dim in found.cut if sum(one in found.cut for one in family(dim)) == 1]
     mapping = {dim: SelDim._from(dim, chosen) for dim in roots}
-    for node in nodes_with_masks([y]):
-        for dim in node.dims if node.kind in LEAF_KINDS else ():
+    replaced.update((node, node) for node in found.known)
+    for node in nodes_with_masks([y], found.known):
+        for dim in node.dims if node.kind in LEAF_KINDS or node in found.known else ():
             if dim in found.cut:
                 replaced[node] = _slice_of_leaf(node, dim, found.cut, chosen, mapping)
     return rebuild([y], replaced, dims=dict(mapping))[0]

@@ -39,12 +39,12 @@ def rebuild(
     done: dict[Node, Node] = dict(replacements)
     mapping = {} if dims is None else dims
     loops: dict[Any, list[Node]] = {}
-    nodes = toposort(outputs)
+    nodes = toposort(outputs, replacements)
     kept = _kept_dims(replacements)
     for dim, key in _masked_dims(nodes):  # nodes with a masked dim need not depend on its mask
         if dim in kept:
             continue
-        _rebuild_nodes(toposort([key]), done, mapping, loops, replace, nested)
+        _rebuild_nodes(toposort([key], replacements), done, mapping, loops, replace, nested)
         if done[key] is not key and dim not in mapping:
             mapping[dim] = SelDim._from(map_dim(dim.parent, mapping), Mask(done[key]))
     _rebuild_nodes(nodes, done, mapping, loops, replace, nested)
