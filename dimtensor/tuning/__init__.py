@@ -33,6 +33,10 @@ COPIED_STATEMENTS = 800
 # Statements are unrolled and jammed by so many iterations if there are at most so many of them
 # (`rnn`, `accel_gp`).
 JAM_FACTORS = ((14, 4), (30, 2))  # statements, iterations
+# Elements of an array, 2 MB, beyond which its rows are read one after the other if they are shorter
+# than that: four at a time take 1.2 to 1.3 times as long (`effect` of 100 and 200).
+JAMMED_ELEMENTS = 2**18
+JAMMED_ROW = 512
 # A row of a triangle is computed to the next multiple of so many columns, so that vectors are
 # whole; 16 are not faster (`gp`).
 TRIANGLE_COLUMNS = 8

@@ -43,7 +43,7 @@ def readers(name, text):
 
 
 # each imports from those before it when it is imported; rules ask the emitter that is given to them
-ORDER = ("ir", "passes", "native", "rules", "emit", "compiler")
+ORDER = ("ir", "native", "passes", "rules", "emit", "compiler")
 
 
 def upward(name, text):

@@ -34,19 +34,15 @@ from dimtensor.kernels.ir.nodes import (
     For,
     Load,
     Names,
-    Op,
     Statement,
     Store,
     Var,
 )
 from dimtensor.kernels.passes import (
-    lazy_calls,
-    strip_mining,
     totals,
-    unroll_and_jam,
 )
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
-from dimtensor.kernels.rules.scalars import combine, identity, is_serial, reduction_of
+from dimtensor.kernels.rules.scalars import combine, identity, reduction_of
 from dimtensor.tuning import FLOAT32_TERMS, SCATTER_COPIES, TRIANGLE_COLUMNS
 
 if TYPE_CHECKING:
@@ -101,7 +97,6 @@ class Nest:
         self.number = number
         self.sinks: list[_Sink] = []
         self._partials: dict[tuple[Expression, str], Var] = {}
-        self._is_wide = False  # whether the innermost loop gets hints for LLVM's vectorizer
         self._afterwards: list[Statement] = []
         self._places: dict[Variable, Place] = {}
         self._reused: set[str] = set()
@@ -273,91 +268,25 @@ class Nest:
     def write(self) -> None:
         order = self._order()
         depth = len(order)
-        lengths = [self.e.loop_lengths[name] for name in order]
         before: Lists = [[] for _ in range(depth + 1)]
         after: Lists = [[] for _ in range(depth + 1)]
 
         def level(loops: Names) -> int:
             return max((order.index(loop) + 1 for loop in loops), default=0)
 
-        inner = []
         for each in self.scope.temporaries:
-            at = level(each.target.loops)
-            if at == depth:
-                inner.append(strip_mining.Line(each, is_serial(each.value)))
-            else:
-                before[at].append(each)
-        names = frozenset(line.name for line in inner if line.name is not None)
+            before[level(each.target.loops)].append(each)
+        names = frozenset(each.target.name for each in before[depth] if isinstance(each, Assign))
         for sink in self.sinks:
             self._provide(sink, order, names)
-        if self._runs("lazy_calls"):
-            inner = lazy_calls.on_demand(inner, self._named_by_sinks())
-        for line in inner:
-            is_load = _is_load(line) and line.uses.isdisjoint(names | self._reused)
-            line.is_load = is_load or _is_negative(line)
         for sink in sorted(self.sinks, key=lambda sink: -level(sink.kept)):
             statement = self._sink_line(sink, order, level, before, after)
             if statement is not None:
-                inner.append(strip_mining.Line(statement, self._is_serial(sink, names)))
-        is_wide = bool(depth) and self._gets_hints(inner)
-        if depth and self._runs("strip_mining") and strip_mining.pays(inner, lengths[-1]):
-            ends = counter(order[-1]), self._stop(order[-1])
-            written, made = strip_mining.write(inner, *ends, self.e.fresh, is_wide)
-            self.e.early += made
-            before[depth - 1].append(written)
-            del order[-1]
-        elif is_wide:
-            self._is_wide = True
-            inner = strip_mining.with_results_early(inner, frozenset(self._reused))
-            before[depth] += [line.statement for line in inner]
-        else:
-            before[depth] += [line.statement for line in inner]
-            self._unroll(order, level, before, after)
+                before[depth].append(statement)
         self.e.lines += [*self._levels(order, before, after), *self._afterwards]
         for sink in self.sinks:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
-
-    def _gets_hints(self, inner: Sequence[strip_mining.Line]) -> bool:
-        """Return whether the innermost loop gets hints for LLVM's vectorizer."""
-        is_serial = any(line.is_serial for line in inner)
-        is_one_of_many = not is_serial and self.e.plan.is_one_of_many(self.number)
-        return self._runs("vector_hints") and (strip_mining.is_long(inner) or is_one_of_many)
-
-    def _runs(self, name: str) -> bool:
-        return name not in self.e.shared.passes_off
-
-    def _named_by_sinks(self) -> Names:
-        """Temporaries that results are made of, or positions of them."""
-        used = [sink.value.uses for sink in self.sinks]
-        return NOTHING.union(*used, *(each.uses for sink in self.sinks for each in sink.index))
-
-    def _unroll(self, order: list[str], level: Level, before: Lists, after: Lists) -> None:
-        """Write the two innermost loops several rounds at a time, if those share an array."""
-        if not self._runs("unroll_and_jam") or not self._shares_an_array(order, before[-1]):
-            return
-        lengths = self.e.loop_lengths[order[-2]], self.e.loop_lengths[order[-1]]
-        count = unroll_and_jam.rounds(len(before[-1]) + len(before[-2]), lengths[0])
-        sums = [sink for sink in self.sinks if totals.is_blocked(sink.operation, sink.dtype)]
-        if any(level(sink.kept) < len(order) - 1 for sink in sums) and totals.is_block(*lengths):
-            return  # a block consists of several rounds of the outer one
-        if count == 1:
-            return
-        body = before[-2], before[-1], after[-2]
-        counters = counter(order[-2]), counter(order[-1])
-        written = unroll_and_jam.write(counters, lengths, body, count, self.e.fresh)
-        del order[-2:], before[-2:], after[-2:]
-        before[-1] += written
-
-    def _shares_an_array(self, order: Sequence[str], body: Sequence[Statement]) -> bool:
-        """Return whether iterations of the second last loop read, or add to, the same array."""
-        if len(order) < 2 or self.below or any(sink.kind == "scatter" for sink in self.sinks):
-            return False
-        reduced = [sink.kept for sink in self.sinks if sink.kind == "reduce"]
-        adds = any(order[-1] in kept and order[-2] not in kept for kept in reduced)
-        rows = any(order[-1] not in kept and order[-2] in kept for kept in reduced)
-        shares = adds or (rows and unroll_and_jam.reads_the_same(body, order[-2]))
-        return shares and not unroll_and_jam.is_short(self.e.loop_lengths[order[-1]])
 
     def _sink_line(
         self, sink: _Sink, order: list[str], level: Level, before: Lists, after: Lists
@@ -410,25 +339,10 @@ class Nest:
         lines = list(before[at])
         if at < len(order):
             inside = self._levels(order, before, after, at + 1)
-            is_wide = self._is_wide and at == len(order) - 1
             stop = self._stop(order[at])
-            lines.append(
-                For(counter(order[at]), stop, tuple(inside), is_wide=is_wide, is_parallel=True)
-            )
+            lines.append(For(counter(order[at]), stop, tuple(inside), is_parallel=True))
         return lines + after[at]
 
 
 def _assigned(target: Var | Load, value: Expression) -> Statement:
     return Assign(target, value) if isinstance(target, Var) else Store(target, value)
-
-
-def _is_negative(line: strip_mining.Line) -> bool:
-    """Return True for the negative of another temporary."""
-    value = line.statement.value if isinstance(line.statement, Assign) else None
-    return isinstance(value, Op) and value.op == "neg" and isinstance(value.operands[0], Var)
-
-
-def _is_load(line: strip_mining.Line) -> bool:
-    """Return whether a temporary is an element of an array, or of a tuple of numbers."""
-    value = line.statement.value if isinstance(line.statement, Assign) else None
-    return isinstance(value, Load) or getattr(value, "op", None) == "choice"

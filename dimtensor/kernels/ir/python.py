@@ -55,7 +55,7 @@ _BINDING = {
 # built-in functions, functions that numba compiles best from the module `math`, and NumPy's
 _BUILTIN = frozenset({"abs", "min", "max"})
 _OF_MATH = frozenset({"sqrt", "exp", "expm1", "sin", "cos", "tanh", "ceil", "isfinite"})
-_OF_NUMPY = _OF_MATH | {"log", "log1p"}
+_OF_NUMPY = _OF_MATH | {"exp2", "log", "log1p"}
 
 
 def library_name(function: str, dtype: str) -> str | None:

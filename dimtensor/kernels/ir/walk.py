@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -167,12 +168,21 @@ def with_blocks(
     statement: Statement, change: Callable[[Sequence[Statement]], Sequence[Statement]]
 ) -> Statement:
     """Change the blocks of a statement; those without blocks are unchanged."""
+    if not statement.blocks:
+        return statement
+    blocks = [tuple(change(each)) for each in statement.blocks]
+    if all(map(_is_same, blocks, statement.blocks)):
+        return statement
     match statement:
         case For() | While():
-            return statement.replace(body=tuple(change(statement.body)))
-        case If(_, body, orelse):
-            return statement.replace(body=tuple(change(body)), orelse=tuple(change(orelse)))
+            return statement.replace(body=blocks[0])
+        case If():
+            return statement.replace(body=blocks[0], orelse=blocks[1])
     return statement
+
+
+def _is_same(one: Sequence[Statement], other: Sequence[Statement]) -> bool:
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def replaced(statement: Statement, values: Values, positions: Values | None = None) -> Statement:

@@ -7,30 +7,35 @@ as well be left out where its result is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dimtensor.kernels.ir.make import number, select
-from dimtensor.kernels.ir.nodes import Assign, Expression, Names, Op
-from dimtensor.kernels.passes.strip_mining import Line
+from dimtensor.kernels.ir.node import united
+from dimtensor.kernels.ir.nodes import Assign, Expression, For, Names, Op, Statement
+from dimtensor.kernels.passes.lines import Line, has_serial, is_innermost, lines_of, with_loops
 
 # a condition, and whether it has to hold
 Condition = tuple[Expression, bool]
 
 
-def on_demand(lines: Sequence[Line], needed: Names) -> list[Line]:
-    """Make calls conditional where only one arm of a selection needs them.
+def on_demand(
+    statements: Sequence[Statement], results: Sequence[Expression], fresh: Callable[[str], str]
+) -> list[Statement]:
+    """Make calls in innermost loops conditional where one arm of a selection alone needs them."""
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        Lines of one loop, each temporary before its uses.
-    needed : frozenset of str
-        Temporaries with other uses.
-    """
-    if not any(line.is_serial and line.name for line in lines):
-        return list(lines)
-    if not any(_selection(line) for line in lines):
-        return list(lines)
+    def changed(loop: For) -> list[Statement]:
+        if not is_innermost(loop) or not has_serial(loop):
+            return [loop]
+        lines = lines_of(loop)
+        if not any(_selection(line) for line in lines):
+            return [loop]
+        return [loop.replace(body=tuple(line.statement for line in _on_demand(lines)))]
+
+    return with_loops(statements, changed)
+
+
+def _on_demand(lines: Sequence[Line]) -> list[Line]:
+    needed = united(line.uses for line in lines if line.name is None)
     conditions = _conditions(lines, needed)
     changed = []
     for line in lines:

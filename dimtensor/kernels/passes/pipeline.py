@@ -10,11 +10,15 @@ from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple, Protocol
 
 from dimtensor.kernels.ir.nodes import Expression, Function, Statement
+from dimtensor.kernels.passes import strip_mining
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
+from dimtensor.kernels.passes.lazy_calls import on_demand
 from dimtensor.kernels.passes.logarithm_sums import in_products
 from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.kernels.passes.totals import in_blocks
+from dimtensor.kernels.passes.unroll_and_jam import unrolled
 from dimtensor.kernels.passes.unswitching import unswitched
+from dimtensor.kernels.passes.vector_hints import with_hints
 
 Fresh = Callable[[str], str]
 
@@ -35,18 +39,15 @@ class Pass(NamedTuple):
 
 
 PASSES = (
+    Pass("lazy_calls", on_demand),
+    Pass("vector_hints", with_hints),
+    Pass("strip_mining", strip_mining.in_strips),
+    Pass("unroll_and_jam", unrolled),
     Pass("totals", in_blocks),
     Pass("logarithm_sums", in_products),
     Pass("strips_of_steps", in_strips),
     Pass("unswitching", unswitched),
     Pass("array_reuse", with_arrays_reused),
-)
-# passes over one nest, which is written in the form that they choose
-OF_NESTS = (
-    "lazy_calls",
-    "strip_mining",
-    "unroll_and_jam",
-    "vector_hints",
 )
 
 

@@ -9,7 +9,6 @@ what a second loop adds up by group.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from dimtensor.kernels.ir.make import ZERO, cast, integer, known, op
 from dimtensor.kernels.ir.nodes import (
@@ -19,44 +18,44 @@ from dimtensor.kernels.ir.nodes import (
     Expression,
     For,
     Load,
-    Names,
     Statement,
     Store,
     Var,
 )
 from dimtensor.kernels.ir.walk import replaced
+from dimtensor.kernels.passes.lines import (
+    Line,
+    are_long,
+    has_serial,
+    is_innermost,
+    lines_of,
+    with_loops,
+)
 from dimtensor.traversal import reached
-from dimtensor.tuning import STRIP_ELEMENTS, STRIP_MINED_ITERATIONS, VECTORIZED_OPERATIONS
+from dimtensor.tuning import STRIP_ELEMENTS, STRIP_MINED_ITERATIONS
 
 
-@dataclass
-class Line:
-    """A statement in the innermost loop.
+def in_strips(
+    statements: Sequence[Statement], results: Sequence[Expression], fresh: Callable[[str], str]
+) -> list[Statement]:
+    """Strip-mine the innermost loops of nests that have serial statements and others."""
+    found: list[Statement] = []
+    for each in statements:
+        arrays: list[Statement] = []
 
-    Attributes
-    ----------
-    statement : Statement
-    is_serial : bool
-        Whether it keeps LLVM from vectorizing.
-    is_load : bool
-        Whether it only reads what lies at the loop's position, or is the negative of a number,
-        which may be done again.
-    name : str or None
-        The temporary that it assigns.
-    uses : frozenset of str
-        Other names in it.
-    """
+        def cut(loop: For, arrays: list[Statement] = arrays) -> list[Statement]:
+            if not is_innermost(loop) or not has_serial(loop):
+                return [loop]
+            lines = lines_of(loop)
+            if not pays(lines, loop.stop):
+                return [loop]
+            written, made = write(lines, loop.counter, loop.stop, fresh, loop.is_wide)
+            arrays += made
+            return [written]
 
-    statement: Statement
-    is_serial: bool = False
-    is_load: bool = False
-    name: str | None = field(init=False)
-    uses: Names = field(init=False)
-
-    def __post_init__(self) -> None:
-        is_temporary = isinstance(self.statement, Assign)
-        self.name = self.statement.defines if is_temporary else None
-        self.uses = self.statement.uses
+        new = with_loops([each], cut)
+        found += [*arrays, *new]
+    return found
 
 
 def pays(lines: Sequence[Line], length: Expression) -> bool:
@@ -65,37 +64,11 @@ def pays(lines: Sequence[Line], length: Expression) -> bool:
     The measurements are in ``docs/design/kernels.md``.
     """
     rounds = known(length)
-    if rounds is not None and rounds < STRIP_MINED_ITERATIONS and not is_long(lines):
+    if rounds is not None and rounds < STRIP_MINED_ITERATIONS and not are_long(lines):
         return False
     serial = any(line.is_serial for line in lines)
     others = sum(not line.is_serial and not line.is_load for line in lines)
     return serial and others > 1
-
-
-def is_long(lines: Sequence[Line]) -> bool:
-    """Return whether a body is too long for the cost model of LLVM's vectorizer."""
-    return sum(not line.is_load for line in lines) > VECTORIZED_OPERATIONS
-
-
-def with_results_early(lines: Sequence[Line], late: Names) -> list[Line]:
-    """Move results up to where their operands are known, to avoid storing them.
-
-    Parameters
-    ----------
-    lines : sequence of Line
-        Temporaries, each before its uses, then results.
-    late : set of str
-        Arrays whose elements are overwritten, which must come last.
-    """
-    position = {line.name: at for at, line in enumerate(lines) if line.name is not None}
-
-    def key(at: int) -> tuple[int, int]:
-        line = lines[at]
-        if line.name is not None or line.is_serial or not late.isdisjoint(line.uses):
-            return at, at
-        return max((position[name] for name in line.uses if name in position), default=at), at
-
-    return [lines[at] for at in sorted(range(len(lines)), key=key)]
 
 
 def stages(lines: Sequence[Line]) -> list[int]:

@@ -165,24 +165,26 @@ class _Blocked:
         """
         if not any(each.blocks for each in body):
             return list(body)
-        own = _totals_of(body)
+        adds, uses = [_added_in(each) for each in body], [each.uses for each in body]
+        own = _totals_of(body, adds, uses)
         found: list[list[Statement]] = []
         removed: set[int] = set()
         for at, each in enumerate(body):
             if isinstance(each, For) and each.is_parallel:
-                found.append([self._loop(each, at, body, own, around, removed)])
+                found.append([self._loop(each, at, body, adds, uses, own, around, removed)])
             else:
                 found.append([with_blocks(each, lambda inside: self.block(inside, NOTHING))])
         for name, start in own.items():
             total = self.totals.pop(name, None)
             if total is not None:
-                uses = [at for at, each in enumerate(body) if _adds(each, name)]
+                last = max(at for at, names in enumerate(adds) if name in names)
                 found[start] = total.start()
                 target = body[start]
                 assert isinstance(target, Assign)
-                found[uses[-1]] += total.end(target.target)
+                found[last] += total.end(target.target)
                 into = {name: total.total}  # of loops that are no blocks
-                found = [[_renamed(each, into) for each in some] for some in found]
+                for some in found:
+                    some[:] = (_renamed(x, into) if name in x.uses else x for x in some)
         return [each for at, some in enumerate(found) if at not in removed for each in some]
 
     def _loop(
@@ -190,6 +192,8 @@ class _Blocked:
         loop: For,
         at: int,
         body: Sequence[Statement],
+        adds: Sequence[Names],
+        uses: Sequence[Names],
         own: dict[str, int],
         around: Names,
         removed: set[int],
@@ -208,14 +212,14 @@ class _Blocked:
                 sums.parts[target.name] = part = Var(self.fresh("a"), target.dtype)
                 fed.setdefault(target.name, []).append(part)
                 continue
-            after = range(at + 1, len(body))
-            to = {n: _fed_by(body[n], target, around) for n in after}
-            others = (body[n].uses for n in after if to[n] is None)
-            is_result = any(target.name in uses for uses in (self.results, *others))
+            readers = [n for n in range(at + 1, len(body)) if target.name in uses[n]]
+            to = {n: _fed_by(body[n], target, around) for n in readers}
+            # without readers it is a result of the block
+            is_result = target.name in self.results or None in to.values() or not to
             part = Var(self.fresh("a"), target.dtype) if is_result else target
             sums.parts[target.name] = part
             if is_result:
-                alone = sum(_adds(each, target.name) for each in body) == 1
+                alone = sum(target.name in names for names in adds) == 1
                 self._add(target, part, sums, starts_here=alone and loop.step == 1)
             else:
                 removed.add(own[target.name])
@@ -268,36 +272,44 @@ def _zero(dtype: str) -> Const:
     return number(0.0, dtype)
 
 
-def _totals_of(body: Sequence[Statement]) -> dict[str, int]:
+def _totals_of(
+    body: Sequence[Statement], adds: Sequence[Names], uses: Sequence[Names]
+) -> dict[str, int]:
     """Return the totals that start in a block, with the positions of their starts.
 
     Until the last loop that adds to them, nothing else reads them.
+
+    Parameters
+    ----------
+    body : sequence of Statement
+    adds, uses : sequence of frozenset of str
+        Totals that each statement adds to, and all names in it.
     """
+    added = united(adds)
     found: dict[str, int] = {}
     for at, each in enumerate(body):
         if isinstance(each, Assign) and each.target.dtype in ROUNDED:
             name = each.target.name
-            if name not in found and each.value == _zero(each.target.dtype):
+            if name in added and name not in found and each.value == _zero(each.target.dtype):
                 found[name] = at
     for name, start in list(found.items()):
-        adding = [at for at, each in enumerate(body) if _adds(each, name)]
-        between = body[start + 1 : adding[-1] + 1] if adding else ()
-        if not adding or any(_uses_otherwise(each, name) for each in between):
+        last = max(at for at, names in enumerate(adds) if name in names)
+        between = range(start + 1, last + 1)
+        found_in = [n for n in between if name in uses[n] or body[n].defines == name]
+        if any(_uses_otherwise(body[n], name) for n in found_in):
             del found[name]
     return found
 
 
-def _adds(statement: Statement, name: str) -> bool:
-    """Return whether a statement is a parallel loop that adds to a total."""
-    if not isinstance(statement, For) or not statement.is_parallel or name not in statement.uses:
-        return False
-    return any(target.name == name for target in _all_accumulated(statement))
+def _added_in(statement: Statement) -> Names:
+    """Return the totals that a parallel loop adds to; none for other statements."""
+    if not isinstance(statement, For) or not statement.is_parallel:
+        return NOTHING
+    return frozenset(each.name for each in _all_accumulated(statement))
 
 
 def _uses_otherwise(statement: Statement, name: str) -> bool:
     """Return whether a statement does more with a variable than a parallel loop's adding to it."""
-    if name not in statement.uses and statement.defines != name:
-        return False
     if not isinstance(statement, For) or not statement.is_parallel:
         return True
     for each in statements_in((statement,)):

@@ -28,7 +28,6 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.kernels.ir.make import cast, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
-    Call,
     Carry,
     Const,
     Expression,
@@ -38,24 +37,13 @@ from dimtensor.kernels.ir.nodes import (
     Store,
     Var,
 )
-from dimtensor.kernels.native.functions.library import has_vectors
-from dimtensor.ops.facts import Facts, facts_named, facts_of
+from dimtensor.ops.facts import Facts, facts_of
 from dimtensor.optimize.plan import UnsupportedGraph
 
 # operations before one operand
 _BEFORE = {Neg: "neg", Abs: "abs"}
 # the extremes that comparisons choose
 _EXTREMES = {">": "max", "<": "min"}
-
-
-def is_serial(value: Expression) -> bool:
-    """Return whether a value is a call that keeps LLVM from vectorizing the loop around it."""
-    if not isinstance(value, Call):
-        return False
-    facts = facts_named(value.function)
-    if facts is None:
-        return True
-    return not (facts.is_cheap or facts.vectorizes or has_vectors(facts.library))
 
 
 def reduction_of(scalar_op: Any) -> str:

@@ -36,7 +36,6 @@ from dimtensor.optimize.plan.axis_lengths import (
 from dimtensor.optimize.plan.repeats import read_at_many_places
 from dimtensor.optimize.plan.signatures import array_inputs, reads_elements
 from dimtensor.optimize.plan.triangles import Triangles
-from dimtensor.tuning import EXPENSIVE_NESTS
 
 _ELEMENT_BY_ELEMENT = (
     DimShuffle, Alloc, ARange, SpecifyShape, ScalarFromTensor, TensorFromScalar, Shape_i, Shape,
@@ -133,7 +132,6 @@ class Plan:
         while repeated := self._repeated():
             self.stored |= repeated
             self._schedule()
-        self._costly = {at for at, found in enumerate(self._expensive_elements()) if found}
         self._read_at_the_end: set[Variable] = set()
         for output in graph.outputs:
             if not isinstance(output, Constant) and output not in self._ready:
@@ -261,10 +259,6 @@ class Plan:
                     found.append(task.target)
                 found += self._computed_in(task, walked)
             yield found
-
-    def is_one_of_many(self, number: int) -> bool:
-        """Return whether a group computes expensive elements, like many others."""
-        return len(self._costly) > EXPENSIVE_NESTS and number in self._costly
 
     def _computed_in(self, task: Task, seen: set[Variable]) -> list[Variable]:
         """Return the expensive elements that a task computes itself, without those seen before."""

@@ -16,7 +16,7 @@ from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.native.builder import Builder, Module
 from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.functions.texts import symbol
-from dimtensor.kernels.passes import strip_mining
+from dimtensor.kernels.passes import lines, strip_mining
 from dimtensor.ops.special import log_ndtr
 from dimtensor.tensor import elementwise
 
@@ -309,7 +309,7 @@ def test_bodies_that_are_written_in_vectors(monkeypatch):
     operations = [case[0] for case in CASES.values()]
     outputs = [operation(x) for operation in operations] + [abs(x) ** y]
     usual = compile_kernel([x, y], outputs)
-    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
+    monkeypatch.setattr(lines, "VECTORIZED_OPERATIONS", 0)
     wide = compile_kernel([x, y], outputs)
     assert re.search(r"dimtensor\.erf\.v(?:8|16)\b", wide.assembly)
     assert re.search(r"dimtensor\.pow\.v(?:8|16)\b", wide.assembly)
@@ -326,7 +326,7 @@ def test_bodies_that_are_written_in_vectors(monkeypatch):
 @pytest.mark.parametrize("length", LENGTHS)
 def test_steps_that_are_written_in_vectors(monkeypatch, length):
     """A step waits for the one before it; its elements do not."""
-    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
+    monkeypatch.setattr(lines, "VECTORIZED_OPERATIONS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
     time, row = dt.Dim("time"), dt.Dim("row")
     xs, start = dt.tensor("xs", dims=time), dt.tensor("start", dims=row)

@@ -6,7 +6,7 @@ from scipy import special
 
 import dimtensor as dt
 from dimtensor.kernels.native import code, parts
-from dimtensor.kernels.passes import strip_mining
+from dimtensor.kernels.passes import lines
 
 pytestmark = pytest.mark.compiled
 
@@ -21,7 +21,7 @@ def texts(monkeypatch, request):
     """What LLVM is given."""
     monkeypatch.setattr(parts, "SPLIT_STATEMENTS", 1)
     monkeypatch.setattr(parts, "PART_STATEMENTS", request.param)
-    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
+    monkeypatch.setattr(lines, "VECTORIZED_OPERATIONS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
     found = []
     translated = code.translated

@@ -9,9 +9,8 @@ from scipy import special
 
 import dimtensor as dt
 from dimtensor.kernels.native.functions.library import has_vectors
-from dimtensor.kernels.passes import strip_mining
+from dimtensor.kernels.passes import lines, vector_hints
 from dimtensor.optimize import short_axes
-from dimtensor.optimize.plan import plan
 from dimtensor.testing.differences import gradient_by_differences, slope
 
 pytestmark = pytest.mark.compiled
@@ -30,7 +29,7 @@ INPUTS = {"x": X, "y": Y, "i": I, "b": B, "f": F, "of": OF, "e": E, "z": Z}
 
 @pytest.fixture
 def all_wide(monkeypatch):
-    monkeypatch.setattr(strip_mining, "VECTORIZED_OPERATIONS", 0)
+    monkeypatch.setattr(lines, "VECTORIZED_OPERATIONS", 0)
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
 
 
@@ -254,7 +253,7 @@ def test_sums_beside_truth_values_are_of_vectors(name, monkeypatch):
 def test_many_short_loops_call_functions_of_vectors(monkeypatch):
     """Functions are not copied into each of many loops, and these are vectorized all the same."""
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
-    monkeypatch.setattr(plan, "EXPENSIVE_NESTS", 40)
+    monkeypatch.setattr(vector_hints, "EXPENSIVE_NESTS", 40)
     dims = [dt.Dim(f"k{at}", length=20 + at) for at in range(40)]
     inputs = [dt.tensor(f"x{at}", dims=dim) for at, dim in enumerate(dims)]
     outputs = [dt.exp(x) + dt.log1p(x * x) for x in inputs]
@@ -269,7 +268,7 @@ def test_many_short_loops_call_functions_of_vectors(monkeypatch):
 def test_many_nests_around_a_reduction_are_written_once(monkeypatch):
     """Neither for vectors, for the rest, and for each position of a short dim around them."""
     monkeypatch.setenv("DIMTENSOR_CACHE", "0")
-    monkeypatch.setattr(plan, "EXPENSIVE_NESTS", 4)
+    monkeypatch.setattr(vector_hints, "EXPENSIVE_NESTS", 4)
     c, lines = dt.scalar("c"), {}
     for length, steps in ((5, 24), (5, 48), (None, 48)):
         inner = dt.Dim("inner", length=length)

@@ -8,20 +8,20 @@ from scipy import special
 
 import dimtensor as dt
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.kernels.ir.nodes import Call
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer
 from dimtensor.kernels.passes.lazy_calls import on_demand
-from dimtensor.kernels.passes.strip_mining import Line
 
 
 def rewritten(text, needed):
-    """The body of a kernel whose calls, of `f`, are made on demand."""
-    body = text.replace("\n", "\n    ")
-    source = f"def kernel(x):\n    t0 = x[0]\n    {body}\n    return ()\n"
-    _, *statements = parsed(source, [("float64", 1)], {"f": "float64"}).body
-    lines = [Line(each, isinstance(each.value, Call)) for each in statements]
-    return "\n".join(Printer().lines(line.statement for line in on_demand(lines, set(needed))))
+    """The body of a loop whose calls, of `f`, are made on demand."""
+    stores = [f"v[i] = {name}" for name in needed]
+    body = "\n        ".join(["t0 = x[i]", *text.splitlines(), *stores])
+    source = f"def kernel(x, v):\n    for i in range(7):\n        {body}\n    return ()\n"
+    (loop,) = parsed(source, [("float64", 1)] * 2, {"f": "float64"}).body
+    (new,) = on_demand([loop.replace(is_parallel=True)], (), str)
+    _, *statements = new.body
+    return "\n".join(Printer().lines(statements[: -len(stores)]))
 
 
 def test_a_call_waits_for_its_condition():
