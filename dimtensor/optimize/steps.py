@@ -1,10 +1,10 @@
-"""Steps of loops as XLA is quick at.
+"""Rewrites of loops for XLA.
 
-XLA runs each of its loops over elements as a function of its own, which takes a microsecond to
-start; a call that by its count of operations is long runs in another thread, and waking that takes
-ten. Of a loop of steps it counts one step. So sums over steps, and what steps take of each element,
-are computed in the steps, as one writes them by hand. Where states are arrays this is slower; their
-steps are quicker where they multiply matrices by XLA's library, and join pieces.
+XLA runs each elementwise loop as a function of its own, which takes a microsecond to start. A
+program that is long by XLA's count of operations runs in another thread, which takes ten
+microseconds to wake; XLA counts one step of a loop only. Sums over steps and the computation of
+sequences are therefore moved into the steps, as one writes them by hand. That is slower where
+states are arrays: their steps are faster with matrix products from XLA's library and joined pieces.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from dimtensor.tuning import LIBRARY_PRODUCT, LIBRARY_PRODUCT_IN_STEPS
 
 
 def into_steps(graph: FunctionGraph) -> bool:
-    """Move sums into the steps of loops, and elements with them; whether there were any.
+    """Move sums over traces into the steps of loops, and return whether there were any.
 
-    Where nothing is summed, elements stay outside, where they have their own lines and dims.
+    The computation of sequences moves along. Without a sum it stays outside, with its source lines
+    and dims.
     """
     changed = absorb_sums(graph, cheap=False)
     if changed:
@@ -38,7 +39,7 @@ def into_steps(graph: FunctionGraph) -> bool:
 
 
 def _pieces_first(graph: FunctionGraph) -> None:
-    """Take a piece of what an operation on elements is of, where only the piece is read."""
+    """Slice the operands of an elementwise operation instead of its result."""
     waiting = nodes_of(graph, Subtensor)
     while waiting:
         node = waiting.pop()
@@ -55,7 +56,7 @@ def _pieces_first(graph: FunctionGraph) -> None:
 
 
 def for_xla(graph: FunctionGraph, in_steps: bool = False) -> None:
-    """Write a graph, and the steps of its loops, as XLA is quick at; after all other rewrites.
+    """Rewrite a graph and the steps of its loops for XLA, after all other rewrites.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Move sums over traces, and the elements of loops, into the steps of loops.
+"""Move sums over traces, and the computation of sequences, into the steps of loops.
 
-While the processor waits for the chain of states, it has room for sums, which then need no array
-as long as the loop, and no other loop.
+The latency of the loop-carried path leaves execution units idle, which can accumulate sums: these
+then need no array as long as the loop and no second loop.
 """
 
 from __future__ import annotations

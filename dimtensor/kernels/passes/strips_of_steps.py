@@ -1,9 +1,9 @@
-"""Strips of steps: what is computed from the traces of a loop, by turns with the loop.
+"""Strip-mine a scan together with the elementwise loops over its traces.
 
-A step of a scan waits for the one before it, and the processor has time for other things. So loops
-over all steps that follow a scan of numbers, and compute elements from its traces at the same
-position, run in strips: some steps, then the elements of these steps. Sums of such elements, which
-are taken block by block, go along, too. Arrays that only these loops use are as long as a strip.
+The latency of a scan's loop-carried path leaves execution units idle. Loops after a scan of scalars
+that read its traces at their own position only are fused with it in strips: some steps of the scan,
+then the iterations of the other loops for these steps. Sums in blocks over such elements are fused,
+too. Arrays that only these loops use are shortened to a strip.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Definition = Assign | Allocate
 
 
 class _Scan(NamedTuple):
-    """A scan, and the loops that go along with it so far.
+    """A scan, and the loops fused with it so far.
 
     Attributes
     ----------
@@ -59,15 +59,15 @@ class _Scan(NamedTuple):
 def in_strips(
     statements: Sequence[Statement], results: Sequence[Expression], fresh: Callable[[str], str]
 ) -> list[Statement]:
-    """Statements of a function, with scans and the loops that go along with them put together.
+    """Fuse scans with the loops over their traces in the statements of a function.
 
     Parameters
     ----------
     statements : sequence of Statement
     results : sequence of Expression
-        What the function returns.
+        Results of the function.
     fresh : callable
-        Gives a name that begins as it is told to.
+        Returns a new name with a given prefix.
     """
     found: list[Statement] = []
     at = 0
@@ -125,7 +125,7 @@ def _next_loop(scan: _Scan, after: Sequence[Statement]) -> tuple[list[Definition
 def _followers(
     scan: _Scan, after: Sequence[Statement]
 ) -> tuple[list[Definition], list[For], int, _Scan]:
-    """Definitions that have to stand before a scan, loops that go along, and how many these are."""
+    """Return definitions to move before a scan, loops to fuse with it, and the count of both."""
     before: list[Definition] = []
     loops: list[For] = []
     made: set[str] = set()

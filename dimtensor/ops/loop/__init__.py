@@ -1,4 +1,4 @@
-"""Loops over positional variables: the ops, what builds them, their gradients and rewrites."""
+"""Loops over positional variables: the ops, their builders and their derivatives."""
 
 from dimtensor.ops.loop import batching as _batching  # teaches PyTensor to batch the ops
 from dimtensor.ops.loop.derivatives import checkpoint, gradient, pushforward

@@ -1,7 +1,7 @@
-"""Loops over batches: axes that are added to inputs go through the body.
+"""Vectorization of loops: batch axes of inputs are propagated through the body.
 
-A loop that stops by values stops for each element of the batch on its own: it goes on as long as
-one does, and those that are done keep their states.
+Where the stopping condition has batch axes, each batch element terminates independently: the loop
+runs while any element is active, and finished elements keep their states.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _longest(lengths: Sequence[Variable]) -> Variable:
 
 @dataclass
 class _BatchedStep:
-    """A step for a batch; captured variables are those outside already."""
+    """A batched step, with its captured variables replaced by those outside of the loop."""
 
     states: list[Variable]
     elements: list[Variable]
@@ -215,7 +215,7 @@ def _batched_step(op: Any, batch: _Batch, given: Any, stops: bool) -> _BatchedSt
 def _in_windows(
     step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int], reverse: bool
 ) -> _BatchedStep:
-    """Mask a step by the windows of batch elements, in a window that has them all."""
+    """Run the union of the windows of all batch elements, masked by the window of each."""
     at = pt.lscalar("at")
     starts, stops = (batch.full(v, 0) for v in step.window)
     start, stop = pt.min(starts), pt.max(stops)
@@ -253,7 +253,7 @@ def _masked(step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int]) -> _B
 def _where(
     step: _BatchedStep, batch: _Batch, traced_ndim: Sequence[int], on: Variable
 ) -> list[Variable]:
-    """Results of a step for some elements of the batch; others keep states, and trace zeros."""
+    """Mask the results of a step: inactive batch elements keep their states and trace zeros."""
     n = len(step.states)
 
     def where(new: Variable, old: Variable) -> Variable:
@@ -278,8 +278,8 @@ def _is_tensor(variable: Variable) -> bool:
 def vectorize_conditional(op: Conditional, node: Apply, *inputs: Variable) -> Any:
     """Return the outputs of a `Conditional` some of whose operands have leading batch axes.
 
-    One condition holds for the whole batch; where each element has its own, each is a branch of
-    its own as well.
+    A condition without batch axes selects one branch for the whole batch. With batch axes, each
+    batch element is computed on its own.
     """
     condition, *given = inputs
     if condition.type.ndim and isinstance(op, Shortcut):

@@ -1,9 +1,9 @@
-"""Conditional: one of two frozen graphs runs, and so does one of their derivatives.
+"""Conditional: runs one of two frozen graphs, and differentiates the one that ran.
 
-PyTensor's ``ifelse`` takes what the branches have computed, and moves nodes that one branch alone
-needs into it when it compiles. What a gradient shares with the branch is then needed by two
-conditionals and stays outside. Here the branches are graphs, and the gradient of a conditional is
-the conditional of the gradients of its branches, which compute again what they need.
+PyTensor's ``ifelse`` takes computed values, and moves a node into a branch at compile time if no
+other node needs it. Intermediates that a branch shares with its gradient are needed by two
+conditionals, so they stay outside and always run. Here branches are graphs, and the gradient of a
+conditional is a conditional of the branches' gradients, which recompute their intermediates.
 """
 
 from __future__ import annotations
@@ -168,9 +168,9 @@ class Conditional(WithRules, Op, HasInnerGraph):
 
 
 class Shortcut(Conditional):
-    """A conditional whose else-branch is right always: the other one is faster where it holds.
+    """A conditional whose else-branch is always valid; its then-branch is a faster special case.
 
-    So a batch of conditions is one, which holds where all of them do.
+    A batch therefore needs a single condition: that all conditions of the batch hold.
     """
 
 
@@ -282,7 +282,7 @@ def conditional(
 
 
 def _age(variable: Variable) -> int:
-    """Variables are numbered as they are made."""
+    """Return the serial number of a variable; later variables have larger ones."""
     return int(variable.auto_name.removeprefix("auto_"))
 
 

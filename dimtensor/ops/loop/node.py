@@ -1,4 +1,4 @@
-"""A `Scan` node taken apart, so that rewrites can change it and put it together again."""
+"""Mutable parts of a `Scan` node, from which rewrites build a new node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dimtensor.ops.loop.spec import LoopSpec
 class StateParts:
     """State of a loop: initial value, variable in the body, next value and final outputs.
 
-    ``outputs`` are the outputs of the node that hold what it ends with.
+    ``outputs`` are the outputs of the node that hold the final value.
     """
 
     init: Variable
@@ -62,7 +62,7 @@ class ScanGraph:
     derivative : bool
         Whether the loop's sums may be reassociated; see `LoopSpec`.
     replaced : dict of variable to variable
-        Outputs of the node that something else takes the place of.
+        Replacements of outputs by variables that the new node does not compute.
     """
 
     def __init__(self, node: Apply):
@@ -97,7 +97,7 @@ class ScanGraph:
 
     @property
     def runs_all(self) -> bool:
-        """Whether every step runs."""
+        """Knowledge that every step runs."""
         return self.go_on is None and not self.window
 
     @property
@@ -129,7 +129,7 @@ class ScanGraph:
             self.go_on = next(found)
 
     def substitute(self, replace: dict[Variable, Variable]) -> None:
-        """Put other variables in the place of some of the body."""
+        """Replace variables of the body."""
         if replace:
             self.set_outputs(replaced(self.outputs, replace))
 

@@ -281,7 +281,7 @@ class Scan(_LoopOp):
 
     @cached_property
     def element_shapes(self) -> Interpreter:
-        """Lengths of all axes of the trace elements, as a function of what the body takes."""
+        """Function from the body's inputs to the lengths of all axes of the trace elements."""
         graph = self.body.unfreeze()
         elements = graph.outputs[self.n_states : self.n_states + self.n_traces]
         return Interpreter(graph.inputs, [n for shape in lengths_of(elements) for n in shape])

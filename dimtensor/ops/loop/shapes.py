@@ -1,4 +1,4 @@
-"""Lengths of traces, before a loop runs."""
+"""Shape inference of loops: lengths of traces before the loop runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lengths_of(variables: Sequence[Variable]) -> list[tuple[Variable, ...]]:
 
 
 def _without_what_they_are_of(feature: ShapeFeature, lengths: list[Variable]) -> list[Variable]:
-    """Lengths, with those of an element of an array taken from the array: it may have none."""
+    """Express lengths of an array's element by those of the array, which may be empty."""
     shapes = {
         v: as_vector(feature.shape_tuple(v.owner.inputs[0]))
         for v in ancestors(lengths)

@@ -52,7 +52,7 @@ class LoopSpec:
 
     @property
     def runs_all(self) -> bool:
-        """Whether every step runs."""
+        """Guarantee that no step is skipped."""
         return not (self.stops or self.windowed)
 
     def is_open(self, trace: int) -> bool:
@@ -66,15 +66,15 @@ class StepGraph(NamedTuple):
     Attributes
     ----------
     states, elements : sequence of variable
-        What stands for states and elements of sequences in the graph, not only roots of it.
+        Placeholders of the states and the elements of sequences; they need not be roots.
     next_states, traced : sequence of variable
-        What a step gives.
+        Results of the step.
     go_on : bool scalar, optional
         Whether to go on after the step.
     inverse : sequence of variable, optional
         The states before a step, in terms of `states`, which then are those after it.
     captured : sequence of variable
-        What is known to be captured as it is; the rest is found.
+        Variables known to be outside of the step; others are found by a search.
     """
 
     states: Sequence[Variable]
@@ -96,7 +96,7 @@ class LoopOptions(NamedTuple):
     histories : bool
         Whether the node also traces what its gradient needs.
     whole : bool
-        Whether everything stays in the loop, sums that could be taken of traces, too.
+        Whether the loop keeps computations that could run on traces after it.
     derivative : bool
         Whether the step is that of a derivative.
     window : tuple of int scalars

@@ -27,7 +27,7 @@ from dimtensor.tuning import LOOP_REWRITE_ROUNDS
 # the default: rewrites that keep every digit, for no backend in particular
 EXACT = Target(rewrites=True)
 _WITH_BODIES = (Scan, Loop, Conditional)
-# scans that nothing is to be done about, each with what that was found by
+# scans that need no rewrite, each with the surroundings that it had when that was found
 Settled = dict[Apply, Hashable]
 
 
@@ -47,11 +47,11 @@ def rewrite_loops(
         Rewrites the body of a loop, once, in place. By default the rules of
         `dimtensor.optimize.rules`.
     target : Target
-        If it reassociates, the sums and products of a step are computed in an order in which little
-        waits for the state. Those of the steps of derivatives always are. If it stores inner
-        traces, loops in steps that a gradient would run again are traced.
+        If it reassociates, sums and products of all steps are reassociated for the shortest
+        loop-carried path; those of loops made by differentiation always are. If it stores inner
+        traces, nested loops are traced instead of run again by the reverse pass.
     settled : dict, optional
-        Of an earlier call for the same graph: loops that are as they were then are passed over.
+        State of an earlier call for the same graph: loops unchanged since then are skipped.
 
     Returns
     -------
@@ -60,15 +60,16 @@ def rewrite_loops(
 
     Notes
     -----
-    - Unused traces, states, sequences and captured inputs vanish; equal ones are one; states that
-      no step changes are captured; constant numbers move into the body, and arrays that repeat one.
-    - ``trace[-1]`` is the final state where the trace holds what the state becomes and a step is
-      known to run (without one, the look-up is an error and the final state is the initial one).
-    - What no step changes moves out: scalars always, arrays where a step is known to run, checks
-      never. An empty loop costs what it did, and raises what it did.
-    - A loop without states whose operations are elementwise is a computation on arrays.
-    - Loops of the same steps that do not depend on each other are one.
-    - Branches of conditionals are rewritten as bodies are.
+    - Dead traces, states, sequences and captured inputs are eliminated and equal ones merged;
+      states that no step changes are captured; scalar constants, and arrays that repeat one, move
+      into the body.
+    - ``trace[-1]`` becomes the final state if the trace holds the next state and a step is known to
+      run (without one, the look-up is an error and the final state is the initial one).
+    - Loop-invariant code moves out: scalars always, arrays if a step is known to run, checks never.
+      An empty loop gets no more expensive, and raises the same errors.
+    - A loop without states whose operations are elementwise becomes a computation on arrays.
+    - Independent loops over the same steps are fused.
+    - Branches of conditionals are rewritten like bodies.
     """
     if not _loops(graph):
         return False
@@ -113,7 +114,7 @@ def _loops(graph: FunctionGraph) -> list[Apply]:
 
 
 def _surroundings(graph: FunctionGraph, node: Apply) -> Hashable:
-    """Return what rewrites of a scan depend on besides its operation: inputs and readers."""
+    """Return the inputs and readers of a scan, on which its rewrites depend beside its op."""
     return tuple(node.inputs), tuple(tuple(graph.clients.get(out, ())) for out in node.outputs)
 
 
@@ -273,7 +274,7 @@ def _drop_unused(graph: FunctionGraph, parts: ScanGraph) -> bool:
 
 
 def _join_inputs(parts: ScanGraph) -> bool:
-    """One input where two are the same, and none where it is a constant number or repeats one."""
+    """Merge equal inputs, and move scalar constants and arrays that repeat one into the step."""
     replace: dict[Variable, Variable] = {}
     for role in ("elements", "captured"):
         first: dict[Variable, Variable] = {}
@@ -309,7 +310,7 @@ def _repeats_number(variable: Variable) -> bool:
 
 
 def _drop_constant_states(parts: ScanGraph) -> bool:
-    """States that no step changes are captured."""
+    """Capture states that no step changes."""
     constant = [state for state in parts.states if state.following is state.variable]
     for state in constant:
         parts.states.remove(state)
@@ -319,7 +320,7 @@ def _drop_constant_states(parts: ScanGraph) -> bool:
 
 
 def _join_states(parts: ScanGraph) -> bool:
-    """States that start equal and become equal are one."""
+    """Merge states that start equal and become equal."""
     groups: dict[Any, list[int]] = {}
     for i, state in enumerate(parts.states):
         groups.setdefault((state.init, state.variable.type), []).append(i)
@@ -355,7 +356,7 @@ def _results(parts: ScanGraph, first: dict[int, int]) -> list[Hashable]:
 
 
 def _join_traces(parts: ScanGraph) -> bool:
-    """Traces of equal elements are one; the trace of a sequence is the sequence."""
+    """Merge traces of equal elements, and replace the trace of a sequence by the sequence."""
     if not parts.traces:
         return False
     keys = identities([trace.element for trace in parts.traces])

@@ -1,8 +1,8 @@
 """Fission: states that follow from data alone are computed by a loop of their own.
 
-What counts or sums data so far, as the number of earlier successes, is the same at every call. Once
-these states are traced by another loop, which runs once for the data, the loop that read them has
-no states, and is often a computation on arrays.
+A state that counts or sums data so far, such as the number of earlier successes, is the same at
+every call. A separate loop traces it once per data set. The loop that reads the trace then has no
+states, and often becomes a computation on arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dimtensor.ops.loop.op import Scan
 
 
 def split_known_states(graph: FunctionGraph, fixed: Collection[Variable]) -> bool:
-    """Give loops of which all states follow from some inputs another loop for these states.
+    """Split loops all of whose states depend on fixed inputs only.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from dimtensor.ops.loop.op import Scan
 
 
 def share_steps(graph: FunctionGraph) -> bool:
-    """Nodes that make the same steps from the same inputs, and trace other things, are one."""
+    """Merge two nodes with the same steps and inputs that trace different elements."""
     first: dict[Any, Apply] = {}
     for node in nodes_of(graph, Scan):
         op = node.op
@@ -32,10 +32,10 @@ def share_steps(graph: FunctionGraph) -> bool:
 
 
 def fuse(graph: FunctionGraph) -> bool:
-    """Two loops over the same steps that do not depend on each other are one.
+    """Fuse two independent loops over the same steps.
 
-    They read what they share once, and the processor works at both at a time. Where a conditional
-    may need one of them only, they stay apart.
+    They then read shared inputs once and run in parallel in the processor's pipelines. Loops are
+    not fused in a graph with conditionals, which may need one of them only.
     """
     if nodes_of(graph, IfElse):
         return False
@@ -64,7 +64,7 @@ def _depends(node: Apply, other: Apply) -> bool:
 
 
 def _join(graph: FunctionGraph, one: Apply, other: Apply, same_states: bool) -> None:
-    """Put one node in the place of two."""
+    """Replace two nodes by one."""
     first, second = ScanGraph(one), ScanGraph(other)
     if same_states:
         second.substitute(dict(zip(second.inner, first.inner, strict=True)))

@@ -23,7 +23,7 @@ _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 
 
 def hoist(parts: ScanGraph) -> bool:
-    """Move what no step changes out of the body, unless a conditional may not need it."""
+    """Move loop-invariant code out of the body, unless the body has a conditional."""
     nodes = io_toposort(parts.inner, parts.outputs)
     if any(isinstance(node.op, IfElse) for node in nodes):
         return False

@@ -1,8 +1,7 @@
-"""The order in which a step computes, so that little stands between a state and the next.
+"""Reassociate the sums and products of a step for the shortest loop-carried path.
 
-A sum of three terms, one of them made of a state, is two additions one after the other; if the
-state's comes last, the first is done before the state is known. What multiplies and adds last is
-one fused instruction.
+A sum of three terms is two additions. If the loop-carried term is added last, the first addition
+is done before the state is known, and a final product and sum are one fused multiply-add.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ def ordered(
     states: Sequence[Variable],
     elements: Sequence[Variable] = (),
 ) -> list[Variable]:
-    """Results of a body, computed so that what states are needed for comes last.
+    """Reassociate the results of a body so that loop-carried operands come last.
 
     Parameters
     ----------
     inputs, outputs : sequence of variable
         Of the body.
     states, elements : sequence of variable
-        Those of the inputs that are not the same in every step.
+        The loop-variant inputs.
     """
     inner = FunctionGraph(list(inputs), list(outputs), clone=False)
     for kinds, rewrite in (((Add, Sub, Neg), _sum), ((Mul,), _product)):

@@ -1,10 +1,10 @@
-"""The tape: intermediates of the steps that a gradient reads are traced by the loop.
+"""The tape: forward loops trace intermediates that the backward loop would recompute.
 
-The loop that goes back knows the states, and computes from them what it needs in between. What took
-some operations, or a loop, is read instead.
+A backward loop knows the states and recomputes cheap intermediates from them. Intermediates that
+take several operations, or a loop, are traced by the forward loop instead.
 
-A loop in a step that stops is run again, or its states are traced, too: the kernel compiler keeps
-those of all steps one after the other.
+A nested loop that stops early is run again by the backward loop, unless the backend stores the
+traces of all outer steps one after the other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VIEWS = (DimShuffle, Alloc, DisconnectedGrad)
 
 
 def save_for_gradients(graph: FunctionGraph, inner: bool = False) -> bool:
-    """Let loops trace what loops that go back compute again, with `inner` also loops in steps."""
+    """Trace intermediates of forward loops, with `inner` also those of nested loops."""
     changed = False
     for node in nodes_of(graph, Scan):
         if node.op.inner_rewritten:
@@ -111,10 +111,7 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool
 
 
 def _save_in_steps(before: ScanGraph, after: ScanGraph) -> None:
-    """Let a loop in the steps of both trace what its gradient computes again.
-
-    The step back has the loop of the step, which it would run again.
-    """
+    """Trace intermediates of a nested loop, which the backward step would run again."""
     earlier = FunctionGraph(before.inner, before.outputs, clone=False)
     later = FunctionGraph(after.inner, after.outputs, clone=False)
     for node in later.toposort():
@@ -171,7 +168,7 @@ def _pairs(node: Apply, other: Apply) -> list[tuple[Variable, Variable]]:
 
 
 def _known(before: ScanGraph, after: ScanGraph, inner: bool) -> dict[Variable, Variable]:
-    """Map variables of the backward loop to their values in the forward loop."""
+    """Map variables of the backward step to equal variables of the forward step."""
     traced = {out: trace.element for trace in before.traces for out in trace.outputs}
     # equal ones, which were not merged yet, have one key
     same = {part.variable: _key(part.outside) for part in (*before.elements, *before.captured)}

@@ -1,1 +1,1 @@
-"""Derivatives of loops: reverse and forward mode, checkpoints, what is recomputed."""
+"""Derivatives of loops: reverse mode, forward mode, checkpoints and recomputation."""

@@ -1,9 +1,8 @@
-"""Forward mode in place of reverse mode, where few numbers depend on few numbers.
+"""Forward accumulation of gradients, for loops that carry and depend on few scalars.
 
-The gradient of a loop that carries a number and depends on four others takes a loop back in reverse
-mode, which reads a trace of all that steps computed. The number's tangents in four directions are
-four states more of the same loop, which wait for nothing that it does not wait for itself: they
-take less time than the way back, and no trace.
+In reverse mode, the gradient of a loop with one state and four scalar inputs needs a second loop
+and the residuals of all steps. In forward mode it needs four more states in the same loop, one
+tangent per input, which lengthen no dependency chain. That is faster and needs no trace.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def pull_ahead(
     depends: Collection[Variable],
     asked: Collection[Variable],
 ) -> list[tuple[Variable, Flow]] | None:
-    """Cotangents of the numbers that a loop's inputs are computed of; None if it is not worth it.
+    """Return cotangents of the scalars behind a loop's inputs, None if reverse mode is better.
 
     Parameters
     ----------
@@ -73,8 +72,9 @@ def pull_ahead(
     flows : sequence of Flow or None
         Cotangents of its outputs.
     depends : collection of variable
-        What has derivatives with respect to what is asked for.
+        Variables that depend on the variables of the gradient.
     asked : collection of variable
+        Variables of the gradient.
     """
     op: Any = node.op
     if (
@@ -116,7 +116,7 @@ def _is_of_numbers(op: Scan) -> bool:
 def _numbers_before(
     node: Apply, depends: Collection[Variable], asked: Collection[Variable]
 ) -> list[Variable] | None:
-    """Return the nearest numbers from which a loop's inputs are simply computed, or None."""
+    """Return the scalars nearest to the loop from which its inputs are cheaply computed."""
     found: dict[Variable, None] = {}
     stack = [v for v in node.inputs if v in depends]
     seen = set(stack)
@@ -136,7 +136,7 @@ def _numbers_before(
 def _moved(
     op: Scan, inputs: Sequence[Variable], directions: Sequence[Tangents], ends: Sequence[int]
 ) -> list[dict[int, Variable]] | None:
-    """Tangents of outputs in some directions, by one loop; None if these are too many."""
+    """Compute tangents of outputs in several directions by one loop, None if too many."""
     n = op.n_states
     given, moved = op.split_inputs(inputs), [op.split_inputs(by) for by in directions]
     needed = states_that_reach(
@@ -177,8 +177,8 @@ def _moved(
 class _Step(NamedTuple):
     """Step with the tangents of its inputs and outputs, a mapping by number per direction.
 
-    States have the numbers that they have, sequences and captured inputs follow; of what a step
-    gives, traces follow.
+    Inputs are numbered in the order states, sequences, captured; outputs in the order states,
+    traces.
     """
 
     given: list[Variable]
@@ -259,7 +259,7 @@ class _Step(NamedTuple):
 
 
 def _live_states(op: Scan, by: Any, needed: list[bool]) -> list[int]:
-    """States that have a tangent in a direction, and are needed."""
+    """Return the needed states that have a tangent in a direction."""
     pattern, n = body_pattern(op), op.n_states
     others = zip(pattern[n:], (*by.sequences, *by.captured), strict=True)
     rows = [row for row, t in others if t is not None]

@@ -1,8 +1,8 @@
-"""Reverse mode through loops: one loop over the derivative of the body, the other way round.
+"""Reverse mode through loops: a loop over the derivative of the body, in the other direction.
 
-Its states are the adjoints of the states and the sums of the adjoints of what is captured. Of the
-forward loop it reads the states before each step: from traces, or computed backwards by an inverse.
-It is a loop like any other, so that it has derivatives itself.
+Its states are the adjoints of the states and the accumulated adjoints of captured variables. It
+needs the forward states before each step, which it reads from traces or recomputes by an inverse.
+It is an ordinary loop, so it is differentiable itself.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def pull_scan(
 ) -> Answers:
     """Cotangents of the inputs of a `Scan` node, from those of its outputs.
 
-    Of which outputs all elements are used, is known of some.
+    `used` marks outputs all of whose elements are known to be used.
     """
     op, inputs = node.op, node.inputs
     given, results = op.split_inputs(inputs), op.split_outputs(node.outputs)
@@ -114,8 +114,7 @@ class _Forward:
     def traces_of(self, elements: list[Variable]) -> list[Variable]:
         """Traces of variables of the frozen body.
 
-        What the node does not trace itself is traced by a second node, which the rewrites make one
-        with the first.
+        A second node traces those that the node does not; rewrites merge the two.
         """
         first = self.op.n_states
         known = dict(zip(self.op.body.outputs[first:], self.traces, strict=False))
@@ -317,9 +316,9 @@ def _run_back(op: Any, forward: _Forward, back: _Step) -> dict[tuple[str, int], 
 
 
 def _states_before(op: Any, after: dict[int, Variable], back: _Step) -> dict[int, Variable]:
-    """States before a step in terms of those after it, where that is known.
+    """Express states before a step by those after it, where that is known.
 
-    All are if the loop has an inverse; else those that count.
+    That is all states of a loop with an inverse, and otherwise its counters.
     """
     if op.inverse is not None:
         inner = [*after.values(), *back.elements, *back.captured]
@@ -378,7 +377,7 @@ def _adds_to_zeros(variable: Variable) -> bool:
 
 
 def _used(candidates: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
-    """Return the candidates that outputs reach, without those behind another candidate."""
+    """Return the candidates that outputs reach without passing through another candidate."""
     among = set(candidates)
     seen = set(reached(outputs, lambda v: () if v in among else inputs_of(v)))
     return [v for v in candidates if v in seen]
@@ -399,7 +398,7 @@ def _drawn_within(
 
 
 class _BackwardSteps:
-    """Steps of the reverse pass: those that the forward loop ran, or the last of them."""
+    """The reverse pass, over all steps that the forward loop ran or the last of them."""
 
     def __init__(self, forward: _Forward):
         op, given = forward.op, forward.given

@@ -20,10 +20,9 @@ from dimtensor.ops.loop.derivatives.jacobian_pattern import body_pattern, reache
 def body_stand_ins(op: Any, given: Any, used: Sequence[bool] | None = None) -> list[Variable]:
     """Make new variables for states, sequence elements and captured inputs.
 
-    They are marked where the values that a loop is given may be infinite, and states that are
-    computed of such values in any step; so that elements that are not used have derivatives of
-    zero. States that are numbers, and those that may become infinite by a step's own operations,
-    are marked unless it is known that all of each is used.
+    Inputs whose values may be infinite are marked, and so are states that depend on them in some
+    step, so that unused elements have zero derivatives. Scalar states, and states that may become
+    infinite by a step's own operations, are marked unless they are known to be used as a whole.
     """
     found = stand_ins(op.body.inputs, [*given.states, *given.sequences, *given.captured])
     n = op.n_states

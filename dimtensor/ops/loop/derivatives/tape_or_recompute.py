@@ -1,9 +1,8 @@
 """Move computations that do not feed back into states out of a loop, to run once for all steps.
 
-A log likelihood is written in the step that moves the state. Its logarithm and its division then
-wait for each other in every step, and so do those of the gradient. Computed from the traces of the
-states, after the loop, they vectorize, and the loop that goes back has the recursion of the states
-alone.
+Users write a log likelihood in the step that updates the state. Its logarithms and divisions, and
+those of its gradient, then run one after the other in every step. Computed after the loop from the
+traces of the states, they vectorize, and the backward loop has the recursion of the states alone.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 
 @dataclass
 class Split:
-    """A step without what leaves the loop.
+    """Fission of a step: a smaller loop, and computations on its traces.
 
     Attributes
     ----------
     kept : list of int
-        Numbers of the states that stay states.
+        Numbers of the states of the smaller loop.
     traced : list of variable
-        What the loop traces now.
+        Elements that the smaller loop traces.
     """
 
     kept: list[int]
@@ -139,22 +138,24 @@ def split(
     next_states: Sequence[Variable],
     traced: Sequence[Variable],
 ) -> Split | None:
-    """Find what can leave a loop; None if there is nothing that is worth it.
+    """Split a step into a smaller loop and computations on its traces, None if not worth it.
 
     Parameters
     ----------
     states, elements : sequence of variable
-        What stands for states and elements in the step.
+        Placeholders of states and elements in the step.
     next_states, traced : sequence of variable
-        What a step gives.
+        Results of a step.
 
     Notes
     -----
-    Two things leave. A trace that is computed by elementwise operations, one of them not cheap,
-    from a few other things that can be traced; what is not cheap and computed for a state anyway is
-    such a thing, since to store it takes less than to compute it again. And a state that only adds
-    up what nobody else needs: it is the sum of a trace, or of a product of traces that are smaller
-    than it.
+    Two kinds of computations leave the loop:
+
+    - a trace that is an elementwise expression, with an expensive operation, of a few variables
+      that can be traced instead. An expensive value that a next state needs anyway is such a
+      variable, because storing it is cheaper than recomputing it;
+    - a state that only accumulates a sum: it becomes the sum of a trace, or a product of traces
+      with fewer axes.
     """
     sums = _sums(states, next_states, traced)
     nodes = io_toposort([*states, *elements], [*next_states, *traced, *sums.values()])
@@ -191,7 +192,7 @@ def split(
 def _sums(
     states: Sequence[Variable], next_states: Sequence[Variable], traced: Sequence[Variable]
 ) -> dict[int, Variable]:
-    """States that are sums, and the terms that they add up."""
+    """Map states that only accumulate a sum to the term that each step adds."""
     found: dict[int, Variable] = {}
     for number, (state, following) in enumerate(zip(states, next_states, strict=True)):
         node = following.owner

@@ -1,7 +1,8 @@
 """Find the states of a loop all of whose elements are used in each step.
 
-Where one is not used, its adjoint is zero, and is not multiplied by a state that became infinite.
-To ask each product for that costs a fifth of the time of a Kalman filter, in which all is used.
+The adjoint of an unused element is zero and must not be multiplied by an infinite partial
+derivative. Guarding each product costs a fifth of the time of a Kalman filter, whose states are
+used as a whole.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from dimtensor.ops.facts import STEPS
 from dimtensor.ops.special import Vanishing
 from dimtensor.traversal import reached
 
-# Of these the result has all elements of the first operand, or of all operands.
+# Operations whose result has all elements of the first operand, or of all operands.
 _FIRST = (Alloc, DimShuffle, JoinDims, Reshape, SpecifyShape, SplitDims, Sum)
 _ALL = (Dot, Join, MakeVector, ScalarFromTensor, TensorFromScalar)
-# Of these some operand may have no influence, wherever that is.
+# Operations some operand of which may have no influence.
 _CHOOSING = (
     ps.Switch, ps.Maximum, ps.Minimum, ps.Clip, ps.Second, ps.ScalarInnerGraphOp, Vanishing, *STEPS,
 )  # fmt: skip
@@ -66,7 +67,7 @@ def seed_flows(
 ) -> list[Flow]:
     """Adjoints of next states and cotangents of traces, by number, with whether they have zeros.
 
-    Where all elements are used, the factors are those of other steps, and may be zero.
+    A flow whose elements are all used may still be zero, as a product of factors of other steps.
     """
     given = [(v, used[i]) for i, v in adjoints.items()]
     given += [(v, traces[k]) for k, v in cotangents.items()]
