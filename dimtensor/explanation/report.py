@@ -117,7 +117,7 @@ class Explanation:
 
     @cached_property
     def partitions(self) -> dict[Dim, Partition | PartitionError]:
-        """How slices of each dim of inputs and data make the whole; see :func:`partition`.
+        """Splits of the expression along the dims of inputs and data, see :func:`partition`.
 
         An error says which expression mixes positions. Empty if several expressions are explained.
         """

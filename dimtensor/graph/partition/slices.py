@@ -31,16 +31,13 @@ def framed(outputs: Sequence[Node], found: Split) -> tuple[list[Node], WholeInpu
     name = found.dim.name or "dim"
     known = found.dim.length
     length = make("input", (), InputAttrs(f"{name}_length", None, (), "int64", None))
+    if known is not None:
+        length = make("constant", (), constant_attrs(known, "int64"))
     start = make("input", (), InputAttrs(f"{name}_start", None, (), "int64", None))
     replaced: dict[Node, Node] = {}
     for node in nodes_with_masks(outputs, found.known):
         if node.kind == "length" and _is_whole(node.attrs, found.cut):
-            count = (
-                make("constant", (), constant_attrs(known, "int64"))
-                if known is not None
-                else length
-            )
-            replaced[node] = count
+            replaced[node] = length
         elif node.kind == "positions" and node.attrs in found.cut:
             replaced[node] = make("elemwise", (node, start), "add")
     kept = {node: node for node in found.known}
@@ -64,7 +61,7 @@ def sliced(y: Node, found: Split, frame: WholeInputs, begin: int | None, end: in
     chosen = Slice(begin, end)
     if SelDim._from(found.dim, chosen) is found.dim:
         return rebuild([y], replaced)[0]
-    # those that others are derived from
+    # dims of the cut that are not derived from others
     roots = [dim for dim in found.cut if sum(one in found.cut for one in family(dim)) == 1]
     mapping = {dim: SelDim._from(dim, chosen) for dim in roots}
     replaced.update((node, node) for node in found.known)
