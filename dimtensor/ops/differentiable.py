@@ -67,7 +67,8 @@ def _joined(op: Any, node: Any) -> list[list[bool]]:
 
 def _nothing(x: Variable) -> Variable:
     """Return zeros, as floats where a variable is discrete."""
-    from dimtensor.ops.derivatives.flow import is_continuous, lengths, zeros
+    from dimtensor.ops.derivatives.flow import is_continuous, zeros
+    from dimtensor.ops.nodes import lengths
 
     if not isinstance(x.type, TensorType):
         return disconnected_type()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FrozenFunctionGraph, FunctionGraph
-from pytensor.graph.traversal import io_toposort
+from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.ops.facts import facts_of
@@ -319,3 +319,14 @@ def bound(
     for variable, at in getattr(graph, _COTANGENTS, {}).items():
         note_cotangent(memo[variable], at)
     return outputs, {old: new for old, new in memo.items() if isinstance(old, Variable)}
+
+
+def reduced_axes_of(node: Apply) -> list[int]:
+    """Return the axes that a reduction reduces."""
+    axis, ndim = getattr(node.op, "axis"), node.inputs[0].type.ndim  # noqa: B009
+    return list(range(ndim)) if axis is None else sorted(each % ndim for each in axis)
+
+
+def shared_variables(outputs: Sequence[Variable], known: Collection[Variable]) -> list[Any]:
+    """Return PyTensor's shared variables that outputs depend on, without known ones."""
+    return [v for v in graph_inputs(outputs) if hasattr(v, "get_value") and v not in known]

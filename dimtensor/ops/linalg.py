@@ -25,6 +25,7 @@ from pytensor.tensor.linalg import SLogDet as PytensorSLogDet
 from pytensor.tensor.linalg import Solve as PytensorSolve
 
 from dimtensor.ops.differentiable import WithRules
+from dimtensor.ops.nodes import lengths
 
 
 def _or_nan(perform: Callable[[], None], outputs: Sequence[list], shapes: Sequence[tuple],
@@ -195,7 +196,7 @@ def qr(x: Variable, wide: bool) -> list[Variable]:
     decompose = Blockwise(TallQR())
     if not wide:
         return decompose(x)
-    m = _shape(x)[-2]
+    m = lengths(x)[-2]
     # the columns beyond the first m have no part in Q
     Q, R = decompose(x[..., :m])
     return [Q, pt.concatenate([R, Q.mT @ x[..., m:]], axis=-1)]
@@ -237,20 +238,15 @@ def _solve_columns(
     """All columns go through one factorization, as the axes of one matrix."""
     if b_ndim <= 2:
         return solver(b_ndim)(a, b)
-    shape = _shape(b)
+    shape = lengths(b)
     n_batch = b.type.ndim - b_ndim
     columns: Any = 1
     for length in shape[n_batch + 1 :]:
         columns = columns * length
     matrix = b.reshape([*shape[: n_batch + 1], columns], ndim=n_batch + 2)
     solution = solver(2)(a, matrix)
-    batch = _shape(solution)[:-2]  # `a` may have more batches than `b`
+    batch = lengths(solution)[:-2]  # `a` may have more batches than `b`
     return solution.reshape([*batch, *shape[n_batch:]], ndim=len(batch) + b_ndim)
-
-
-def _shape(x: Variable) -> list[Any]:
-    """Lengths of the axes, integers where they are static."""
-    return [x.shape[i] if n is None else n for i, n in enumerate(x.type.shape)]
 
 
 def diagonal(x: Variable) -> Variable:

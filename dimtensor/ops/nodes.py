@@ -228,3 +228,13 @@ def _measured(length: Variable) -> tuple[Variable | None, int]:
         if source is not None and isinstance(source.op, Shape) and isinstance(at, Constant):
             return source.inputs[0], int(at.data)
     return None, 0
+
+
+def lengths(variable: Variable) -> list[Any]:
+    """Return the lengths of the axes, integers where they are static."""
+    return [variable.shape[i] if n is None else n for i, n in enumerate(variable.type.shape)]
+
+
+def has_axes_of(value: Variable, out: Variable) -> bool:
+    """Return whether a value has all axes of a result that are longer than 1."""
+    return all(n != 1 or m == 1 for n, m in zip(value.type.shape, out.type.shape, strict=True))

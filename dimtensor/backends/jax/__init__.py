@@ -129,12 +129,13 @@ def compile_positional(
     from pytensor.graph.fg import FunctionGraph
 
     from dimtensor.backends.jax.graph import graph_function
+    from dimtensor.ops.graphs import shared_variables
     from dimtensor.ops.notes import keep_notes
     from dimtensor.optimize.once import lengths_are_known
     from dimtensor.optimize.pipeline import optimize
 
     _dispatch()
-    shared = _shared_variables(outputs, set(inputs))
+    shared = shared_variables(outputs, set(inputs))
     graph = FunctionGraph([*inputs, *shared], list(outputs), clone=True)
     keep_notes(graph, graph.outputs)
     fixed = [] if shared or options.given is None else graph.inputs[options.given :]
@@ -178,12 +179,6 @@ def _translate(node: Any) -> Callable[..., Any]:
         or special.own_translation(node, _translate)
         or _dispatch()(node.op, node=node, storage_map={}),
     )
-
-
-def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:
-    from pytensor.graph.traversal import graph_inputs
-
-    return [v for v in graph_inputs(outputs) if hasattr(v, "get_value") and v not in known]
 
 
 class _Jax:

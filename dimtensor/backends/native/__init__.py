@@ -59,9 +59,10 @@ def _through_kernels(
     from pytensor.tensor.type import TensorType
 
     from dimtensor.kernels.compiler import compile_kernel
+    from dimtensor.ops.graphs import shared_variables
     from dimtensor.optimize.plan import UnsupportedGraph
 
-    shared = _shared_variables(outputs, set(inputs))
+    shared = shared_variables(outputs, set(inputs))
     for variable in (*inputs, *shared):
         if not isinstance(variable.type, TensorType):
             raise UnsupportedGraph(f"an input of type {variable.type}")
@@ -98,12 +99,6 @@ def _with_values(kernel: Any, shared: Sequence[Any]) -> Callable[..., Any]:
         return function(*arrays, *values, *fixed)
 
     return run
-
-
-def _shared_variables(outputs: Sequence[Any], known: set[Any]) -> list[Any]:
-    from pytensor.graph.traversal import graph_inputs
-
-    return [v for v in graph_inputs(outputs) if hasattr(v, "get_value") and v not in known]
 
 
 class _TimedFirstCall:

@@ -20,7 +20,7 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.caches import bounded
 from dimtensor.ops.constants import is_constant
-from dimtensor.ops.nodes import elementwise, of_length_one
+from dimtensor.ops.nodes import elementwise, lengths, of_length_one
 
 USED, MOSTLY, SPARSE = range(3)
 
@@ -95,11 +95,6 @@ def both(one: Variable | None, other: Variable | None) -> Variable | None:
     if one is None or other is None or one is other:
         return other if one is None else one
     return pt.and_(one, other)
-
-
-def lengths(variable: Variable) -> list[Any]:
-    """Lengths of the axes, integers where they are static."""
-    return [variable.shape[i] if n is None else n for i, n in enumerate(variable.type.shape)]
 
 
 def filled(value: Variable, like: Variable) -> Variable:

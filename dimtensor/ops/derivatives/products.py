@@ -16,11 +16,12 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor.math import Prod
 
-from dimtensor.ops.derivatives.flow import lengths, number, shuffled
+from dimtensor.ops.derivatives.flow import number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
 from dimtensor.ops.derivatives.scalars.elementwise import unused_times
 from dimtensor.ops.derivatives.scalars.poles import mark_infinite, may_be_infinite
-from dimtensor.ops.nodes import alloc, reshaped, selected
+from dimtensor.ops.graphs import reduced_axes_of
+from dimtensor.ops.nodes import alloc, lengths, reshaped, selected
 
 
 def push_running_product(node: Any, tangent: Variable) -> Variable:
@@ -89,27 +90,22 @@ def _recursion(
 def _prod(node: Any, tangents: Tangents) -> list[Any]:
     (out,), (t,) = node.outputs, tangents
     terms = unused_times(t, _of_the_others(node), may_be_infinite(node.inputs[0]))
-    return [pt.sum(terms, axis=_axes(node), dtype=out.type.dtype)]
+    return [pt.sum(terms, axis=reduced_axes_of(node), dtype=out.type.dtype)]
 
 
 @reverse_rule(Prod)
 def _prod_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> list[Any]:
-    (x,), (c,), axes = node.inputs, cotangents, _axes(node)
+    (x,), (c,), axes = node.inputs, cotangents, reduced_axes_of(node)
     numbers = iter(range(c.type.ndim))  # type: ignore[union-attr]
     order = ["x" if at in axes else next(numbers) for at in range(x.type.ndim)]
     return [unused_times(shuffled(c, order), _of_the_others(node), may_be_infinite(x))]
-
-
-def _axes(node: Any) -> list[int]:
-    axis = node.op.axis
-    return list(range(node.inputs[0].type.ndim)) if axis is None else list(axis)
 
 
 def _of_the_others(node: Any) -> Variable:
     """For each element, the product of all others along the axes."""
     from dimtensor.ops.along import RunningProduct
 
-    x, axes = node.inputs[0], _axes(node)
+    x, axes = node.inputs[0], reduced_axes_of(node)
     if x.type.dtype != node.outputs[0].type.dtype:
         x = pt.cast(x, node.outputs[0].type.dtype)
     if not axes:

@@ -12,16 +12,12 @@ from pytensor.tensor.sort import SortOp
 
 from dimtensor.ops.derivatives.flow import number, shuffled
 from dimtensor.ops.derivatives.rules import Tangents, forward_rule, reverse_rule
-
-
-def _axes(node: Any) -> list[int]:
-    axis = node.op.axis
-    return list(range(node.inputs[0].type.ndim)) if axis is None else list(axis)
+from dimtensor.ops.graphs import reduced_axes_of
 
 
 def _kept(node: Any, x: Variable) -> Variable:
     """Return the result with the reduced axes as axes of length 1."""
-    axes, numbers = _axes(node), iter(range(x.type.ndim))
+    axes, numbers = reduced_axes_of(node), iter(range(x.type.ndim))
     ndim = node.inputs[0].type.ndim
     return shuffled(x, ["x" if at in axes else next(numbers) for at in range(ndim)])
 
@@ -30,7 +26,7 @@ def _shares(node: Any) -> tuple[Variable, Variable]:
     """Return a mask of the elements that attain the extreme, and their number."""
     (x,), (out,) = node.inputs, node.outputs
     tied = pt.eq(x, _kept(node, out))
-    count = pt.sum(pt.cast(tied, x.type.dtype), axis=_axes(node), dtype=x.type.dtype)
+    count = pt.sum(pt.cast(tied, x.type.dtype), axis=reduced_axes_of(node), dtype=x.type.dtype)
     # a NaN equals nothing, so that no element attains an extreme that is NaN
     return tied, pt.maximum(count, number(1, count))
 
@@ -41,7 +37,7 @@ def _extreme(node: Any, tangents: Tangents) -> list[Any]:
     t = tangents[0]
     tied, count = _shares(node)
     chosen = pt.switch(tied, t, number(0, t))
-    return [pt.sum(chosen, axis=_axes(node), dtype=t.type.dtype) / count]  # type: ignore
+    return [pt.sum(chosen, axis=reduced_axes_of(node), dtype=t.type.dtype) / count]  # type: ignore
 
 
 @reverse_rule(Max, Min)

@@ -38,7 +38,6 @@ from dimtensor.ops.derivatives.flow import (
     Flow,
     Undefined,
     filled,
-    lengths,
     masked,
     number,
     of_dtype,
@@ -56,8 +55,8 @@ from dimtensor.ops.derivatives.rules import (
     reverse_rule,
 )
 from dimtensor.ops.derivatives.scalars.poles import may_be_infinite, may_become_infinite
-from dimtensor.ops.graphs import cotangent_of, note_cotangent
-from dimtensor.ops.nodes import reshaped, selected
+from dimtensor.ops.graphs import cotangent_of, note_cotangent, reduced_axes_of
+from dimtensor.ops.nodes import lengths, reshaped, selected
 from dimtensor.ops.special import vanishing
 
 Results = list[Any]
@@ -98,13 +97,8 @@ def _push_dimshuffle(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
 declare_flow_rules(DimShuffle, FlowRules(_pull_dimshuffle, _push_dimshuffle))
 
 
-def _axes(node: Any) -> list[int]:
-    axis = node.op.axis
-    return list(range(node.inputs[0].type.ndim)) if axis is None else list(axis)
-
-
 def _pull_sum(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> Results:
-    axes, numbers = _axes(node), iter(range(node.outputs[0].type.ndim))
+    axes, numbers = reduced_axes_of(node), iter(range(node.outputs[0].type.ndim))
     order = ["x" if at in axes else next(numbers) for at in range(node.inputs[0].type.ndim)]
     flow = _reordered(cotangent, order)
     dtype = node.inputs[0].type.dtype
@@ -260,18 +254,12 @@ def _split_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Resu
     return _first_only(node, wanted, pt.join(node.op.axis, *parts))
 
 
-@reverse_rule(Subtensor)
-def _subtensor_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
+@reverse_rule(Subtensor, AdvancedSubtensor)
+def _selection_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
     x, *indices = node.inputs
-    put = IncSubtensor(node.op.idx_list)
-    return _first_only(node, wanted, put(zeros(x), cotangents[0], *indices))
-
-
-@reverse_rule(AdvancedSubtensor)
-def _advanced_back(node: Any, cotangents: Tangents, wanted: Sequence[bool]) -> Results:
-    x, *indices = node.inputs
-    put = AdvancedIncSubtensor(node.op.idx_list)
-    return _first_only(node, wanted, put(zeros(x), cotangents[0], *indices))
+    put = IncSubtensor if isinstance(node.op, Subtensor) else AdvancedIncSubtensor
+    cotangent = put(node.op.idx_list)(zeros(x), cotangents[0], *indices)
+    return _first_only(node, wanted, cotangent)
 
 
 @forward_rule(IncSubtensor, AdvancedIncSubtensor)

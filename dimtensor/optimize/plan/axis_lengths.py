@@ -16,6 +16,7 @@ from pytensor.tensor.subtensor import (
     Subtensor,
 )
 
+from dimtensor.ops.graphs import reduced_axes_of
 from dimtensor.optimize.plan.signatures import same_axes
 
 Axis = tuple[Variable, int]
@@ -143,10 +144,8 @@ def selection_of(node: Apply) -> Variable:
 
 def kept_axes(node: Apply) -> list[int]:
     """Axes of the input that a reduction keeps, in order."""
-    ndim = node.inputs[0].type.ndim
-    axes = node.op.axis
-    reduced = set(range(ndim)) if axes is None else {a % ndim for a in axes}
-    return [axis for axis in range(ndim) if axis not in reduced]
+    reduced = reduced_axes_of(node)
+    return [axis for axis in range(node.inputs[0].type.ndim) if axis not in reduced]
 
 
 def full_axes(op: Any, ndim: int) -> list[tuple[int, int]]:

@@ -49,7 +49,7 @@ def like(value: Any, variable: Variable) -> Variable:
     return pt.constant(data, dtype=variable.type.dtype)
 
 
-def _operand(variable: Variable, *kinds: type) -> Variable | None:
+def operand_of(variable: Variable, *kinds: type) -> Variable | None:
     """Return the operand of an elementwise operation of some kinds, None for other variables."""
     return variable.owner.inputs[0] if isinstance(scalar_op(variable), kinds) else None
 
@@ -144,7 +144,7 @@ def two_signs(node: Apply, rw: Rewriting) -> Variable | None:
     if len(node.inputs) != 2 or not _is_float(node.outputs[0]):
         return None
     op, (x, y) = node.op.scalar_op, node.inputs
-    minus_x, minus_y = _operand(x, Neg), _operand(y, Neg)
+    minus_x, minus_y = operand_of(x, Neg), operand_of(y, Neg)
     if isinstance(op, Add):
         if minus_y is not None:
             return elementwise(pt.sub, x, minus_y)
@@ -159,7 +159,7 @@ def two_signs(node: Apply, rw: Rewriting) -> Variable | None:
 @rule(Neg)
 def sign_of_sign(node: Apply, rw: Rewriting) -> Variable | None:
     """``-(-x)`` is x."""
-    return _operand(node.inputs[0], Neg)
+    return operand_of(node.inputs[0], Neg)
 
 
 @rule(Mul, TrueDiv)
@@ -168,7 +168,7 @@ def sign_of_number(node: Apply, rw: Rewriting) -> Variable | None:
     if len(node.inputs) != 2 or not _is_real(node.outputs[0]):
         return None
     for at, x in enumerate(node.inputs):
-        value, inside = number_of(node.inputs[1 - at]), _operand(x, Neg)
+        value, inside = number_of(node.inputs[1 - at]), operand_of(x, Neg)
         if value is not None and inside is not None and _is_real(node.inputs[1 - at]):
             operands = [inside, inside]
             operands[1 - at] = like(-value, node.inputs[1 - at])
@@ -182,7 +182,7 @@ def without_sign(node: Apply, rw: Rewriting) -> Variable | None:
     x = node.inputs[0]
     if not _is_real(x):
         return None
-    inside = _operand(x, Neg, Abs)
+    inside = operand_of(x, Neg, Abs)
     return None if inside is None else node.op(inside)
 
 
@@ -252,7 +252,7 @@ def arm(node: Apply, rw: Rewriting) -> Variable | None:
 def condition_turned(node: Apply, rw: Rewriting) -> Variable | None:
     """Exchange the arms of a selection by a negated condition."""
     condition, then, otherwise = node.inputs
-    inside = _operand(condition, Invert)
+    inside = operand_of(condition, Invert)
     if inside is None or inside.type.dtype != "bool":
         return None
     return elementwise(pt.switch, inside, otherwise, then)
@@ -274,7 +274,7 @@ def arm_of_arm(node: Apply, rw: Rewriting) -> Variable | None:
 @rule(Invert)
 def not_not(node: Apply, rw: Rewriting) -> Variable | None:
     """Remove a double negation."""
-    return _operand(node.inputs[0], Invert)
+    return operand_of(node.inputs[0], Invert)
 
 
 @rule(AND, OR)
@@ -295,6 +295,6 @@ def known_conditions(node: Apply, rw: Rewriting) -> Variable | None:
 def condition_and_its_negation(node: Apply, rw: Rewriting) -> Variable | None:
     """Fold a condition or its negation to True, and a condition and its negation to False."""
     for one, other in (node.inputs, node.inputs[::-1]):
-        if _operand(other, Invert) is one is not None and one.type.dtype == "bool":
+        if operand_of(other, Invert) is one is not None and one.type.dtype == "bool":
             return pt.second(one, like(isinstance(node.op.scalar_op, OR), one))
     return None

@@ -15,6 +15,7 @@ from pytensor.tensor.math import All, Any, Dot, Max, Min, Prod, ProdWithoutZeros
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.constants import number_of
+from dimtensor.ops.graphs import reduced_axes_of
 from dimtensor.ops.nodes import alloc
 from dimtensor.optimize.rules.table import REDUCTION, rule
 
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 
 _REDUCTIONS = (Sum, Prod, ProdWithoutZeros, Max, Min, All, Any, CAReduce)
 _KEEP = (Add, ScalarMaximum, ScalarMinimum, AND, OR)
-
-
-def _axes(node: Apply) -> list[int]:
-    ndim = node.inputs[0].type.ndim
-    return list(range(ndim)) if node.op.axis is None else sorted(a % ndim for a in node.op.axis)
 
 
 def _over(node: Apply, x: Variable, axes: list[int]) -> Variable:
@@ -39,7 +35,7 @@ def _over(node: Apply, x: Variable, axes: list[int]) -> Variable:
 @rule(*_REDUCTIONS, kind=REDUCTION)
 def reduced_axes(node: Apply, rw: Rewriting) -> Variable | None:
     """Drop axes of length 1 from a reduction, and name its axes in one way."""
-    x, out, axes = node.inputs[0], node.outputs[0], _axes(node)
+    x, out, axes = node.inputs[0], node.outputs[0], reduced_axes_of(node)
     op = node.op.scalar_op
     if not isinstance(op, _KEEP) or x.type.dtype != out.type.dtype:
         return None
@@ -59,7 +55,7 @@ def reduced_transposed(node: Apply, rw: Rewriting) -> Variable | None:
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, DimShuffle) or "x" in made.op.new_order:
         return None
-    order, axes = made.op.new_order, _axes(node)
+    order, axes = made.op.new_order, reduced_axes_of(node)
     source = made.inputs[0]
     if len(order) != source.type.ndim:
         return None
@@ -80,9 +76,9 @@ def reduced_twice(node: Apply, rw: Rewriting) -> Variable | None:
     x = made.inputs[0]
     if not x.type.dtype == made.outputs[0].type.dtype == node.outputs[0].type.dtype:
         return None
-    inner = _axes(made)
+    inner = reduced_axes_of(made)
     kept = [a for a in range(x.type.ndim) if a not in inner]
-    return _over(node, x, sorted([*inner, *(kept[a] for a in _axes(node))]))
+    return _over(node, x, sorted([*inner, *(kept[a] for a in reduced_axes_of(node))]))
 
 
 @rule(Sum, kind=REDUCTION)
@@ -94,7 +90,7 @@ def sum_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
     value = made.inputs[0]
     if value.type.dtype != out.type.dtype:
         return None
-    x, axes = node.inputs[0], _axes(node)
+    x, axes = node.inputs[0], reduced_axes_of(node)
     lead = x.type.ndim - value.type.ndim
     repeated = [a for a in axes if a < lead or value.type.shape[a - lead] == 1]
     repeated = [a for a in repeated if x.type.shape[a] != 1]

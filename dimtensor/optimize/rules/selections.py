@@ -18,7 +18,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.ops.constants import number_of
-from dimtensor.ops.nodes import alloc, selected
+from dimtensor.ops.nodes import alloc, has_axes_of, selected
 from dimtensor.optimize.rules.table import REDUCTION, rule
 from dimtensor.tuning import SEARCHED_UPDATES
 
@@ -244,7 +244,7 @@ def sum_of_updates(node: Apply, rw: Rewriting) -> Variable | None:
     for v, chain in zip(node.inputs, chains, strict=True):
         if chain is None:
             others.append(v)
-        elif v.type.dtype != out.type.dtype or not _covered(v, out):
+        elif v.type.dtype != out.type.dtype or not has_axes_of(v, out):
             return None
         elif total is None:
             total = v
@@ -252,10 +252,6 @@ def sum_of_updates(node: Apply, rw: Rewriting) -> Variable | None:
             for step in reversed(chain):
                 total = step.op.make_node(total, *step.inputs[1:]).outputs[0]
     return pt.add(*others, total) if others else total
-
-
-def _covered(variable: Variable, out: Variable) -> bool:
-    return all(n != 1 or m == 1 for n, m in zip(variable.type.shape, out.type.shape, strict=True))
 
 
 def updates_of_zeros(variable: Variable) -> list[Apply] | None:

@@ -17,15 +17,11 @@ from pytensor.tensor.math import Sum
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.constants import number_of
-from dimtensor.optimize.rules.arithmetic import like
+from dimtensor.optimize.rules.arithmetic import like, operand_of
 from dimtensor.optimize.rules.table import ACCURATE, rule, scalar_op
 
 if TYPE_CHECKING:
     from dimtensor.optimize.rules.driver import Rewriting
-
-
-def _operand(variable: Variable, kind: type) -> Variable | None:
-    return variable.owner.inputs[0] if isinstance(scalar_op(variable), kind) else None
 
 
 def _real(variable: Variable) -> bool:
@@ -69,16 +65,16 @@ def log_of_one_and_exp(node: Apply, rw: Rewriting) -> Variable | None:
     x = node.inputs[0]
     if not _real(x):
         return None
-    inside = _operand(x, Exp)
+    inside = operand_of(x, Exp)
     if inside is not None:
         return pt.softplus(inside)
-    minus = _operand(x, Neg)
+    minus = operand_of(x, Neg)
     if minus is None:
         return None
-    inside = _operand(minus, Exp)
+    inside = operand_of(minus, Exp)
     if inside is not None:
         return pt.log1mexp(inside)
-    inside = _operand(minus, Sigmoid)
+    inside = operand_of(minus, Sigmoid)
     return None if inside is None else pt.neg(pt.softplus(inside))
 
 
@@ -86,7 +82,7 @@ def log_of_one_and_exp(node: Apply, rw: Rewriting) -> Variable | None:
 def log_of_logistic(node: Apply, rw: Rewriting) -> Variable | None:
     """``log(sigmoid(x))`` is ``-softplus(-x)``."""
     x = node.inputs[0]
-    inside = _operand(x, Sigmoid) if _real(x) else None
+    inside = operand_of(x, Sigmoid) if _real(x) else None
     return None if inside is None else pt.neg(pt.softplus(pt.neg(inside)))
 
 
@@ -94,7 +90,7 @@ def log_of_logistic(node: Apply, rw: Rewriting) -> Variable | None:
 def exp_minus_one(node: Apply, rw: Rewriting) -> Variable | None:
     """``exp(x) - 1`` is ``expm1(x)``."""
     x, one = node.inputs
-    inside = _operand(x, Exp)
+    inside = operand_of(x, Exp)
     if inside is None or number_of(one) != 1 or x.type.dtype != node.outputs[0].type.dtype:
         return None
     return pt.expm1(inside) if _real(x) else None
@@ -105,7 +101,7 @@ def logistic(node: Apply, rw: Rewriting) -> Variable | None:
     """``1 / (1 + exp(-x))`` and ``exp(x) / (1 + exp(x))`` are ``sigmoid(x)``."""
     above, below = node.inputs
     other = _inside(below, Add)
-    inside = None if other is None else _operand(other, Exp)
+    inside = None if other is None else operand_of(other, Exp)
     if inside is None or above.type.dtype != below.type.dtype:
         return None
     if above is other:
@@ -121,11 +117,11 @@ def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
     if not _real(node.outputs[0]):
         return None
     for at, quotient in enumerate(node.inputs):
-        minus = _operand(quotient, Sigmoid)
-        inside = None if minus is None else _operand(minus, Neg)
+        minus = operand_of(quotient, Sigmoid)
+        inside = None if minus is None else operand_of(minus, Neg)
         if inside is not None:
             rest = [v for k, v in enumerate(node.inputs) if k != at]
-            found = next((v for v in rest if _operand(v, Exp) is inside), None)
+            found = next((v for v in rest if operand_of(v, Exp) is inside), None)
             if found is not None:
                 rest.remove(found)
                 return pt.mul(pt.sigmoid(inside), *rest) if rest else pt.sigmoid(inside)
@@ -133,7 +129,7 @@ def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
             continue
         above, below = quotient.owner.inputs
         other = _inside(below, Add)
-        inside = None if other is None else _operand(other, Exp)
+        inside = None if other is None else operand_of(other, Exp)
         if other is None or inside is None or other not in node.inputs:
             continue
         rest = [v for k, v in enumerate(node.inputs) if k != at]
@@ -147,7 +143,7 @@ def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
 def one_minus_logistic(node: Apply, rw: Rewriting) -> Variable | None:
     """``1 - sigmoid(x)`` is ``sigmoid(-x)``."""
     other = _one_and(node, Sub)
-    inside = None if other is None or not _real(other) else _operand(other, Sigmoid)
+    inside = None if other is None or not _real(other) else operand_of(other, Sigmoid)
     return None if inside is None else pt.sigmoid(pt.neg(inside))
 
 
@@ -161,7 +157,7 @@ def log_of_sum_of_exp(node: Apply, rw: Rewriting) -> Variable | None:
     made = total.owner
     if made is None or not isinstance(made.op, Sum) or not _real(total):
         return None
-    inside = _operand(made.inputs[0], Exp)
+    inside = operand_of(made.inputs[0], Exp)
     if inside is None or inside.type.dtype != total.type.dtype or 0 in inside.type.shape:
         return None
     axes = range(inside.type.ndim) if made.op.axis is None else made.op.axis

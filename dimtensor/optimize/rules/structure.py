@@ -18,7 +18,7 @@ from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.constants import number_of
-from dimtensor.ops.nodes import alloc, elementwise
+from dimtensor.ops.nodes import alloc, elementwise, has_axes_of
 from dimtensor.ops.special import Vanishing
 from dimtensor.optimize.rules.table import rule, scalar_op
 
@@ -81,7 +81,7 @@ def transposed_fill(node: Apply, rw: Rewriting) -> Variable | None:
 def fill(node: Apply, rw: Rewriting) -> Variable | None:
     """Broadcasting to the shape of an array is broadcasting to its lengths, or nothing."""
     value = node.inputs[1]
-    if _covers(value, node.outputs[0]):
+    if has_axes_of(value, node.outputs[0]):
         return value
     ndim = node.outputs[0].type.ndim
     return _alloc(value, [rw.length(node.outputs[0], axis) for axis in range(ndim)])
@@ -100,17 +100,12 @@ def broadcast(node: Apply, rw: Rewriting) -> Variable | None:
     """Nothing is repeated where an array has the lengths already; twice repeated is once."""
     value, *lengths = node.inputs
     out = node.outputs[0]
-    if value.type.ndim == out.type.ndim and _covers(value, out):
+    if value.type.ndim == out.type.ndim and has_axes_of(value, out):
         return value
     made = value.owner
     if made is not None and isinstance(made.op, Alloc):
         return alloc(made.inputs[0], *lengths)
     return None
-
-
-def _covers(value: Variable, out: Variable) -> bool:
-    """Return whether a value has all axes of a result that are longer than 1."""
-    return all(n != 1 or m == 1 for n, m in zip(value.type.shape, out.type.shape, strict=True))
 
 
 def _alloc(value: Variable, lengths: list[Any]) -> Variable:
@@ -131,7 +126,7 @@ def operands_that_are_fills(node: Apply, rw: Rewriting) -> Variable | None:
     new = elementwise(node.op, *values)
     if new.type.dtype != out.type.dtype:
         return None
-    if _covers(new, out):
+    if has_axes_of(new, out):
         return new
     return _alloc(new, [rw.length(out, axis) for axis in range(out.type.ndim)])
 

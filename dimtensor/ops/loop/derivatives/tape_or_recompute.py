@@ -20,11 +20,10 @@ from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.batching import over_batch
-from dimtensor.ops.derivatives.flow import lengths
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import inputs_of
 from dimtensor.ops.loop.shapes import is_of_one_length
-from dimtensor.ops.nodes import reshaped
+from dimtensor.ops.nodes import lengths, reshaped
 from dimtensor.traversal import reached
 from dimtensor.tuning import STEP_SUM_ELEMENTS, SUMS_BESIDE_LOOP, TRACED_FACTORS
 
