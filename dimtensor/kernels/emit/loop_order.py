@@ -13,13 +13,13 @@ from dimtensor.tuning import PERMUTED_LOOPS
 def best(
     loops: Sequence[str], accesses: Sequence[tuple[Names, ...]], turns: Sequence[Sequence[str]]
 ) -> list[str]:
-    """Loops such that the innermost one walks memory in order wherever that can be had.
+    """Order loops such that the innermost one accesses memory contiguously if possible.
 
     Parameters
     ----------
     loops : sequence of str
     accesses : sequence of tuple of frozenset of str
-        For each array that is read or written the loops that each of its axes is walked by.
+        For each array that is read or written, the loops that move along each of its axes.
     turns : sequence of sequences of str
         Loops that have to follow each other as given, others between them or not.
 

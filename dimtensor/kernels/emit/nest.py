@@ -1,4 +1,4 @@
-"""One loop nest: the order of its loops, and what stands before, inside and after each of them."""
+"""Loop nests: the order of the loops, and the statements before, inside and after each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Sink:
 
     @property
     def kept(self) -> Names:
-        """Loops that the result is not reduced over."""
+        """Loops over the kept axes, which the result is not reduced over."""
         return NOTHING.union(*(each.loops for each in self.index))
 
     @property
@@ -80,7 +80,7 @@ class _Sink:
 
 
 class Nest:
-    """Collects what a nest stores, then writes it."""
+    """Collector of the results of a loop nest, which then writes its loops."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Nest:
     # -- where it is stored -----------------------------------------------------------------------
 
     def _provide(self, sink: _Sink, order: list[str], names: Names) -> None:
-        """Memory for a result."""
+        """Provide the memory of a result."""
         if sink.kind == "scatter":
             same = [each.place for each in self.sinks if each.target is sink.target and each.place]
             sink.place = same[0] if same else self._updated(sink, order, names)
@@ -220,7 +220,7 @@ class Nest:
         return Place(place.array, (op("&", counter(order[-1]), mask),), early=False)
 
     def _number_of_ways(self, names: Names) -> int:
-        """By how many turns each update is done: others are done while one waits."""
+        """Return the number of accumulators of an update by data, which take turns."""
         serial = sum(self._is_serial(sink, names) for sink in self.sinks)
         return max(SCATTER_COPIES >> (serial - 1).bit_length(), 1)
 
@@ -231,7 +231,7 @@ class Nest:
         return self.e.allocate(sink.target, identity(sink.operation, sink.dtype))
 
     def _wide(self, sink: _Sink, count: Expression, place: Place | None = None) -> Place:
-        """Arrays to add up in, of double precision; their sum goes to its place after the loops."""
+        """Return accumulators in double precision, added to the result after the loops."""
         e = self.e
         lengths = [e.length(sink.target, axis) for axis in range(sink.target.type.ndim)]
         place = place or e.allocate(sink.target, number(0, sink.dtype))
@@ -250,7 +250,7 @@ class Nest:
     # -- writing ----------------------------------------------------------------------------------
 
     def _order(self) -> list[str]:
-        """Loops such that the innermost one walks memory in order wherever that can be had."""
+        """Order the loops such that the innermost one accesses contiguous memory if possible."""
         accesses = list(self.scope.accesses)
         accesses += [tuple(t.loops for t in sink.index) for sink in self.sinks if sink.index]
         turns = [sink.turns for sink in self.sinks if len(sink.turns) > 1]
@@ -291,7 +291,7 @@ class Nest:
     def _sink_line(
         self, sink: _Sink, order: list[str], level: Level, before: Lists, after: Lists
     ) -> Statement | None:
-        """Return the statement of a result in the innermost loop, and collect those around it."""
+        """Return the innermost statement of a result; collect those around the loop."""
         where, value = sink.where, sink.value
         if sink.kind == "scatter" and sink.operation == "+":
             return Accumulate("+", where, value)

@@ -1,8 +1,8 @@
-"""Arrays in the memory of others that are not read any more.
+"""Array reuse: allocate arrays in the memory of dead ones.
 
-A gradient makes arrays that are as long as the data or the loop, one after the other. Where one has
-as many elements as another that nothing reads again, it takes its place: less memory is asked for,
-and what is written lies in the cache where the other one has just been read.
+A gradient makes arrays that are as long as the data or the loop, one after the other. An array with
+as many elements as another one that is not read again takes its memory: less is allocated, and
+stores hit the cache lines that have just been read.
 """
 
 from __future__ import annotations

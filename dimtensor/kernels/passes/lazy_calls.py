@@ -1,8 +1,8 @@
-"""Calls that only one arm of a selection needs are made only where it is selected.
+"""Lazy calls: a call that one branch of a selection alone needs is made where that is selected.
 
-A selection is elementwise: both of its arms are computed, and where that vectorizes nothing is
-cheaper. A call that LLVM cannot vectorize is made for one number after the other anyway, so it may
-as well be left out where its result is not looked at.
+Both branches of a selection are computed for each element, which is cheapest if it vectorizes. A
+call that LLVM cannot vectorize is made element by element anyway, so it is skipped for elements
+that select the other branch.
 """
 
 from __future__ import annotations

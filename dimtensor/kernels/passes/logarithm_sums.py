@@ -215,7 +215,7 @@ def _opened(statement: Statement, arrays: list[Statement], fresh: Fresh) -> Stat
 
 
 def _is_open(loop: Statement) -> TypeGuard[For]:
-    """Return whether a loop is left to LLVM's vectorizer, and not so long that it takes minutes."""
+    """Return whether a loop is an innermost one of moderate length, neither wide nor jammed."""
     if not isinstance(loop, For) or not loop.is_parallel or loop.is_wide or loop.is_jammed:
         return False
     return len(loop.body) <= VECTORIZED_OPERATIONS and not any(each.blocks for each in loop.body)

@@ -1,9 +1,9 @@
-"""Strips: the innermost loop in pieces, so that what LLVM vectorizes is apart from what it cannot.
+"""Strip mining: separate the vectorizable statements of an innermost loop from serial ones.
 
 A loop over the data of a model computes a residual, sums its products, and adds it up by group. The
-last of these has to be done one element after the other, and then LLVM does all of it so. In strips
-of some hundred elements, a first loop computes and sums, vectorized, and leaves in a short array
-what a second loop adds up by group.
+last of these is serial, and LLVM vectorizes a loop as a whole or not at all. So the loop runs in
+strips of some hundred elements: a first loop computes and sums, vectorized, and stores the residual
+in a short array, from which a second loop adds it up by group.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class _Total:
 
 @dataclass
 class _Sums:
-    """Sums of one block, and what they are added to after it.
+    """Sums of one block, with the statements that add them to totals.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
-"""Selections that a loop does not decide are decided before it.
+"""Loop unswitching: a selection by a loop-invariant condition is decided before the loop.
 
-A selection is elementwise: both of its arms are computed. Where the condition is a number that was
-there before the loop, and an arm takes functions, the loop is written twice, with one arm each.
+Both branches of a selection are computed for each element. If the condition is a number that is
+known before the loop, and a branch calls functions, the loop is written twice, once for each
+branch.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Fresh = Callable[[str], str]
 def unswitched(
     statements: Sequence[Statement], results: Sequence[Expression], fresh: Fresh
 ) -> list[Statement]:
-    """Duplicate loops in which an invariant condition decides what is computed.
+    """Duplicate loops with a selection by an invariant condition.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def _with_branch(loop: For, condition: Var, saved: int, outside: Names, fresh: F
 
 
 def _forms(loop: For, condition: Var, outside: Names, fresh: Fresh) -> tuple[For, For]:
-    """Return a loop for a true and for a false condition, with names of its own."""
+    """Specialize a loop for a true and for a false condition, with separate names."""
     then, otherwise = (_with(loop, condition, value, outside) for value in (TRUE, FALSE))
     return then, _renamed(otherwise, outside, fresh)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 
+from dimtensor.kernels.passes import unroll_and_jam
 from dimtensor.tuning import SUM_BLOCK
 from tests.kernels.interpret import interpreted
 
@@ -110,3 +111,16 @@ def test_rows_with_nothing_in_common_and_short_ones_are_left_alone():
     assert "//" not in interpreted([m], [pt.exp(m).sum(axis=1)]).source
     x = pt.tensor("table", dtype="float64", shape=(None, 3))
     assert "//" not in interpreted([x, a], [(x * a).sum(axis=1)]).source
+
+
+@pytest.mark.parametrize("most", [0, 29, 30, 40])
+def test_short_rows_of_a_large_array_are_left_alone(most, monkeypatch):
+    """Which rows these are is known when the kernel runs, unless both lengths are."""
+    monkeypatch.setattr(unroll_and_jam, "JAMMED_ELEMENTS", most)
+    rows = rng.normal(size=(3, 10))
+    function = interpreted([m, a], [(m - a[:, None]).sum(axis=0)])
+    assert f">= {unroll_and_jam.JAMMED_ROW} or" in function.source
+    found = function(rows, np.arange(3.0))[0]
+    np.testing.assert_allclose(found, (rows - np.arange(3.0)[:, None]).sum(axis=0), rtol=1e-12)
+    x = pt.tensor("table", dtype="float64", shape=(4, 10))
+    assert ("4 * k" in interpreted([x], [x.sum(axis=0)]).source) == (most >= 40)
