@@ -98,7 +98,7 @@ def test_steps_of_a_loop(texts):
 
 
 def test_vectors(texts):
-    """With sums, results, and what is done lane by lane, between the parts."""
+    """A loop that is vectorized stays whole; the numbers around it are computed in parts."""
     s, others = V, []
     for k in range(4):
         s = dt.tanh(s * C) + V * W
@@ -125,7 +125,7 @@ def test_vectors(texts):
         np.testing.assert_array_equal(positive.values, s.real > 0)
         by_step = by_hand(v + 1e-20j, w, i, 0.7)[0].imag / 1e-20
         np.testing.assert_allclose(slope, by_step, rtol=1e-10, atol=1e-11)
-    assert count(texts) > 10
+    assert 0 < count(texts) < 10
 
 
 def test_short_runs_stay_whole(monkeypatch):
