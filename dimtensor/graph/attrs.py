@@ -13,6 +13,9 @@ from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.labels import Labels
 from dimtensor.dims.selection import Mask
 
+# token of inputs that stand for leaves of a graph which was rebuilt from its description
+REBUILT = "rebuilt"
+
 
 class InputAttrs(NamedTuple):
     """Attributes of a symbolic input; unnamed inputs are distinguished by their tokens."""

@@ -11,7 +11,7 @@ from dimtensor.dims import DERIVED, Dim, Dims, SelDim
 from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node, NodeType, make
-from dimtensor.graph.attrs import InputAttrs
+from dimtensor.graph.attrs import REBUILT, InputAttrs
 from dimtensor.graph.forms import LEAF, Entry, FormlessError
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.rebuilding.substitute import relabel_node
@@ -138,7 +138,7 @@ class _FormReader:
         node = self._arguments.get(number)
         if node is None:
             dims = tuple(map(self.value, self._form["arguments"][number]))
-            attrs = InputAttrs(f"a{number}", None, dims, "int64", None)
+            attrs = InputAttrs(f"a{number}", REBUILT, dims, "int64", None)
             node = self._arguments[number] = make("input", (), attrs)
         return node
 

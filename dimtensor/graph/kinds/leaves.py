@@ -43,7 +43,7 @@ class Input(_Leaf[at.InputAttrs]):
     def parse(self, entry: Entry, reader: Reader) -> Parsed:
         """Read a leaf; in a rebuilt graph inputs, data and label positions are all inputs."""
         dims, dtype, categories = entry.type
-        return Parsed((), at.InputAttrs(f"n{entry.number}", None, dims, dtype, categories))
+        return Parsed((), at.InputAttrs(f"n{entry.number}", at.REBUILT, dims, dtype, categories))
 
     def call(self, node: Node, ref: DimRef) -> Call:
         return Call("input", [], _labels(node, ref))

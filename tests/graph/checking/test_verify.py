@@ -7,6 +7,9 @@ import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
+from dimtensor import dist
+from dimtensor.compile.caching.description import lower_description
+from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.program import build_program
 from dimtensor.dims import PadDim, SelDim
 from dimtensor.errors import GraphError
@@ -299,3 +302,15 @@ def test_an_input_twice_and_a_check_that_is_none_are_caught():
         verify_program([x, x], [x], [])
     with pytest.raises(GraphError, match="the check 'fine' is of"):
         verify_program([x], [x], ["fine"])
+
+
+def test_a_region_of_a_graph_without_names_may_read_positions_of_labels():
+    """Full checks accept it, so that they do not change what is compiled."""
+    trait = dt.Dim("trait", coords=["a", "b"])
+    factor = dt.rv("factor", dist.LKJCholesky(trait, trait.rename("other"), eta=4))
+    density = dt.Model(factor).log_density()
+    gradient = dt.grad(density.density, density.unconstrained)
+    description = describe_graph([density.unconstrained.node], [gradient.node])
+    assert full_checks()
+    program, _ = lower_description(description)
+    assert len(program.outputs) == 1
