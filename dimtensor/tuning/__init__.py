@@ -1,8 +1,8 @@
 """Numeric limits of the engine: from which size on one way of computing is chosen over another.
 
 Each number has its reason, and in parentheses the benchmark case (``tests/benchmarks/cases``), the
-posterior or the page of ``docs/design`` that set it. "Not measured" are guards against worst cases,
-and numbers that were chosen and never compared with others.
+posterior or the page of ``docs/design`` by which it, or the way that it limits, was judged. "Not
+measured" are guards against worst cases, and numbers that were never compared with others.
 
 Not here: what follows from a format, a library or a processor (offsets of structures, coefficients
 and ranges of approximations, digits of a dtype). Settings of users are in ``dimtensor.settings``.
@@ -16,8 +16,8 @@ from __future__ import annotations
 # arrays (`optimize`), loops of that length are unrolled by the emitter or left to LLVM to unroll,
 # and are then neither jammed nor strip-mined (`mixture`, `hmm`, `ldaK2`).
 UNROLLED_LENGTH = 8
-# Matrices of that many rows are loops; larger ones are calls of LAPACK, which cost a microsecond
-# (compile-time.md).
+# Rows of a matrix whose products and decompositions are loops; larger matrices are passed to BLAS
+# and LAPACK (compile-time.md).
 LOOPED_MATRIX_ROWS = UNROLLED_LENGTH
 # Short axes stay where unrolling them would make more operations of the graph (not measured).
 UNROLLED_OPERATIONS = 1_000
@@ -25,19 +25,18 @@ UNROLLED_OPERATIONS = 1_000
 UNROLLED_PRODUCT_LENGTH = 16
 UNROLLED_PRODUCTS = 128
 # Statements of an unrolled loop in a step of a scan, whose arrays LLVM then keeps in registers
-# (`hmm`, `kalman`).
+# (not measured).
 UNROLLED_STATEMENTS = 400
 # Statements that LLVM may copy by unrolling short loops around vectorized ones: beyond, it takes
 # 2.7 times as long for code that is 1.05 times faster (`ldaK5`).
 COPIED_STATEMENTS = 800
-# Statements are unrolled and jammed by so many iterations if there are at most so many of them
-# (`rnn`, `accel_gp`).
+# Factors of unroll and jam by the number of statements, which registers bound (`rnn`, `accel_gp`).
 JAM_FACTORS = ((14, 4), (30, 2))  # statements, iterations
 # Elements of an array, 2 MB, beyond which its rows are read one after the other if they are shorter
 # than that: four at a time take 1.2 to 1.3 times as long (`effect` of 100 and 200).
 JAMMED_ELEMENTS = 2**18
 JAMMED_ROW = 512
-# A row of a triangle is computed to the next multiple of so many columns, so that vectors are
+# Rows of a triangle are computed to a multiple of this number of columns, so that vectors are
 # whole; 16 are not faster (`gp`).
 TRIANGLE_COLUMNS = 8
 
@@ -63,12 +62,12 @@ FLOAT32_TERMS = 128
 STATEMENT_TERMS = 8
 # Powers of a factor that leave a sum (not measured).
 FACTORED_POWER = 4
-# Products of more factors stay in their sum: they share factors with others (`arma` written out).
+# Products of more factors stay in their sum: opening them takes quadratic time (not measured).
 FACTORED_OPERANDS = 16
 # Reductions of one array that become reductions of its terms, to share their loop (not measured).
 SPLIT_REDUCTIONS = 3
 # Sums of equal shape become one sum from this number on: their accumulators were most of the loop
-# in gradients of long recursions (`unrolled_volatility`).
+# in gradients of long recursions (unrolled by hand).
 JOINED_SUMS = 8
 # Terms of a sum of logarithms of which one product takes the logarithm: eight numbers between
 # 2**-100 and 2**100 have a product that is normal, and so has their error.
@@ -85,7 +84,7 @@ STRIP_ELEMENTS = 256
 # Loops that are known to be shorter are not strip-mined: 30 elements gain nothing (kernels.md).
 STRIP_MINED_ITERATIONS = 64
 # Arrays that updates by data go to in turn, so that consecutive elements of one group need not wait
-# for each other's store: 0.41 of the time with eight (`radon` of 100,000).
+# for each other's store: 2.4 times faster for sorted groups (kernels.md).
 SCATTER_COPIES = 8
 # Steps of a scan that alternate with loops over their results (`garch`, `arma`).
 SCAN_STRIP_STEPS = 64
@@ -103,8 +102,7 @@ REUSED_ARRAY_ELEMENTS = 2**12
 
 # Places at which a cheap element is recomputed before it is stored (not measured).
 RECOMPUTED_PLACES = 4
-# Operations between an element and one that it is computed of in one descent: a limit of Python's
-# stack.
+# Depth of the recursion that writes the expression of an element: bounded by Python's stack.
 INLINED_DEPTH = 50
 # Cost from which on a value that depends on data alone is computed once per data set: cheaper
 # elements are recomputed faster than they are read (`garch`, kernels.md).
@@ -175,25 +173,27 @@ CARRIED_TANGENTS = 8
 JAX_CARRIED_TANGENTS = 3
 # Products of tangents and partial derivatives in a step (positional-loops.md).
 TANGENT_PRODUCTS = 12
-# Values of a step that a sum beside the loop reads: each is an array as long as the loop (`hmm`).
+# Values of a step that a sum beside the loop reads: each is an array as long as the loop (`hmm`;
+# the number is not measured).
 TRACED_FACTORS = 4
-# Sums that leave a loop, for the same reason (`hmm`, `rnn`).
+# Sums that leave a loop, for the same reason (not measured).
 SUMS_BESIDE_LOOP = 6
-# Elements of an array whose sum over steps stays in the loop (`hmm`, `rnn`).
+# Elements of an array whose sum over steps stays in the loop (not measured).
 STEP_SUM_ELEMENTS = 64
-# Sums of traces that enter a loop again, and operations of their terms (`arma`, `garch`).
+# Sums of traces that enter a loop again, and operations of their terms (not measured).
 SUMS_IN_LOOP = 8
 SUM_IN_LOOP_OPERATIONS = 6
-# Operations per element of a sequence that a step computes in place of reading it (`garch`).
+# Operations per element of a sequence that a step computes in place of reading it (not measured).
 STEP_OPERATIONS = 6
-# Sums and products beyond which a value of a step is traced for the reverse pass (`hmm`, `kalman`).
+# Sums and products beyond which a value of a step is traced for the reverse pass
+# (positional-loops.md).
 RECOMPUTED_STEP_OPERATIONS = 4
 # Numbers in a row of the trace of a loop inside of a step (`lotka_volterra`, `sir`).
 TRACED_ROW = 256
 # Rows of such traces for which there is room before they grow (not measured).
 TAPE_ROWS = 256
 # Maximal steps from which on the gradient of a while loop in a step is checkpointed on JAX, which
-# clears room for all of them (`ode`).
+# clears room for all of them (loops.md).
 CHECKPOINTED_STEPS = 100
 # Levels of checkpoints: with six, a million steps store some 60 states (positional-loops.md).
 CHECKPOINT_LEVELS = 6
@@ -259,7 +259,7 @@ LAYOUTS_PER_NODE = 16
 # Rounds of color refinement that tell nodes of a graph apart (compile-time.md).
 REFINEMENT_ROUNDS = 2
 # Rows of a matrix multiplied in a step of a loop whose number is a constant of the code: twice as
-# fast (`kalman`).
+# fast (compile-time.md).
 SPECIALIZED_ROWS = 16
 # Functions that the process keeps, each of some ten kilobytes.
 KEPT_FUNCTIONS = 256
@@ -287,7 +287,7 @@ PACKED_ELEMENTS = 1024
 # Bytes of a result that is awaited: if there is no memory for it, an error is raised instead of a
 # crash.
 AWAITED_BYTES = 2**16
-# Rows of a matrix whose decompositions are written out (`kalman`).
+# Rows of a matrix whose decompositions are unrolled (not measured).
 JAX_UNROLLED_ROWS = 3
 # An update is made in place where the array has more elements and the slice is a smaller part: a
 # padded addend is a pass over the array that fuses (jax.md).
