@@ -32,14 +32,15 @@ def _teach_jax() -> None:
 def _teach_numba() -> None:
     from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
 
-    from dimtensor.ops.along import DFT, Convolve, FromHalf, RealDFT
+    from dimtensor.ops.along import DFT, Convolve, FromHalf, LogSumExp, RealDFT, ScaledSoftmax
     from dimtensor.ops.group import GroupPosition
     from dimtensor.ops.linalg import CholeskyGradient
     from dimtensor.ops.loop.conditional import Conditional
     from dimtensor.ops.loop.op import Loop, Scan
 
     loops = (Scan, Loop, Conditional)
-    for op_type in (*loops, GroupPosition, CholeskyGradient, Convolve, DFT, FromHalf, RealDFT):
+    series = (Convolve, DFT, FromHalf, RealDFT)
+    for op_type in (*loops, *series, GroupPosition, CholeskyGradient, LogSumExp, ScaledSoftmax):
         register_funcify_and_cache_key(op_type)(_numba_function)
 
 

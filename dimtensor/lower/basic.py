@@ -29,7 +29,7 @@ from dimtensor.lower.layout.preferences import (
     same_order,
 )
 from dimtensor.ops import special
-from dimtensor.ops.along import RunningProduct, largest, smallest
+from dimtensor.ops.along import LogSumExp, RunningProduct, composed_log_sum_exp, largest, smallest
 from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.ufuncs import UFUNCS
@@ -297,6 +297,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "max": _extreme(pt.any, largest, Max),
     "min": _extreme(pt.all, smallest, Min),
     "supremum": lambda x, axes, _: pt.max(x, axis=axes, initial=-np.inf),
+    "logsumexp": lambda x, axes, _: LogSumExp(axes)(x),
 }
 
 
@@ -312,6 +313,8 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     row = TABLE.get(name)
     if row is not None and row.needs_element:
         x = with_an_element(ctx, node, x, axes, dims, name == "max")
+    if name == "logsumexp" and ctx.in_steps:
+        return composed_log_sum_exp(x, numbers), rest
     return REDUCTIONS[name](x, numbers, node.dtype), rest
 
 
@@ -320,7 +323,7 @@ def reduce_order(node: Node, estimates: Estimates) -> Found:
     name, reduced = node.attrs
     dims = node.inputs[0].dims
     if reduced and len(reduced) < len(dims):
-        extreme = reduction_row(name).needs_element
+        extreme = name == "logsumexp" or reduction_row(name).needs_element
         weight = EXTREME_INNERMOST if extreme else SUMMED_INNERMOST
         yield ("reduce", dims, reduced, extreme), not_innermost(dims, reduced, weight, estimates)
         if len(dims) > 2:

@@ -1,18 +1,21 @@
-"""Operations along axes: maxima and running products, Fourier transforms and convolution."""
+"""Operations along axes: maxima, running products, log-sum-exp, Fourier transforms, convolution."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Max
+from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.differentiable import WithRules
+from dimtensor.upstream.pytensor import vectorize_node
 
 
 class Largest(WithRules, Max):
@@ -265,3 +268,112 @@ def _all(variables: Sequence[Variable], flows: Sequence[Any]) -> list[Variable]:
     """Replace missing derivatives by zeros."""
     pairs = zip(variables, flows, strict=True)
     return [pt.zeros_like(v) if flow is None else flow for v, flow in pairs]
+
+
+class _OverExponentials(WithRules, Op):
+    """Base class of operations on the exponentials of an array along axes.
+
+    Parameters
+    ----------
+    axis : iterable of int
+        At least one, not negative.
+    """
+
+    __props__ = ("axis",)
+
+    def __init__(self, axis: Iterable[int]):
+        self.axis = tuple(sorted(axis))
+
+    def _exponentials(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return exponentials less the largest one where it is finite, their sum, and the shift."""
+        largest = np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
+        shift = np.where(np.isfinite(largest), largest, x.dtype.type(0))
+        parts = np.exp(x - shift)
+        total = parts.sum(axis=self.axis, keepdims=True, dtype="float64").astype(x.dtype)
+        return parts, total, shift
+
+
+class LogSumExp(_OverExponentials):
+    """Logarithm of the sum of exponentials over axes, without overflow.
+
+    It is -inf where all elements are, and where there are none.
+
+    Examples
+    --------
+    >>> x = pt.dmatrix("x")
+    >>> LogSumExp([1])(x).eval({x: [[1000.0, 1000.0], [-np.inf, -np.inf]]}).round(4).tolist()
+    [1000.6931, -inf]
+    """
+
+    has_pole = True
+
+    def make_node(self, x: Any) -> Apply:
+        x = pt.as_tensor_variable(x)
+        kept = [n for at, n in enumerate(x.type.shape) if at not in self.axis]
+        return Apply(self, [x], [TensorType(x.type.dtype, kept)()])
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
+        with np.errstate(all="ignore"):
+            _, total, shift = self._exponentials(inputs[0])
+            outputs[0][0] = np.squeeze(np.log(total) + shift, axis=self.axis)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [tuple(n for at, n in enumerate(shapes[0]) if at not in self.axis)]
+
+
+class ScaledSoftmax(_OverExponentials):
+    """Softmax over axes times a factor: the cotangent of the operand of `LogSumExp`.
+
+    Inputs are the operand and the factor, whose lengths are 1 along the axes. It is 0 where all
+    elements of the operand are -inf.
+
+    Examples
+    --------
+    >>> x, factor = pt.dmatrix("x"), pt.dcol("factor")
+    >>> ScaledSoftmax([1])(x, factor).eval({x: [[5.0, 5.0]], factor: [[3.0]]}).tolist()
+    [[1.5, 1.5]]
+    """
+
+    def make_node(self, x: Any, factor: Any) -> Apply:
+        x, factor = pt.as_tensor_variable(x), pt.as_tensor_variable(factor)
+        pairs = zip(x.type.shape, factor.type.shape, strict=True)
+        shape = [m if n == 1 else n for n, m in pairs]
+        return Apply(self, [x, factor], [TensorType(x.type.dtype, shape)()])
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
+        with np.errstate(all="ignore"):
+            parts, total, _ = self._exponentials(inputs[0])
+            quotient = np.where(total == 0, total.dtype.type(0), inputs[1] / total)
+            outputs[0][0] = quotient * parts
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        lengths = [v.type.shape for v in node.inputs]
+        pairs = zip(*shapes, *lengths, strict=True)
+        return [tuple(other if n == 1 and m != 1 else own for own, other, n, m in pairs)]
+
+
+def composed_log_sum_exp(x: Variable, axis: Sequence[int]) -> Variable:
+    """Compose log-sum-exp of other operations, with gradients of zero where it is -inf.
+
+    The step of a loop has it in this form: which of its parts are stored, and which leave the loop,
+    is decided part by part.
+    """
+    largest = disconnected_grad(pt.max(x, axis=list(axis), keepdims=True, initial=-np.inf))
+    zero, one = (pt.constant(n, dtype=x.type.dtype) for n in (0, 1))
+    shift = pt.switch(pt.or_(pt.isnan(largest), pt.isinf(largest)), zero, largest)
+    dtype = x.type.dtype
+    total = pt.sum(pt.exp(x - shift), axis=list(axis), dtype=dtype, acc_dtype=dtype)
+    nothing = pt.eq(total, zero)
+    logarithm = pt.log(pt.switch(nothing, one, total))
+    infinite = pt.constant(-np.inf, dtype=dtype)
+    kept = [at for at in range(x.type.ndim) if at not in axis]
+    return pt.switch(nothing, infinite, logarithm) + shift.dimshuffle(kept)
+
+
+@vectorize_node.register(_OverExponentials)
+def _vectorized(op: _OverExponentials, node: Apply, *inputs: Variable) -> list[Variable]:
+    """Add leading batch axes, in place of a `Blockwise`."""
+    ndim = max(v.type.ndim for v in inputs)
+    batch = ndim - node.inputs[0].type.ndim
+    operands = [v.dimshuffle(*["x"] * (ndim - v.type.ndim), *range(v.type.ndim)) for v in inputs]
+    return [type(op)(axis + batch for axis in op.axis)(*operands)]

@@ -24,15 +24,15 @@ from dimtensor.optimize.canonical_forms import (
     split_as_slices,
     updates_once,
 )
+from dimtensor.optimize.exponentials import write_out_exponentials
 from dimtensor.optimize.lag_gradients import first_of_padded
 from dimtensor.optimize.loops.driver import Settled, rewrite_loops
 from dimtensor.optimize.loops.fission import split_known_states
 from dimtensor.optimize.once import DataSplit, split_once
-from dimtensor.optimize.pairs import one_exponential_of_two
-from dimtensor.optimize.products import products_of_looked_up
 from dimtensor.optimize.rules import RULES, Rule, rewrite
 from dimtensor.optimize.rules.batched import with_core_shapes
-from dimtensor.optimize.short_axes import write_out_short_axes, write_out_short_products
+from dimtensor.optimize.short_axes import write_out_short_axes
+from dimtensor.optimize.short_products import write_out_short_products
 from dimtensor.optimize.steps import for_xla, into_steps
 from dimtensor.optimize.sums import factor_sums
 from dimtensor.optimize.target import Target
@@ -116,8 +116,7 @@ OF_GRAPHS = (
     _step(for_xla, _has_costly_loops),
     OptimizerStep("split_once", lambda graph, run: run.split_data(graph), _rewrites),
     _step(write_out_short_axes, _fuses),
-    _step(products_of_looked_up, _fuses),
-    _step(one_exponential_of_two, _fuses),
+    OptimizerStep("write_out_exponentials", lambda graph, run: run.write_out(graph), _fuses),
 )
 
 
@@ -153,6 +152,19 @@ class Optimizer:
             step.rewrite(graph, self)
         return True
 
+    def rewrite_step(self, graph: FunctionGraph) -> bool:
+        """Rewrite the body of a loop, whose parts are what a loop stores, or computes again."""
+        self.rewrite_body(graph)
+        if self.target.fuses:
+            write_out_exponentials(graph)
+        return True
+
+    def write_out(self, graph: FunctionGraph) -> None:
+        """Write exponentials out, also in the data-only part."""
+        write_out_exponentials(graph)
+        if self.split is not None:
+            write_out_exponentials(self.split.once)
+
     def split_data(self, graph: FunctionGraph) -> None:
         """Move what follows from the fixed inputs to a graph of its own."""
         self.split = split_once(graph, self.fixed)
@@ -162,7 +174,7 @@ class Optimizer:
         settled: Settled = {}
 
         def rewrite_all_loops() -> bool:
-            return rewrite_loops(graph, self.rewrite_body, self.target, settled)
+            return rewrite_loops(graph, self.rewrite_step, self.target, settled)
 
         has_loops = bool(self._of_graphs) and rewrite_all_loops()
         for step in self._of_graphs:

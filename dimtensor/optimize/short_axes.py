@@ -20,21 +20,18 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.scalar.basic import Add, Mul
 from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from pytensor.tensor.math import Sum
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import accumulator
-from dimtensor.ops.facts import REDUCTIONS, facts_of
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.facts import REDUCTIONS
 from dimtensor.ops.loop.op import Scan
+from dimtensor.optimize.exponentials import FewTerms
 from dimtensor.optimize.plan.axis_lengths import gather_layout, kept_axes
-from dimtensor.optimize.rules import rewrite
 from dimtensor.tuning import (
     UNROLLED_LENGTH,
     UNROLLED_OPERATIONS,
-    UNROLLED_PRODUCT_LENGTH,
-    UNROLLED_PRODUCTS,
 )
 
 
@@ -67,7 +64,7 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
     chosen = _Region(graph).chosen()
     if chosen is None:
         return
-    parts = _Parts(chosen.inside)
+    parts = ShortAxisParts(chosen.inside)
     for node in chosen.ends:
         out = node.outputs[0]
         found = parts.joined(node) if _is_reduction(node) else parts.by_group(node)
@@ -79,69 +76,7 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
         graph.replace(out, new, reason="short_axes", import_missing=True)
 
 
-def write_out_short_products(graph: FunctionGraph) -> None:
-    """Write out sums of products along, or beside, a short axis, before they give up factors.
-
-    Of a regression on a few predictors, ``sum(b[:, None] * x, axis=0)`` becomes ``b[0] * x[0] +
-    b[1] * x[1]``, and ``sum(d / s * x, axis=1)`` a vector of two sums, out of which the divisions
-    can be taken. Rows of an array that was joined of some are what it was joined of.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        It is changed.
-
-    Notes
-    -----
-    Only what is read row by row in memory is written out, and only where an element is cheap, since
-    other sums may read the same elements. What is left is for `write_out_short_axes`.
-    """
-    changed = False
-    for node in nodes_of(graph, Sum):
-        out = node.outputs[0]
-        if out.type.ndim != 1 or out.type.dtype != "float64":
-            continue
-        inside = _cheap_rows(node.inputs[0])
-        if inside:
-            new = out.type.filter_variable(_Parts(inside, UNROLLED_PRODUCT_LENGTH).joined(node))
-            graph.replace(out, new, reason="short_products", import_missing=True)
-            changed = True
-    if changed:
-        rewrite(graph)
-
-
-def _cheap_rows(x: Variable) -> set[Variable]:
-    """Collect the variables that compute the rows of a matrix cheaply from rows in memory."""
-    inside: set[Variable] = set()
-    short = _short_axes(x, UNROLLED_PRODUCT_LENGTH)
-    if (
-        x.type.ndim != 2
-        or len(short) != 1
-        or not isinstance(getattr(x.owner, "op", None), Elemwise)
-    ):
-        return inside
-    stack = [(x, short[0])]
-    while stack:
-        v, axis = stack.pop()
-        node = v.owner
-        if v in inside or isinstance(v, Constant) or v.type.shape[axis] == 1:
-            continue
-        if node is not None and isinstance(node.op, Elemwise) and len(node.outputs) == 1:
-            inside.add(v)
-            if not facts_of(node.op.scalar_op).is_cheap:
-                return set()
-            stack += [(operand, axis) for operand in node.inputs]
-        elif node is not None and isinstance(node.op, DimShuffle):
-            source = node.op.new_order[axis]
-            stack += [] if source == "x" else [(node.inputs[0], source)]
-        elif _joins(v, axis):
-            stack += [(part, axis) for part in node.inputs]
-        elif v.type.ndim > 1 and axis == v.type.ndim - 1:
-            return set()  # columns
-    return inside if len(inside) * x.type.shape[short[0]] <= UNROLLED_PRODUCTS else set()
-
-
-def _joins(variable: Variable, axis: int) -> bool:
+def joins(variable: Variable, axis: int) -> bool:
     """Return whether a variable is a concatenation of pieces of known lengths along an axis."""
     node = variable.owner
     if node is None or not isinstance(node.op, Join) or node.op.axis % variable.type.ndim != axis:
@@ -166,7 +101,7 @@ class _WrittenOut(NamedTuple):
     sequences: list[Variable]
 
 
-def _short_axes(variable: Variable, most: int = UNROLLED_LENGTH) -> tuple[int, ...]:
+def short_axes(variable: Variable, most: int = UNROLLED_LENGTH) -> tuple[int, ...]:
     """Return the short axes of an array that also has a long one."""
     if not isinstance(variable.type, TensorType):
         return ()
@@ -178,6 +113,8 @@ def _short_axes(variable: Variable, most: int = UNROLLED_LENGTH) -> tuple[int, .
 
 
 def _is_reduction(node: Apply) -> bool:
+    if isinstance(node.op, LogSumExp):
+        return set(node.op.axis) <= set(short_axes(node.inputs[0]))
     return isinstance(node.op, CAReduce) and type(node.op.scalar_op) in REDUCTIONS
 
 
@@ -191,13 +128,18 @@ class _Region:
     def chosen(self) -> _WrittenOut | None:
         inside: set[Variable] = set()
         for variables, nodes in self._components(self._candidates()):
-            reduces = any(_is_over_short_alone(node) for node in nodes)
+            reduces = any(map(_is_over_short_alone, nodes))
+            reduces |= any(isinstance(node.op, ScaledSoftmax) for node in nodes)
             if reduces and sum(map(_count, variables)) <= UNROLLED_OPERATIONS:
                 inside |= variables
         ends = [
             node
             for node in self._nodes
-            if (_is_reduction(node) and node.inputs[0] in inside and node.outputs[0] not in inside)
+            if (
+                _is_reduction(node)
+                and node.outputs[0] not in inside
+                and (node.inputs[0] in inside or self._reads_elements(node, inside))
+            )
             or (isinstance(node.op, AdvancedIncSubtensor) and node.inputs[1] in inside)
         ]
         sequences = [
@@ -211,13 +153,24 @@ class _Region:
         ]
         return _WrittenOut(inside, ends, sequences) if ends or sequences else None
 
+    def _reads_elements(self, node: Apply, inside: set[Variable]) -> bool:
+        """Return whether a log-sum-exp of a stored array is unrolled with all its softmaxes."""
+        if not isinstance(node.op, LogSumExp) or not _is_over_short_alone(node):
+            return False
+        readers = [reader for reader, _ in self._graph.clients[node.inputs[0]]]
+        return all(
+            reader.outputs[0] in inside
+            for reader in readers
+            if isinstance(reader, Apply) and isinstance(reader.op, ScaledSoftmax)
+        )
+
     def _candidates(self) -> set[Variable]:
         """Arrays with short axes that only operations on elements and reductions read."""
         outputs = set(self._graph.outputs)
         found: set[Variable] = set()
         for node in reversed(self._nodes):
             out = node.outputs[0]
-            if not (_is_elementwise(node) or _is_reduction(node)) or not _short_axes(out):
+            if not (_is_elementwise(node) or _is_reduction(node)) or not short_axes(out):
                 continue
             readers = [reader for reader, _ in self._graph.clients[out]]
             if out not in outputs and all(_reads_parts(reader, out, found) for reader in readers):
@@ -249,6 +202,9 @@ class _Region:
 
 
 def _is_elementwise(node: Apply) -> bool:
+    """Return whether each part of a result is computed from parts of the operands."""
+    if isinstance(node.op, ScaledSoftmax):
+        return set(node.op.axis) <= set(short_axes(node.inputs[0]))
     if isinstance(node.op, Elemwise):
         return len(node.outputs) == 1
     return isinstance(node.op, DimShuffle)
@@ -268,7 +224,7 @@ def _reads_parts(reader: Apply | str, variable: Variable, found: set[Variable]) 
     if _takes_in_steps(reader, variable):
         return True
     out = reader.outputs[0]
-    if out in found or (_is_reduction(reader) and not _short_axes(out)):
+    if out in found or (_is_reduction(reader) and not short_axes(out)):
         return True
     if not _adds_parts(reader):
         return False
@@ -286,7 +242,7 @@ def _adds_parts(node: Apply) -> bool:
     shape = node.inputs[0].type.shape
     return all(
         layout[axis][0] == "full" and shape[layout[axis][1]] == value.type.shape[axis]
-        for axis in _short_axes(value)
+        for axis in short_axes(value)
     )
 
 
@@ -307,23 +263,24 @@ def _is_over_short_alone(node: Apply) -> bool:
     if not _is_reduction(node):
         return False
     x, kept = node.inputs[0], kept_axes(node)
-    short = _short_axes(x)
+    short = short_axes(x)
     lengths = [x.type.shape[axis] for axis in kept if axis not in short]
     return any(axis not in kept for axis in short) and any(n != 1 for n in lengths)
 
 
 def _count(variable: Variable) -> int:
     """Count the parts of an array."""
-    return math.prod(variable.type.shape[axis] for axis in _short_axes(variable))
+    return math.prod(variable.type.shape[axis] for axis in short_axes(variable))
 
 
-class _Parts:
+class ShortAxisParts:
     """Arrays without their short axes, at positions of these."""
 
     def __init__(self, inside: set[Variable], most: int = UNROLLED_LENGTH):
         self._inside = inside
         self._most = most
         self._known: dict[tuple[Variable, frozenset[tuple[int, int]]], Variable] = {}
+        self._few: dict[Any, FewTerms] = {}
         self.replaced: dict[Variable, Variable] = {}
 
     def joined(self, node: Apply) -> Variable:
@@ -332,7 +289,7 @@ class _Parts:
         kept = [
             k
             for k, axis in enumerate(kept_axes(node))
-            if axis in _short_axes(node.inputs[0], self._most)
+            if axis in short_axes(node.inputs[0], self._most)
         ]
         if not kept:
             return self._reduced(node, {})
@@ -345,7 +302,7 @@ class _Parts:
 
     def stacked(self, variable: Variable) -> Variable:
         """Join the parts of an array."""
-        short = _short_axes(variable, self._most)
+        short = short_axes(variable, self._most)
         shape = [variable.type.shape[axis] for axis in short]
         found = np.empty(shape, dtype=object)
         for at in itertools.product(*map(range, shape)):
@@ -369,9 +326,11 @@ class _Parts:
         if variable in self._inside:
             if _is_reduction(node):
                 return self._reduced(node, at)
+            if isinstance(node.op, ScaledSoftmax):
+                return self._softmax(node, at)
             return node.op(*(self._operand(operand, at) for operand in node.inputs))
         for axis in at:
-            if _joins(variable, axis):
+            if joins(variable, axis):
                 return self._piece(node, axis, at)
         if node is not None and isinstance(node.op, Alloc):
             return self._repeated(node, at)
@@ -383,6 +342,27 @@ class _Parts:
         """Return a part of an operand that may broadcast along some of the axes."""
         shape = operand.type.shape
         return self.part(operand, {k: 0 if shape[k] == 1 else where for k, where in at.items()})
+
+    def _softmax(self, node: Apply, at: Mapping[int, int]) -> Variable:
+        x, factor = node.inputs
+        along = {axis: at[axis] for axis in node.op.axis}
+        here = {axis: where for axis, where in at.items() if axis not in along}
+        shape = [x.type.shape[axis] for axis in along]
+        which = int(np.ravel_multi_index(tuple(along.values()), shape))
+        return self._exponentials(x, here, along).softmax(which, self._operand(factor, at))
+
+    def _exponentials(
+        self, x: Variable, here: Mapping[int, int], over: Collection[int]
+    ) -> FewTerms:
+        """Return the exponentials over short axes, at positions of others."""
+        shape = x.type.shape
+        here = {axis: 0 if shape[axis] == 1 else where for axis, where in here.items()}
+        key = x, frozenset(here.items()), tuple(over)
+        if key not in self._few:
+            places = itertools.product(*(range(shape[axis]) for axis in over))
+            found = [self.part(x, here | dict(zip(over, each, strict=True))) for each in places]
+            self._few[key] = FewTerms(found)
+        return self._few[key]
 
     def _moved(self, node: Apply, at: Mapping[int, int]) -> Variable:
         (x,), order = node.inputs, node.op.new_order
@@ -411,7 +391,7 @@ class _Parts:
         """Return a sum by group along other axes as an array."""
         x, value, *indices = node.inputs
         layout = _plain_layout(node)
-        short = _short_axes(value, self._most)
+        short = short_axes(value, self._most)
         shape = [value.type.shape[axis] for axis in short]
         over = [layout[axis][1] for axis in short]
         found = np.empty(shape, dtype=object)
@@ -435,9 +415,11 @@ class _Parts:
     def _reduced(self, node: Apply, at: Mapping[int, int]) -> Variable:
         """Return a reduction at positions of the short axes that it keeps."""
         (x,), (out,) = node.inputs, node.outputs
-        kept, short = kept_axes(node), _short_axes(x, self._most)
+        kept, short = kept_axes(node), short_axes(x, self._most)
         here = {kept[axis]: where for axis, where in at.items()}
         over = [axis for axis in short if axis not in kept]
+        if isinstance(node.op, LogSumExp):
+            return self._exponentials(x, here, over).log_sum_exp
         dtype = str(out.type.dtype)
         if type(node.op.scalar_op) in (Add, Mul):
             dtype = accumulator(dtype)  # as in loops

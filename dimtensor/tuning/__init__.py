@@ -74,8 +74,6 @@ JOINED_SUMS = 8
 LOGARITHM_FACTORS = 8
 # From exp(-700) to exp(700) products are normal numbers, and so are sums of some of them (`ldaK5`).
 EXPONENT_RANGE = 700.0
-# Terms of a log-sum-exp that becomes a sum of products (`ldaK5`).
-LOG_SUM_EXP_TERMS = 8
 
 # --- Loops: strips, scatter-adds, order ----------------------------------------------------------
 

@@ -64,6 +64,7 @@ def _dispatch() -> Any:
 def register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
     from dimtensor.backends.jax import cores, loops
+    from dimtensor.ops.along import LogSumExp, ScaledSoftmax
     from dimtensor.ops.group import GroupPosition
     from dimtensor.ops.linalg import CholeskyGradient
 
@@ -81,6 +82,39 @@ def register_ops(jax_funcify: Any) -> None:
             for _ in range(2):  # with the transpose of a symmetric matrix in between
                 found = solve_triangular(factor, found.T, trans="T", lower=True)
             return jnp.tril(found) - jnp.diag(jnp.diag(found)) / 2
+
+        return find
+
+    def exponentials(x: Any, axis: Any) -> tuple[Any, Any, Any]:
+        """Return exponentials less the largest where it is finite, their sum, and the shift."""
+        import jax
+        import jax.numpy as jnp
+
+        largest = jnp.max(jax.lax.stop_gradient(x), axis, keepdims=True, initial=-jnp.inf)
+        shift = jnp.where(jnp.isfinite(largest), largest, 0)
+        parts = jnp.exp(x - shift)
+        return parts, parts.sum(axis, keepdims=True), shift
+
+    @jax_funcify.register(LogSumExp)
+    def log_sum_exp(op: Op, **kwargs: Any) -> Callable[..., Any]:
+        import jax.numpy as jnp
+
+        def find(x: Any) -> Any:
+            _, total, shift = exponentials(x, op.axis)
+            # an inner value of 1 keeps JAX's gradient zero where the sum is 0
+            logarithm = jnp.log(jnp.where(total == 0, 1, total))
+            return jnp.squeeze(jnp.where(total == 0, -jnp.inf, logarithm) + shift, op.axis)
+
+        return find
+
+    @jax_funcify.register(ScaledSoftmax)
+    def scaled_softmax(op: Op, **kwargs: Any) -> Callable[..., Any]:
+        import jax.numpy as jnp
+
+        def find(x: Any, factor: Any) -> Any:
+            parts, total, _ = exponentials(x, op.axis)
+            quotient = factor / jnp.where(total == 0, 1, total)
+            return jnp.where(total == 0, 0, quotient) * parts
 
         return find
 

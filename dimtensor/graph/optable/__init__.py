@@ -33,6 +33,10 @@ REDUCTIONS = [
         combined_by="minimum", note=_TIES, needs_element=True,
     ),
     reduction(
+        "logsumexp", "float", "Logarithm of the sum of exponentials over dims, without overflow.",
+        combined_by="logaddexp", numpy="", oracle="sp.logsumexp",
+    ),
+    reduction(
         "all", "bool", "Test whether all elements over dims are true.",
         combined_by="logical_and", grad=False, complex=True,
     ),

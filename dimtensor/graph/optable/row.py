@@ -154,6 +154,8 @@ def reduction(
     doc: str,
     *,
     kind: str = "reduce",
+    numpy: str | None = None,
+    oracle: str = "",
     grad: bool = True,
     **cells: Any,
 ) -> OpRow:
@@ -165,8 +167,8 @@ def reduction(
         dtype=dtype,
         lowers_to=name,
         doc=doc,
-        numpy=name,
-        oracle=f"np.{name}",
+        numpy=name if numpy is None else numpy,
+        oracle=oracle or f"np.{name}",
         differentiable=(0,) if grad else (),
         **cells,
     )

@@ -5,7 +5,6 @@ A loop leaves the numbers of a block in an array, and what is beside their logar
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeGuard
@@ -18,7 +17,6 @@ from dimtensor.kernels.ir.nodes import (
     Array,
     Assign,
     Call,
-    Const,
     Expression,
     For,
     Load,
@@ -84,7 +82,7 @@ class Terms:
         elif isinstance(whole, Op) and whole.op in ("+", "-"):
             found = self._in_sum(whole)
         elif isinstance(whole, Op) and whole.op == "select":
-            found = self._of_positive(*whole.operands) or self._in_selection(*whole.operands)
+            found = self._in_selection(*whole.operands)
         elif isinstance(whole, Op) and whole.op == "neg":
             found = self._negative(*whole.operands)
         return None if found is None else found._replace(names=found.names | names)
@@ -108,22 +106,6 @@ class Terms:
             small = call("exp", op("neg", op("abs", size)))
             return Split("log1p_unit", small, select(op(">", x, _ZERO), x, _ZERO))
         return Split(value.function, x) if value.function in NEUTRAL else None
-
-    def _of_positive(self, test: Expression, limit: Expression, usual: Expression) -> Split | None:
-        """Return the logarithm of a number that is guarded against 0 by a 1."""
-        (log, names), (tested, _) = self._opened(usual), self._opened(test)
-        if not _is_number(limit, -math.inf) or not isinstance(log, Call) or log.function != "log":
-            return None
-        stand_in, _ = self._opened(log.operands[0])
-        if not isinstance(stand_in, Op) or stand_in.op != "select":
-            return None
-        if stand_in.operands[0] != test or not isinstance(tested, Op):
-            return None
-        _, one, number_of = stand_in.operands
-        pairs = (tested.operands, tested.operands[::-1]) if tested.op == "==" else ()
-        is_zero = any(_is_number(x, 0.0) and y == number_of for x, y in pairs)
-        fits = _is_number(one, 1.0) and number_of.dtype == _WIDE
-        return Split("log", number_of, names=names) if is_zero and fits else None
 
     def _negative(self, value: Expression) -> Split | None:
         found = self.split(value)
@@ -179,10 +161,6 @@ class Terms:
         if rests != [None, None]:
             rest = select(test, *(_ZERO if each is None else each for each in rests))
         return first._replace(number=of, rest=rest, names=names)
-
-
-def _is_number(value: Expression, wanted: float) -> bool:
-    return isinstance(value, Const) and value.value == wanted
 
 
 def in_products(

@@ -67,7 +67,7 @@ def _first_only(node: Any, wanted: Sequence[bool], result: Any) -> Results:
     return [result if wanted[0] else None, *[None] * (len(node.inputs) - 1)]
 
 
-def _reordered(flow: Flow, order: Sequence[Any]) -> Flow:
+def reordered(flow: Flow, order: Sequence[Any]) -> Flow:
     """Reorder the axes of a derivative, where "x" is a new one."""
     mask = flow.mask
     if mask is not None:
@@ -76,7 +76,7 @@ def _reordered(flow: Flow, order: Sequence[Any]) -> Flow:
             if axis not in order and mask.type.shape[axis] != 1
         ]  # fmt: skip
         if rest:
-            return _reordered(Flow(masked(flow.value, mask), None, SPARSE), order)
+            return reordered(Flow(masked(flow.value, mask), None, SPARSE), order)
         mask = shuffled(mask, order)
     return Flow(shuffled(flow.value, order), mask, flow.sparse)
 
@@ -86,12 +86,12 @@ def _pull_dimshuffle(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> Resu
     for at, axis in enumerate(node.op.new_order):
         if axis != "x":
             order[axis] = at
-    return [_reordered(cotangent, order)]
+    return [reordered(cotangent, order)]
 
 
 def _push_dimshuffle(node: Any, tangents: Sequence[Flow | None]) -> Flow | None:
     flow = tangents[0]
-    return None if flow is None else _reordered(flow, node.op.new_order)
+    return None if flow is None else reordered(flow, node.op.new_order)
 
 
 declare_flow_rules(DimShuffle, FlowRules(_pull_dimshuffle, _push_dimshuffle))
@@ -100,7 +100,7 @@ declare_flow_rules(DimShuffle, FlowRules(_pull_dimshuffle, _push_dimshuffle))
 def _pull_sum(node: Any, cotangent: Flow, wanted: Sequence[bool]) -> Results:
     axes, numbers = reduced_axes_of(node), iter(range(node.outputs[0].type.ndim))
     order = ["x" if at in axes else next(numbers) for at in range(node.inputs[0].type.ndim)]
-    flow = _reordered(cotangent, order)
+    flow = reordered(cotangent, order)
     dtype = node.inputs[0].type.dtype
     if flow.value.type.dtype != dtype:
         flow = flow._replace(value=pt.cast(flow.value, dtype))

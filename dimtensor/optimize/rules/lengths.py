@@ -13,6 +13,7 @@ from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax
 from dimtensor.ops.linalg import CholeskyGradient
 
 _AS_FIRST_INPUT = (
@@ -38,13 +39,13 @@ def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Va
     if node is None:
         return None
     op = node.op
-    if isinstance(op, Elemwise):
+    if isinstance(op, (Elemwise, ScaledSoftmax)):
         for x in node.inputs:
             if x.type.shape[axis] != 1:
                 return x, axis
     if isinstance(op, DimShuffle):
         return node.inputs[0], op.new_order[axis]
-    if isinstance(op, CAReduce):
+    if isinstance(op, (CAReduce, LogSumExp)):
         x = node.inputs[0]
         reduced = range(x.type.ndim) if op.axis is None else {a % x.type.ndim for a in op.axis}
         return x, [a for a in range(x.type.ndim) if a not in reduced][axis]

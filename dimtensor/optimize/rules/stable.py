@@ -16,8 +16,9 @@ from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Sum
 
 from dimtensor.graph.dtypes import is_float
+from dimtensor.ops.along import LogSumExp
 from dimtensor.ops.constants import number_of
-from dimtensor.optimize.rules.arithmetic import like, operand_of
+from dimtensor.optimize.rules.arithmetic import operand_of
 from dimtensor.optimize.rules.table import ACCURATE, rule, scalar_op
 
 if TYPE_CHECKING:
@@ -149,27 +150,18 @@ def one_minus_logistic(node: Apply, rw: Rewriting) -> Variable | None:
 
 @rule(Log, kind=ACCURATE)
 def log_of_sum_of_exp(node: Apply, rw: Rewriting) -> Variable | None:
-    """Subtract the maximum in ``log(sum(exp(x)))``, which then does not overflow.
-
-    An infinite maximum is not subtracted, as ``inf - inf`` is NaN.
-    """
+    """``log(sum(exp(x)))`` is one operation, which subtracts the maximum and does not overflow."""
     total = node.inputs[0]
     made = total.owner
     if made is None or not isinstance(made.op, Sum) or not _real(total):
         return None
     inside = operand_of(made.inputs[0], Exp)
-    if inside is None or inside.type.dtype != total.type.dtype or 0 in inside.type.shape:
+    if inside is None or inside.type.dtype != total.type.dtype or _is_shifted(inside):
         return None
     axes = range(inside.type.ndim) if made.op.axis is None else made.op.axis
-    if any(inside.type.shape[a] is None for a in axes):
-        return None  # there is no largest of none
-    if _is_shifted(inside):
+    if not axes or not all(inside.type.shape[axis] for axis in axes):
         return None
-    largest = pt.max(inside, axis=made.op.axis, keepdims=True)
-    shift = pt.switch(pt.isinf(largest), like(0, largest), largest)
-    rest = made.op(pt.exp(inside - shift))
-    dropped = shift.dimshuffle([a for a in range(inside.type.ndim) if a not in tuple(axes)])
-    return pt.log(rest) + dropped
+    return LogSumExp(axis % inside.type.ndim for axis in axes)(inside)
 
 
 def _is_shifted(exponent: Variable) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dimtensor.dims import Dims
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import elemwise, require_float, wrap
@@ -50,22 +48,14 @@ class ExponentialMixin(ReductionMixin):
         '1000.6931'
         """
         dims = self._dims(dim, "logsumexp")
-        if not dims:
-            return wrap(require_float(self.node))
-        shifted, high = self._below_zero(dims)
-        total = elemwise("exp", shifted).sum(dims)
-        # an inner value of 1 keeps the gradient zero where the sum is 0
-        nothing = elemwise("equal", total, 0)
-        logarithm = elemwise("log", elemwise("where", nothing, 1, total))
-        result = elemwise("add", elemwise("where", nothing, -np.inf, logarithm), high)
-        return say(result, "logsumexp", self, dim=dims)
+        return reduced(require_float(self.node), "logsumexp", dims)
 
-    def _below_zero(self, dims: Dims) -> tuple[DimTensor, DimTensor]:
-        """Subtract the largest element, or 0 where it is infinite; return that, too."""
+    def _below_zero(self, dims: Dims) -> DimTensor:
+        """Subtract the largest element, or 0 where it is infinite."""
         x = require_float(self.node)
         high = elemwise("stop_gradient", reduced(x, "supremum", dims))
         high = elemwise("where", elemwise("isfinite", high), high, 0)
-        return elemwise("subtract", wrap(x), high), high
+        return elemwise("subtract", wrap(x), high)
 
     def softmax(self, dim: DimKey = None) -> DimTensor:
         """Divide exponentials by their sum over dims, without overflow.
@@ -92,7 +82,7 @@ class ExponentialMixin(ReductionMixin):
         [0.5, 0.5]
         """
         dims = self._dims(dim, "softmax")
-        weights = elemwise("exp", self._below_zero(dims)[0])
+        weights = elemwise("exp", self._below_zero(dims))
         return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, dim=dims)
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
@@ -120,6 +110,6 @@ class ExponentialMixin(ReductionMixin):
         [-0.6931, -0.6931]
         """
         dims = self._dims(dim, "log_softmax")
-        shifted, _ = self._below_zero(dims)
+        shifted = self._below_zero(dims)
         total = elemwise("log", elemwise("exp", shifted).sum(dims))
         return say(elemwise("subtract", shifted, total), "log_softmax", self, dim=dims)

@@ -135,7 +135,9 @@ def _has_pole(variable: Variable) -> bool:
         return False
     if isinstance(node.op, HasMultipleInnerGraph):
         return poles_of(node.op)[node.outputs.index(variable)]
-    return isinstance(node.op, Elemwise) and not _is_finite(node)
+    if isinstance(node.op, Elemwise):
+        return not _is_finite(node)
+    return getattr(node.op, "has_pole", False)
 
 
 def _is_finite(node: Variable) -> bool:
