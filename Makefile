@@ -26,7 +26,7 @@ LOWEST_TESTS := tests/kernels/native/test_native.py tests/backends tests/interop
 
 # Tests of what depends most on instructions, for each kind of processor that is not the one here.
 PROCESSOR ?= $(shell $(BIN)/python -m tests.processors)
-PROCESSOR_TESTS := tests/kernels tests/ops tests/tensor tests/dist
+PROCESSOR_TESTS := tests/kernels tests/optimize tests/ops tests/tensor tests/dist
 
 # The long tests draw examples by the day, and of many cases run a share each day: by the day of the
 # last commit, so that a commit that passes once passes again.

@@ -34,7 +34,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # the long tests and of CI, and always in the tests of the kernel compiler.
 _QUICK = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
 _TESTS = Path(__file__).parent / "tests"
-_COMPILER = _TESTS / "kernels"
+_COMPILER = (_TESTS / "kernels", _TESTS / "optimize")
 if _QUICK:
     os.environ.setdefault(
         "XLA_FLAGS",
@@ -228,6 +228,10 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
         pytest.skip(str(error))
 
 
+def _is_of_compiler(folder: Path) -> bool:
+    return any(folder.is_relative_to(each) for each in _COMPILER)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
     """Send all machine code the way of what is too long to be optimized."""
@@ -236,7 +240,7 @@ def _code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         folder = request.path.parent
         request.config.stash.setdefault(_MOST_BLOCKS, machine.OPTIMIZED_BLOCKS)
-        if _QUICK and (not folder.is_relative_to(_COMPILER) or folder.name == "rules"):
+        if _QUICK and (folder.name in ("rules", "loops") or not _is_of_compiler(folder)):
             patch.setattr(machine, "OPTIMIZED_BLOCKS", 0)
         yield
 

@@ -23,9 +23,16 @@ def _seed_of(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(autouse=True)
 def _fixed_seeds(request: pytest.FixtureRequest) -> None:
+    """Seed the global generators, and those that the test's module has.
+
+    Which numbers a test draws would depend on the tests that ran before it in the same worker.
+    """
     seed = _seed_of(request)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (the global state is what third parties draw from)
+    for each in vars(getattr(request.node, "module", None) or random).values():
+        if isinstance(each, np.random.Generator):
+            each.bit_generator.state = np.random.PCG64(seed).state
 
 
 @pytest.fixture

@@ -248,7 +248,7 @@ def ends(what, call):
     try:
         call()
     except KeyboardInterrupt:
-        print(what, time.monotonic() - started[0] < 5.0)
+        print(what, time.monotonic() - started[0] < 30.0)
 """
 
 

@@ -106,17 +106,20 @@ def test_the_library_of_others_is_unchanged(monkeypatch):
         size, info = ctypes.c_int(n), ctypes.c_int(1)
         factor = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(ours)
         time.sleep(0.1)  # idle threads of BLAS wait in a busy loop for some milliseconds
-        process, thread = time.process_time(), time.thread_time()
-        for _ in range(20):
-            work = matrix.copy()
-            pointers = work.ctypes.data, ctypes.addressof(size), ctypes.addressof(info)
-            factor(b"U", pointers[1], pointers[0], pointers[1], pointers[2])
-        process, thread = time.process_time() - process, time.thread_time() - thread
+        ratios = []
+        for _ in range(5):  # another thread of the process, of a test before, may end meanwhile
+            process, thread = time.process_time(), time.thread_time()
+            for _ in range(20):
+                work = matrix.copy()
+                pointers = work.ctypes.data, ctypes.addressof(size), ctypes.addressof(info)
+                factor(b"U", pointers[1], pointers[0], pointers[1], pointers[2])
+            process, thread = time.process_time() - process, time.thread_time() - thread
+            ratios.append(process / thread)
     finally:
         library.scipy_openblas_set_num_threads(before[0])
     assert info.value == 0
     np.testing.assert_allclose(np.tril(work), expected, rtol=1e-12)
-    assert process < 1.3 * thread
+    assert min(ratios) < 1.3
 
 
 def test_a_library_that_cannot_be_copied_is_used_itself(monkeypatch):

@@ -199,9 +199,9 @@ def test_500_nodes_take_less_than_a_tenth_of_a_second():
     assert 480 <= len(dt.walk(total)) <= 620
     dt.simplify(total)
     times = []
-    for _ in range(3):
+    while len(times) < 3 or (len(times) < 12 and min(times) > 0.2):  # a busy machine is slow
         started = time.process_time()
         found = dt.simplify(total)
         times.append(time.process_time() - started)
     assert found.after < found.before / 5
-    assert min(times) < 0.25  # a busy machine is slow; 0.1 on an idle one
+    assert min(times) < 0.25  # 0.1 on an idle machine
