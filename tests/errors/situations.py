@@ -1336,6 +1336,14 @@ def log_likelihood_of_groups_one_step_ahead():
 
 
 @building
+def chunks_without_a_store():
+    y = dt.rv("y", dist.Normal(0.0, dt.rv("s", dist.HalfNormal(1.0))), dims=OBS)
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 0.9]})
+    draws = xr.Dataset({"s": (("chain", "draw"), np.ones((1, 2)))})
+    fit.log_likelihood(draws, chunks=100)
+
+
+@building
 def log_likelihood_of_two_variables_that_share():
     z, s = dt.rv("z", dist.Bernoulli(0.4), dims=OBS), dt.rv("s", dist.HalfNormal(1.0))
     x, y = dt.rv("x", dist.Normal(z, s)), dt.rv("y", dist.Normal(-z, s))

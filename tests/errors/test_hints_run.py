@@ -223,6 +223,7 @@ WRITTEN_OUT = {
     ),
     "dt.frame(table.reset_index(), dims=...)": "dt.frame(table.reset_index(), dims=dt.Dim('obs'))",
     "fit.sample(...)": "fit.sample",
+    'log_likelihood(..., store="log_likelihood.zarr", chunks=100)': "fit.log_likelihood",
     "dt.data(values, dims=..., categories=dim)": "dt.data(['USA'] * 3, dims=age, categories=dim)",
     "dt.frame(table, dims=...)": "dt.frame(table, dims=dt.Dim('obs'))",
     "dt.from_shaped(variable, dims=...)": (
