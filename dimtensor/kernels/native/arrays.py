@@ -90,7 +90,7 @@ class Arrays(Expressions):
             self._clear(array)
         elif node.start is not None:
             self._fill(array, self.b.cast(self.number(node.start), type_))
-        self.arrays[node.array.name] = array
+        self.scope.arrays[node.array.name] = array
         if node.array.name in self._grown:
             self._starts_growing(node.array.name, array)
 
@@ -109,7 +109,7 @@ class Arrays(Expressions):
         The address of the array is read once here, not at each use.
         """
         b, name = self.b, node.array.name
-        array = self.arrays[name]
+        array = self.scope.arrays[name]
         if name not in self._growing:
             raise NotNative("an array that grows and was not made for it")
         place, room, at = self._growing[name]
@@ -129,24 +129,24 @@ class Arrays(Expressions):
             b.write(f"store ptr {made}, ptr {place}, align 8")
             b.write(f"store i64 {rows.text}, ptr {room}, align 8")
         pointer = b.let(f"load ptr, ptr {place}, align 8")
-        self.arrays[name] = array._replace(pointer=pointer)
+        self.scope.arrays[name] = array._replace(pointer=pointer)
 
     def _bind(self, node: ir.Bind) -> None:
         name, value = node.array.name, node.value
         if isinstance(value, ir.Reshaped):
             source = self.array(value.source)
-            self.arrays[name] = source._replace(shape=self._shape(value.shape))
+            self.scope.arrays[name] = source._replace(shape=self._shape(value.shape))
         elif isinstance(value, ir.Wrapped):
             if value.how != "copy":
                 raise NotNative(f"what is {value.how}")
             source = self.array(value.source)
             array = self._make(name, source.type, source.shape)
             self._copy(array, source)
-            self.arrays[name] = array
+            self.scope.arrays[name] = array
         else:
             if self._assigned[name] > 1:
                 raise NotNative("a name that stands for several arrays")
-            self.arrays[name] = self.array(value)
+            self.scope.arrays[name] = self.array(value)
 
     def _fill_all(self, node: ir.Fill) -> None:
         """Give all elements of an array the values of another, or one number."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from dimtensor.kernels.ir import nodes as ir
@@ -28,29 +30,54 @@ ARITHMETIC = frozenset("+-*/&|^")
 _PLAIN = ARITHMETIC | COMPARISONS | {"//", "%", "neg", "not", "and", "or", "select"}
 
 
-class Expressions:
-    """Numbers and places in arrays.
-
-    Parameters
-    ----------
-    builder : Builder
+@dataclass
+class Scope:
+    """Text of a function, and the values of the names in it.
 
     Attributes
     ----------
-    arrays, counters, variables : dict
-        What names stand for: arrays, counters of the loops around, and variables in slots.
+    b : Builder
+    arrays, counters : dict
+        Arrays, and the counters of the surrounding loops.
+    variables : dict
+        Variables in stack slots.
     fixed : dict
-        Numbers that are assigned once, outside of loops, and can be trusted as positions.
+        Numbers in registers: assigned once, outside of loops, or handed to the function.
+    products : dict
+        Factors of the variables that are products and used once; none if they are used more often.
+    """
+
+    b: Builder
+    arrays: dict[str, Array] = field(default_factory=dict)
+    counters: dict[str, Value] = field(default_factory=dict)
+    variables: dict[str, tuple[str, Scalar]] = field(default_factory=dict)
+    fixed: dict[str, Value] = field(default_factory=dict)
+    products: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Expressions:
+    """Numbers and places in arrays.
+
+    Attributes
+    ----------
+    scope : Scope
+        Of the function that is being written.
     """
 
     def __init__(self, builder: Builder):
-        self.b = builder
-        self.arrays: dict[str, Array] = {}
-        self.counters: dict[str, Value] = {}
-        self.variables: dict[str, tuple[str, Scalar]] = {}
-        self.fixed: dict[str, Value] = {}
-        # what variables are products of that are used once; nothing, if they are used more often
-        self.products: dict[str, tuple[str, ...]] = {}
+        self.scope = Scope(builder)
+
+    @property
+    def b(self) -> Builder:
+        """Builder of the function that is being written."""
+        return self.scope.b
+
+    @contextmanager
+    def writing(self, scope: Scope) -> Iterator[Scope]:
+        """Write into another function of the module."""
+        outer, self.scope = self.scope, scope
+        yield scope
+        self.scope = outer
 
     # -- numbers -----------------------------------------------------------------------------------
 
@@ -76,19 +103,19 @@ class Expressions:
 
     def variable(self, name: str) -> Value:
         """Load the variable of a name."""
-        if name in self.counters:
-            return self.counters[name]
-        if name in self.fixed:
-            return self.fixed[name]
+        if name in self.scope.counters:
+            return self.scope.counters[name]
+        if name in self.scope.fixed:
+            return self.scope.fixed[name]
         slot, type_ = self.slot_of(name)
         text = self.b.let(f"load {type_.llvm}, ptr {slot}, align {type_.size}")
-        return Value(text, type_, factors=self.products.get(name))
+        return Value(text, type_, factors=self.scope.products.get(name))
 
     def slot_of(self, name: str) -> tuple[str, Scalar]:
         """Return the stack slot of a variable, and its type."""
-        if name not in self.variables:
+        if name not in self.scope.variables:
             raise NotNative(f"the name {name} where a number is asked for")
-        return self.variables[name]
+        return self.scope.variables[name]
 
     def _op(self, node: ir.Op) -> Value:
         rule = _OPERATIONS.get(node.op)
@@ -209,8 +236,8 @@ class Expressions:
 
     def array(self, node: ir.Expression) -> Array:
         """Translate an array, or a part of one at leading positions."""
-        if isinstance(node, ir.Array) and node.name in self.arrays:
-            return self.arrays[node.name]
+        if isinstance(node, ir.Array) and node.name in self.scope.arrays:
+            return self.scope.arrays[node.name]
         if isinstance(node, ir.Part):
             return self.part(node.array, node.index)
         raise NotNative(f"{node} where an array is asked for")

@@ -11,12 +11,12 @@ or are arguments, which nothing writes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.walk import expressions_in, parts_of, statements_in, summary
 from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.expressions import Scope
 from dimtensor.kernels.native.values import Array, Scalar, Value
 from dimtensor.tuning import OUTLINED_LOOPS
 
@@ -71,22 +71,23 @@ class Nests:
             if name in nest.counters:
                 continue
             if name in nest.arrays:
-                if name not in t.arrays:
+                if name not in t.scope.arrays:
                     return None
-                given.add_array(at, name, t.arrays[name])
+                given.add_array(at, name, t.scope.arrays[name])
             elif not nest.writes[name]:
                 value = t.variable(name)
                 if value.factors:
                     return None  # of which a sum in the nest may be made without rounding
                 given.add_number(at, name, value)
             elif nest.reads[name] < t.uses(name) or nest.writes[name] < t.assignments(name):
-                if name not in t.variables or t.products.get(name):
+                if name not in t.scope.variables or t.scope.products.get(name):
                     return None
-                given.add_slot(at, name, *t.variables[name])
+                given.add_slot(at, name, *t.scope.variables[name])
         return given
 
     def _write_function(self, name: str, node: ir.Statement, given: _Given) -> None:
-        with self._apart() as b:
+        b = Builder(self._t.b.module)
+        with self._t.writing(Scope(b)):
             parameters = given.name_parameters(self._t)
             self._t.statement(node)
             for parameter, own, type_ in given.own_slots(self._t):
@@ -94,17 +95,6 @@ class Nests:
         start = f"define internal void {name}({', '.join(parameters)}) noinline nounwind {{"
         lines = [start, "entry:", *b.entry, *b.lines, "  ret void", "}"]
         self._texts.append("\n".join(lines))
-
-    @contextmanager
-    def _apart(self) -> Iterator[Builder]:
-        """Write into a new function instead of the one being translated."""
-        t = self._t
-        outer, b = t.b, Builder(t.b.module)
-        before = t.arrays, t.fixed, t.variables, t.products
-        t.b, t.arrays, t.fixed, t.variables, t.products = b, {}, {}, {}, {}
-        yield b
-        t.b = outer
-        t.arrays, t.fixed, t.variables, t.products = before
 
 
 class _Given:
@@ -167,19 +157,19 @@ class _Given:
         """Let names stand for parameters in the function that is being written; gives these."""
         for name, array in self._arrays.items():
             shape = tuple(each._replace(text=self._inside(each.text)) for each in array.shape)
-            t.arrays[name] = array._replace(pointer=self._inside(array.pointer), shape=shape)
+            t.scope.arrays[name] = array._replace(pointer=self._inside(array.pointer), shape=shape)
         for name, value in self._numbers.items():
-            t.fixed[name] = value._replace(text=self._inside(value.text))
+            t.scope.fixed[name] = value._replace(text=self._inside(value.text))
         for at, (name, (_, type_)) in enumerate(self.slots.items()):
-            t.variables[name] = t.b.slot(type_.llvm, align=type_.size), type_
-            _copy(t.b, f"%s{at}", t.variables[name][0], type_)
+            t.scope.variables[name] = t.b.slot(type_.llvm, align=type_.size), type_
+            _copy(t.b, f"%s{at}", t.scope.variables[name][0], type_)
         kinds = [f"{kind} {self._inside(text)}" for text, kind in self.registers.items()]
         return kinds + [f"ptr noalias %s{at}" for at in range(len(self.slots))]
 
     def own_slots(self, t: Translator) -> Iterator[tuple[str, str, Scalar]]:
         """Parameters that variables are given back by, and where the function has them."""
         for at, name in enumerate(self.slots):
-            yield (f"%s{at}", *t.variables[name])
+            yield (f"%s{at}", *t.scope.variables[name])
 
 
 def _copy(b: Builder, source: str, target: str, type_: Scalar) -> None:

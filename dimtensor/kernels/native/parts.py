@@ -17,6 +17,7 @@ from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.make import is_function
 from dimtensor.kernels.ir.walk import parts_of
 from dimtensor.kernels.native.builder import Builder
+from dimtensor.kernels.native.expressions import Scope
 from dimtensor.kernels.native.values import Scalar, Value
 from dimtensor.tuning import PART_STATEMENTS, SPLIT_STATEMENTS
 
@@ -87,10 +88,8 @@ class Parts:
         t = self._t
         written = Builder(t.b.module)
         written.in_order, written.depth = t.b.in_order, t.b.depth
-        before = t.b, t.fixed, t.counters, t.variables, t.products
-        t.b, t.fixed, t.counters, t.variables, t.products = written, {}, {}, {}, {}
-        yield t.fixed
-        t.b, t.fixed, t.counters, t.variables, t.products = before
+        with t.writing(Scope(written, t.scope.arrays)) as scope:
+            yield scope.fixed
         name = f"@dimtensor.part{len(self.texts)}"
         start = f"define internal void {name}(ptr noalias {_FRAME}) noinline nounwind {{"
         lines = [start, "entry:", *written.entry, *written.lines, "  ret void", "}"]

@@ -83,7 +83,7 @@ class Translator(Arrays):
         b = self.b
         offset = 0
         for argument, type_ in zip(self.function.arguments, self.argument_types, strict=True):
-            self.arrays[argument.name] = self._argument(type_, offset)
+            self.scope.arrays[argument.name] = self._argument(type_, offset)
             offset += 1 + len(type_.shape)
         b.write(f"store i32 0, ptr {self._code}, align 4")
         self._statements(self.function.body)
@@ -186,21 +186,21 @@ class Translator(Arrays):
                     left.append(name)
         for name in left:
             self._left[name] = cells[name]
-            self.variables.pop(name, None)
+            self.scope.variables.pop(name, None)
             if cells[name][1].factors is not None:
-                self.products[name] = ()
+                self.scope.products[name] = ()
 
     def slot_of(self, name: str) -> tuple[str, Scalar]:
         """Return the slot of a variable; one that a part has stored is in the frame."""
-        if name not in self.variables and name in self._left:
-            self.variables[name] = self.parts.slot(self._left[name])
+        if name not in self.scope.variables and name in self._left:
+            self.scope.variables[name] = self.parts.slot(self._left[name])
         return super().slot_of(name)
 
     def _block(self, statements: Sequence[ir.Statement]) -> None:
         self._depth += 1
-        before = dict(self.products)
+        before = dict(self.scope.products)
         self._statements(statements)
-        self.products = before  # what a block computes need not be there after it
+        self.scope.products = before  # what a block computes need not be there after it
         self._depth -= 1
 
     def _for(self, node: ir.For) -> None:
@@ -219,17 +219,17 @@ class Translator(Arrays):
         start, stop = self.integer(node.start), self.integer(node.stop)
 
         def body(at: Value, following: str, after: str) -> None:
-            before = self.counters.get(name)
-            self.counters[name] = at
+            before = self.scope.counters.get(name)
+            self.scope.counters[name] = at
             self._loops.append((following, after))
             self._steps += node.is_scan
             self._round(node.body)
             self._steps -= node.is_scan
             self._loops.pop()
             if before is None:
-                del self.counters[name]
+                del self.scope.counters[name]
             else:
-                self.counters[name] = before
+                self.scope.counters[name] = before
 
         inside = statements_in(node.body)
         stays = any(isinstance(each, ir.For) and hint_of(each) for each in inside)
@@ -252,20 +252,20 @@ class Translator(Arrays):
         for name in outer:
             slot = b.slot(F64.llvm)
             b.store(slot, constant(-0.0, F64))
-            self.variables[name] = slot, F64
+            self.scope.variables[name] = slot, F64
         yield
         for name, slot_of_total in outer.items():
             value = self.variable(name)
-            self.variables[name] = slot_of_total
+            self.scope.variables[name] = slot_of_total
             old = self.variable(name)
             self.set_variable(name, b.cast(b.accumulate("+", old, value), old.type))
 
     def _write_out(self, node: ir.For, rounds: range) -> None:
         """Unroll a short loop inside of a step, so that its arrays can stay in registers."""
         for at in rounds:
-            self.counters[node.counter.name] = constant(at, I64)
+            self.scope.counters[node.counter.name] = constant(at, I64)
             self._round(node.body)
-        self.counters.pop(node.counter.name, None)
+        self.scope.counters.pop(node.counter.name, None)
 
     def _round(self, body: Sequence[ir.Statement]) -> None:
         """Write the body of a loop; loop-carried states fix the order of sums."""
@@ -394,7 +394,7 @@ class Translator(Arrays):
         if isinstance(result, ir.Array):
             name = self._aliases.get(result.name, result.name)
             if self._result_of(name) == at and self._is_made(name):
-                return self.arrays[result.name]
+                return self.scope.arrays[result.name]
         copied = self.array(result.source if isinstance(result, ir.Wrapped) else result)
         memory = self._result_memory(at, self._bytes(copied.type, copied.shape))
         array = Array(memory, copied.type, copied.shape, self.b.module.scope())
@@ -415,22 +415,22 @@ class Translator(Arrays):
 
     def set_variable(self, name: str, value: Value) -> None:
         """Give a number to a name; the first one determines the type."""
-        if name in self.arrays or name in self.counters:
+        if name in self.scope.arrays or name in self.scope.counters:
             raise NotNative("a name of two kinds")
-        known = self.variables.get(name)
+        known = self.scope.variables.get(name)
         if self._assigned[name] == 1 and value.position and not self._depth:
-            self.fixed[name] = value
+            self.scope.fixed[name] = value
         if known is None:
             slot = self.b.slot(value.type.llvm, align=value.type.size)
-            self.variables[name] = known = (slot, value.type)
+            self.scope.variables[name] = known = (slot, value.type)
         slot, type_ = known
         if value.type != type_:
             if promoted(value.type, type_) != type_:
                 raise NotNative(f"a variable of types {type_.name} and {value.type.name}")
             value = self.b.cast(value, type_)
-        self.products.pop(name, None)
+        self.scope.products.pop(name, None)
         if value.factors is not None:
-            self.products[name] = value.factors if self.fuses(name) else ()
+            self.scope.products[name] = value.factors if self.fuses(name) else ()
         self.b.write(f"store {type_.llvm} {value.text}, ptr {slot}, align {type_.size}")
 
     def is_assigned_once(self, name: str) -> bool:
