@@ -33,7 +33,7 @@ from dimtensor.optimize.rules import RULES, Rule, rewrite
 from dimtensor.optimize.rules.batched import with_core_shapes
 from dimtensor.optimize.short_axes import write_out_short_axes
 from dimtensor.optimize.short_products import write_out_short_products
-from dimtensor.optimize.steps import for_xla, into_steps
+from dimtensor.optimize.steps import for_xla
 from dimtensor.optimize.sums import factor_sums
 from dimtensor.optimize.target import Target
 from dimtensor.optimize.trace_sums import absorb_sums
@@ -111,8 +111,7 @@ OF_GRAPHS = (
         "split_known_states", lambda graph, run: split_known_states(graph, run.fixed), _fuses
     ),
     OptimizerStep("body", lambda graph, run: run.rewrite_body(graph), _rewrites),
-    _step(absorb_sums, _fuses),
-    _step(into_steps, _has_costly_loops),
+    OptimizerStep("absorb_sums", lambda graph, run: absorb_sums(graph, run.target), _rewrites),
     _step(for_xla, _has_costly_loops),
     OptimizerStep("split_once", lambda graph, run: run.split_data(graph), _rewrites),
     _step(write_out_short_axes, _fuses),
@@ -132,7 +131,7 @@ class Optimizer:
 
     def __init__(self, target: Target, fixed: Sequence[Variable] = ()):
         off = settings().passes_off
-        self.target = target
+        self.target: Target = target
         self.fixed: Sequence[Variable] = fixed
         self.split: DataSplit | None = None
         self.rules: list[Rule] = [

@@ -1,12 +1,19 @@
 """Move sums over traces, and the computation of sequences, into the steps of loops.
 
 The latency of the loop-carried path leaves execution units idle, which can accumulate sums: these
-then need no array as long as the loop and no second loop.
+then need no array as long as the loop and no second loop. A target whose loops over elements are
+cheap gains from sums of a few cheap operations.
+
+XLA runs each elementwise loop as a function of its own, which takes a microsecond to start. A
+program that is long by XLA's count of operations runs in another thread, which takes ten
+microseconds to wake; XLA counts one step of a loop only. There any sum over the steps of a loop of
+scalars is moved into the steps, with the computation of sequences, as one writes them by hand. That
+is slower where states are arrays: their steps are faster with matrix products from XLA's library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
 import pytensor.tensor as pt
@@ -21,36 +28,42 @@ from pytensor.tensor.type import TensorType
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.ops.loop.node import InputParts, ScanGraph, StateParts
 from dimtensor.ops.loop.op import Scan
+from dimtensor.optimize.lag_gradients import first_of_padded
 from dimtensor.optimize.plan.signatures import is_quick, is_soon_computed
+from dimtensor.optimize.target import Target
 from dimtensor.tuning import SUM_IN_LOOP_OPERATIONS, SUMS_IN_LOOP
 
 
-def absorb_sums(graph: FunctionGraph, cheap: bool = True) -> bool:
-    """Accumulate sums of traces in the steps of their loops.
+def absorb_sums(graph: FunctionGraph, target: Target) -> bool:
+    """Accumulate sums of traces in the steps of their loops, as far as a target gains from it.
 
     Parameters
     ----------
     graph : FunctionGraph
         It is changed.
-    cheap : bool
-        Only sums of a few cheap operations; otherwise of any, in loops of numbers.
+    target : Target
+        If its loops are costly, any sum is moved into the steps of loops of scalars, and so is the
+        computation of sequences. Without a sum it stays outside, with its source lines and dims.
     """
+    cheap = not target.costly_loops
     changed = False
-    for node in nodes_of(graph, Scan):
-        if node.op.runs_all and node in graph.apply_nodes:
-            if cheap or _is_of_numbers(node):
-                changed |= _absorb(graph, node, cheap)
-    return changed
-
-
-def absorb_elements(graph: FunctionGraph) -> bool:
-    """Compute the elements that loops of numbers take in their steps."""
-    changed = False
-    for node in reversed(nodes_of(graph, Scan)):
-        if node.op.runs_all and node in graph.apply_nodes:
+    for node in _whole_scans(nodes_of(graph, Scan), graph):
+        if cheap or _is_of_numbers(node):
+            changed |= _absorb(graph, node, cheap)
+    if changed and not cheap:
+        for node in _whole_scans(reversed(nodes_of(graph, Scan)), graph):
             if _is_of_numbers(node):
-                changed |= _absorb_elements(graph, node)
+                _absorb_elements(graph, node)
+        first_of_padded(graph)
+        _pieces_first(graph)
     return changed
+
+
+def _whole_scans(nodes: Iterable[Apply], graph: FunctionGraph) -> Iterator[Apply]:
+    """Yield the scans that run all of their steps, unless replacements have removed them."""
+    for node in nodes:
+        if node.op.runs_all and node in graph.apply_nodes:
+            yield node
 
 
 def _is_of_numbers(node: Apply) -> bool:
@@ -60,7 +73,8 @@ def _is_of_numbers(node: Apply) -> bool:
     return not any(v.type.ndim for v in (*states, *elements, *op.body.outputs))
 
 
-def _absorb_elements(graph: FunctionGraph, node: Apply) -> bool:
+def _absorb_elements(graph: FunctionGraph, node: Apply) -> None:
+    """Compute the sequences of a loop in its steps."""
     parts = ScanGraph(node)
     known = {part.outside: part.variable for part in (*parts.elements, *parts.captured)}
     made = [part for part in parts.elements if _is_made(part.outside, graph.outputs)]
@@ -74,12 +88,10 @@ def _absorb_elements(graph: FunctionGraph, node: Apply) -> bool:
         else:
             _take(parts, leaves, known)
             computed[part.variable] = _in_step(part.outside, known)
-    if not computed:
-        return False
-    parts.substitute(computed)
-    parts.elements = [part for part in parts.elements if part.variable not in computed]
-    _replace(graph, parts, "absorb_elements")
-    return True
+    if computed:
+        parts.substitute(computed)
+        parts.elements = [part for part in parts.elements if part.variable not in computed]
+        _replace(graph, parts, "absorb_elements")
 
 
 def _is_made(variable: Variable, stored: Collection[Variable]) -> bool:
@@ -103,6 +115,23 @@ def _replace(graph: FunctionGraph, parts: ScanGraph, reason: str) -> None:
     for old, new in parts.build().items():
         if old in graph.variables and old is not new:
             graph.replace(old, new, reason=reason, import_missing=True)
+
+
+def _pieces_first(graph: FunctionGraph) -> None:
+    """Slice the operands of an elementwise operation instead of its result."""
+    waiting = nodes_of(graph, Subtensor)
+    while waiting:
+        node = waiting.pop()
+        whole, out = node.inputs[0], node.outputs[0]
+        made = whole.owner
+        if out not in graph.variables or whole.type.ndim != 1 or out.type.ndim != 1:
+            continue
+        if made is None or not isinstance(made.op, Elemwise) or len(graph.clients[whole]) > 1:
+            continue
+        pieces = [v if v.type.shape == (1,) else node.op(v, *node.inputs[1:]) for v in made.inputs]
+        new = out.type.filter_variable(made.op(*pieces))
+        graph.replace(out, new, reason="pieces_first", import_missing=True)
+        waiting += [v.owner for v in pieces if v.owner is not None and v.owner.op is node.op]
 
 
 def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:

@@ -35,10 +35,10 @@ def test_an_interpreter_runs_graphs_as_written():
 
 def test_steps_are_chosen_by_target():
     everything = {step.name for step in (*OF_BODIES, *OF_GRAPHS)}
-    assert everything - steps_for(NATIVE) == {"drop_assertions", "into_steps", "for_xla"}
+    assert everything - steps_for(NATIVE) == {"drop_assertions", "for_xla"}
     assert steps_for(JAX) == {
         *("rules", "drop_assertions", "factor_sums"),
-        *("body", "into_steps", "for_xla", "split_once"),
+        *("body", "absorb_sums", "for_xla", "split_once"),
     }
 
 

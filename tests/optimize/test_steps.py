@@ -14,13 +14,16 @@ from dimtensor.backends.jax import compile_positional
 from dimtensor.ops.loop import Scan, scan
 from dimtensor.optimize.loops.driver import rewrite_loops
 from dimtensor.optimize.rules import rewrite
-from dimtensor.optimize.steps import _pieces_first, for_xla, into_steps
+from dimtensor.optimize.steps import for_xla
+from dimtensor.optimize.target import Target
+from dimtensor.optimize.trace_sums import _pieces_first, absorb_sums
 from dimtensor.testing.differences import gradient_by_differences
 from tests.ops.loop.runs import loops_of
 from tests.optional import jax
 
 Y, A = pt.dvector("y"), pt.dscalar("a")
 ONE = pt.as_tensor(np.float64(1.0))
+XLA = Target(rewrites=True, costly_loops=True)
 
 
 def variances():
@@ -56,7 +59,7 @@ def vectors(graph):
 def test_sums_and_elements_go_into_the_steps(n, rng):
     terms, _ = variances()
     graph = FunctionGraph([Y, A], [terms.sum(), terms.sum() * A], clone=True)
-    assert into_steps(graph)
+    assert absorb_sums(graph, XLA)
     assert vectors(graph) == []
     y = rng.normal(size=n)
     found = interpreter.compile_positional(graph.inputs, graph.outputs).call(y, np.asarray(0.4))
@@ -67,7 +70,7 @@ def test_sums_and_elements_go_into_the_steps(n, rng):
 def test_what_is_a_result_is_computed_once(rng):
     terms, h = variances()
     graph = FunctionGraph([Y, A], [terms, terms.sum(), h], clone=True)
-    into_steps(graph)
+    absorb_sums(graph, XLA)
     assert len([node for node in vectors(graph) if node.outputs[0] is graph.outputs[0]]) == 1
     y = rng.normal(size=6)
     found = interpreter.compile_positional(graph.inputs, graph.outputs).call(y, np.asarray(0.4))
@@ -102,7 +105,7 @@ def test_loops_of_arrays_stay_as_they_are():
     start = pt.zeros(3)
     trace = scan(lambda s, x: ([s[0] + x[0]], [s[0].sum()]), [start], [pt.exp(Y)]).traces[0]
     graph = FunctionGraph([Y], [pt.log(trace).sum()], clone=True)
-    assert not into_steps(graph)
+    assert not absorb_sums(graph, XLA)
 
 
 @pytest.mark.compiled
