@@ -22,7 +22,7 @@ CONSTANTS = {
     "kernels/ir/make.py": {"_MANY"},
     "kernels/ir/python.py": {"_SELECT", "_NOT", "_COMPARE", "_UNARY", "_ATOM"},
     "kernels/native/arrays.py": {"_LINE", "_BEYOND_MEMORY"},
-    "kernels/native/builder.py": {"_FIRST_LOOP", "_FIRST_PROPERTY"},
+    "kernels/native/builder.py": {"_FIRST_DOMAIN", "_FIRST_LOOP", "_FIRST_PROPERTY"},
     "kernels/native/flat.py": {"CONDITION", "_HEAD"},
     "kernels/native/functions/bessel.py": {"_END"},
     "kernels/native/functions/elementary.py": {"LOG2E", "ROUND"},

@@ -28,7 +28,7 @@ _ANY_ORDER = "reassoc contract "
 # loop-carried path
 _IN_ORDER = "contract "
 # numbers of metadata, beyond those of scopes
-_FIRST_PROPERTY, _FIRST_LOOP = 800_000, 1_000_000
+_FIRST_DOMAIN, _FIRST_PROPERTY, _FIRST_LOOP = 700_000, 800_000, 1_000_000
 _NO_UNROLLING = 'unroll.disable"'
 _NO_VECTORS = 'vectorize.enable", i1 false'
 _INTEGER_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
@@ -101,14 +101,23 @@ class Module:
 
 
 def _scope_lines(count: int) -> list[str]:
-    """Return the metadata of alias scopes."""
-    scopes = range(count)
-    lines = ['!0 = distinct !{!0, !"arrays"}']
-    for scope in scopes:
-        others = ", ".join(f"!{3 * other + 1}" for other in scopes if other != scope)
-        lines.append(f"!{3 * scope + 1} = distinct !{{!{3 * scope + 1}, !0}}")
-        lines.append(f"!{3 * scope + 2} = !{{!{3 * scope + 1}}}")
-        lines.append(f"!{3 * scope + 3} = !{{{others}}}")
+    """Return the metadata of alias scopes: two lists for each, see :meth:`Builder.apart`.
+
+    Two accesses share no memory if in one domain all scopes of one are among those that the other
+    is marked not to alias. There is a domain for each bit of the number of a scope, with one scope
+    for 0 and one for 1: different numbers differ in a bit. So lists grow with the logarithm of the
+    number of arrays; a list of all other arrays would grow with it.
+    """
+    bits = range((count - 1).bit_length())
+    lines = []
+    for bit in bits:
+        domain = _FIRST_DOMAIN + 3 * bit
+        lines.append(f'!{domain} = distinct !{{!{domain}, !"bit {bit}"}}')
+        lines += [f"!{at} = distinct !{{!{at}, !{domain}}}" for at in (domain + 1, domain + 2)]
+    for scope in range(count):
+        for at, other in ((2 * scope, scope), (2 * scope + 1, ~scope)):
+            own = (f"!{_FIRST_DOMAIN + 3 * bit + 1 + (other >> bit & 1)}" for bit in bits)
+            lines.append(f"!{at} = !{{{', '.join(own)}}}")
     return lines
 
 
@@ -354,7 +363,7 @@ class Builder:
     @staticmethod
     def apart(scope: int) -> str:
         """Return the `alias.scope` and `noalias` metadata of an access."""
-        return f", !alias.scope !{3 * scope + 2}, !noalias !{3 * scope + 3}"
+        return f", !alias.scope !{2 * scope}, !noalias !{2 * scope + 1}"
 
     def element(self, pointer: str, type_: Scalar, offset: Value) -> str:
         """Address of an element."""

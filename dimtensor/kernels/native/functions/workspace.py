@@ -39,7 +39,9 @@ small:
   %plain = call noalias ptr @malloc(i64 %bytes)
   ret ptr %plain
 huge:
-  %aligned = call noalias ptr @aligned_alloc(i64 2097152, i64 %bytes)
+  %more = add i64 %bytes, 2097151
+  %whole = and i64 %more, -2097152
+  %aligned = call noalias ptr @aligned_alloc(i64 2097152, i64 %whole)
   %missing = icmp eq ptr %aligned, null
   br i1 %missing, label %done, label %advise
 advise:
