@@ -30,6 +30,7 @@ from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.target import NATIVE
 from dimtensor.lower.border import Remembered, made_for
 from dimtensor.lower.context import LoweringOptions
+from dimtensor.optimize.exponentials import write_out_exponentials
 from dimtensor.optimize.pipeline import optimize
 from dimtensor.optimize.plan.plan import Group, Plan, Task
 from dimtensor.tuning import SORT, SORT_DEPTH
@@ -197,6 +198,8 @@ def _schedule(inputs: Sequence[Node | Dim], outputs: Sequence[Node], allow: Any)
     graph.attach_feature(Remembered())
     fixed = graph.inputs[len(inputs) :]
     split = optimize(graph, NATIVE.allowing(allow), fixed, last="split_once")
+    for part in (graph, *(() if split is None else (split.once,))):
+        write_out_exponentials(part)
     shapes = [_shape(slot.dims) for slot in program.slots if slot.variable is not None]
     numbers = _numbers(program)
     once = None
