@@ -37,7 +37,6 @@ from dimtensor.optimize.steps import for_xla
 from dimtensor.optimize.sums import factor_sums
 from dimtensor.optimize.target import Target
 from dimtensor.optimize.trace_sums import absorb_sums
-from dimtensor.optimize.views import drop_views
 from dimtensor.settings import settings
 
 
@@ -88,7 +87,6 @@ _RULES = OptimizerStep("rules", lambda graph, run: rewrite(graph, run.rules), _r
 # the steps for the body of a loop, and for a graph around its loops
 OF_BODIES = (
     _step(conditionals_as_branches, _fuses),
-    _step(drop_views, _fuses),
     _RULES,
     _step(drop_assertions, lambda target: target.rewrites and not target.raises),
     _step(decompositions_as_ours, _fuses),

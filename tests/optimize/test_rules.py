@@ -11,6 +11,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 import scipy.special
+from pytensor.gradient import DisconnectedGrad
 from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
@@ -83,6 +84,7 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
         Blockwise(Alloc(), signature="(n),(),()->(k,n)")(m, repeated(2), repeated(3))
     ),
     "scatter_in_batch": batched_scatters,
+    "marks_of_batch": lambda: Blockwise(DisconnectedGrad(), signature="(n)->(n)")(m),
     "no_batch": lambda: Blockwise(Dot(), signature="(m,k),(k,n)->(m,n)")(m, m.T),
     "transposed": lambda: m.dimshuffle(1, 0).dimshuffle(1, 0) + m,
     "transposed_fill": lambda: pt.alloc(x, 2, x.shape[0]).dimshuffle(1, 0),

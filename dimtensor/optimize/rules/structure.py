@@ -12,7 +12,7 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.raise_op import Assert, CheckAndRaise
 from pytensor.scalar.basic import Cast, Identity, Second
 from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
-from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.type import TensorType
@@ -20,6 +20,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc, elementwise, has_axes_of
 from dimtensor.ops.special import Vanishing
+from dimtensor.optimize.plan.signatures import core_op
 from dimtensor.optimize.rules.table import rule, scalar_op
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ _GRADIENT_MARKS = (ViewOp, ZeroGrad, UndefinedGrad, DisconnectedGrad, GradClip, 
 def same_as_operand(node: Apply, rw: Rewriting) -> Variable:
     """Replace a copy, or a marker for derivatives, by its operand."""
     return node.inputs[0]
+
+
+@rule(Blockwise, BlockwiseWithCoreShape)
+def marks_of_batch(node: Apply, rw: Rewriting) -> Variable | None:
+    """Replace a marker for derivatives of each array of a batch by its operand."""
+    return node.inputs[0] if isinstance(core_op(node), _GRADIENT_MARKS) else None
 
 
 @rule(Blockwise)
