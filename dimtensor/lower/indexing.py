@@ -8,7 +8,7 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dim, Dims, depends_on_mask, sort_dims, without
+from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.graph import Node
 from dimtensor.graph.attrs import IndexItem, LabelPosition
@@ -24,7 +24,7 @@ def _within(ctx: Lowering, node: Node, indexer: Node, variable: Variable, dim: D
     """Clip an indexer that the host does not check; a violation is reported after the run."""
     if indexer.categories is dim or indexer.kind == "group_position":
         return variable
-    if ctx.are_checked(indexer) and not depends_on_mask(dim):
+    if ctx.are_checked(indexer) and not ctx.is_late(dim):
         return variable
     if _is_clipped_into(indexer, dim):
         return variable

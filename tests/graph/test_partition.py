@@ -350,6 +350,16 @@ def test_the_error_names_the_expression_that_mixes(name: str):
     assert f"  expression: {expression}" in lines
     assert (f"  whole: {whole}" in lines) == (whole is not None)
     assert not found.value.is_scan
+
+
+def test_the_error_names_the_line():
+    """Of an expression that no other test makes: equal ones are one node, with the first line."""
+    x = dt.tensor("of_this_test", dims=OBS)
+    mixing = x.sort(OBS)
+    with pytest.raises(
+        dt.PartitionError, match=r"test_partition\.py:\d+ +mixing = x\.sort"
+    ) as found:
+        dt.partition(mixing.sum(), OBS)
     assert found.value.line.file == __file__
 
 

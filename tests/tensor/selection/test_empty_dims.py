@@ -140,6 +140,23 @@ def test_an_arm_that_is_not_taken_needs_no_elements(needs_elements, backend):
 
 
 @pytest.mark.parametrize("backend", LONG_JAX)
+@pytest.mark.parametrize("position", [2, -2, 300, -300, [1], [-2, 0], [0, 300]])
+@pytest.mark.parametrize("update", [False, True])
+def test_positions_in_an_arm_that_is_taken_are_checked(position, update, backend):
+    """Code is shared by selections of other positions, which it takes as arguments."""
+
+    def chosen(y):
+        taken = y.isel(t=position)
+        return taken.set(1.0).sum() if update else taken.sum()
+
+    flag = dt.scalar("flag", dtype="bool")
+    f = dt.function([x, flag], dt.if_else(flag, chosen, lambda y: y.sum(), x), backend=backend)
+    assert float(f(x=[0.5], flag=False)) == 0.5
+    with pytest.raises(dt.CheckError, match=r"position -?\d+ is outside of dim 't'"):
+        f(x=[0.5], flag=True)
+
+
+@pytest.mark.parametrize("backend", LONG_JAX)
 def test_no_steps_need_no_elements(backend):
     chosen = dt.reduce(lambda s, p: dt.sin(s) + x.isel(t=p), zero, kept, dim=k)
     f = dt.function([x, at, zero], chosen, backend=backend)
