@@ -17,7 +17,7 @@ from tests.random_programs.choosing import Seeded
 
 COMBINE = {
     "add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
-    "logical_and": np.logical_and, "logical_or": np.logical_or,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logaddexp": np.logaddexp,
 }  # fmt: skip
 OBS, GROUP, K = dt.Dim("obs"), dt.Dim("group", coords=["a", "b", "c"]), dt.Dim("k", length=2)
 X = dt.tensor("x", dims=OBS)
@@ -138,6 +138,7 @@ SPLIT: dict[str, tuple[Any, str, Any]] = {
     "count without NaN": (X.count(), "add", lambda v: v["x"].size),
     "linear": (3 - 2 * X.sum() / B + THETA.sum(), "add",
                lambda v: 3 - 2 * v["x"].sum() / v["b"] + v["theta"].sum()),
+    "logsumexp": (X.logsumexp(OBS), "logaddexp", lambda v: np.logaddexp.reduce(v["x"])),
     "two sums": (X.sum() - (Y**2).sum(), "add", lambda v: v["x"].sum() - (v["y"]**2).sum()),
     "where": (dt.where(B > 0, X.sum(), Y.sum()), "add", lambda v: v["x"].sum()),
     "where at positions": (dt.where(KEEP, X, 0.0).sum(), "add",

@@ -34,8 +34,8 @@ class Partition:
     operation : str or None
         How the whole is made of the values of `part` for slices that make up the dim, in order:
         ``"add"``, ``"multiply"``, ``"maximum"``, ``"minimum"``, ``"logical_and"``,
-        ``"logical_or"``, or ``"concat"`` for an expression that has the dim. None if it does not
-        depend on the dim.
+        ``"logical_or"``, ``"logaddexp"``, or ``"concat"`` for an expression that has the dim. None
+        if it does not depend on the dim.
     part : DimTensor or None
         The share of a slice: the expression without `rest`, computed from the positions it is
         given. None if the expression does not depend on the dim.
