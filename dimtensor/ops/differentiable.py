@@ -20,12 +20,12 @@ class WithRules:
     """
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        from dimtensor.ops.derivatives.driver import pulled_node
+        from dimtensor.ops.derivatives.driver import pulled_by_rules
         from dimtensor.ops.derivatives.flow import Undefined, is_continuous
 
         node = SimpleNamespace(op=self, inputs=list(inputs), outputs=list(outputs))
         wanted = [is_continuous(x) for x in inputs]
-        found = pulled_node(node, _given(cotangents), wanted)
+        found = pulled_by_rules(node, _given(cotangents), wanted)
         here = [c is not None for c in _given(cotangents)]
         joined = _joined(self, node)
         answers: list[Variable] = []
@@ -41,14 +41,14 @@ class WithRules:
         return answers
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        from dimtensor.ops.derivatives.driver import pushed_node
+        from dimtensor.ops.derivatives.driver import pushed_by_rules
         from dimtensor.ops.derivatives.flow import Undefined, is_continuous
 
         node = SimpleNamespace(op=self, inputs=list(inputs), outputs=list(outputs))
         given = [
             t if is_continuous(x) else None for x, t in zip(inputs, _given(tangents), strict=True)
         ]
-        found = pushed_node(node, given)
+        found = pushed_by_rules(node, given)
         return [
             disconnected_type() if v is None else v.as_variable() if isinstance(v, Undefined) else v
             for v in found

@@ -57,12 +57,10 @@ def simplify_scans(graph: FunctionGraph) -> None:
     if not nodes_of(graph, Scan):
         return
     from dimtensor.kernels.target import NATIVE
-    from dimtensor.optimize.exponentials import write_out_exponentials
     from dimtensor.optimize.pipeline import optimize
 
     if scans_as_loops(graph, prepare_step):
         optimize(graph, NATIVE, last="absorb_sums")
-        write_out_exponentials(graph)
 
 
 def with_loops(outputs: Sequence[Variable]) -> list[Variable]:

@@ -253,6 +253,33 @@ def pulled_node(
     return pulled_by_op(node, cotangents, wanted)
 
 
+def pulled_by_rules(
+    node: Any, cotangents: Sequence[Variable | None], wanted: Sequence[bool]
+) -> Sequence[Variable | Undefined | None]:
+    """Cotangents of the inputs of one node whose operation has a rule of any form."""
+    if flow_rules(node) is None:
+        return pulled_node(node, cotangents, wanted)
+    pairs = zip(cotangents, node.outputs, strict=True)
+    flows = [None if c is None else _as_flow(c, v) for c, v in pairs]
+    if flows[0] is None:
+        return [None] * len(node.inputs)
+    return _plain(_pulled(node, flows, wanted), node.inputs)
+
+
+def pushed_by_rules(node: Any, tangents: Sequence[Variable | None]) -> Sequence[Any]:
+    """Tangents of the outputs of one node whose operation has a rule of any form."""
+    if flow_rules(node) is None:
+        return pushed_node(node, tangents)
+    pairs = zip(tangents, node.inputs, strict=True)
+    flows = [None if t is None else _as_flow(t, v) for t, v in pairs]
+    return _plain(_pushed(node, flows), node.outputs)
+
+
+def _plain(flows: Sequence[Any], likes: Sequence[Variable]) -> list[Any]:
+    pairs = zip(flows, likes, strict=True)
+    return [settled(flow, v) if isinstance(flow, Flow) else flow for flow, v in pairs]
+
+
 def _pushed(node: Apply, tangents: Sequence[Flow | None]) -> Sequence[Flow | None]:
     """Tangents of the outputs of a node."""
     rules = flow_rules(node)

@@ -27,6 +27,7 @@ from dimtensor.interop.scans.steps import INNER, simplify_scans
 from dimtensor.kernels.compiler import kernel_of
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.optimize.canonical_forms import conditionals_as_branches
+from dimtensor.optimize.exponentials import write_out_exponentials
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.plugins.pytensor_mode.guards import GuardedEmitter
 from dimtensor.upstream import pytensor as upstream
@@ -171,6 +172,7 @@ class _GraphBoundary:
         _drop_named_round_trips(self.graph)
         if loops:
             simplify_scans(self.graph)
+        write_out_exponentials(self.graph)  # of models of ours that were given to PyMC
         _rewrite_inner_graphs(self.graph)
         canonical(self.graph)
         conditionals_together(self.graph)
