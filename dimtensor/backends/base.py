@@ -16,7 +16,7 @@ Allowed = frozenset[str]  # rewrites that are asked for, beside those that are e
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How a positional graph is compiled.
+    """Options for the compilation of a positional graph.
 
     Attributes
     ----------

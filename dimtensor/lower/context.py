@@ -38,7 +38,7 @@ RULES: dict[str, Rule] = {}
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """How a graph is lowered.
+    """Options for the lowering of a graph.
 
     Attributes
     ----------

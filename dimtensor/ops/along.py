@@ -372,7 +372,7 @@ def composed_log_sum_exp(x: Variable, axis: Sequence[int]) -> Variable:
 
 @vectorize_node.register(_OverExponentials)
 def _vectorized(op: _OverExponentials, node: Apply, *inputs: Variable) -> list[Variable]:
-    """Add leading batch axes, in place of a `Blockwise`."""
+    """Apply the operation to inputs with leading batch axes, without a `Blockwise`."""
     ndim = max(v.type.ndim for v in inputs)
     batch = ndim - node.inputs[0].type.ndim
     operands = [v.dimshuffle(*["x"] * (ndim - v.type.ndim), *range(v.type.ndim)) for v in inputs]

@@ -323,7 +323,8 @@ def bound(
 
 def reduced_axes_of(node: Apply) -> list[int]:
     """Return the axes that a reduction reduces."""
-    axis, ndim = getattr(node.op, "axis"), node.inputs[0].type.ndim  # noqa: B009
+    reduction: Any = node.op
+    axis, ndim = reduction.axis, node.inputs[0].type.ndim
     return list(range(ndim)) if axis is None else sorted(each % ndim for each in axis)
 
 

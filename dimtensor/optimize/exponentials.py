@@ -110,7 +110,7 @@ class FewTerms:
 
     @cached_property
     def _smaller(self) -> tuple[Variable, Variable]:
-        """Whether the second of two terms is smaller, and the exponential of the smaller one."""
+        """Mask of the larger first terms, with the exponential of the smaller term."""
         a, b = self._terms
         first = pt.or_(pt.gt(a, b), pt.isnan(a))
         return first, pt.exp(pt.switch(first, b, a) - _shift(self._largest))

@@ -163,7 +163,7 @@ class Optimizer:
             write_out_exponentials(self.split.once)
 
     def split_data(self, graph: FunctionGraph) -> None:
-        """Move what follows from the fixed inputs to a graph of its own."""
+        """Move the computations that use only fixed inputs to a separate graph."""
         self.split = split_once(graph, self.fixed)
 
     def run(self, graph: FunctionGraph, last: str | None = None) -> None:

@@ -44,7 +44,7 @@ TRIANGLE_COLUMNS = 8
 
 # Classes of cost of an operation per element, in sums or products: measured on AVX2, roughly.
 QUICK, DIVISION, CALL = 1, 3, 10
-# log2 of the length of a sorted dim, which is no polynomial: that of a million elements.
+# Levels of a sort, log2 of its length, which is not a polynomial: a million elements.
 SORT_DEPTH = 20
 # Comparisons and moves per sorted element and level (not measured).
 SORT = 2
@@ -165,7 +165,7 @@ SIGNAL_ITERATIONS = 4096
 
 # --- Loops of steps, and their gradients ---------------------------------------------------------
 
-# Tangents that a loop carries in place of a reverse pass: above, `garch` of order (2, 2) is 1.2
+# Tangents that a loop carries instead of a reverse pass: above, `garch` of order (2, 2) is 1.2
 # times slower (positional-loops.md). XLA hands loops of more than three to another thread.
 CARRIED_TANGENTS = 8
 JAX_CARRIED_TANGENTS = 3
@@ -181,7 +181,7 @@ STEP_SUM_ELEMENTS = 64
 # Sums of traces that enter a loop again, and operations of their terms (not measured).
 SUMS_IN_LOOP = 8
 SUM_IN_LOOP_OPERATIONS = 6
-# Operations per element of a sequence that a step computes in place of reading it (not measured).
+# Operations per element that a step repeats rather than read a sequence (not measured).
 STEP_OPERATIONS = 6
 # Sums and products beyond which a value of a step is traced for the reverse pass
 # (positional-loops.md).
@@ -249,7 +249,7 @@ COPY = 10
 TRANSPOSED_READ = 5
 # Passes over all dims in search of a better order (not measured).
 LAYOUT_SWEEPS = 4
-# Plans that are kept for a node: for other outputs or lengths beside it.
+# Plans cached per node, one for each set of outputs and lengths.
 LAYOUTS_PER_NODE = 16
 
 # --- Compiling and caching -----------------------------------------------------------------------
@@ -265,7 +265,7 @@ KEPT_FUNCTIONS = 256
 KEPT_FRAMES = 16
 # Failed checks that are interpreted for their message: samplers hit them often.
 KEPT_FAILURES, KEPT_FAILURE_BYTES = 16, 2**25
-# Integers of an argument that is compared by value with that of the last call.
+# Integers in an argument that is compared by value with the argument of the last call.
 COMPARED_INTEGERS = 100_000
 # New objects between two runs of the garbage collector while code is made: with the default of 700
 # collections take half of a cache hit (compile-time.md).

@@ -21,7 +21,7 @@ _KINDS = (ir.Assign, ir.Store, ir.Accumulate)
 
 
 def hint_of(node: ir.For) -> Hint | None:
-    """Return the hint of a loop, None for loops whose vectorization is left to LLVM.
+    """Return the hint of a loop; None leaves its vectorization to LLVM.
 
     A width permits LLVM to reorder all sums of a loop, so loops with states have no hint.
     """

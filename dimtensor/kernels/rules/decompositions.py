@@ -147,7 +147,7 @@ def lower_triangle(x, out, n):
 
 
 def cholesky_gradient_loops(factor, cotangent, out, n):
-    """Compute the lower triangle of the cotangent of a matrix from that of its Cholesky factor."""
+    """Compute the lower triangle of a matrix cotangent, given that of its Cholesky factor."""
     row = np.empty((n,), dtype=DTYPE)
     lower_triangle(cotangent, out, n)
     cholesky_gradient_rows(factor, out, row, 0, n)
