@@ -1,1 +1,1 @@
-"""Steps from loops to loops: strip mining, unroll and jam, lazy calls, sums in blocks."""
+"""Steps from loops to loops: strip mining, unroll and jam, sums in blocks."""

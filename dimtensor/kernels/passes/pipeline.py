@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 from dimtensor.kernels.ir.nodes import Expression, Function, Statement
 from dimtensor.kernels.passes import strip_mining
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
-from dimtensor.kernels.passes.lazy_calls import on_demand
 from dimtensor.kernels.passes.logarithm_sums import in_products
 from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.kernels.passes.totals import in_blocks
@@ -39,7 +38,6 @@ class Pass(NamedTuple):
 
 
 PASSES = (
-    Pass("lazy_calls", on_demand),
     Pass("vector_hints", with_hints),
     Pass("strip_mining", strip_mining.in_strips),
     Pass("unroll_and_jam", unrolled),

@@ -106,8 +106,8 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
         numbers = {"n": _last(e, inputs[0])}
         return Core("lu_factor", {"x": inputs[0]}, numbers, outputs=("out", "pivots"))
     if isinstance(core, (SortOp, ArgSortOp)) and len(batched(node).op.inputs_sig[0]) == 1:
-        template = "sort_line" if isinstance(core, SortOp) else "argsort_line"
-        return Core(template, {"x": inputs[0]}, {"n": _last(e, inputs[0])})
+        flags = {"positions": _flag(isinstance(core, ArgSortOp))}
+        return Core("sort_line", {"x": inputs[0]}, {"n": _last(e, inputs[0]), **flags})
     if not of_one_real_dtype([*inputs, *node.outputs]):
         return None
     if isinstance(core, (DFT, RealDFT, FromHalf)):
@@ -117,7 +117,8 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
     if isinstance(core, (Eigh, SVD, TallQR)):
         return _decomposition(e, core, inputs, node.outputs)
     size = inputs[0].type.shape[-1] if inputs[0].type.ndim else None
-    suffix = "_loops" if size is not None and size <= LOOPED_MATRIX_ROWS else ""
+    by_loops = size is not None and size <= LOOPED_MATRIX_ROWS
+    suffix = "_loops" if by_loops else ""
     if isinstance(core, Cholesky) and core.lower:
         n = {"n": _last(e, inputs[0])}
         return Core("cholesky" + suffix, {"x": inputs[0]}, n, () if suffix else ("out",))
@@ -127,12 +128,12 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
         return Core("cholesky_gradient" + suffix, arrays, n, () if suffix else ("factor", "out"))
     for kind, name in ((Inverse, "inverse"), (Det, "det"), (SLogDet, "slogdet")):
         if isinstance(core, kind):
-            whole = () if suffix or kind is not Inverse else ("out",)
-            return Core(name + suffix, {"x": inputs[0]}, {"n": _last(e, inputs[0])}, whole)
+            numbers = {"n": _last(e, inputs[0]), "by_loops": _flag(by_loops)}
+            return Core(name, {"x": inputs[0]}, numbers)
     if isinstance(core, Solve) and core.assume_a == "gen":
         a, b = inputs
         numbers = {"n": _last(e, a), "columns": ONE if core.b_ndim == 1 else _last(e, b)}
-        return Core("solve" + suffix, {"a": a, "b": b}, numbers)
+        return Core("solve", {"a": a, "b": b}, {**numbers, "by_loops": _flag(by_loops)})
     if isinstance(core, SolveTriangular):
         return _triangular(e, core, inputs, suffix)
     return None
@@ -158,9 +159,8 @@ def _decomposition(e: Emitter, core: Any, inputs: list[Variable], made: list[Var
         return Core("qr", {"x": x}, sizes, outputs=("orthogonal", "upper"))
     values = made[1] if core.compute_uv else made[0]
     sizes["k"] = _last(e, values)
-    if core.compute_uv:
-        return Core("svd", {"x": x}, sizes, outputs=("left", "values", "right"))
-    return Core("singular_values", {"x": x}, sizes, outputs=("values",))
+    outputs = ("left", "values", "right") if core.compute_uv else ("values",)
+    return Core("svd", {"x": x}, {**sizes, "vectors": _flag(core.compute_uv)}, outputs=outputs)
 
 
 def _transform(e: Emitter, core: Any, inputs: list[Variable], made: list[Variable]) -> Core:
@@ -403,8 +403,8 @@ def _sort(e: Emitter, node: Apply) -> None:
         name: Access(where.array, (*where.leading, *pattern))
         for name, where in (("x", e.place(x)), ("out", place))
     }
-    template = "sort_line" if isinstance(node.op, SortOp) else "argsort_line"
-    body = inlined(e, template, arrays, {"n": e.length(x, axis)}, x.type.dtype)
+    numbers = {"n": e.length(x, axis), "positions": _flag(isinstance(node.op, ArgSortOp))}
+    body = inlined(e, "sort_line", arrays, numbers, x.type.dtype)
     write_loops(e, loops, new_scope(e), body)
     finish(e, out, place)
 

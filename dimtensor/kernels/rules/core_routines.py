@@ -18,81 +18,45 @@ import numpy as np
 # -- sorting ---------------------------------------------------------------------------------------
 
 
-def sort_line(x, out, n):
-    """Sort a vector into another one; nan comes last.
+def sort_line(x, out, n, positions):
+    """Sort a vector into another one, or the positions of its elements; stable, nan last.
 
     A merge sort from the bottom up, of runs of 16 that are sorted by insertion.
     """
     rows = np.empty((2, n), dtype=DTYPE)
+    if positions:
+        order = np.empty((2, n), dtype=np.int64)
     count = 0
-    last = n
     for i in range(n):
         value = x[i]
         if value == value:
             rows[0, count] = value
-            count += 1
-        else:
-            last -= 1
-            out[last] = value
-    for start in range(0, count, 16):
-        for i in range(start + 1, min(start + 16, count)):
-            value = rows[0, i]
-            at = i
-            while at > start and value < rows[0, at - 1]:
-                rows[0, at] = rows[0, at - 1]
-                at -= 1
-            rows[0, at] = value
-    source = 0
-    width = 16
-    while width < count:
-        for block in range((count + 2 * width - 1) // (2 * width)):
-            low = 2 * width * block
-            middle = min(low + width, count)
-            high = min(low + 2 * width, count)
-            left = low
-            right = middle
-            for to in range(low, high):
-                take = left >= middle
-                if not take and right < high:
-                    take = rows[source, right] < rows[source, left]
-                if take:
-                    rows[1 - source, to] = rows[source, right]
-                    right += 1
-                else:
-                    rows[1 - source, to] = rows[source, left]
-                    left += 1
-        source = 1 - source
-        width *= 2
-    for i in range(count):
-        out[i] = rows[source, i]
-
-
-def argsort_line(x, out, n):
-    """Positions of the elements of a vector in the order of their sizes; stable, nan last."""
-    rows = np.empty((2, n), dtype=DTYPE)
-    order = np.empty((2, n), dtype=np.int64)
-    count = 0
-    for i in range(n):
-        if x[i] == x[i]:
-            rows[0, count] = x[i]
-            order[0, count] = i
+            if positions:
+                order[0, count] = i
             count += 1
     last = count
     for i in range(n):
-        if x[i] != x[i]:
-            out[last] = i
+        value = x[i]
+        if value != value:
+            if positions:
+                out[last] = i
+            else:
+                out[last] = value
             last += 1
     for start in range(0, count, 16):
         for i in range(start + 1, min(start + 16, count)):
             value = rows[0, i]
-            number = order[0, i]
+            if positions:
+                number = order[0, i]
             at = i
             while at > start and value < rows[0, at - 1]:
                 rows[0, at] = rows[0, at - 1]
-                order[0, at] = order[0, at - 1]
+                if positions:
+                    order[0, at] = order[0, at - 1]
                 at -= 1
             rows[0, at] = value
-            order[0, at] = number
+            if positions:
+                order[0, at] = number
     source = 0
     width = 16
     while width < count:
@@ -108,16 +72,21 @@ def argsort_line(x, out, n):
                     take = rows[source, right] < rows[source, left]
                 if take:
                     rows[1 - source, to] = rows[source, right]
-                    order[1 - source, to] = order[source, right]
+                    if positions:
+                        order[1 - source, to] = order[source, right]
                     right += 1
                 else:
                     rows[1 - source, to] = rows[source, left]
-                    order[1 - source, to] = order[source, left]
+                    if positions:
+                        order[1 - source, to] = order[source, left]
                     left += 1
         source = 1 - source
         width *= 2
     for i in range(count):
-        out[i] = order[source, i]
+        if positions:
+            out[i] = order[source, i]
+        else:
+            out[i] = rows[source, i]
 
 
 def group_position(x, codes, out, n, n_groups, first, largest):
@@ -214,9 +183,9 @@ def substitute_back(a, out, n, columns):
             out[i, c] /= a[i, i]
 
 
-def is_finite(x, n):
+def is_finite(x, m, n):
     finite = True
-    for i in range(n):
+    for i in range(m):
         for j in range(n):
             if not math.isfinite(x[i, j]):
                 finite = False
@@ -331,65 +300,59 @@ def solve_triangular(a, b, out, n, columns, uplo, trans, diag, unit):
 # -- systems, inverses, determinants ---------------------------------------------------------------
 
 
-def solve_loops(a, b, out, n, columns):
+def solve(a, b, out, n, columns, by_loops):
+    """Solve by Gaussian elimination; `b` may be `out` itself."""
     work = np.empty((n, n), dtype=DTYPE)
-    copied(a, work, n, n)
-    copied(b, out, n, columns)
-    sign = eliminate(work, out, n, columns)
-    substitute_back(work, out, n, columns)
-    if sign == 0:
+    if by_loops:
+        copied(a, work, n, n)
+        copied(b, out, n, columns)
+        sign = eliminate(work, out, n, columns)
+        substitute_back(work, out, n, columns)
+        failed = sign == 0
+    else:
+        turned = np.empty((columns, n), dtype=DTYPE)
+        pivots = np.empty((n,), dtype=np.int32)
+        transposed(a, work, n)
+        info = getrf(n, n, work, max(n, 1), pivots)
+        for i in range(n):
+            for c in range(columns):
+                turned[c, i] = b[i, c]
+        if info == 0:
+            info = getrs(78, n, columns, work, max(n, 1), pivots, turned, max(n, 1))
+        for i in range(n):
+            for c in range(columns):
+                out[i, c] = turned[c, i]
+        failed = info != 0
+    if failed:
         fill(out, n, columns)
 
 
-def solve(a, b, out, n, columns):
-    work = np.empty((n, n), dtype=DTYPE)
-    turned = np.empty((columns, n), dtype=DTYPE)
-    pivots = np.empty((n,), dtype=np.int32)
-    transposed(a, work, n)
-    failed = getrf(n, n, work, max(n, 1), pivots)
-    for i in range(n):
-        for c in range(columns):
-            turned[c, i] = b[i, c]
-    if failed == 0:
-        failed = getrs(78, n, columns, work, max(n, 1), pivots, turned, max(n, 1))
-    for i in range(n):
-        for c in range(columns):
-            out[i, c] = turned[c, i]
-    if failed != 0:
-        fill(out, n, columns)
-
-
-def inverse_loops(x, out, n):
-    work = np.empty((n, n), dtype=DTYPE)
-    copied(x, work, n, n)
+def inverse(x, out, n, by_loops):
     identity(out, n)
-    sign = eliminate(work, out, n, n)
-    substitute_back(work, out, n, n)
-    if sign == 0:
-        fill(out, n, n)
+    solve(x, out, out, n, n, by_loops)
 
 
-def inverse(x, out, n):
+def pivoted(x, work, n, by_loops):
+    """Upper triangular factor, with its diagonal; the sign of the swaps, 0 if a pivot is 0."""
+    if by_loops:
+        copied(x, work, n, n)
+        sign = eliminate(work, work, n, 0)
+    else:
+        pivots = np.empty((n,), dtype=np.int32)
+        transposed(x, work, n)
+        failed = getrf(n, n, work, max(n, 1), pivots)
+        sign = 1
+        for i in range(n):
+            if pivots[i] != i + 1:
+                sign = -sign
+        if failed != 0:
+            sign = 0
+    return sign
+
+
+def det(x, n, by_loops):
     work = np.empty((n, n), dtype=DTYPE)
-    pivots = np.empty((n,), dtype=np.int32)
-    transposed(x, work, n)
-    failed = getrf(n, n, work, max(n, 1), pivots)
-    identity(out, n)
-    if failed == 0:
-        failed = getrs(78, n, n, work, max(n, 1), pivots, out, max(n, 1))
-    for i in range(n):
-        for j in range(i):
-            kept = out[i, j]
-            out[i, j] = out[j, i]
-            out[j, i] = kept
-    if failed != 0:
-        fill(out, n, n)
-
-
-def det_loops(x, n):
-    work = np.empty((n, n), dtype=DTYPE)
-    copied(x, work, n, n)
-    sign = eliminate(work, work, n, 0)
+    sign = pivoted(x, work, n, by_loops)
     product = DTYPE(sign) + DTYPE(0)
     for i in range(n):
         if sign != 0:
@@ -397,25 +360,9 @@ def det_loops(x, n):
     return (product,)
 
 
-def det(x, n):
+def slogdet(x, n, by_loops):
     work = np.empty((n, n), dtype=DTYPE)
-    pivots = np.empty((n,), dtype=np.int32)
-    transposed(x, work, n)
-    failed = getrf(n, n, work, max(n, 1), pivots)
-    product = DTYPE(1) + DTYPE(0)
-    for i in range(n):
-        product *= work[i, i]
-        if pivots[i] != i + 1:
-            product = -product
-    if failed != 0:
-        product = DTYPE(0)
-    return (product,)
-
-
-def slogdet_loops(x, n):
-    work = np.empty((n, n), dtype=DTYPE)
-    copied(x, work, n, n)
-    swaps = eliminate(work, work, n, 0)
+    swaps = pivoted(x, work, n, by_loops)
     sign = DTYPE(swaps) + DTYPE(0)
     log = DTYPE(0) + DTYPE(0)
     for i in range(n):
@@ -423,27 +370,6 @@ def slogdet_loops(x, n):
         if work[i, i] < 0:
             sign = -sign
     if swaps == 0:
-        log = DTYPE(-np.inf)
-    if log != log:
-        sign = log + DTYPE(0)
-    return sign, log
-
-
-def slogdet(x, n):
-    work = np.empty((n, n), dtype=DTYPE)
-    pivots = np.empty((n,), dtype=np.int32)
-    transposed(x, work, n)
-    failed = getrf(n, n, work, max(n, 1), pivots)
-    sign = DTYPE(1) + DTYPE(0)
-    log = DTYPE(0) + DTYPE(0)
-    for i in range(n):
-        log += np.log(abs(work[i, i]))
-        if work[i, i] < 0:
-            sign = -sign
-        if pivots[i] != i + 1:
-            sign = -sign
-    if failed != 0:
-        sign = DTYPE(0)
         log = DTYPE(-np.inf)
     if log != log:
         sign = log + DTYPE(0)

@@ -10,15 +10,6 @@ import math
 import numpy as np
 
 
-def all_finite(x, m, n):
-    finite = True
-    for i in range(m):
-        for j in range(n):
-            if not math.isfinite(x[i, j]):
-                finite = False
-    return finite
-
-
 def fill_vector(out, n):
     for i in range(n):
         out[i] = np.nan
@@ -31,7 +22,7 @@ def eigh(x, values, vectors, n, uplo):
     integers = np.empty((3 + 5 * n,), dtype=np.int32)
     found = np.empty((n,), dtype=DTYPE)
     copied(x, work, n, n)
-    finite = is_finite(x, n)
+    finite = is_finite(x, n, n)
     failed = 1
     if finite:
         failed = syevd(
@@ -46,46 +37,36 @@ def eigh(x, values, vectors, n, uplo):
         fill(vectors, n, n)
 
 
-def svd(x, left, values, right, m, n, k):
-    """Thin decomposition. To LAPACK the matrix is its transpose, and left is right."""
+def svd(x, left, values, right, m, n, k, vectors):
+    """Thin decomposition, or the values alone. To LAPACK the matrix is its transpose, and left is
+    right.
+    """
     work = np.empty((m, n), dtype=DTYPE)
-    u = np.empty((m, k), dtype=DTYPE)
-    v = np.empty((k, n), dtype=DTYPE)
-    room = np.empty((4 * k * k + 7 * k + 64 * (m + n) + 1,), dtype=DTYPE)
     integers = np.empty((8 * k + 1,), dtype=np.int32)
     found = np.empty((k,), dtype=DTYPE)
     copied(x, work, m, n)
-    finite = all_finite(x, m, n)
+    finite = is_finite(x, m, n)
     failed = 1
-    if finite:
-        failed = gesdd(
-            83, n, m, work, max(n, 1), found, v, max(n, 1), u, max(k, 1), room,
-            4 * k * k + 7 * k + 64 * (m + n) + 1, integers,
-        )  # fmt: skip
-    copied(u, left, m, k)
-    copied(v, right, k, n)
-    for i in range(k):
-        values[i] = found[i]
-    if failed != 0:
-        fill(left, m, k)
-        fill_vector(values, k)
-        fill(right, k, n)
-
-
-def singular_values(x, values, m, n, k):
-    work = np.empty((m, n), dtype=DTYPE)
-    none = np.empty((1,), dtype=DTYPE)
-    room = np.empty((10 * k + 64 * (m + n) + 1,), dtype=DTYPE)
-    integers = np.empty((8 * k + 1,), dtype=np.int32)
-    found = np.empty((k,), dtype=DTYPE)
-    copied(x, work, m, n)
-    finite = all_finite(x, m, n)
-    failed = 1
-    if finite:
-        failed = gesdd(
-            78, n, m, work, max(n, 1), found, none, 1, none, 1, room,
-            10 * k + 64 * (m + n) + 1, integers,
-        )  # fmt: skip
+    if vectors:
+        u = np.empty((m, k), dtype=DTYPE)
+        v = np.empty((k, n), dtype=DTYPE)
+        room = np.empty((4 * k * k + 7 * k + 64 * (m + n) + 1,), dtype=DTYPE)
+        size = 4 * k * k + 7 * k + 64 * (m + n) + 1
+        if finite:
+            failed = gesdd(
+                83, n, m, work, max(n, 1), found, v, max(n, 1), u, max(k, 1), room, size, integers
+            )
+        copied(u, left, m, k)
+        copied(v, right, k, n)
+        if failed != 0:
+            fill(left, m, k)
+            fill(right, k, n)
+    else:
+        none = np.empty((1,), dtype=DTYPE)
+        room = np.empty((10 * k + 64 * (m + n) + 1,), dtype=DTYPE)
+        size = 10 * k + 64 * (m + n) + 1
+        if finite:
+            failed = gesdd(78, n, m, work, max(n, 1), found, none, 1, none, 1, room, size, integers)
     for i in range(k):
         values[i] = found[i]
     if failed != 0:

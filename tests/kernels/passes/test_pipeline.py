@@ -146,7 +146,6 @@ def test_a_pass_that_breaks_a_rule_is_found(monkeypatch):
 x, m = pt.dvector("x"), pt.dmatrix("m")
 # a graph that a pass over nests matches
 MATCHED = {
-    "lazy_calls": [pt.switch(x > 0, pt.gammainc(2.0, pt.abs(x)), x)],
     "logarithm_sums": [pt.log(x * x + 1.0).sum()],
     "totals": [(x * x).sum()],
     "strip_mining": [pt.gammainc(2.0, pt.abs(x)) + pt.exp(x) * x - x / 3.0],
