@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dimtensor as dt
+from dimtensor.compile.function import free_inputs
 from tests.differential.generate import random_program
 from tests.differential.named import Named, NumPy
 from tests.differential.program import build, run
@@ -260,6 +261,28 @@ def test_the_gradient_of_the_share_is_the_share_of_the_gradient():
     for share, expected in [(found.part, slope.part), (found.rest, slope.rest)]:
         np.testing.assert_allclose(evaluated(dt.grad(share, B), v), evaluated(expected, v))
     np.testing.assert_allclose(evaluated(slope.part, v), 2 * (v["b"] - v["x"]).sum())
+
+
+@pytest.mark.parametrize("name", ["mean", "mean beside a rest", "rest"])
+def test_derivatives_of_sums_that_are_captured(name: str):
+    """A sum that does not depend on the variable is an input of the derivative."""
+    y, s = dt.tensor("y", OBS), dt.scalar("s")
+    values, at = np.arange(1.0, 11.0), 2.0
+    x, expected = {
+        "mean": (-s * y.mean(), -values.mean()),
+        "mean beside a rest": (-(y.mean() - s) * s, 2 * at - values.mean()),
+        "rest": (s**3 + (y / s).sum(), 3 * at**2 - values.sum() / at**2),
+    }[name]
+    found = dt.partition(dt.grad(x, s), OBS)
+    rest = [] if found.rest is None else free_inputs([found.rest.node])
+    assert y.node not in rest, "what is counted once does not need the slices"
+    lengths = [] if found.length is None else [found.length]
+    given = [len(values)] * len(lengths)
+    part = dt.function([y, s, *lengths], found.part, backend="python")
+    total = float(part(values[:4], at, *given) + part(values[4:], at, *given))
+    if found.rest is not None:
+        total += float(dt.function([s, *lengths], found.rest, backend="python")(at, *given))
+    assert total == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_log_density_of_a_model_is_a_sum_over_its_observations():

@@ -21,8 +21,8 @@ from typing import NamedTuple
 from dimtensor.dims import Dim, ProductDim, depends_on_mask, family, mask_keys
 from dimtensor.graph.infer import constant_attrs
 from dimtensor.graph.node import KINDS, Node, make
-from dimtensor.graph.rebuilding.substitute import expand_node, named_dims
-from dimtensor.graph.regions import DERIVATIVES, split_derivative
+from dimtensor.graph.rebuilding.substitute import expand_node, named_dims, rebuild
+from dimtensor.graph.regions import DERIVATIVES, Region, numbered, placeholder, split_derivative
 from dimtensor.graph.walk import LEAF_KINDS, fixed_nodes, toposort, with_regions
 
 
@@ -373,8 +373,9 @@ class _Analysis:
         if not self._depends(node):
             return None
         inner = _Analysis(self.dim, self.cut, self.known, in_region=True)
-        pairs = zip(region.bound, node.inputs, strict=False)
-        inner.roles.update((leaf, self.roles[x]) for leaf, x in pairs)
+        standing: dict[Node, Node] = {}  # for parts and rests of captured sums, by bound leaf
+        for leaf, x in zip(region.bound, node.inputs, strict=False):
+            inner.roles[leaf] = _inside(leaf, self.roles[x], standing)
         inner.visit(toposort(region.outputs))
         (y,) = region.outputs
         role = inner.roles[y]
@@ -395,8 +396,8 @@ class _Analysis:
                 return Mapped(whole.dim)
             if isinstance(whole, Mapped) and node.kind == "jacobian":
                 raise self._mixes(node)
-            part = _of_expression(node, role.part)
-            rest = None if role.rest is None else _of_expression(node, role.rest)
+            part = _of_expression(node, role.part, standing)
+            rest = None if role.rest is None else _of_expression(node, role.rest, standing)
             return self._combining(node, Combined("add", part, rest))
         if node.kind == "pushforward" and isinstance(role, Mapped):
             if all(each is None or each == role for each in (*by, *along)):
@@ -485,7 +486,34 @@ def _is_zero(x: Node) -> bool:
     return x.kind == "constant" and not x.attrs.value
 
 
-def _of_expression(node: Node, y: Node) -> Node:
-    """Return a derivative of another expression of the same variables."""
-    region = node.attrs.region._replace(outputs=(y,))
-    return make(node.kind, node.inputs, node.attrs._replace(region=region))
+def _inside(leaf: Node, role: Role, standing: dict[Node, Node]) -> Role:
+    """Return the role of a bound leaf: part and rest of a captured sum are bound leaves, too."""
+    if not isinstance(role, Combined):
+        return role
+    if role.operation != "add":
+        return Combined(role.operation, leaf)
+    found: list[Node | None] = []
+    for x in (role.part, role.rest):
+        made = None if x is None else placeholder(x.dims, x.dtype, x.categories)
+        if made is not None and x is not None:
+            standing[made] = x
+        found.append(made)
+    part, rest = found
+    assert part is not None
+    return Combined("add", part, rest)
+
+
+def _of_expression(node: Node, y: Node, standing: Mapping[Node, Node]) -> Node:
+    """Return a derivative of another expression of the same variables.
+
+    Captured nodes that the expression does not depend on are left out: what is counted once does
+    not depend on the values of a slice.
+    """
+    region, n, m = node.attrs.region, node.attrs.n_wrt, len(node.attrs.region.bound)
+    used = set(nodes_with_masks([y]))
+    own = dict(zip(region.bound, node.inputs[:m], strict=True)) | standing
+    kept = {leaf: x for at, (leaf, x) in enumerate(own.items()) if at < n or leaf in used}
+    bound = numbered([*kept], {leaf for leaf in kept if leaf.kind != "bound"})
+    (y,) = rebuild([y], dict(zip(kept, bound, strict=True)))
+    inputs = (*kept.values(), *node.inputs[m:])
+    return make(node.kind, inputs, node.attrs._replace(region=Region((y,), bound)))
