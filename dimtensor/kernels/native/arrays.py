@@ -6,7 +6,9 @@ live in the frame of the function; others come from the heap, and the next call 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.errors import NotNative
@@ -14,7 +16,7 @@ from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.make import is_zero
 from dimtensor.kernels.ir.walk import statements_in, summary
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.expressions import Expressions
+from dimtensor.kernels.native.expressions import ExpressionWriter
 from dimtensor.kernels.native.functions import workspace
 from dimtensor.kernels.native.values import (
     BOOL,
@@ -53,170 +55,205 @@ declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
 """
 
 
-class Arrays(Expressions):
-    """Makes arrays, and finds out which of them are results."""
+class Usage(NamedTuple):
+    """How a function uses its names.
 
-    def __init__(self, builder: Builder, function: ir.Function):
-        super().__init__(builder)
-        self.function = function
-        self._depth = 0
-        self._held = 0  # how many blocks of the heap there are
-        self._shared: list[str] = []  # where arrays lie in the block that they share
+    Attributes
+    ----------
+    function : Function
+    reads, writes : Counter of str
+        Numbers of reads and of assignments of each name.
+    aliases : dict of str to str
+        Arrays that are all of another one, by that one.
+    growing : set of str
+        Arrays that get longer.
+    """
+
+    function: ir.Function
+    reads: Counter[str]
+    writes: Counter[str]
+    aliases: dict[str, str]
+    growing: set[str]
+
+    @classmethod
+    def of(cls, function: ir.Function) -> Usage:
+        """Look through a function."""
+        reads, writes, *_ = summary(function)
+        statements = statements_in(function.body)
+        growing = {each.array.name for each in statements if isinstance(each, Grow)}
+        return cls(function, reads, writes, _aliases(function), growing)
+
+    def is_assigned_once(self, name: str) -> bool:
+        """Return whether a name has a single assignment."""
+        return self.writes[name] == 1
+
+    def fuses(self, name: str) -> bool:
+        """Return whether a product may be fused with the sum that reads it."""
+        return self.is_assigned_once(name) and self.reads[name] == 1
+
+    def result_of(self, name: str) -> int | None:
+        """Return the number of the result that an array becomes, None for other arrays."""
+        for at, result in enumerate(self.function.results):
+            if isinstance(result, ir.Array) and self.owner(result.name) == name:
+                return at
+        return None
+
+    def owner(self, name: str) -> str:
+        """Return the array whose memory a name stands for."""
+        return self.aliases.get(name, name)
+
+    def result_offset(self, at: int) -> int:
+        """Return the offset of a result in the table of results."""
+        return sum(1 + each.rank for each in self.function.results[:at])
+
+
+class Memory:
+    """Memory of the arrays of a function, given back where it ends.
+
+    Parameters
+    ----------
+    b : Builder
+        Of the function.
+    usage : Usage
+    """
+
+    def __init__(self, b: Builder, usage: Usage):
+        self._usage = usage
+        self._held = 0  # number of blocks from the heap
+        self._shared: list[str] = []  # addresses in the block that arrays share
         self._shared_bytes = 0
         self._frame_room = FRAME_BYTES
         self._growing: dict[str, tuple[str, str, int]] = {}
-        self._code = builder.slot("i32", align=4)
-        self._leave = builder.label("leave")
-        self._aliases = _aliases(function)
-        self._uses, self._assigned, *_ = summary(function)
-        self._grown = {
-            each.array.name for each in statements_in(function.body) if isinstance(each, Grow)
-        }
+        self._code = b.slot("i32", align=4)
+        self._leave = b.label("leave")
+        b.write(f"store i32 0, ptr {self._code}, align 4")
 
-    def _word(self, table: str, at: int) -> str:
-        """Address of a word of a table."""
-        return self.b.let(f"getelementptr inbounds i64, ptr {table}, i64 {at}")
+    def fail(self, b: Builder, code: int) -> None:
+        """Leave the function with a code."""
+        b.write(f"store i32 {code}, ptr {self._code}, align 4")
+        b.jump(self._leave)
+        b.begin(b.label("dead"))
 
-    def _fail(self, code: int) -> None:
-        """Leave with a code."""
-        self.b.write(f"store i32 {code}, ptr {self._code}, align 4")
-        self.b.jump(self._leave)
-        self.b.begin(self.b.label("dead"))
+    def finish(self, b: Builder) -> None:
+        """Write the end of the function, where its memory is given back."""
+        b.jump(self._leave)
+        b.begin(self._leave)
+        self._free(b)
+        b.write(f"ret i32 {b.let(f'load i32, ptr {self._code}, align 4')}")
 
-    def _allocate(self, node: ir.Allocate) -> None:
+    def allocate(self, w: ExpressionWriter, node: ir.Allocate) -> None:
+        """Allocate an array, and fill it."""
         type_ = scalar_of(node.array.dtype)
-        array = self._make(node.array.name, type_, self._shape(node.shape))
+        array = self._make(w.b, node.array.name, type_, _shape(w, node.shape))
         if node.start is not None and is_zero(node.start):
-            self._clear(array)
+            size = bytes_of(w.b, type_, array.shape)
+            w.b.module.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+            target = f"ptr align 8 {array.pointer}"
+            w.b.write(f"call void @llvm.memset.p0.i64({target}, i8 0, i64 {size.text}, i1 false)")
         elif node.start is not None:
-            self._fill(array, self.b.cast(self.number(node.start), type_))
-        self.scope.arrays[node.array.name] = array
-        if node.array.name in self._grown:
-            self._starts_growing(node.array.name, array)
+            _fill_with(w.b, array, w.b.cast(w.number(node.start), type_))
+        w.names.arrays[node.array.name] = array
+        if node.array.name in self._usage.growing:
+            self._starts_growing(w.b, node.array.name, array)
 
-    def _starts_growing(self, name: str, array: Array) -> None:
+    def _starts_growing(self, b: Builder, name: str, array: Array) -> None:
         """Store the address and the number of rows of an array that grows, and reserve a block."""
-        b = self.b
         place, room = b.slot("ptr"), b.slot("i64")
         b.write(f"store ptr {array.pointer}, ptr {place}, align 8")
         b.write(f"store i64 {array.shape[0].text}, ptr {room}, align 8")
         self._growing[name] = place, room, self._held
         self._held += 1
 
-    def _grow(self, node: Grow) -> None:
+    def grow(self, w: ExpressionWriter, node: Grow) -> None:
         """Allocate twice the rows if there are too few; the old block is kept for the next call.
 
         The address of the array is read once here, not at each use.
         """
-        b, name = self.b, node.array.name
-        array = self.scope.arrays[name]
+        b, name = w.b, node.array.name
+        array = w.names.arrays[name]
         if name not in self._growing:
             raise NotNative("an array that grows and was not made for it")
         place, room, at = self._growing[name]
-        wanted = self.integer(node.shape[0])
-        row = self._bytes(array.type, array.shape[1:])
+        wanted = w.integer(node.shape[0])
+        row = bytes_of(b, array.type, array.shape[1:])
         known = Value(b.let(f"load i64, ptr {room}, align 8"), I64)
         with b.when(b.compare(">", wanted, known), "grow"):
-            rows = self._size((wanted, constant(2, I64)))
-            size = self._size((rows, row))
+            rows = _product(b, (wanted, constant(2, I64)))
+            size = _product(b, (rows, row))
             held = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {at}")
-            made = self._checked(workspace.take(self._room(size), at))
+            made = self._checked(b, workspace.take(_room(b, size), at))
             old = b.let(f"load ptr, ptr {place}, align 8")
             filled = array._replace(pointer=made, shape=(known, *array.shape[1:]))
-            self._copy(filled, filled._replace(pointer=old))
+            copy_elements(b, filled, filled._replace(pointer=old))
             b.write(workspace.leave(held, at, 1))
             b.write(f"store ptr {made}, ptr {held}, align 8")
             b.write(f"store ptr {made}, ptr {place}, align 8")
             b.write(f"store i64 {rows.text}, ptr {room}, align 8")
         pointer = b.let(f"load ptr, ptr {place}, align 8")
-        self.scope.arrays[name] = array._replace(pointer=pointer)
+        w.names.arrays[name] = array._replace(pointer=pointer)
 
-    def _bind(self, node: ir.Bind) -> None:
+    def bind(self, w: ExpressionWriter, node: ir.Bind) -> None:
+        """Name an array, a part of one or a copy."""
         name, value = node.array.name, node.value
         if isinstance(value, ir.Reshaped):
-            source = self.array(value.source)
-            self.scope.arrays[name] = source._replace(shape=self._shape(value.shape))
+            array = w.array(value.source)._replace(shape=_shape(w, value.shape))
         elif isinstance(value, ir.Wrapped):
             if value.how != "copy":
                 raise NotNative(f"what is {value.how}")
-            source = self.array(value.source)
-            array = self._make(name, source.type, source.shape)
-            self._copy(array, source)
-            self.scope.arrays[name] = array
+            source = w.array(value.source)
+            array = self._make(w.b, name, source.type, source.shape)
+            copy_elements(w.b, array, source)
         else:
-            if self._assigned[name] > 1:
+            if self._usage.writes[name] > 1:
                 raise NotNative("a name that stands for several arrays")
-            self.scope.arrays[name] = self.array(value)
+            array = w.array(value)
+        w.names.arrays[name] = array
 
-    def _fill_all(self, node: ir.Fill) -> None:
+    def fill(self, w: ExpressionWriter, node: ir.Fill) -> None:
         """Give all elements of an array the values of another, or one number."""
         if isinstance(node.target, ir.Part):
-            target = self.part(node.target.array, node.target.index)
+            target = w.part(node.target.array, node.target.index)
         else:
-            target = self.part(node.target, ())
+            target = w.part(node.target, ())
         if not node.value.rank:
-            self._fill(target, self.b.cast(self.number(node.value), target.type))
+            _fill_with(w.b, target, w.b.cast(w.number(node.value), target.type))
             return
-        source = self.array(node.value)
+        source = w.array(node.value)
         if source.type != target.type or len(source.shape) != len(target.shape):
             raise NotNative("an array that takes another of other dtype or axes")
-        self._copy(target, source)
+        copy_elements(w.b, target, source)
 
-    def _shape(self, lengths: Sequence[ir.Expression]) -> tuple[Value, ...]:
-        return tuple(self.integer(each) for each in lengths)
-
-    def _make(self, name: str, type_: Scalar, shape: tuple[Value, ...]) -> Array:
+    def _make(self, b: Builder, name: str, type_: Scalar, shape: tuple[Value, ...]) -> Array:
         """Memory for an array: of a result, of the frame, or from the heap.
 
         What is made in a loop is gone when it is made again.
         """
-        result = self._result_of(name)
-        if self._assigned[name] > 1 or (self._depth and result is not None):
+        result = self._usage.result_of(name)
+        if self._usage.writes[name] > 1 or (b.context.is_nested and result is not None):
             raise NotNative("an array that is made in several places")
-        b = self.b
-        size_value = self._bytes(type_, shape)
+        size_value = bytes_of(b, type_, shape)
         size = whole_number(size_value)
-        if result is None and size is not None:
-            if size <= FRAME_ARRAY_BYTES or self._fits_frame(size):
-                memory = b.slot("i8", max(size, 1), align=32)
-                return Array(memory, type_, shape, b.module.scope())
-            if size <= POOLED_ARRAY_BYTES and self._shared_bytes + size <= POOL_BYTES:
-                return Array(self._share(size), type_, shape, b.module.scope())
         if result is not None:
-            memory = self._result_memory(result, size_value)
-            return Array(memory, type_, shape, b.module.scope())
+            pointer = self.of_result(b, result, size_value)
+        elif size is not None and (size <= FRAME_ARRAY_BYTES or self._fits_frame(size)):
+            pointer = b.slot("i8", max(size, 1), align=32)
+        elif size is not None and (
+            size <= POOLED_ARRAY_BYTES and self._shared_bytes + size <= POOL_BYTES
+        ):
+            pointer = self._share(b, size)
+        else:
+            pointer = self._from_heap(b, size_value)
+        return Array(pointer, type_, shape, b.module.scope())
+
+    def _from_heap(self, b: Builder, size: Value) -> str:
         at = self._held
         self._held += 1
         slot = b.let(f"getelementptr inbounds ptr, ptr {_HELD}, i64 {at}")
-        if self._depth:
+        if b.context.is_nested:
             b.write(workspace.leave(slot, at, 1))
-        pointer = self._checked(workspace.take(self._room(size_value), at))
+        pointer = self._checked(b, workspace.take(_room(b, size), at))
         b.write(f"store ptr {pointer}, ptr {slot}, align 8")
-        return Array(pointer, type_, shape, b.module.scope())
-
-    def _size(self, factors: Sequence[Value]) -> Value:
-        """Multiply lengths, saturating at the size of memory."""
-        known, unknown = 1, []
-        for factor in factors:
-            number = whole_number(factor)
-            if number is None:
-                unknown.append(factor)
-            else:
-                known *= max(number, 0)
-        known = min(known, _BEYOND_MEMORY)
-        if not unknown or not known:
-            return constant(known, I64)
-        unknown.append(constant(known, I64))
-        total, *others = unknown
-        for other in others:
-            self.b.module.lines.setdefault("dimtensor.size", _SIZE)
-            call = f"call i64 @dimtensor.size(i64 {total.text}, i64 {other.text})"
-            total = Value(self.b.let(call), I64, position=True)
-        return total
-
-    def _bytes(self, type_: Scalar, shape: Sequence[Value]) -> Value:
-        """Bytes that an array takes."""
-        return self._size((*shape, constant(type_.size, I64)))
+        return pointer
 
     def _fits_frame(self, size: int) -> bool:
         """Take room for an array from the frame if there is enough."""
@@ -225,23 +262,23 @@ class Arrays(Expressions):
         self._frame_room -= size
         return True
 
-    def _share(self, size: int) -> str:
+    def _share(self, b: Builder, size: int) -> str:
         """Room in one block that is asked for when the function begins.
 
         Lines between two arrays keep those whose lengths are powers of two from meeting in the
         same places of the cache.
         """
-        pointer = self.b.register()
+        pointer = b.register()
         place = f"getelementptr inbounds i8, ptr {_SHARED}, i64 {self._shared_bytes}"
         self._shared.append(f"  {pointer} = {place}")
         self._shared_bytes += -(-size // _LINE) * _LINE + _LINE
         return pointer
 
-    def _take_shared(self) -> list[str]:
+    def _take_shared(self, b: Builder) -> list[str]:
         """Take the block that small arrays share."""
-        at, full, made = self._held, self.b.label("full"), self.b.label("made")
+        at, full, made = self._held, b.label("full"), b.label("made")
         self._held += 1
-        none = self.b.register()
+        none = b.register()
         return [
             f"  {_SHARED} = {workspace.take(str(self._shared_bytes), at)}",
             f"  {_SHARED}.slot = getelementptr inbounds ptr, ptr {_HELD}, i64 {at}",
@@ -255,93 +292,106 @@ class Arrays(Expressions):
             *self._shared,
         ]
 
-    def _free(self) -> None:
+    def _free(self, b: Builder) -> None:
         """Leave the heap's arrays to the next call, or give them back.
 
         Their addresses stand in a table. As variables they would be values that every failure
         brings along: the square of the number of arrays, which takes LLVM minutes.
         """
-        b = self.b
-        shared = self._take_shared() if self._shared else []
+        shared = self._take_shared(b) if self._shared else []
         if not self._held:
             return
         b.module.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         workspace.declare(b.module.lines, self._held)
-        b.entry += [
-            f"  {_HELD} = alloca [{self._held} x ptr], align 8",
-            f"  call void @llvm.memset.p0.i64(ptr align 8 {_HELD}, i8 0, "
-            f"i64 {8 * self._held}, i1 false)",
-            *shared,
-        ]
+        b.entry.extend(
+            [
+                f"  {_HELD} = alloca [{self._held} x ptr], align 8",
+                f"  call void @llvm.memset.p0.i64(ptr align 8 {_HELD}, i8 0, "
+                f"i64 {8 * self._held}, i1 false)",
+                *shared,
+            ]
+        )
         b.write(workspace.leave(_HELD, 0, self._held))
 
-    def _memory(self, size: Value) -> str:
-        """Memory that the caller frees."""
-        allocate = workspace.allocator(self.b.module.lines)
-        return self._checked(f"call noalias ptr @{allocate}(i64 {self._room(size)})")
-
-    def _room(self, size: Value) -> str:
-        """Bytes to ask for: of 0 some systems give null."""
-        return self.b.extreme("max", size, constant(1, I64)).text
-
-    def _checked(self, call: str) -> str:
-        b = self.b
+    def _checked(self, b: Builder, call: str) -> str:
         pointer = b.let(call)
         missing = Value(b.let(f"icmp eq ptr {pointer}, null"), BOOL)
         with b.when(missing, "full"):
-            self._fail(OUT_OF_MEMORY)
+            self.fail(b, OUT_OF_MEMORY)
         return pointer
 
-    def _result_of(self, name: str) -> int | None:
-        """Return the number of the result that an array becomes, None for other arrays."""
-        for at, result in enumerate(self.function.results):
-            if isinstance(result, ir.Array) and self._aliases.get(result.name, result.name) == name:
-                return at
-        return None
-
-    def _result_memory(self, at: int, size: Value) -> str:
-        b = self.b
-        word = self._word("%out", self._result_offset(at))
+    def of_result(self, b: Builder, at: int, size: Value) -> str:
+        """Return the memory of a result: that of the caller, or memory that the caller frees."""
+        word = word_of(b, "%out", self._usage.result_offset(at))
         given = b.let(f"load ptr, ptr {word}, align 8")
         none = Value(b.let(f"icmp eq ptr {given}, null"), BOOL)
         slot = b.slot("ptr")
         b.write(f"store ptr {given}, ptr {slot}, align 8")
         with b.when(none, "make"):
-            made = self._memory(size)
+            allocate = workspace.allocator(b.module.lines)
+            made = self._checked(b, f"call noalias ptr @{allocate}(i64 {_room(b, size)})")
             b.write(f"store ptr {made}, ptr {word}, align 8")
             b.write(f"store ptr {made}, ptr {slot}, align 8")
         return b.let(f"load ptr, ptr {slot}, align 8")
 
-    def _result_offset(self, at: int) -> int:
-        """Return the offset of a result in the table."""
-        return sum(1 + each.rank for each in self.function.results[:at])
 
-    def _clear(self, array: Array) -> None:
-        b = self.b
-        count = self._bytes(array.type, array.shape)
-        b.module.function("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-        b.write(
-            f"call void @llvm.memset.p0.i64(ptr align 8 {array.pointer}, i8 0, "
-            f"i64 {count.text}, i1 false)"
-        )
+def word_of(b: Builder, table: str, at: int) -> str:
+    """Return the address of a word of a table."""
+    return b.let(f"getelementptr inbounds i64, ptr {table}, i64 {at}")
 
-    def _fill(self, array: Array, value: Value) -> None:
-        b = self.b
 
-        def body(at: Value, following: str, after: str) -> None:
-            b.store(b.element(array.pointer, array.type, at), value, array.scope)
+def bytes_of(b: Builder, type_: Scalar, shape: Sequence[Value]) -> Value:
+    """Compute the bytes that an array takes."""
+    return _product(b, (*shape, constant(type_.size, I64)))
 
-        count = array.shape[0] if len(array.shape) == 1 else self._size(array.shape)
-        b.loop(constant(0, I64), count, constant(1, I64), body)
 
-    def _copy(self, array: Array, source: Array) -> None:
-        b = self.b
-        count = self._bytes(array.type, array.shape)
-        b.module.function("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-        b.write(
-            f"call void @llvm.memcpy.p0.p0.i64(ptr {array.pointer}, ptr {source.pointer}, "
-            f"i64 {count.text}, i1 false)"
-        )
+def copy_elements(b: Builder, array: Array, source: Array) -> None:
+    """Copy all elements of another array."""
+    b.module.function("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+    b.write(
+        f"call void @llvm.memcpy.p0.p0.i64(ptr {array.pointer}, ptr {source.pointer}, "
+        f"i64 {bytes_of(b, array.type, array.shape).text}, i1 false)"
+    )
+
+
+def _shape(w: ExpressionWriter, lengths: Sequence[ir.Expression]) -> tuple[Value, ...]:
+    return tuple(map(w.integer, lengths))
+
+
+def _product(b: Builder, factors: Sequence[Value]) -> Value:
+    """Multiply lengths, saturating at the size of memory."""
+    known, unknown = 1, []
+    for factor in factors:
+        number = whole_number(factor)
+        if number is None:
+            unknown.append(factor)
+        else:
+            known *= max(number, 0)
+    known = min(known, _BEYOND_MEMORY)
+    if not unknown or not known:
+        return constant(known, I64)
+    unknown.append(constant(known, I64))
+    total, *others = unknown
+    for other in others:
+        b.module.lines.setdefault("dimtensor.size", _SIZE)
+        call = f"call i64 @dimtensor.size(i64 {total.text}, i64 {other.text})"
+        total = Value(b.let(call), I64, position=True)
+    return total
+
+
+def _room(b: Builder, size: Value) -> str:
+    """Bytes to ask for: of 0 some systems give null."""
+    return b.extreme("max", size, constant(1, I64)).text
+
+
+def _fill_with(b: Builder, array: Array, value: Value) -> None:
+    """Give all elements of an array one value."""
+
+    def body(inside: Builder, at: Value) -> None:
+        inside.store(inside.element(array.pointer, array.type, at), value, array.scope)
+
+    count = array.shape[0] if len(array.shape) == 1 else _product(b, array.shape)
+    b.loop(constant(0, I64), count, constant(1, I64), body)
 
 
 def _aliases(function: ir.Function) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.native.values import (
@@ -24,8 +25,6 @@ from dimtensor.tuning import UNROLLED_LENGTH
 # whose products need not be rounded before. Other operations have no flags. See "Arithmetic" in
 # docs/design/kernels.md.
 _ANY_ORDER = "reassoc contract "
-# in a loop whose iterations depend on each other: another order of a sum may lengthen the
-# loop-carried path
 _IN_ORDER = "contract "
 # numbers of metadata, beyond those of scopes
 _FIRST_DOMAIN, _FIRST_PROPERTY, _FIRST_LOOP = 700_000, 800_000, 1_000_000
@@ -49,6 +48,37 @@ class Hint(NamedTuple):
 
     width: int
     folds_tail: bool
+
+
+class Context(NamedTuple):
+    """Surroundings of an instruction.
+
+    Attributes
+    ----------
+    is_nested : bool
+        Whether a loop or a branch is around it.
+    in_loop : bool
+    in_step : bool
+        Whether one of the loops is a scan.
+    in_order : bool
+        Whether totals are added up in the order of the source: reassociation may lengthen the
+        loop-carried path.
+    width : int
+        Number of lanes requested for the innermost loop, 0 for LLVM's choice.
+    is_rare : bool
+        Whether it hardly ever runs.
+    next_round, after : str
+        Labels of the next iteration of the innermost loop, and of its end.
+    """
+
+    is_nested: bool = False
+    in_loop: bool = False
+    in_step: bool = False
+    in_order: bool = False
+    width: int = 0
+    is_rare: bool = False
+    next_round: str = ""
+    after: str = ""
 
 
 class Module:
@@ -121,18 +151,36 @@ def _scope_lines(count: int) -> list[str]:
     return lines
 
 
+@dataclass(frozen=True)
 class Builder:
-    """Writes the body of a function, instruction by instruction."""
+    """Writer of the body of a function, instruction by instruction, in a context.
 
-    def __init__(self, module: Module):
-        self.module = module
-        self.entry: list[str] = []
-        self.lines: list[str] = []
-        self._names = itertools.count()
-        self.in_order = False  # whether totals are added up in the order of the source
-        self.depth = 0  # of loops around what is written
-        self.width = 0  # the lanes requested for the innermost of them, 0 for LLVM's choice
-        self.rare = False  # whether what is written hardly ever runs
+    Attributes
+    ----------
+    module : Module
+    context : Context
+    entry, lines : list of str
+        Instructions at the start of the function, and all others.
+    """
+
+    module: Module
+    context: Context = field(default_factory=Context)
+    entry: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    _names: Iterator[int] = field(default_factory=itertools.count)
+
+    def within(self, **changes: Any) -> Builder:
+        """Return a builder of the same function in another context."""
+        return replace(self, context=self.context._replace(**changes))
+
+    def definition(self, head: str) -> str:
+        """Return the definition of the function; the head has its result, name and parameters."""
+        return "\n".join([f"define {head} {{", "entry:", *self.entry, *self.lines, "}"])
+
+    def helper(self, name: str, parameters: Sequence[str]) -> str:
+        """Return the definition of a function that the kernel calls, and that gives nothing."""
+        self.write("ret void")
+        return self.definition(f"internal void {name}({', '.join(parameters)}) noinline nounwind")
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -264,7 +312,7 @@ class Builder:
         type_ = promoted(total.type, value.type)
         if type_.kind != "f" or operator == "/":
             return self.arithmetic(operator, total, value)
-        flags = _IN_ORDER if self.in_order else _ANY_ORDER
+        flags = _IN_ORDER if self.context.in_order else _ANY_ORDER
         a, b = self.cast(total, type_), self.cast(value, type_)
         text = f"{_FLOAT_OPS[operator]} {flags}{type_.llvm} {a.text}, {b.text}"
         return Value(self.let(text), type_)
@@ -382,14 +430,14 @@ class Builder:
         start: Value,
         stop: Value,
         step: Value,
-        body: Callable[..., None],
+        body: Callable[[Builder, Value], None],
         stays: bool = False,
         hint: Hint | None = None,
     ) -> None:
         """Count from start, up to stop or, with a negative step, down to it.
 
-        ``body`` gets the counter, and the labels to jump to for the next round and to leave.
-        One that ``stays`` a loop is not written out, however short it is.
+        `body` gets a builder inside of the loop, and the counter. A loop that `stays` one is not
+        unrolled, however short it is.
         """
         check, inside = self.label("loop"), self.label("body")
         following, after = self.label("next"), self.label("after")
@@ -403,11 +451,9 @@ class Builder:
         at = Value(self.let(f"load i64, ptr {counter}, align 8"), I64, start.position and not down)
         self.branch(self.compare(">" if down else "<", at, stop), inside, after)
         self.begin(inside)
-        self.depth += 1
-        before, self.width = self.width, 0 if hint is None else hint.width
-        body(at, following, after)
-        self.width = before
-        self.depth -= 1
+        width = 0 if hint is None else hint.width
+        labels = {"next_round": following, "after": after}
+        body(self.within(is_nested=True, in_loop=True, width=width, **labels), at)
         self.jump(following)
         self.begin(following)
         moved = self.let(f"add nsw i64 {at.text}, {step.text}")
@@ -428,7 +474,7 @@ class Builder:
             found = [f'vectorize.width", i32 {hint.width}', 'interleave.count", i32 1']
             folded = ['vectorize.predicate.enable", i1 true'] * hint.folds_tail
             return [_NO_UNROLLING, *found, *folded]
-        if self.rare:
+        if self.context.is_rare:
             return [_NO_UNROLLING, _NO_VECTORS]
         first, last, stride = (whole_number(each) for each in (start, stop, step))
         if first is not None and last is not None and stride is not None:

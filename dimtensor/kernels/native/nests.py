@@ -10,13 +10,13 @@ or are arguments, which nothing writes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.walk import expressions_in, parts_of, statements_in, summary
-from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.expressions import Scope
+from dimtensor.kernels.native.builder import Builder, Module
+from dimtensor.kernels.native.expressions import ExpressionWriter
 from dimtensor.kernels.native.values import Array, Scalar, Value
 from dimtensor.tuning import OUTLINED_LOOPS
 
@@ -27,32 +27,34 @@ _INSIDE = (ir.Assign, ir.Carry, ir.Store, ir.Accumulate, ir.Fill, ir.For, ir.If)
 
 
 class Nests:
-    """Loop nests of a function that are functions of their own."""
+    """Loop nests of a function that are functions of their own.
+
+    Attributes
+    ----------
+    texts : list of str
+        Their functions.
+    """
 
     def __init__(self, t: Translator, body: ir.Body):
         self._t = t
-        self._texts: list[str] = []
+        self.texts: list[str] = []
         self._names: dict[Hashable, str] = {}
         self._found: dict[int, _Nest] = {}  # by the identity of statements
         if len(_open_loops(statements_in(body))) >= OUTLINED_LOOPS:
             self._found = {id(each): _Nest(each) for each in body if _is_movable(each)}
 
-    def texts(self) -> Iterator[str]:
-        """Yield the functions."""
-        yield from self._texts
-
-    def write(self, node: ir.Statement) -> bool:
+    def write(self, w: ExpressionWriter, node: ir.Statement) -> bool:
         """Write a call in the place of a statement, if it may stand apart."""
         nest = self._found.get(id(node))
-        given = None if nest is None else self._given(nest)
+        given = None if nest is None else self._given(nest, w)
         if nest is None or given is None:
             return False
         key = nest.form, given.key()
         name = self._names.get(key)
         if name is None:
             name = self._names[key] = f"@dimtensor.nest{len(self._names)}"
-            self._write_function(name, node, given)
-        b, slots = self._t.b, given.slots.values()
+            self._write_function(name, node, given, w.b.module)
+        b, slots = w.b, given.slots.values()
         # copies, since what a call has the address of stays in memory
         places = [b.slot(type_.llvm, align=type_.size) for _, type_ in slots]
         for (slot, type_), place in zip(slots, places, strict=True):
@@ -64,37 +66,34 @@ class Nests:
             _copy(b, place, slot, type_)
         return True
 
-    def _given(self, nest: _Nest) -> _Given | None:
+    def _given(self, nest: _Nest, w: ExpressionWriter) -> _Given | None:
         """Return the inputs of a nest, None where they cannot be arguments."""
-        t, given = self._t, _Given()
+        usage, names, given = self._t.usage, w.names, _Given()
         for at, name in enumerate(nest.names):
             if name in nest.counters:
                 continue
             if name in nest.arrays:
-                if name not in t.scope.arrays:
+                if name not in names.arrays:
                     return None
-                given.add_array(at, name, t.scope.arrays[name])
+                given.add_array(at, name, names.arrays[name])
             elif not nest.writes[name]:
-                value = t.variable(name)
+                value = w.variable(name)
                 if value.factors:
                     return None  # of which a sum in the nest may be made without rounding
                 given.add_number(at, name, value)
-            elif nest.reads[name] < t.uses(name) or nest.writes[name] < t.assignments(name):
-                if name not in t.scope.variables or t.scope.products.get(name):
+            elif nest.reads[name] < usage.reads[name] or nest.writes[name] < usage.writes[name]:
+                if name not in names.variables or names.products.get(name):
                     return None
-                given.add_slot(at, name, *t.scope.variables[name])
+                given.add_slot(at, name, *names.variables[name])
         return given
 
-    def _write_function(self, name: str, node: ir.Statement, given: _Given) -> None:
-        b = Builder(self._t.b.module)
-        with self._t.writing(Scope(b)):
-            parameters = given.name_parameters(self._t)
-            self._t.statement(node)
-            for parameter, own, type_ in given.own_slots(self._t):
-                _copy(b, own, parameter, type_)
-        start = f"define internal void {name}({', '.join(parameters)}) noinline nounwind {{"
-        lines = [start, "entry:", *b.entry, *b.lines, "  ret void", "}"]
-        self._texts.append("\n".join(lines))
+    def _write_function(self, name: str, node: ir.Statement, given: _Given, module: Module) -> None:
+        w = ExpressionWriter(Builder(module))
+        parameters = given.name_parameters(w)
+        self._t.statement(w, node)
+        for at, own in enumerate(given.slots):
+            _copy(w.b, w.names.variables[own][0], f"%s{at}", w.names.variables[own][1])
+        self.texts.append(w.b.helper(name, parameters))
 
 
 class _Given:
@@ -153,23 +152,19 @@ class _Given:
         slots = tuple(type_ for _, type_ in self.slots.values())
         return tuple(self._roles), tuple(self.registers.values()), arrays, numbers, slots
 
-    def name_parameters(self, t: Translator) -> list[str]:
+    def name_parameters(self, w: ExpressionWriter) -> list[str]:
         """Let names stand for parameters in the function that is being written; gives these."""
+        names = w.names
         for name, array in self._arrays.items():
             shape = tuple(each._replace(text=self._inside(each.text)) for each in array.shape)
-            t.scope.arrays[name] = array._replace(pointer=self._inside(array.pointer), shape=shape)
+            names.arrays[name] = array._replace(pointer=self._inside(array.pointer), shape=shape)
         for name, value in self._numbers.items():
-            t.scope.fixed[name] = value._replace(text=self._inside(value.text))
+            names.fixed[name] = value._replace(text=self._inside(value.text))
         for at, (name, (_, type_)) in enumerate(self.slots.items()):
-            t.scope.variables[name] = t.b.slot(type_.llvm, align=type_.size), type_
-            _copy(t.b, f"%s{at}", t.scope.variables[name][0], type_)
+            names.variables[name] = w.b.slot(type_.llvm, align=type_.size), type_
+            _copy(w.b, f"%s{at}", names.variables[name][0], type_)
         kinds = [f"{kind} {self._inside(text)}" for text, kind in self.registers.items()]
         return kinds + [f"ptr noalias %s{at}" for at in range(len(self.slots))]
-
-    def own_slots(self, t: Translator) -> Iterator[tuple[str, str, Scalar]]:
-        """Parameters that variables are given back by, and where the function has them."""
-        for at, name in enumerate(self.slots):
-            yield (f"%s{at}", *t.scope.variables[name])
 
 
 def _copy(b: Builder, source: str, target: str, type_: Scalar) -> None:

@@ -10,22 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.make import is_function
 from dimtensor.kernels.ir.walk import parts_of
+from dimtensor.kernels.native.arrays import Usage
 from dimtensor.kernels.native.builder import Builder
-from dimtensor.kernels.native.expressions import Scope
-from dimtensor.kernels.native.values import Scalar, Value
+from dimtensor.kernels.native.expressions import Bindings, ExpressionWriter
+from dimtensor.kernels.native.values import Value
 from dimtensor.tuning import PART_STATEMENTS, SPLIT_STATEMENTS
 
-if TYPE_CHECKING:
-    from dimtensor.kernels.native.translate import Translator
-
 # dtypes that parts compute; positions are computed where their form is known
-PART_DTYPES = ("float64", "float32", "bool")
+_DTYPES = ("float64", "float32", "bool")
 _FRAME = "%frame"
 _CELL = 8  # bytes of a number in the frame
 
@@ -44,10 +40,19 @@ class Parts:
         Their functions.
     """
 
-    def __init__(self, t: Translator):
-        self._t = t
+    def __init__(self, usage: Usage):
+        self._usage = usage
         self.texts: list[str] = []
         self._size = 0
+
+    def has(self, node: ir.Statement) -> bool:
+        """Return whether a statement may be in a part."""
+        return (
+            isinstance(node, ir.Assign)
+            and node.target.dtype in _DTYPES
+            and self._usage.is_assigned_once(node.target.name)
+            and _is_number(node.value)
+        )
 
     def allocation(self) -> list[str]:
         """Return the instructions at the start of the function."""
@@ -55,46 +60,65 @@ class Parts:
             return []
         return [f"  {_FRAME} = alloca [{self._size} x i8], align 64"]
 
-    def leave(self, cells: Cells, name: str, value: Value) -> None:
-        """Store a number in a new cell."""
-        at = self._size
-        self._size = at + _CELL
-        cells[name] = at, value
-        place = self._t.b.let(_place(at))
-        # volatile: LLVM looks at each store whether it is needed, and compares it with others
-        what = f"{value.type.llvm} {value.text}, ptr {place}"
-        self._t.b.write(f"store volatile {what}, align {_CELL}")
+    def write(self, w: ExpressionWriter, statements: Sequence[ir.Assign], cells: Cells) -> None:
+        """Write some statements as a function, and call it.
 
-    def found(self, cells: Cells, name: str) -> Value:
-        """Load a cell: the same number in another function.
-
-        A product is known to be one, but without its factors.
+        Parameters
+        ----------
+        w : ExpressionWriter
+        statements : sequence of Assign
+        cells : dict
+            Numbers in the frame, to which those are added that this part reads or leaves.
         """
-        at, value = cells[name]
-        place = self._t.b.let(_place(at))
-        text = self._t.b.let(f"load {value.type.llvm}, ptr {place}, align {_CELL}")
-        return value._replace(text=text, factors=None if value.factors is None else ())
+        usage, names = self._usage, w.names
+        reads = _names_read(each.value for each in statements)
+        inner = ExpressionWriter(Builder(w.b.module, w.b.context), Bindings(names.arrays))
+        numbers = inner.names.fixed
+        for name in sorted(reads.keys() - {each.target.name for each in statements}):
+            if name not in cells or not usage.is_assigned_once(name):
+                value = w.variable(name)
+                if value.known is not None:
+                    numbers[name] = value
+                    continue
+                self._leave(w.b, cells, name, value)
+            numbers[name] = _found(inner.b, cells[name])
+        left: list[str] = []
+        for each in statements:
+            name, value = each.target.name, inner.number(each.value)
+            if value.factors is not None and not usage.fuses(name):
+                value = value._replace(factors=())
+            numbers[name] = value
+            if usage.reads[name] > reads[name]:
+                self._leave(inner.b, cells, name, value)
+                left.append(name)
+        called = f"@dimtensor.part{len(self.texts)}"
+        self.texts.append(inner.b.helper(called, [f"ptr noalias {_FRAME}"]))
+        w.b.write(f"call void {called}(ptr {_FRAME})")
+        for name in left:
+            at, value = cells[name]
+            place = w.b.register()
+            w.b.entry.append(f"  {place} = {_place(at)}")
+            names.variables[name] = place, value.type
+            if value.factors is not None:
+                names.products[name] = ()
 
-    def slot(self, cell: Cell) -> tuple[str, Scalar]:
-        """Return a cell as a variable of the function itself."""
-        at, value = cell
-        place = self._t.b.register()
-        self._t.b.entry.append(f"  {place} = {_place(at)}")
-        return place, value.type
+    def _leave(self, b: Builder, cells: Cells, name: str, value: Value) -> None:
+        """Store a number in a new cell."""
+        cells[name] = self._size, value
+        place = b.let(_place(self._size))
+        self._size += _CELL
+        # volatile: LLVM looks at each store whether it is needed, and compares it with others
+        b.write(f"store volatile {value.type.llvm} {value.text}, ptr {place}, align {_CELL}")
 
-    @contextmanager
-    def function(self) -> Iterator[dict[str, Value]]:
-        """Write a part instead of the function itself; it receives its numbers."""
-        t = self._t
-        written = Builder(t.b.module)
-        written.in_order, written.depth = t.b.in_order, t.b.depth
-        with t.writing(Scope(written, t.scope.arrays)) as scope:
-            yield scope.fixed
-        name = f"@dimtensor.part{len(self.texts)}"
-        start = f"define internal void {name}(ptr noalias {_FRAME}) noinline nounwind {{"
-        lines = [start, "entry:", *written.entry, *written.lines, "  ret void", "}"]
-        self.texts.append("\n".join(lines))
-        t.b.write(f"call void {name}(ptr {_FRAME})")
+
+def _found(b: Builder, cell: Cell) -> Value:
+    """Load a cell: the same number in another function.
+
+    A product is known to be one, but without its factors.
+    """
+    at, value = cell
+    text = b.let(f"load {value.type.llvm}, ptr {b.let(_place(at))}, align {_CELL}")
+    return value._replace(text=text, factors=None if value.factors is None else ())
 
 
 def _place(at: int) -> str:
@@ -124,14 +148,14 @@ def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[boo
     yield False, items[start:]
 
 
-def is_number(node: ir.Expression) -> bool:
+def _is_number(node: ir.Expression) -> bool:
     """Return whether an expression consists of variables and numbers alone."""
     if not (is_function(node) or isinstance(node, (ir.Const, ir.Var, ir.Op))):
         return False
-    return all(map(is_number, parts_of(node)))
+    return all(map(_is_number, parts_of(node)))
 
 
-def names_read(values: Iterable[ir.Expression]) -> Counter[str]:
+def _names_read(values: Iterable[ir.Expression]) -> Counter[str]:
     """Count the reads of each variable."""
     found: Counter[str] = Counter()
     pending = list(values)

@@ -39,7 +39,7 @@ from dimtensor.kernels.ir.nodes import (
 from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.ir.walk import expressions_in, replaced, statements_in, summary
-from dimtensor.kernels.native.expressions import Expressions
+from dimtensor.kernels.native.expressions import ExpressionWriter
 from dimtensor.kernels.native.translate import ArgumentType, Translator
 from dimtensor.optimize.plan.plan import Plan
 from tests.golden.compare import FOLDER
@@ -260,7 +260,7 @@ def test_positions_may_be_replaced_by_others_than_numbers_are():
 @pytest.mark.parametrize("group", EXPRESSIONS)
 def test_numbers_have_the_dtypes_that_the_loops_say(group, monkeypatch):
     """What LLVM is given, against what each expression knows of itself."""
-    translate = Expressions.number
+    translate = ExpressionWriter.number
     looked_at = []
 
     def checked(self, node):
@@ -269,7 +269,7 @@ def test_numbers_have_the_dtypes_that_the_loops_say(group, monkeypatch):
         looked_at.append(node)
         return value
 
-    monkeypatch.setattr(Expressions, "number", checked)
+    monkeypatch.setattr(ExpressionWriter, "number", checked)
     for expression in EXPRESSIONS[group]:
         inputs = [shaped(each) for each in dt.inputs_of([expression])]
         translated_graph(rewritten(inputs, [shaped(expression)]))

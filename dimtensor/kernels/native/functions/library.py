@@ -31,9 +31,9 @@ def vectorizable(b: Builder, name: str) -> str | None:
     """Return the function to call in a loop, None where the C library's is as fast."""
     if not has_vectors(name):
         return None
-    if TEXTS[name].is_long and b.in_order:  # rounds that wait are no vectors
+    if TEXTS[name].is_long and b.context.in_order:  # rounds that wait are no vectors
         return None
-    for count in (1, b.width) if b.width else widths(TEXTS[name].is_long):
+    for count in (1, b.context.width) if b.context.width else widths(TEXTS[name].is_long):
         declare(b, name, count)
     return f"@{symbol(name)}"
 

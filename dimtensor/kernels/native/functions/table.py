@@ -37,7 +37,7 @@ def float_function(b: Builder, name: str, x: Value) -> Value:
     # functions that LLVM knows are those of single precision, too
     in_llvm = facts.intrinsic or name == "fabs"
     wide = x if in_llvm else b.cast(x, F64)
-    if b.depth and wide.type.name == F64.name:
+    if b.context.in_loop and wide.type.name == F64.name:
         inner = vectorizable(b, name)
         if inner is not None:
             return b.cast(b.call(inner, wide.type, [wide]), x.type)
@@ -128,7 +128,7 @@ def scalar_function(b: Builder, name: str, operands: Sequence[Value], out: Scala
 def _special(b: Builder, function: str, count: int, operands: Sequence[Value]) -> Value:
     if len(operands) != count:
         raise NotNative(f"{function} of {len(operands)} operands")
-    if b.depth and count == 1:
+    if b.context.in_loop and count == 1:
         inner = vectorizable(b, function)
         if inner is not None:
             x = b.cast(operands[0], F64)
@@ -178,7 +178,7 @@ def _power(b: Builder, x: list[Value], out: Scalar) -> Value:
         b.module.lines.setdefault(f"power.{t}", integer_power(t))
         return b.call(f"@dimtensor.power.{t}", out, [b.cast(v, out) for v in x])
     called = None
-    if b.depth and out.name == F64.name:
+    if b.context.in_loop and out.name == F64.name:
         called = vectorizable(b, "pow")
     called = called or b.module.function(f"llvm.pow.f{out.bits}", t, [t, t])
     return b.call(called, out, [b.cast(v, out) for v in x])
@@ -298,7 +298,7 @@ def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
     What is lost in the sum is added to the logarithm.
     """
     v, more, size, inverse = _of_size(b, x[0], out)
-    if b.depth and out.name == F64.name and has_vectors("log1p_unit"):
+    if b.context.in_loop and out.name == F64.name and has_vectors("log1p_unit"):
         log = float_function(b, "log1p_unit", size)
     else:
         lost = b.arithmetic("-", size, b.arithmetic("-", more, constant(1.0, out)))
@@ -310,7 +310,7 @@ def _softplus(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 
 def _log1p_unit(b: Builder, x: list[Value], out: Scalar) -> Value:
-    here = b.depth and out.name == F64.name and has_vectors("log1p_unit")
+    here = b.context.in_loop and out.name == F64.name and has_vectors("log1p_unit")
     return float_function(b, "log1p_unit" if here else "log1p", b.cast(x[0], out))
 
 
@@ -351,7 +351,7 @@ def _sqr(b: Builder, x: list[Value], out: Scalar) -> Value:
 
 def _gammaln(b: Builder, x: list[Value], out: Scalar) -> Value:
     v = b.cast(x[0], F64)
-    inner = vectorizable(b, "gammaln") if b.depth else None
+    inner = vectorizable(b, "gammaln") if b.context.in_loop else None
     return b.call(inner or _gammaln_of_numbers(b), v.type, [v])
 
 
@@ -366,7 +366,7 @@ def _ours(name: str) -> Callable[[Builder, list[Value], Scalar], Value]:
 
     def rule(b: Builder, x: list[Value], out: Scalar) -> Value:
         v = b.cast(x[-1], F64)
-        inner = vectorizable(b, name) if b.depth else None
+        inner = vectorizable(b, name) if b.context.in_loop else None
         return b.call(inner or declare(b, name), v.type, [v])
 
     return rule
