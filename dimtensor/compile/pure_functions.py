@@ -28,6 +28,44 @@ if TYPE_CHECKING:
     from dimtensor.backends.native.c_function import CFunction
 
 
+def positional_function(
+    code: Code, data: Sequence[np.ndarray], binding: Binding, settle: Settled | None = None
+) -> PositionalFunction:
+    """Return the function of plain arrays of code with its data.
+
+    Parameters
+    ----------
+    code : Code
+    data : sequence of ndarray
+        In the order in which the code takes them.
+    binding : Binding
+        Lengths and labels of the dims of the data.
+    settle : Settled, optional
+        Cache of what follows from the data alone.
+
+    Raises
+    ------
+    PositionError, DimError, LabelError
+        If the data contradict each other, or the function looks up labels of inputs.
+    """
+    complete(binding, code.program)
+    check_indexers(code.program, data, len(code.inputs), binding)
+    lengths = code.known_lengths(binding)
+    program, executable = code.compiled(lengths)
+    specialize = None
+    if code.specializes and len(lengths) < len(code.open_dims):
+
+        def specialize(found: dict[Dim, int]) -> Any:
+            return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
+
+    try:
+        return PositionalFunction(
+            program, executable, code.inputs, code.outputs, data, binding, specialize, settle
+        )
+    except LACKING as error:
+        raise no_memory(error, code.outputs, binding) from error.__cause__
+
+
 class Levels:
     """Base class of compiled functions: their functions of plain arrays on each backend.
 
@@ -90,26 +128,8 @@ class Levels:
         return [held[slot.source] for slot in code.program.slots if slot.source in held]
 
     def _positional_of(self, code: Code) -> PositionalFunction:
-        n = len(code.inputs)
-        data = self._data_for(code)
         binding = self._data_binding.copy()
-        complete(binding, code.program)
-        check_indexers(code.program, data, n, binding)
-        lengths = code.known_lengths(binding)
-        program, executable = code.compiled(lengths)
-        specialize = None
-        if code.specializes and len(lengths) < len(code.open_dims):
-
-            def specialize(found: dict[Dim, int]) -> Any:
-                return code.compiled({d: found[d] for d in code.open_dims if d in found})[1]
-
-        try:
-            return PositionalFunction(
-                program, executable, code.inputs, code.outputs, data, binding, specialize,
-                self._settled,
-            )  # fmt: skip
-        except LACKING as error:
-            raise no_memory(error, code.outputs, binding) from error.__cause__
+        return positional_function(code, self._data_for(code), binding, self._settled)
 
     @cached_property
     def positional(self) -> PositionalFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -136,7 +136,7 @@ class Binding:
         for dim, (length, source) in list(self._lengths.items()):
             if not dim.parents:
                 continue
-            implied = self._without(dim)
+            implied = self.without([dim])
             expected = dim._bound_length(implied)
             if expected is not None and expected != length:
                 raise DimError(
@@ -146,7 +146,7 @@ class Binding:
         for dim, (labels, source) in list(self._labels.items()):
             if not dim.parents:
                 continue
-            others = self._without(dim)
+            others = self.without([dim])
             others._numbers_count = not isinstance(labels, RowNumbers)
             implied_labels = dim._bound_labels(others)
             if implied_labels is not None and not implied_labels.same_labels(labels):
@@ -158,10 +158,12 @@ class Binding:
                     ],
                 )
 
-    def _without(self, dim: Dim) -> Binding:
+    def without(self, dims: Iterable[Dim]) -> Binding:
+        """Return a copy without the entries of some dims."""
         other = self.copy()
-        other._lengths.pop(dim, None)
-        other._labels.pop(dim, None)
+        for dim in dims:
+            other._lengths.pop(dim, None)
+            other._labels.pop(dim, None)
         return other
 
 

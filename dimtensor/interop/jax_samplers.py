@@ -15,7 +15,7 @@ from dimtensor.arrays import check_whole
 from dimtensor.errors import ArgumentError, OptionError, did_you_mean
 from dimtensor.extras import require
 from dimtensor.interop.watching import watch
-from dimtensor.model.inference.raised import computation_error
+from dimtensor.model.inference.raised import REFUSED, computation_error
 from dimtensor.model.inference.runs import Draws, Run
 from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
@@ -49,6 +49,8 @@ def pure_density(model: LogDensity) -> PureDensity:
     """Return the log density for JAX: -inf where a check fails, as a pure function cannot raise."""
     import jax
 
+    if model.functions.evaluation is not None:
+        return _through_python(model)
     positional = model.functions.get("logp_on_jax").positional
     pure = positional.raw
     fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
@@ -60,6 +62,40 @@ def pure_density(model: LogDensity) -> PureDensity:
         return value
 
     return PureDensity(exact, fixed, pure)
+
+
+def _through_python(model: LogDensity) -> PureDensity:
+    """Return a log density that Python computes, with the gradient of the same call."""
+    import jax
+
+    from dimtensor.backends.jax.special import as_bits, as_floats
+
+    evaluate = model.functions.positional("logp_and_grad")
+    results = [jax.ShapeDtypeStruct((*shape, 2), "uint32") for shape in ((), (model.size,))]
+
+    def on_host(bits: Any) -> list[np.ndarray]:
+        try:
+            found = evaluate(np.require(as_floats(np.asarray(bits)), requirements=["C", "A"]))
+        except REFUSED:
+            found = np.asarray(-np.inf), np.zeros(model.size)
+        return [as_bits(np.asarray(each)) for each in found]
+
+    def both(x: Any) -> Any:
+        # arrays of 64 bits would lose half of them where a callback's thread has JAX's default
+        bits = jax.lax.bitcast_convert_type(x, "uint32")
+        found = jax.pure_callback(on_host, results, bits, vmap_method="sequential")
+        return [jax.lax.bitcast_convert_type(each, "float64") for each in found]
+
+    @jax.custom_jvp
+    def exact(x: Any) -> Any:
+        return both(x)[0]
+
+    @exact.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        value, gradient = both(*primals)
+        return value, jax.numpy.dot(gradient, *tangents)
+
+    return PureDensity(exact, (), model.functions.evaluator)
 
 
 @contextmanager

@@ -173,7 +173,8 @@ def compiled_model(
 ) -> Any:
     with suppress(*REFUSED):  # chains start around this point, where checks may hold
         named_gradient(model)(start)  # they start at the same time; only one should compile
-    build = _machine_code if backend_of(model.backend).native else _python_code
+    by_machine = backend_of(model.backend).native and model.functions.evaluation is None
+    build = _machine_code if by_machine else _python_code
     return build(model, gate.through(points), record, gate)
 
 

@@ -23,6 +23,7 @@ from dimtensor.values.data import bind_data
 
 if TYPE_CHECKING:
     from dimtensor.backends.native.c_function import CFunction
+    from dimtensor.model.sliced.density import Evaluation, Evaluator
     from dimtensor.tensor.core import DimTensor
 
 DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")
@@ -51,6 +52,9 @@ class ModelFunctions:
         Data that the model depends on.
     shared : dict
         What models that differ in data or deterministics have in common.
+    evaluation : Evaluation or None
+        Another way to compute value and gradient than by one call of compiled code. Samplers whose
+        machine code calls machine code then call Python.
     """
 
     assembly: Assembly
@@ -58,7 +62,8 @@ class ModelFunctions:
     deterministics: Mapping[str, DimTensor]
     backend: str
     replaced: Mapping[Node, Any] = field(default_factory=dict)
-    shared: dict[str, Any] = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
+    evaluation: Evaluation | None = None
     data_nodes: list[Node] = field(default_factory=list)
     _own: dict[str, CompiledFunction] = field(default_factory=dict)
     _late: dict[str, list[Dim]] = field(default_factory=dict)
@@ -72,6 +77,10 @@ class ModelFunctions:
     def on_data(self, replaced: Mapping[Node, Any]) -> ModelFunctions:
         """Replace data; compiled functions are shared."""
         return replace(self, replaced={**self.replaced, **replaced})
+
+    def evaluated_by(self, evaluation: Evaluation | None) -> ModelFunctions:
+        """Replace the way in which value and gradient are computed."""
+        return replace(self, evaluation=evaluation)
 
     def recording(self, deterministics: Mapping[str, DimTensor]) -> ModelFunctions:
         """Replace deterministics; compiled functions of the log density are shared."""
@@ -100,6 +109,11 @@ class ModelFunctions:
         if found is None:
             return None
         return found.values(self._known, backend_of(backend).specializes)
+
+    @property
+    def row_values(self) -> dict[Node, Any]:
+        """The values of the distinct rows of these data."""
+        return {} if self.rows is None else self.rows.values
 
     @cached_property
     def _known(self) -> ModelData:
@@ -139,8 +153,14 @@ class ModelFunctions:
             self._on_data[kind] = ready
         return ready
 
+    @cached_property
+    def evaluator(self) -> Evaluator | None:
+        return None if self.evaluation is None else self.evaluation(self)
+
     def positional(self, kind: str) -> Callable[[np.ndarray], Any]:
         """Return a numeric function of a plain vector."""
+        if self.evaluator is not None and kind in ("logp", "logp_and_grad"):
+            return self.evaluator.logp_and_grad
         positional = self.get(kind).positional
         lengths = self.late_lengths(kind)
         if not lengths:
@@ -212,6 +232,11 @@ class ModelFunctions:
             late = late_dims(dims, own)
             return [dim for dim in late if dim.length is None and dim not in own]
         return late_dims(dims, {dim for node in self.data_nodes for dim in node.dims})
+
+    def late_roots(self) -> list[Dim]:
+        """Return the dims of parameters whose lengths come with data."""
+        dims = [dim for p in self.parameters for dim in (*p.tensor.dims, *p.free_dims)]
+        return [dim for dim in late_dims(dims, set()) if dim.length is None]
 
     def late_lengths(self, kind: str) -> list[np.ndarray]:
         """Lengths of the dims that a numeric function takes after the vector."""

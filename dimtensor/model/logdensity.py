@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dimtensor.backends import BackendName
     from dimtensor.dist.supports import Support
+    from dimtensor.model.sliced.density import Evaluation
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import ArrayLike
 
@@ -596,12 +597,18 @@ class LogDensity(Rendered):
         supports = {p.tensor: p.support for p in self.parameters}
         logp = self.terms or self.expression
         arguments = (logp, supports, self.backend, self.jacobian, self.deterministics)
-        return (_restored, (*arguments, self.functions.replaced))
+        functions = self.functions
+        return (_restored, (*arguments, functions.replaced, functions.evaluation))
 
 
 def advised(density: LogDensity, advise: Advise) -> LogDensity:
     """Give a log density a source of advice on the model, for draws that fail the diagnostics."""
     return density._replaced(advise=advise)
+
+
+def evaluated(density: LogDensity, evaluation: Evaluation | None) -> LogDensity:
+    """Return the log density with another way of computing its value and gradient."""
+    return density._replaced(functions=density.functions.evaluated_by(evaluation))
 
 
 def _check_names(parameters: Sequence[Parameter], recorded: Mapping[str, DimTensor]) -> None:
@@ -616,10 +623,12 @@ def _restored(
     jacobian: bool,
     deterministics: Mapping[str, DimTensor],
     replaced: Mapping[Node, Any],
+    evaluation: Evaluation | None,
 ) -> LogDensity:
     with warnings.catch_warnings():  # who made the model has read it
         warnings.simplefilter("ignore", BroadcastWarning)
         model = LogDensity(
             logp, supports, backend, jacobian=jacobian, deterministics=deterministics
         )
-    return model.with_data(replaced) if replaced else model
+    model = model.with_data(replaced) if replaced else model
+    return model if evaluation is None else evaluated(model, evaluation)

@@ -214,7 +214,7 @@ def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
 
     def on_host(*operands: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return _as_bits(np.asarray(compute(*(_as_floats(np.asarray(x)) for x in operands))))
+            return as_bits(np.asarray(compute(*(as_floats(np.asarray(x)) for x in operands))))
 
     @jax.custom_jvp
     def function(*operands: Any) -> Any:
@@ -243,13 +243,13 @@ def _on_host(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _as_floats(bits: np.ndarray) -> np.ndarray:
+def as_floats(bits: np.ndarray) -> np.ndarray:
     """Floats of their bits, in one or two integers along the last axis."""
     dtype = np.float32 if bits.shape[-1] == 1 else np.float64
     return np.ascontiguousarray(bits, dtype=np.uint32).view(dtype)[..., 0]
 
 
-def _as_bits(values: np.ndarray) -> np.ndarray:
+def as_bits(values: np.ndarray) -> np.ndarray:
     """Return the bits of floats.
 
     JAX's 64-bit mode is a setting of a thread, and callbacks run in others: integers of 32 bits are

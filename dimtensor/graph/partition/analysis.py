@@ -12,6 +12,7 @@ The analysis visits each node once, inputs first. Kinds of nodes answer three qu
 themselves (`carries`, `combined_by` and `linear` of :class:`~dimtensor.graph.kind.Kind`), whose
 defaults mean that positions are mixed.
 """
+# over budget: one analysis, whose roles and obstacles belong together
 
 from __future__ import annotations
 
@@ -503,7 +504,7 @@ def _inside(leaf: Node, role: Role, standing: dict[Node, Node]) -> Role:
     return Combined("add", part, rest)
 
 
-def _of_expression(node: Node, y: Node, standing: Mapping[Node, Node]) -> Node:
+def _of_expression(node: Node, y: Node, standing: dict[Node, Node]) -> Node:
     """Return a derivative of another expression of the same variables.
 
     Captured nodes that the expression does not depend on are left out: what is counted once does

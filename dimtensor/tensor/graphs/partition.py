@@ -5,12 +5,11 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.compile.memory import written
+from dimtensor.compile.sliced.restriction import refusal
 from dimtensor.dims import Dim
 from dimtensor.errors import (
     ArgumentError,
     OptionError,
-    PartitionError,
     UnknownDimError,
     did_you_mean,
     printable,
@@ -186,7 +185,7 @@ def partition(x: DimTensor, dim: Dim | str) -> Partition:
     node = as_node(x)
     found = split(node, _dim_of(node, dim))
     if found.obstacle is not None:
-        raise _refusal(node, found)
+        raise refusal(found)
     return Partition(found, node)
 
 
@@ -207,25 +206,3 @@ def _dim_of(node: Node, dim: Any) -> Dim:
             [("dims", ", ".join(names) or "none")],
         )
     return roots[0]
-
-
-def _refusal(x: Node, found: Split) -> PartitionError:
-    """Make the error of an expression that mixes positions."""
-    obstacle = found.obstacle
-    assert obstacle is not None
-    node, operand = obstacle.node, obstacle.operand
-    details = written(node, node.line)
-    if operand is not None:
-        details += [
-            ("whole" if title == "expression" else f"{title} of the whole", text)
-            for title, text in written(operand, operand.line)
-        ]
-    hint = "compute that value first, and pass it as an input" if operand is not None else None
-    problem = PartitionError(
-        f"slices of {found.dim._title} cannot be computed separately: an expression "
-        f"{obstacle.reason}",
-        details,
-        hint,
-    )
-    problem.node, problem.line, problem.is_scan = node, node.line, obstacle.is_scan
-    return problem

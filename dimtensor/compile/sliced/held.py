@@ -1,0 +1,197 @@
+"""Data of slices: what slices have in common, and what each of them has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dimtensor.compile.code import Code
+from dimtensor.compile.memory import written
+from dimtensor.compile.positional import PositionalFunction
+from dimtensor.compile.pure_functions import positional_function
+from dimtensor.dims import Dims
+from dimtensor.errors import PartitionError
+from dimtensor.graph import Node, leaves
+from dimtensor.graph.rebuilding.substitute import map_dim
+from dimtensor.values.data import bind_data, title_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dimtensor.compile.sliced.program import SliceProgram
+
+
+class HeldSlices:
+    """A program of slices with its data.
+
+    Attributes
+    ----------
+    program : SliceProgram
+    length : int or None
+        Length of the dim.
+    arrays : tuple of ndarray or None
+        The whole of each leaf of ``program.along``; None for data that are elsewhere.
+    binding : Binding
+        Lengths and labels of other dims, told by data in memory.
+    """
+
+    def __init__(
+        self,
+        program: SliceProgram,
+        replaced: Mapping[Node, Any],
+        elsewhere: frozenset[Node],
+        length: int | None,
+    ):
+        self.program = program
+        self._replaced = replaced
+        order: dict[Node, Dims] = {}
+        for node, dims in _data_slots(program.code):
+            order[program._original.get(node, node)] = tuple(
+                map_dim(dim, program._back) for dim in dims
+            )
+        sources = [*order]
+        data = [x for x in sources if x.kind == "data" and x not in elsewhere]
+        binding, arrays = bind_data(data, [order[x] for x in data], replaced)
+        found = dict(zip(data, arrays, strict=True))
+        found |= self._known({x: order[x] for x in sources if x.kind != "data"}, elsewhere)
+        self.arrays = tuple(found.get(each.source) for each in program.along)
+        places = {each.source: at for at, each in enumerate(program.along)}
+        # for each bound argument: its place among the pieces, or its array
+        self._arguments = [places[x] if x in places else found[x] for x in sources]
+        told = [
+            array.shape[each.axis]
+            for each, array in zip(program.along, self.arrays, strict=True)
+            if array is not None
+        ]
+        known = program.dim.length if program.dim.length is not None else length
+        self.length: int | None = told[0] if known is None and told else known
+        self.binding = binding.without(program.cut)
+
+    def _known(self, axes: Mapping[Node, Dims], elsewhere: frozenset[Node]) -> dict:
+        """Compute constants from the whole of the data, with their axes in a given order."""
+        if not axes:
+            return {}
+        for node in axes:
+            for leaf in leaves([node]):
+                if leaf in elsewhere:
+                    raise PartitionError(
+                        f"an expression needs the whole of {title_of(leaf)}, which is not in "
+                        "memory",
+                        written(node, node.line),
+                        "compute its value first, and pass it as data",
+                    )
+        call = _on_data(Code([], [*axes], "python"), self._replaced)
+        orders = [
+            [dims.index(dim) for dim in axes[node]]
+            for node, dims in zip(axes, call.output_dims, strict=True)
+        ]
+        pairs = zip(call(), orders, strict=True)
+        arrays = [np.asarray(x).transpose(order) for x, order in pairs]
+        contiguous = [np.ascontiguousarray(x).reshape(x.shape) for x in arrays]
+        return dict(zip(axes, contiguous, strict=True))
+
+    def pieces(self, start: int, stop: int) -> list[np.ndarray]:
+        """Return the values of a slice for each leaf of ``program.along``, of data in memory."""
+        found = []
+        for each, array in zip(self.program.along, self.arrays, strict=True):
+            assert array is not None, "the data are elsewhere"
+            found.append(each.piece(array, start, stop))
+        return found
+
+    def share(
+        self, pieces: Sequence[np.ndarray], start: int = 0, length: int | None = None
+    ) -> Callable[..., Sequence[np.ndarray]]:
+        """Bind the data of a slice.
+
+        Parameters
+        ----------
+        pieces : sequence of ndarray
+            Values of each leaf of ``program.along`` in this slice, of the dtypes of the leaves,
+            contiguous, with axes in the order of their `dims`.
+        start : int
+            Position in the whole at which the slice starts.
+        length : int, optional
+            Length of the slice, where no data tell it.
+
+        Returns
+        -------
+        callable
+            From arrays of the inputs, in order, to the shares of the slice: one for each output
+            that depends on the dim. Inputs along the dim are restricted to the slice.
+
+        Raises
+        ------
+        PositionError, DimError
+            If data are out of range for a dim that they look up, or have different lengths.
+        """
+        program = self.program
+        binding = self.binding.copy()
+        for each, array in zip(program.along, pieces, strict=True):
+            for dim, n in zip(each.dims, array.shape, strict=True):
+                binding.add_length(map_dim(dim, program._late), n, title_of(each.source))
+        if length is not None:
+            for dim in program._late.values():
+                binding.add_length(dim, length, "the slice")
+        data = [pieces[x] if isinstance(x, int) else x for x in self._arguments]
+        call = positional_function(program.code, data, binding)
+        told = [] if program.length_input is None else [_integer(self.length)]
+        told += [] if program.start_input is None else [_integer(start)]
+        told += [_integer(dim._bound_length(binding)) for dim in program._untold]
+        return (lambda *given: call(*given, *told)) if told else call
+
+    @cached_property
+    def _rest(self) -> Callable[..., Sequence[np.ndarray]] | None:
+        code = self.program.rest_code
+        if code is None:
+            return None
+        call = _on_data(code, self._replaced)
+        told = [] if self.program.length_input is None else [_integer(self.length)]
+        return lambda *given: call(*given, *told)
+
+    def rest(self, *arrays: np.ndarray) -> list[np.ndarray | None]:
+        """Compute what is counted once, for each output; None where there is nothing.
+
+        Parameters
+        ----------
+        *arrays : ndarray
+            Of all inputs; those along the dim are not read.
+        """
+        program = self.program
+        if self._rest is None:
+            return [None] * len(program.outputs)
+        used = [x for at, x in enumerate(arrays) if at not in program.along_inputs]
+        assert program.rest_code is not None
+        pairs = zip(self._rest(*used), program.rest_code.program.output_dims, strict=True)
+        found: list[np.ndarray | None] = []
+        for rest, wanted in zip(program._rests, program.output_dims, strict=True):
+            if rest is None:
+                found.append(None)
+                continue
+            value, dims = next(pairs)
+            found.append(np.asarray(value).transpose([dims.index(dim) for dim in wanted]))
+        return found
+
+
+def _data_slots(code: Code) -> list[tuple[Node, Dims]]:
+    """Return the data that code takes, with the order of their axes."""
+    return [
+        (slot.source, slot.dims)
+        for slot in code.program.slots
+        if isinstance(slot.source, Node) and slot.source.kind == "data"
+    ]
+
+
+def _integer(value: int | None) -> np.ndarray:
+    assert value is not None, "the length of the dim is not known"
+    return np.asarray(value, dtype=np.int64)
+
+
+def _on_data(code: Code, replaced: Mapping[Node, Any]) -> PositionalFunction:
+    """Return the function of plain arrays of code with its data."""
+    axes = dict(_data_slots(code))
+    own = {node: value for node, value in replaced.items() if node in axes}
+    binding, arrays = bind_data([*axes], [*axes.values()], own)
+    return positional_function(code, arrays, binding)

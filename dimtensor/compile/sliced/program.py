@@ -1,0 +1,256 @@
+"""Programs of slices: their code, and the tree that combines the shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.backends import Allowed
+from dimtensor.compile.code import Code
+from dimtensor.compile.sliced.held import HeldSlices
+from dimtensor.compile.sliced.restriction import Restriction, refusal
+from dimtensor.dims import Dim, Dims
+from dimtensor.graph import Node
+from dimtensor.graph.partition.analysis import Combined, Split, split
+from dimtensor.graph.rebuilding.substitute import map_dim
+
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logaddexp": np.logaddexp,
+}
+
+
+class Along(NamedTuple):
+    """A leaf along the dim that is cut.
+
+    Attributes
+    ----------
+    source : Node
+        An input, data, or an expression of data whose value is computed once, from the whole.
+    dims : tuple of Dim
+        The axes of its array, in the order in which the code takes them.
+    axis : int
+        The axis that is cut.
+    """
+
+    source: Node
+    dims: Dims
+    axis: int
+
+    def piece(self, array: np.ndarray, start: int, stop: int) -> np.ndarray:
+        """Return the values of a slice of the dim, contiguous: a view if the axis is the first."""
+        piece = array[(*[slice(None)] * self.axis, slice(start, stop))]
+        return np.ascontiguousarray(piece).reshape(piece.shape)
+
+
+class SliceProgram:
+    """Shares of slices of a dim in the outputs of a function, compiled for slices of any length.
+
+    Parameters
+    ----------
+    inputs : sequence of Node or Dim
+        Inputs of the function; a Dim stands for its length.
+    outputs : sequence of Node
+    dim : Dim
+        The dim that is cut.
+    backend : {"native", "jax", "python"}
+    kernels : bool
+    allow : frozenset of str
+
+    Attributes
+    ----------
+    operations : tuple of str
+        How shares of each output are combined: ``"add"``, ``"maximum"``, ..., ``"concat"`` for an
+        output that has the dim, ``""`` for one that does not depend on it and has no shares.
+    along : tuple of Along
+        Data along the dim, and constants computed from data along it.
+    along_inputs : dict of int to Along
+        Inputs along the dim, by their place among the inputs.
+    code : Code
+        Code of the shares.
+
+    Raises
+    ------
+    PartitionError
+        If an output cannot be computed from shares of slices.
+
+    Notes
+    -----
+    Data along the dim are arguments of the code. What follows from the data of a slice alone is
+    computed once for the slice, when they are bound. Expressions of data that mix positions, such
+    as the mean of a predictor, are computed once, from the whole; where they have the dim, they are
+    cut like data. Checks and masks of the shares are made slice by slice.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> obs = dt.Dim("obs")
+    >>> y, mu = dt.data([1.0, 2.0, 4.0], dims=obs), dt.scalar("mu")
+    >>> program = SliceProgram([mu.node], [(mu**2 + ((y - mu) ** 2).sum()).node], obs, "python")
+    >>> program.operations, [each.axis for each in program.along]
+    (('add',), [0])
+    >>> held = program.hold()
+    >>> shares = [held.share(held.pieces(*ends), ends[0]) for ends in [(0, 2), (2, 3)]]
+    >>> mu = np.array(1.0)
+    >>> program.total([share(mu) for share in shares], held.rest(mu))[0].item()
+    11.0
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Node | Dim],
+        outputs: Sequence[Node],
+        dim: Dim,
+        backend: str = "native",
+        kernels: bool = True,
+        allow: Allowed = frozenset(),
+    ):
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.dim = dim
+        self._options = (backend, kernels, allow)
+        splits = [split(y, dim) for y in self.outputs]
+        for found in splits:
+            if found.obstacle is not None:
+                raise refusal(found)
+        self.cut: frozenset[Dim] = frozenset().union(*(found.cut for found in splits))
+        self.operations = tuple(map(_operation, splits))
+        restricted = Restriction(dim, self.cut, [*self.outputs, *_nodes(self.inputs)])
+        taken = [restricted.input(source) for source in self.inputs]
+        pairs = [restricted.split(y, found) for y, found in zip(self.outputs, splits, strict=True)]
+        parts = [part for part, _ in pairs if part is not None]
+        self._rests = [rest for _, rest in pairs]
+        self.length_input, self.start_input = restricted.length, restricted.start
+        told = [x for x in (self.length_input, self.start_input) if x is not None]
+        self._untold = restricted.untold()
+        self.code = Code([*taken, *told, *self._untold], parts, backend, kernels, allow)
+        self._original = {new: old for old, new in restricted.leaves.items()}
+        self._late = restricted.mapping
+        self._back = {new: old for old, new in restricted.mapping.items()}
+        along = [self._along(slot) for slot in self.code.program.slots]
+        n = len(self.inputs)
+        self.along_inputs = {at: x for at, x in enumerate(along[:n]) if x is not None}
+        self.along = tuple(x for x in along[n:] if x is not None)
+
+    def _along(self, slot: Any) -> Along | None:
+        source = self._original.get(slot.source)
+        dims = tuple(map_dim(dim, self._back) for dim in slot.dims)
+        axes = [axis for axis, dim in enumerate(dims) if dim in self.cut]
+        return Along(source, dims, axes[0]) if source is not None and axes else None
+
+    def __reduce__(self) -> tuple:
+        return SliceProgram, (self.inputs, self.outputs, self.dim, *self._options)
+
+    @cached_property
+    def rest_code(self) -> Code | None:
+        """Code of what is counted once, as a function of inputs without the dim."""
+        rests = [rest for rest in self._rests if rest is not None]
+        if not rests:
+            return None
+        given = [x for at, x in enumerate(self.inputs) if at not in self.along_inputs]
+        told = [] if self.length_input is None else [self.length_input]
+        return Code([*given, *told], rests, *self._options)
+
+    @cached_property
+    def output_dims(self) -> tuple[Dims, ...]:
+        """The axes of each output, in order."""
+        shares = iter(self.code.program.output_dims)
+        rests = iter(() if self.rest_code is None else self.rest_code.program.output_dims)
+        found = []
+        for operation, rest in zip(self.operations, self._rests, strict=True):
+            own = next(rests) if rest is not None else ()
+            part = next(shares) if operation else own
+            found.append(tuple(map_dim(dim, self._back) for dim in part))
+        return tuple(found)
+
+    def hold(
+        self,
+        replaced: Mapping[Node, Any] | None = None,
+        elsewhere: Collection[Node] = (),
+        length: int | None = None,
+    ) -> HeldSlices:
+        """Bind data: those that all slices have in common, and those that are cut.
+
+        Parameters
+        ----------
+        replaced : mapping of Node to value, optional
+            New values of data.
+        elsewhere : collection of Node
+            Data along the dim that are not in memory as a whole.
+        length : int, optional
+            Length of the dim, where neither the dim nor data in memory have it.
+
+        Returns
+        -------
+        HeldSlices
+
+        Raises
+        ------
+        PartitionError
+            If a constant is computed from the whole of data that are elsewhere.
+        """
+        return HeldSlices(self, replaced or {}, frozenset(elsewhere), length)
+
+    def total(
+        self, shares: Sequence[Sequence[Any]], rest: Sequence[np.ndarray | None] | None = None
+    ) -> list[np.ndarray]:
+        """Combine the shares of slices that make up the dim, in order, to the outputs.
+
+        They are combined in a binary tree, which depends on the number of slices alone. So equal
+        shares give equal bits, whoever computed them, and in whichever order.
+
+        Parameters
+        ----------
+        shares : sequence of sequence of ndarray
+            For each slice what its share returns; at least one.
+        rest : list of ndarray or None, optional
+            What :meth:`HeldSlices.rest` returns.
+        """
+        columns = iter(zip(*shares, strict=True))
+        once = rest if rest is not None else [None] * len(self.outputs)
+        found = []
+        for operation, dims, given in zip(self.operations, self.output_dims, once, strict=True):
+            if not operation:
+                assert given is not None
+                found.append(given)
+                continue
+            values = [np.asarray(x) for x in next(columns)]
+            if operation == "concat":
+                axis = next(at for at, dim in enumerate(dims) if dim in self.cut)
+                whole = values[0] if len(values) == 1 else np.concatenate(values, axis=axis)
+            else:
+                whole = tree(values, _COMBINE[operation])
+            found.append(np.asarray(whole if given is None else np.add(given, whole)))
+        return found
+
+
+def tree(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Combine neighbors in pairs until one value is left.
+
+    Examples
+    --------
+    >>> tree(list("abcde"), lambda x, y: f"({x}{y})")
+    '(((ab)(cd))e)'
+    """
+    while len(values) > 1:
+        pairs = [combine(values[at], values[at + 1]) for at in range(0, len(values) - 1, 2)]
+        values = pairs if len(values) % 2 == 0 else [*pairs, values[-1]]
+    return values[0]
+
+
+def _nodes(sources: Iterable[Node | Dim]) -> list[Node]:
+    return [source for source in sources if isinstance(source, Node)]
+
+
+def _operation(found: Split) -> str:
+    if isinstance(found.role, Combined):
+        return found.role.operation
+    return "" if found.role is None else "concat"

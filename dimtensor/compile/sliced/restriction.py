@@ -1,0 +1,136 @@
+"""Restriction of expressions to a slice: leaves along the dim are leaves of late length."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from dimtensor.compile.memory import written
+from dimtensor.dims import Dim, depends_on_mask, family, sort_dims
+from dimtensor.errors import PartitionError
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.attrs import DataAttrs
+from dimtensor.graph.partition.analysis import Combined, Obstacle, Split, nodes_with_masks
+from dimtensor.graph.partition.slices import framed
+from dimtensor.graph.rebuilding.substitute import map_dim, rebuild
+from dimtensor.graph.walk import LEAF_KINDS
+
+
+def refusal(found: Split) -> PartitionError:
+    """Make the error of an expression that mixes positions."""
+    obstacle = found.obstacle
+    assert obstacle is not None
+    node, operand = obstacle.node, obstacle.operand
+    details = written(node, node.line)
+    if operand is not None:
+        details += [
+            ("whole" if title == "expression" else f"{title} of the whole", text)
+            for title, text in written(operand, operand.line)
+        ]
+    hint = "compute that value first, and pass it as an input" if operand is not None else None
+    problem = PartitionError(
+        f"slices of {found.dim._title} cannot be computed separately: an expression "
+        f"{obstacle.reason}",
+        details,
+        hint,
+    )
+    problem.node, problem.line, problem.is_scan = node, node.line, obstacle.is_scan
+    return problem
+
+
+class Restriction:
+    """Rebuilds expressions of the whole as expressions of a slice of late length.
+
+    Attributes
+    ----------
+    mapping : dict of Dim to Dim
+        Dims of the slice, by those of the whole that are not derived from others of the cut.
+    leaves : dict of Node to Node
+        Leaves of the slice, by those of the whole.
+    length, start : Node or None
+        Inputs for the length of the whole, and for the position of the slice.
+    """
+
+    def __init__(self, dim: Dim, cut: frozenset[Dim], outputs: Sequence[Node]):
+        self._dim = dim
+        self._cut = cut
+        taken = {each for node in toposort(outputs) for each in node.dims} - cut
+        roots = [each for each in cut if sum(one in cut for one in family(each)) == 1]
+        self.mapping = {each: _late(each, taken) for each in sort_dims(roots)}
+        self.leaves: dict[Node, Node] = {}
+        self.length: Node | None = None
+        self.start: Node | None = None
+
+    def input(self, source: Node | Dim) -> Node | Dim:
+        """Restrict an input of the function."""
+        if isinstance(source, Node):
+            return source if self._cut.isdisjoint(source.dims) else self.leaf(source)
+        if source in self._cut:
+            raise PartitionError(
+                f"slices of {source._title} have lengths of their own, and its length is an input"
+            )
+        return source
+
+    def split(self, y: Node, found: Split) -> tuple[Node | None, Node | None]:
+        """Return the share of a slice, restricted to it, and what is counted once."""
+        part, rest = (None, y) if found.role is None else (y, None)
+        if isinstance(found.role, Combined):
+            part, rest = found.role.part, found.role.rest
+        given = [each for each in (part, rest) if each is not None]
+        nodes, frame = framed(given, found)
+        self.length = self.length or frame.length
+        self.start = self.start or frame.start
+        changed = dict(zip(given, nodes, strict=True))
+        rest = None if rest is None else changed[rest]
+        return None if part is None else self._restrict(changed[part], found), rest
+
+    def _restrict(self, part: Node, found: Split) -> Node:
+        replaced = {
+            node: self.leaf(node)
+            for node in nodes_with_masks([part], found.known)
+            if node in found.known
+            or (node.kind in LEAF_KINDS and not self._cut.isdisjoint(node.dims))
+        }
+        return rebuild([part], replaced, dims=dict(self.mapping))[0]
+
+    def leaf(self, x: Node) -> Node:
+        """Return the leaf that stands for a leaf, or for a constant, in a slice."""
+        new = self.leaves.get(x)
+        if new is not None:
+            return new
+        own = [dim for dim in x.dims if dim in self._cut]
+        if any(dim.parents and _is_rearranged(dim) for dim in own):
+            obstacle = Obstacle(x, f"has values along {own[0]!r}")
+            raise refusal(Split(self._dim, None, obstacle, self._cut, ()))
+        dims = sort_dims(map_dim(dim, self.mapping) for dim in x.dims)
+        if x.kind == "input":
+            new = make("input", (), x.attrs._replace(dims=dims))
+        else:
+            # nobody reads the values: shape and name tell leaves apart
+            at = len(self.leaves) + 1
+            shape = [at if map_dim(dim, self._back) in self._cut else dim.length or 0
+                     for dim in dims]  # fmt: skip
+            name = x.name if x.kind == "data" and x.name else f"constant {at} of the data"
+            new = make("data", (), DataAttrs(name, dims, np.zeros(shape, x.dtype), x.categories))
+        self.leaves[x] = new
+        return new
+
+    @property
+    def _back(self) -> dict[Dim, Dim]:
+        return {new: old for old, new in self.mapping.items()}
+
+    def untold(self) -> list[Dim]:
+        """Return the dims of a slice whose lengths no leaf tells."""
+        told = {dim._unrenamed for node in self.leaves.values() for dim in node.dims}
+        return [dim for dim in self.mapping.values() if dim not in told]
+
+
+def _late(dim: Dim, taken: Collection[Dim]) -> Dim:
+    """Return a dim of the same name whose length comes with data."""
+    found = dim if dim.name is None else Dim(dim.name)
+    return Dim() if found in taken or found.length is not None else found
+
+
+def _is_rearranged(dim: Dim) -> bool:
+    return depends_on_mask(dim) or any(len(one.parents) > 1 for one in family(dim))

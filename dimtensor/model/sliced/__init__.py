@@ -1,0 +1,1 @@
+"""Log densities that are computed from the shares of slices of a dim."""
