@@ -28,7 +28,6 @@ from dimtensor.lower.context import DEFAULTS, LoweringOptions
 from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_program
 from dimtensor.ops.graphs import shared
-from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def build_program(
                     for name in (dim, dim._unrenamed):
                         known.setdefault(name, leaf(source, ()).shape[axis])
     lowering = Lowering([*outputs, *masks], order, leaf, known, check_shapes=True, options=options)
-    variables = tangents_at_most(options.target.most_tangents, lowering.run)
+    variables = lowering.run()
     conditions = [condition for condition, _ in lowering.checks]
     if lowering.differentiates:
         both = shared([*variables, *conditions])

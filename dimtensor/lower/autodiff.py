@@ -67,11 +67,14 @@ class _Function(NamedTuple):
         return found[: len(results)]
 
 
-def _pullback(y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]) -> list[Variable]:
+def _pullback(
+    ctx: Lowering, y: Variable, cotangent: Variable | None, wrt: Sequence[Variable]
+) -> list[Variable]:
     """Compute gradients; they are zero where y does not depend on a variable."""
     if cotangent is None:
         cotangent = number(1, y)
-    found = taken_last(lambda: pull([y], [cotangent], wrt))
+    most = ctx.options.target.most_tangents
+    found = taken_last(lambda: pull([y], [cotangent], wrt, most_tangents=most))
     return [zeros(x) if v is None else v for v, x in zip(found, wrt, strict=True)]
 
 
@@ -84,7 +87,7 @@ def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         if given.directions:
             own = ctx.axes(node.inputs[-1])
             cotangent = transpose(given.directions[0], own, function.axes)
-        found = _pullback(function.y, cotangent, function.wrt)
+        found = _pullback(ctx, function.y, cotangent, function.wrt)
         return function.at(ctx, given.wrt, found)
 
     key = (node.kind, node.inputs, node.attrs._replace(output=0))
@@ -99,9 +102,9 @@ def jacobian(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
     renames = dict(jacobian_renames(node))
     renamed = tuple(renames.get(dim, dim) for dim in columns)
     if not rows:
-        return function.at(ctx, values, _pullback(y, None, function.wrt))[0], renamed
+        return function.at(ctx, values, _pullback(ctx, y, None, function.wrt))[0], renamed
     cotangent = y.type("cotangent")
-    (row,) = _pullback(y, cotangent, function.wrt)
+    (row,) = _pullback(ctx, y, cotangent, function.wrt)
     units = _unit_cotangents(function.lengths, y.type.dtype)
     batched = over_batch([row], {cotangent: units})[0]
     if batched.type.ndim != len(rows) + len(columns):  # y does not depend on the input

@@ -9,8 +9,8 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError
 from dimtensor.graph import Node
+from dimtensor.graph.checking.verify import BrokenGraphError
 from dimtensor.graph.printing.printer import node_text
 
 
@@ -30,7 +30,7 @@ def verify_variable(
 
     Raises
     ------
-    GraphError
+    BrokenGraphError
         If number of axes, dtype, or a static length disagree; the node is named.
     """
     shape = variable.type.shape
@@ -52,8 +52,8 @@ def verify_variable(
             )
 
 
-def _error(node: Node, variable: Variable, what: str) -> GraphError:
-    return GraphError(
+def _error(node: Node, variable: Variable, what: str) -> BrokenGraphError:
+    return BrokenGraphError(
         f"the lowering of {node.kind!r} is broken: {what}",
         [
             ("node", node_text(node)),
@@ -77,22 +77,22 @@ def verify_program(
 
     Raises
     ------
-    GraphError
+    BrokenGraphError
         If an input occurs twice, a root variable is not an input, or a check is not a bool scalar.
     """
     if len(set(inputs)) != len(inputs):
         twice = sorted({str(v) for v in inputs if list(inputs).count(v) > 1})
-        raise GraphError(f"the lowered graph is broken: {', '.join(twice)} is an input twice")
+        raise BrokenGraphError(f"the lowered graph is broken: {', '.join(twice)} is an input twice")
     strays = _strays(outputs, set(inputs))
     if strays:
-        raise GraphError(
+        raise BrokenGraphError(
             "the lowered graph is broken: it needs variables that are not its inputs",
             [("variables", ", ".join(f"{v} ({v.type})" for v in strays))],
         )
     checks = outputs[len(outputs) - len(messages) :] if messages else ()
     for condition, message in zip(checks, messages, strict=True):
         if condition.type.ndim != 0 or condition.type.dtype != "bool":
-            raise GraphError(
+            raise BrokenGraphError(
                 f"the lowered graph is broken: the check {message!r} is of {condition.type}"
             )
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dimtensor.compile.arguments import end_of, source_of
 from dimtensor.compile.caching.fingerprint import Description
-from dimtensor.compile.caching.rebuild import rebuild_graph
+from dimtensor.compile.caching.rebuild import raise_bugs, rebuild_graph
 from dimtensor.compile.program import Program, Slot, build_program, host_side
 from dimtensor.dims import Dim
 from dimtensor.errors import DimtensorError
@@ -82,12 +82,15 @@ def lower_description(description: Description) -> tuple[Program, Recipe]:
     ------
     FormlessError
         If lowering needs something that the description leaves out.
+    BrokenGraphError
+        Under full checks, if the verifier finds that the lowered graph is broken.
     """
     graph = rebuild_graph(description)
     try:
         given = len(description.form["inputs"])
         program = build_program(graph.inputs, graph.outputs, order=graph.order, given=given)
     except DimtensorError as error:
+        raise_bugs(error)
         raise FormlessError(f"the graph cannot be lowered without names: {error}") from error
     numbers = graph.numbers
     ends = []

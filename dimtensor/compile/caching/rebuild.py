@@ -12,6 +12,7 @@ from dimtensor.dims.selection import LateSlice, Mask, Slice
 from dimtensor.errors import DimtensorError
 from dimtensor.graph import Node, NodeType, make
 from dimtensor.graph.attrs import REBUILT, InputAttrs
+from dimtensor.graph.checking.verify import BrokenGraphError, full_checks
 from dimtensor.graph.forms import LEAF, Entry, FormlessError
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.rebuilding.substitute import relabel_node
@@ -48,11 +49,23 @@ def rebuild_graph(description: Description) -> Rebuilt:
     ------
     FormlessError
         If the rebuilt graph differs from the description.
+    BrokenGraphError
+        Under full checks, if the verifier finds that a node is broken.
     """
     try:
         return _FormReader(description.form).graph()
     except DimtensorError as error:
+        raise_bugs(error)
         raise FormlessError(f"the graph cannot be rebuilt without names: {error}") from error
+
+
+def raise_bugs(error: DimtensorError) -> None:
+    """Raise an error again that the verifier found, under full checks.
+
+    Without them the graph is lowered with its names, which a user prefers to an error.
+    """
+    if full_checks() and isinstance(error, BrokenGraphError):
+        raise error
 
 
 class _FormReader:

@@ -22,6 +22,10 @@ from dimtensor.settings import settings
 _KNOWN_DTYPES = frozenset(DTYPES)
 
 
+class BrokenGraphError(GraphError):
+    """A graph that breaks the rules of its kind, by a bug of dimtensor."""
+
+
 def full_checks() -> bool:
     """Return True if full checks are enabled."""
     return settings().verify
@@ -39,7 +43,7 @@ def verify_graph(outputs: Sequence[Node], full: bool | None = None) -> None:
 
     Raises
     ------
-    GraphError
+    BrokenGraphError
         If a node is not one that :func:`dimtensor.graph.make` could have made; it is named.
 
     Examples
@@ -56,9 +60,9 @@ def verify_graph(outputs: Sequence[Node], full: bool | None = None) -> None:
             raise _error(node, *complaint)
 
 
-def _error(node: Node, what: str, details: Iterable[tuple[str, object]] = ()) -> GraphError:
+def _error(node: Node, what: str, details: Iterable[tuple[str, object]] = ()) -> BrokenGraphError:
     lines = [("node", node_text(node)), *details]
-    return GraphError(f"the dims graph is broken: {what}", lines)
+    return BrokenGraphError(f"the dims graph is broken: {what}", lines)
 
 
 def _nodes(outputs: Sequence[Node]) -> list[Node]:

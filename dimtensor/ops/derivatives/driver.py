@@ -37,6 +37,7 @@ from dimtensor.ops.derivatives.rules import (
 )
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import replaced
+from dimtensor.tuning import CARRIED_TANGENTS
 
 
 def pull(
@@ -44,6 +45,7 @@ def pull(
     cotangents: Sequence[Variable | Flow | None],
     wrt: Sequence[Variable],
     undefined: Literal["raise", "return"] = "raise",
+    most_tangents: int = CARRIED_TANGENTS,
 ) -> list[Any]:
     """Cotangents of variables, from those of outputs: reverse mode.
 
@@ -57,6 +59,9 @@ def pull(
         Where one depends on another, the cotangent of that other includes what comes through it.
     undefined : {"raise", "return"}
         What is done about a derivative that an operation does not have.
+    most_tangents : int
+        How many tangents a loop may carry, so that its gradient needs no backward scan. The graphs
+        within conditionals and functions have the default.
 
     Returns
     -------
@@ -95,7 +100,7 @@ def pull(
         wanted = [v in depends for v in node.inputs]
         if not any(wanted):
             continue
-        ahead = _pulled_ahead(node, totals, depends, asked)
+        ahead = _pulled_ahead(node, totals, depends, asked, most_tangents)
         if ahead is not None:
             for x, flow in ahead:
                 waiting.setdefault(x, []).append(flow)
@@ -210,13 +215,17 @@ def _total(flows: list[Flow | Undefined]) -> Flow | Undefined:
 
 
 def _pulled_ahead(
-    node: Apply, totals: Sequence[Any], depends: set[Variable], asked: set[Variable]
+    node: Apply,
+    totals: Sequence[Any],
+    depends: set[Variable],
+    asked: set[Variable],
+    most_tangents: int,
 ) -> Sequence[tuple[Variable, Flow]] | None:
     """Cotangents of variables before a node, not of its inputs, where it has a way to them."""
     rule = ahead_of(node.op)
     if rule is None or any(isinstance(v, Undefined) for v in totals):
         return None
-    return rule(node, totals, depends, asked)
+    return rule(node, totals, depends, asked, most_tangents)
 
 
 def _pulled(node: Apply, totals: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:

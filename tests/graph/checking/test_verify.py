@@ -22,7 +22,8 @@ from dimtensor.graph.attrs import (
     RelabelAttrs,
     UpdateAttrs,
 )
-from dimtensor.graph.checking.verify import full_checks, verify_graph
+from dimtensor.graph.checking.verify import BrokenGraphError, full_checks, verify_graph
+from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.printing.shown import shown
 from dimtensor.graph.regions import Region
 from dimtensor.lower import RULES, AxisOrder, Lowering
@@ -314,3 +315,16 @@ def test_a_region_of_a_graph_without_names_may_read_positions_of_labels():
     assert full_checks()
     program, _ = lower_description(description)
     assert len(program.outputs) == 1
+
+
+def test_a_broken_rule_is_no_reason_to_compile_the_graph_by_its_names(rule, monkeypatch):
+    """Without full checks a user gets another way of compiling, not an error."""
+    x = dt.tensor("x", dims=AGE)
+    description = describe_graph([x.node], [x.sum().node])
+    rule("reduce", lambda ctx, node, inputs: (inputs[0], node.dims))
+    monkeypatch.setenv("DIMTENSOR_VERIFY", "1")
+    with pytest.raises(BrokenGraphError, match="1 axes stand for 0 dims"):
+        lower_description(description)
+    monkeypatch.setenv("DIMTENSOR_VERIFY", "0")
+    with pytest.raises(FormlessError, match="cannot be lowered without names"):
+        lower_description(description)

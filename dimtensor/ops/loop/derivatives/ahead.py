@@ -7,8 +7,7 @@ tangent per input, which lengthen no dependency chain. That is faster and needs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextvars import ContextVar
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,19 +40,11 @@ from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.ops.special import vanishing
-from dimtensor.scopes import within
-from dimtensor.tuning import CARRIED_TANGENTS, TANGENT_PRODUCTS
+from dimtensor.tuning import TANGENT_PRODUCTS
 
-# what the loop carries more, as it suits who runs it
-_most_tangents: ContextVar[int] = ContextVar("most_tangents", default=CARRIED_TANGENTS)
 _SIMPLE = (Elemwise, DimShuffle, Subtensor, Join, Alloc)
 
 Tangents = list[Variable | None]
-
-
-def tangents_at_most[T](count: int, call: Callable[[], T]) -> T:
-    """Call a function that takes gradients ahead by at most so many tangents."""
-    return within(_most_tangents, count, call)
 
 
 @ahead_rule(Scan)
@@ -62,6 +53,7 @@ def pull_ahead(
     flows: Sequence[Flow | None],
     depends: Collection[Variable],
     asked: Collection[Variable],
+    most_tangents: int,
 ) -> list[tuple[Variable, Flow]] | None:
     """Return cotangents of the scalars behind a loop's inputs, None if reverse mode is better.
 
@@ -75,24 +67,27 @@ def pull_ahead(
         Variables that depend on the variables of the gradient.
     asked : collection of variable
         Variables of the gradient.
+    most_tangents : int
+        How many tangents the loop may carry.
     """
     op: Any = node.op
     if (
-        not op.runs_all
+        most_tangents == 0
+        or not op.runs_all
         or op.inverse is not None
         or op.truncate is not None
         or not _is_of_numbers(op)
     ):
         return None
     numbers = _numbers_before(node, depends, asked)
-    if numbers is None:
+    if numbers is None or len(numbers) > most_tangents:
         return None
     ends = {at: flow for at, flow in enumerate(flows) if flow is not None}
     fresh = [v.type() for v in numbers]
     inputs = replaced(node.inputs, dict(zip(numbers, fresh, strict=True)))
     ones = [pt.constant(np.ones((), dtype=v.type.dtype)) for v in numbers]
     directions = [push(inputs, [x], [one]) for x, one in zip(fresh, ones, strict=True)]
-    moved = _moved(op, inputs, directions, list(ends))
+    moved = _moved(op, inputs, directions, list(ends), most_tangents)
     if moved is None:
         return None
     back = dict(zip(fresh, numbers, strict=True))
@@ -130,11 +125,15 @@ def _numbers_before(
         more = [x for x in v.owner.inputs if x in depends and x not in seen]
         seen.update(more)
         stack += more
-    return list(found) if len(found) <= _most_tangents.get() else None
+    return list(found)
 
 
 def _moved(
-    op: Scan, inputs: Sequence[Variable], directions: Sequence[Tangents], ends: Sequence[int]
+    op: Scan,
+    inputs: Sequence[Variable],
+    directions: Sequence[Tangents],
+    ends: Sequence[int],
+    most_tangents: int,
 ) -> list[dict[int, Variable]] | None:
     """Compute tangents of outputs in several directions by one loop, None if too many."""
     n = op.n_states
@@ -145,11 +144,11 @@ def _moved(
     live = [_live_states(op, by, needed) for by in moved]
     pattern = body_pattern(op)
     products = sum(pattern[j][i] for here in live for i in here for j in here)
-    if sum(map(len, live)) > _most_tangents.get() or products > TANGENT_PRODUCTS:
+    if sum(map(len, live)) > most_tangents or products > TANGENT_PRODUCTS:
         return None
     brought = [t for by in directions for t in by if t is not None]
     infinite = any(poles_of(op)) or any(map(may_become_infinite, brought))
-    step = _Step.of(op, given, moved, live, [k for k in ends if k >= n], infinite)
+    step = _Step.of(op, given, moved, live, [k for k in ends if k >= n], infinite, most_tangents)
     if step is None:
         return None
     starts = [
@@ -196,6 +195,7 @@ class _Step(NamedTuple):
         live: Sequence[list[int]],
         traced: list[int],
         infinite: bool,
+        most_tangents: int,
     ) -> _Step | None:
         """None if a step has a derivative that is not known.
 
@@ -220,7 +220,7 @@ class _Step(NamedTuple):
             if outputs[at] in rows:
                 continue
             one = pt.constant(np.ones((), dtype=outputs[at].type.dtype))
-            found = pull([outputs[at]], [one], [fresh[k] for k in wrt], undefined="return")
+            found = pull([outputs[at]], [one], [fresh[k] for k in wrt], "return", most_tangents)
             if any(isinstance(v, Undefined) for v in found):
                 return None
             rows[outputs[at]] = {k: v for k, v in zip(wrt, found, strict=True) if v is not None}

@@ -27,7 +27,6 @@ from dimtensor.ops.derivatives.flow import Flow, is_continuous, masked, zeros
 from dimtensor.ops.derivatives.rules import reverse_rule, reverse_rule_with_uses
 from dimtensor.ops.graphs import bound, inputs_of, replaced
 from dimtensor.ops.loop.capture import as_state
-from dimtensor.ops.loop.derivatives.ahead import tangents_at_most
 from dimtensor.ops.loop.derivatives.jacobian_pattern import (
     body_pattern,
     reached_states,
@@ -185,7 +184,7 @@ class _Step:
         ]
         wrt = [v for *_, numbered in parts for _, v in numbered]
         # loops in a step that is taken back are taken back
-        gradients = iter(tangents_at_most(0, lambda: pull(outputs, seeds, wrt, undefined="return")))
+        gradients = iter(pull(outputs, seeds, wrt, undefined="return", most_tangents=0))
         for role, found, numbered in parts:
             for number, _ in numbered:
                 gradient = next(gradients)
