@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.backends import backend_of, check_backend
 from dimtensor.compile.binding_values import CallFrame, Repeated, Settled, complete
 from dimtensor.compile.by_name import is_dataset, named_values, titles
+from dimtensor.compile.chunks.values import any_in_chunks
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, check_sizes, no_memory
 from dimtensor.compile.pure_functions import Levels
-from dimtensor.dims import Binding, Dim
+from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import (
     ArgumentError,
     GraphError,
@@ -32,12 +33,18 @@ from dimtensor.renderers import html
 from dimtensor.tuning import KEPT_FRAMES
 from dimtensor.values.data import bind_data, title_of
 from dimtensor.values.exchange import exchanged
+from dimtensor.values.labeled import LabeledPositions
 from dimtensor.values.outputs import Held, Labeler
 from dimtensor.values.ports import Reading, batch_names
+
+if TYPE_CHECKING:
+    from dimtensor.compile.chunks.plan import ChunkPlan
 
 # (outputs, lengths, allowed rewrites, whether data-only parts are free) -> outputs
 cheaper_outputs = Hook("rewriting by cost", plugin="saturation")
 
+
+type ReadCall[R] = tuple[CompiledFunction[R], CallFrame, list[np.ndarray]]
 
 _MISSING = object()
 
@@ -105,6 +112,7 @@ class CompiledFunction[R](Levels):
         self._frames: dict[tuple, CallFrame] = {}
         self._last: Repeated | None = None
         self._grown: dict[tuple, CompiledFunction[R]] = {}
+        self._plans: dict[Dims, ChunkPlan] = {}
 
     @property
     def backend(self) -> str:
@@ -129,21 +137,50 @@ class CompiledFunction[R](Levels):
     # -- calls ---------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> R:
-        function, frame, arrays = self._read(args, kwargs)
+        values = self._values(args, kwargs)
+        found = self._read_again(values)
+        if found is None and any_in_chunks(values):
+            from dimtensor.compile.chunks.call import call_lazily
+
+            return self._structure.rebuild(call_lazily(self, values))
+        function, frame, arrays = found or self._read_anew(values)
         results, binding = function._run(frame, arrays)
         pairs = zip(frame.labelers, results, strict=False)
         return function._structure.rebuild([one.label(x, binding) for one, x in pairs])
 
+    def in_memory(self, /, *args: Any) -> R:
+        """Call the function; values in chunks are loaded, so that the results are in memory."""
+        return self._structure.rebuild([one.labeled(one.values) for one in self.held(*args)])
+
     def held(self, /, *args: Any) -> list[Held]:
         """Compute results that are labeled on demand, in the order of `output_nodes`."""
-        function, frame, arrays = self._read(args, {})
+        function, frame, arrays = self._read(args)
         results, binding = function._run(frame, arrays)
         pairs = zip(frame.labelers, results, strict=False)
         return [Held(one, x, binding) for one, x in pairs]
 
-    def _read(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[CompiledFunction[R], CallFrame, list[np.ndarray]]:
+    def _values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the values of the inputs, in order."""
+        if args and is_dataset(args[0]):
+            args, kwargs = (), named_values(self._code.inputs, args, kwargs)
+        if len(args) == len(self._code.ports) and not kwargs:
+            return args
+        return self._match(args, kwargs)
+
+    def _read(self, args: tuple[Any, ...]) -> ReadCall[R]:
+        values = self._values(args, {})
+        return self._read_again(values) or self._read_anew(values)
+
+    def _read_again(self, values: Sequence[Any]) -> ReadCall[R] | None:
+        """Read values like those of the last call; None if one differs in kind."""
+        last = self._last
+        known = None if last is None else last.arrays(values)
+        if last is None or known is None:
+            return None
+        last.frame.check_inputs(known)
+        return self, last.frame, known
+
+    def _read_anew(self, values: Sequence[Any]) -> ReadCall[R]:
         """Read and check the arguments of a call.
 
         Returns
@@ -153,32 +190,19 @@ class CompiledFunction[R](Levels):
         frame : CallFrame
         arrays : list of ndarray
         """
-        if args and is_dataset(args[0]):
-            args, kwargs = (), named_values(self._code.inputs, args, kwargs)
-        ports = self._code.ports
-        values = args if len(args) == len(ports) and not kwargs else self._match(args, kwargs)
-        last = self._last
-        known = None if last is None else last.arrays(values)
-        if last is None or known is None:
-            return self._read_anew(values)
-        last.frame.check_inputs(known)
-        return self, last.frame, known
-
-    def _read_anew(
-        self, values: Sequence[Any]
-    ) -> tuple[CompiledFunction[R], CallFrame, list[np.ndarray]]:
         ports = self._code.ports
         readings = [port.read(value) for port, value in zip(ports, values, strict=True)]
         for reading in readings:
             if reading.extra:
-                return self._batched(readings)._read(tuple(values), {})
+                return self._batched(readings)._read(tuple(values))
         key = tuple([reading[1:3] for reading in readings])
         frame = self._frames.get(key)
         if frame is None:
             frame = self._keep(key, self._frame(readings))
         arrays = [reading.array for reading in readings]
         for at in self._late_ports:
-            arrays[at] = ports[at].look_up(arrays[at], frame.binding)
+            if not isinstance(values[at], LabeledPositions):
+                arrays[at] = ports[at].look_up(arrays[at], frame.binding)
         frame.check_inputs(arrays)
         readers = [port.reader(value) for port, value in zip(ports, values, strict=True)]
         again = [reader for reader in readers if reader is not None]
@@ -245,9 +269,7 @@ class CompiledFunction[R](Levels):
         program, executable = code.compiled(code.known_lengths(binding))
         labelers = [
             Labeler(axes, binding, name, node.categories)
-            for axes, name, node in zip(
-                program.output_dims, self._structure.names(code.outputs), code.outputs, strict=True
-            )
+            for axes, (node, name) in zip(program.output_dims, self._named_outputs(), strict=True)
         ]
         n = len(code.inputs)
         try:
@@ -256,6 +278,16 @@ class CompiledFunction[R](Levels):
             raise unread(error, program, code.inputs, (), binding) from None
         except LACKING as error:
             raise no_memory(error, code.outputs, binding) from error.__cause__
+
+    def _named_outputs(self) -> list[tuple[Node, str | None]]:
+        outputs = self._code.outputs
+        return list(zip(outputs, self._structure.names(outputs), strict=True))
+
+    def _of(self, inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> CompiledFunction:
+        """Compile other outputs with the same options and data."""
+        code = self._code
+        other = Code(inputs, outputs, code.backend, code.kernels, code.allow)
+        return CompiledFunction(other, Structure("list"), self._replaced)
 
     def _keep(self, key: tuple, frame: CallFrame) -> CallFrame:
         frames = self._frames

@@ -134,7 +134,8 @@ def function(
     CompiledFunction
         Called with positional or keyword arguments: DataArrays (dims and labels in any order),
         Series, ndarrays of up to one dimension, pairs ``(dims, ndarray)``, numbers. Results are
-        DataArrays. An input with additional dims batches the call over them.
+        DataArrays. An input with additional dims batches the call over them. Of dask arrays results
+        are dask arrays, which are computed on demand.
     StatefulFunction
         With `updates`: ``f.step(state, *inputs)`` returns the next state and the outputs;
         ``f.start(name=value)`` returns an object that holds the state, and takes the inputs.
@@ -256,7 +257,7 @@ def evaluate(
         results = structure.rebuild([*map(wrap, nodes)])
         compiled = _function([*map(wrap, known), *dims], results, backend)
         compiled = _explored.put(key, compiled, held_bytes(nodes))
-    return compiled(*[given[source] for source in (*known, *dims)])
+    return compiled.in_memory(*[given[source] for source in (*known, *dims)])
 
 
 def _in_place_of_variables(nodes: list[Node], values: Any) -> tuple[list[Node], Any]:

@@ -58,6 +58,9 @@ LARGEST_DENOMINATOR = 24
 SUM_BLOCK = 1024
 # Numbers of single precision that are added in single precision, as in NumPy's pairwise sum.
 FLOAT32_TERMS = 128
+# Shares of chunks that one task of dask combines; a power of two, so that the tasks make up one
+# binary tree (scale.md).
+COMBINED_SHARES = 16
 # Terms of an addition in one statement; longer sums are several (not measured).
 STATEMENT_TERMS = 8
 # Powers of a factor that leave a sum (not measured).

@@ -20,7 +20,14 @@ from dimtensor.dims import (
     product_below,
 )
 from dimtensor.errors import DtypeError, InputError, LabelError, PositionError, listing, prefixed
-from dimtensor.values.labeled import Labeled, as_array, axis_names, names_of, own_names
+from dimtensor.values.labeled import (
+    Labeled,
+    LabeledPositions,
+    as_array,
+    axis_names,
+    names_of,
+    own_names,
+)
 
 
 def admit(
@@ -54,12 +61,12 @@ def admit(
     """
     if labeled is None:
         array = as_array(value, source)
-        _require_plain(array, dims, source)
+        require_plain(array, dims, source)
         for dim, length in zip(dims, array.shape, strict=True):
             binding.add_length(dim, length, source)
     else:
         array = in_axis_order(labeled, dims, binding, source)
-    if categories is None:
+    if categories is None or isinstance(labeled, LabeledPositions):
         return as_dtype(array, dtype, source)
     return array if late else label_positions(array, categories, source)
 
@@ -81,7 +88,7 @@ def require_elements(array: np.ndarray, dims: Dims, source: str) -> None:
         )
 
 
-def _require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
+def require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
     """Check that axes are identified by more than their order."""
     require_elements(array, dims, source)
     if array.ndim != len(dims):
@@ -122,7 +129,7 @@ def in_axis_order(labeled: Labeled, dims: Dims, binding: Binding, source: str) -
             own_labels = dim_labels(dim)
             wanted = _arranged(dim, labels) if own_labels is None else own_labels
             if not wanted.same_labels(labels):
-                array = array.take(_alignment(wanted, labels, dim, source), axis=axis)
+                array = np.take(array, _alignment(wanted, labels, dim, source), axis=axis)
             if own_labels is None:
                 binding.add_labels(dim, wanted, source)
         binding.add_length(dim, array.shape[axis], source)

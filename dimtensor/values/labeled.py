@@ -41,6 +41,12 @@ class Labeled:
         self.levels = levels or {}
 
 
+class LabeledPositions(Labeled):
+    """Value with named axes whose elements are positions along a dim that may have labels."""
+
+    __slots__ = ()
+
+
 def is_dataarray(value: Any) -> bool:
     """Return True for an xarray.DataArray, without importing xarray."""
     return _is_of("xarray", "DataArray", type(value))

@@ -46,6 +46,11 @@ class Labeler:
         # a selection after a mask may have a known length, but its labels depend on the mask
         self._varies = any(depends_on_mask(dim) for dim in involved)
 
+    def dtype(self, dtype: Any, binding: Binding) -> np.dtype:
+        """Return the dtype of results: that of the labels if values are positions of labels."""
+        labels = None if self._categories is None else self._categories._bound_labels(binding)
+        return np.dtype(dtype) if labels is None else labels.values.dtype
+
     def label(self, array: Any, binding: Binding) -> xr.DataArray:
         """Return a DataArray with dims in canonical order and all known labels.
 

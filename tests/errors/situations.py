@@ -1344,6 +1344,33 @@ def chunks_without_a_store():
 
 
 @building
+def centering_in_chunks():
+    other = labeled(np.ones(6), range(6)).chunk(obs=3)
+    dt.function([LATE, OTHER], LATE - LATE.mean() + OTHER, "python")(other.chunk(obs=2), other)
+
+
+@building
+def product_dim_in_chunks():
+    matrix = dt.tensor("matrix", dims=[AGE, OBS])
+    values = xr.DataArray(np.ones((5, 6)), dims=["age", "obs"]).chunk(obs=2)
+    dt.function([matrix], matrix.ravel([AGE, OBS]), "python")(values)
+
+
+@building
+def mask_in_chunks():
+    value = labeled(np.ones(6), range(6)).chunk(obs=2)
+    dt.function([LATE], LATE[LATE > 0], "python")(value)
+
+
+@building
+def chunks_of_unknown_lengths():
+    import dask.array as da
+
+    array = da.ones(6, chunks=2)
+    dt.function([LATE], LATE.sum(), "python")(array[array > 0])
+
+
+@building
 def log_likelihood_of_two_variables_that_share():
     z, s = dt.rv("z", dist.Bernoulli(0.4), dims=OBS), dt.rv("s", dist.HalfNormal(1.0))
     x, y = dt.rv("x", dist.Normal(z, s)), dt.rv("y", dist.Normal(-z, s))

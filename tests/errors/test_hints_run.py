@@ -75,6 +75,7 @@ TERMS = {"z": KIND, "y_logp": dist.Normal(KIND.codes * 1.0, 1.0).logp(0.5),
 TABLE = pd.DataFrame({"rate": [1.0, 2.0, 3.0]}, pd.Index(["USA", "Kenya", "Italy"]))
 POST = WITH_DATA.draw(2, seed=1)
 TREE = xr.DataTree.from_dict({name: POST["prior"].to_dataset() for name in ("posterior", "group")})
+CHUNKED = xr.DataArray(np.ones(6), dims="obs").chunk(obs=2)
 SERIES = pd.Series([1.0, 2.0], pd.MultiIndex.from_product([["a"], [0, 1]]))
 
 # what stands for the names that hints leave open
@@ -136,6 +137,8 @@ APART: dict[str, dict[str, Any]] = {
     "predictions_of_unnamed_data": {"model": WITH_DATA, "post": WITH_DATA.draw(2, seed=1)["prior"]
                                     .to_dataset(), "k": AGE},
     "exported_function_that_is_not_there": {"f": dt.function([IN], IN * 2.0, backend="python")},
+    "centering_in_chunks": {"late": CHUNKED, "other": CHUNKED},
+    "product_dim_in_chunks": {"matrix": CHUNKED},
     "evaluation_without_an_input": {"value": np.ones(3), "x": IN, "tensor": IN},
     "data_of_a_series_that_lacks_combinations": {"value": SERIES},
     "axes_of_other_names_than_the_dims": {"x": xr.DataArray(1.0).expand_dims("old")},

@@ -10,8 +10,9 @@ import numpy as np
 
 from dimtensor.backends import Allowed
 from dimtensor.compile.code import Code
+from dimtensor.compile.obstacles import refusal
 from dimtensor.compile.sliced.held import HeldSlices
-from dimtensor.compile.sliced.restriction import Restriction, refusal
+from dimtensor.compile.sliced.restriction import Restriction
 from dimtensor.dims import Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.graph.partition.analysis import Combined, Split, split

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from dimtensor.compile.memory import written
-from dimtensor.dims import Dim, depends_on_mask, family, sort_dims
+from dimtensor.compile.obstacles import refusal
+from dimtensor.dims import Dim, sort_dims
 from dimtensor.errors import PartitionError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import DataAttrs
-from dimtensor.graph.partition.analysis import Combined, Obstacle, Split, nodes_with_masks
-from dimtensor.graph.partition.slices import framed
-from dimtensor.graph.rebuilding.substitute import map_dim, rebuild
-from dimtensor.graph.walk import LEAF_KINDS
-
-
-def refusal(found: Split) -> PartitionError:
-    """Make the error of an expression that mixes positions."""
-    obstacle = found.obstacle
-    assert obstacle is not None
-    node, operand = obstacle.node, obstacle.operand
-    details = written(node, node.line)
-    if operand is not None:
-        details += [
-            ("whole" if title == "expression" else f"{title} of the whole", text)
-            for title, text in written(operand, operand.line)
-        ]
-    hint = "compute that value first, and pass it as an input" if operand is not None else None
-    problem = PartitionError(
-        f"slices of {found.dim._title} cannot be computed separately: an expression "
-        f"{obstacle.reason}",
-        details,
-        hint,
-    )
-    problem.node, problem.line, problem.is_scan = node, node.line, obstacle.is_scan
-    return problem
+from dimtensor.graph.partition.analysis import Combined, Obstacle, Split, is_rearranged
+from dimtensor.graph.partition.slices import framed, late_dims, restricted
+from dimtensor.graph.rebuilding.substitute import map_dim
 
 
 class Restriction:
@@ -56,8 +33,7 @@ class Restriction:
         self._dim = dim
         self._cut = cut
         taken = {each for node in toposort(outputs) for each in node.dims} - cut
-        roots = [each for each in cut if sum(one in cut for one in family(each)) == 1]
-        self.mapping = {each: _late(each, taken) for each in sort_dims(roots)}
+        self.mapping = late_dims(cut, taken)
         self.leaves: dict[Node, Node] = {}
         self.length: Node | None = None
         self.start: Node | None = None
@@ -83,16 +59,10 @@ class Restriction:
         self.start = self.start or frame.start
         changed = dict(zip(given, nodes, strict=True))
         rest = None if rest is None else changed[rest]
-        return None if part is None else self._restrict(changed[part], found), rest
-
-    def _restrict(self, part: Node, found: Split) -> Node:
-        replaced = {
-            node: self.leaf(node)
-            for node in nodes_with_masks([part], found.known)
-            if node in found.known
-            or (node.kind in LEAF_KINDS and not self._cut.isdisjoint(node.dims))
-        }
-        return rebuild([part], replaced, dims=dict(self.mapping))[0]
+        if part is None:
+            return None, rest
+        share = restricted(changed[part], self._cut, found.known, self.mapping, self.leaf)
+        return share, rest
 
     def leaf(self, x: Node) -> Node:
         """Return the leaf that stands for a leaf, or for a constant, in a slice."""
@@ -100,7 +70,7 @@ class Restriction:
         if new is not None:
             return new
         own = [dim for dim in x.dims if dim in self._cut]
-        if any(dim.parents and _is_rearranged(dim) for dim in own):
+        if any(dim.parents and is_rearranged(dim) for dim in own):
             obstacle = Obstacle(x, f"has values along {own[0]!r}")
             raise refusal(Split(self._dim, None, obstacle, self._cut, ()))
         dims = sort_dims(map_dim(dim, self.mapping) for dim in x.dims)
@@ -124,13 +94,3 @@ class Restriction:
         """Return the dims of a slice whose lengths no leaf tells."""
         told = {dim._unrenamed for node in self.leaves.values() for dim in node.dims}
         return [dim for dim in self.mapping.values() if dim not in told]
-
-
-def _late(dim: Dim, taken: Collection[Dim]) -> Dim:
-    """Return a dim of the same name whose length comes with data."""
-    found = dim if dim.name is None else Dim(dim.name)
-    return Dim() if found in taken or found.length is not None else found
-
-
-def _is_rearranged(dim: Dim) -> bool:
-    return depends_on_mask(dim) or any(len(one.parents) > 1 for one in family(dim))

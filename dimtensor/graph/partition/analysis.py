@@ -94,15 +94,15 @@ class Split(NamedTuple):
     known: frozenset[Node] = frozenset()
 
 
-def split(y: Node, dim: Dim) -> Split:
+def split(y: Node, dim: Dim, known: frozenset[Node] = frozenset()) -> Split:
     """Analyze how an expression depends on a dim.
 
-    Values of data that mix positions are computed from the whole, once, and are constants then.
+    Values of data that mix positions are computed from the whole, once, and are constants then;
+    `known` has those that are constants already.
     """
     nodes = nodes_with_masks([y])
     cut = cut_dims(dim, nodes)
     data = _DataOnly(nodes, cut)
-    known: frozenset[Node] = frozenset()
     while True:
         analysis = _Analysis(dim, cut, known)
         try:
@@ -147,14 +147,14 @@ def cut_dims(dim: Dim, nodes: Iterable[Node]) -> frozenset[Dim]:
         more = {one for one in dims if one._is_cut_with(found)} - found
         for pair in pairs:
             # positions of a masked or product dim are not in the order of the dim
-            if not found.isdisjoint(pair) and not any(map(_is_rearranged, pair)):
+            if not found.isdisjoint(pair) and not any(map(is_rearranged, pair)):
                 more.update(pair)
         if more <= found:
             return frozenset(found)
         found |= more
 
 
-def _is_rearranged(dim: Dim) -> bool:
+def is_rearranged(dim: Dim) -> bool:
     return depends_on_mask(dim) or any(isinstance(one, ProductDim) for one in family(dim))
 
 
@@ -317,7 +317,7 @@ class _Analysis:
 
     def _is_plain(self, dim: Dim) -> bool:
         """Return whether positions along a dim that is cut are those of the dim, in order."""
-        return dim in self.cut and (dim is self.dim or not _is_rearranged(dim))
+        return dim in self.cut and (dim is self.dim or not is_rearranged(dim))
 
     def _mapped(self, node: Node, own: Dim, mapped: Mapping[int, Dim]) -> Role:
         kind = KINDS[node.kind]

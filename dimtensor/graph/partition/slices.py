@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, family
+from dimtensor.dims import Dim, ProductDim, SelDim, depends_on_mask, family, sort_dims
 from dimtensor.dims.selection import Slice
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, InputAttrs
 from dimtensor.graph.infer import constant_attrs
@@ -84,3 +84,53 @@ def _slice_of_leaf(
     return relabel_node(
         make("index", (x,), items), (SelDim._from(dim, chosen), map_dim(dim, mapping))
     )
+
+
+def late_dims(cut: Set[Dim], taken: Collection[Dim] = ()) -> dict[Dim, Dim]:
+    """Return dims of any length for dims that are cut, but for those derived from others of them.
+
+    Parameters
+    ----------
+    cut : set of Dim
+        As in `Split`.
+    taken : collection of Dim
+        Other dims of the expressions.
+    """
+    roots = [dim for dim in cut if sum(one in cut for one in family(dim)) == 1]
+    return {dim: _late(dim, taken) for dim in sort_dims(roots)}
+
+
+def _late(dim: Dim, taken: Collection[Dim]) -> Dim:
+    named = dim if dim.name is None else Dim(dim.name)
+    is_late = named.length is None and not named.parents
+    return named if is_late and named not in taken else Dim()
+
+
+def restricted(
+    y: Node,
+    cut: Set[Dim],
+    known: Collection[Node],
+    dims: Mapping[Dim, Dim],
+    leaf: Callable[[Node], Node],
+) -> Node:
+    """Make an expression for slices of any length.
+
+    Parameters
+    ----------
+    y : Node
+        A framed expression.
+    cut : set of Dim
+    known : collection of Node
+        Constants computed from the whole of the data.
+    dims : mapping of Dim to Dim
+        Dims of a slice, made by `late_dims`.
+    leaf : callable
+        Returns what stands for an input or data along the dim, or for a constant, which may lack
+        the dim.
+    """
+    replaced = {
+        node: leaf(node)
+        for node in nodes_with_masks([y], known)
+        if node in known or (node.kind in LEAF_KINDS and not cut.isdisjoint(node.dims))
+    }
+    return rebuild([y], replaced, dims=dict(dims))[0]

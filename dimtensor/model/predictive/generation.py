@@ -115,7 +115,7 @@ class DrawFunction:
         if SEED.node in self.inputs:
             given[SEED.name] = required_seed(seed, "draws")
         sources: list[Any] = [given[x.name] for x in self.inputs]
-        return self.compiled(*sources, *(given[dim] for dim in self.late))
+        return self.compiled.in_memory(*sources, *(given[dim] for dim in self.late))
 
 
 def as_input(node: Node) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.compile.sliced.restriction import refusal
+from dimtensor.compile.obstacles import refusal
 from dimtensor.dims import Dim
 from dimtensor.errors import (
     ArgumentError,

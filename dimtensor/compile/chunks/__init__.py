@@ -1,0 +1,1 @@
+"""Calls of compiled functions with arrays in chunks."""

@@ -1,0 +1,260 @@
+"""Compiled functions of arrays in chunks: results are lazy, and equal those of arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+OBS, K = dt.Dim("obs"), dt.Dim("k", coords=["a", "b", "c"])
+X, Y = dt.tensor("x", dims=OBS), dt.tensor("y", dims=OBS)
+M, MU = dt.tensor("m", dims=[OBS, K]), dt.tensor("mu", dims=K)
+RNG = np.random.default_rng(0)
+LABELS = np.arange(50) * 2
+x = xr.DataArray(RNG.normal(size=50), dims="obs", coords={"obs": LABELS}, name="x")
+y = xr.DataArray(RNG.normal(size=50), dims="obs", coords={"obs": LABELS})
+m = xr.DataArray(RNG.normal(size=(3, 50)), [("k", ["b", "a", "c"]), ("obs", LABELS)])
+mu = xr.DataArray([1.0, 2.0, 3.0], [("k", ["a", "b", "c"])])
+
+
+def lazily(f: Callable[..., Any], *values: Any, **named: Any) -> Any:
+    """Call a function while dask refuses to compute."""
+
+    def refuse(*args: Any, **options: Any) -> None:
+        raise AssertionError("computed while the graph is built")
+
+    with dask.config.set(scheduler=refuse):
+        return f(*values, **named)
+
+
+def computed(result: xr.DataArray) -> xr.DataArray:
+    assert isinstance(result.data, da.Array)
+    found = result.compute(scheduler="synchronous")
+    assert found.dtype == result.dtype
+    assert found.shape == result.shape
+    return found
+
+
+def check(result: xr.DataArray, wanted: xr.DataArray) -> None:
+    found = computed(result)
+    assert found.dtype == wanted.dtype
+    wanted = wanted.transpose(*found.dims).reindex_like(found)
+    xr.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert set(found.coords) == set(wanted.coords)
+
+
+RESULTS = {
+    "residual": (X - (M * MU).sum(K), x - (m * mu).sum("k")),
+    "sum": (3 - 2 * (X**2).sum() + MU.sum(), 3 - 2 * (x**2).sum() + mu.sum()),
+    "mean": (M.mean(), m.mean()),
+    "largest": (M.max(), m.max()),
+    "columns": (M.sum(OBS), m.sum("obs")),
+    "logsumexp": (X.logsumexp(), xr.DataArray(np.logaddexp.reduce(x.values))),
+    "parameters": (MU * 2, mu * 2),
+    "positions": (dt.arange(OBS) * X, xr.DataArray(np.arange(50), dims="obs") * x),
+    "gradient": (
+        dt.grad(-((X - (M * MU).sum(K)) ** 2).sum(), MU),
+        2 * ((x - (m * mu).sum("k")) * m).sum("obs"),
+    ),
+}
+
+
+def test_results_in_chunks_equal_those_of_arrays():
+    f = dt.function([X, M, MU], {name: of for name, (of, _) in RESULTS.items()}, "python")
+    found = lazily(f, x.chunk(obs=7), m.chunk(obs=9), mu)
+    for name, (_, wanted) in RESULTS.items():
+        check(found[name], wanted)
+        assert found[name].name == name
+    assert found["residual"].chunks == ((7, 2, 5, 4, 3, 6, 1, 7, 1, 6, 3, 4, 1),)
+    assert found["sum"].chunks == ()
+
+
+def test_arrays_of_one_chunk_are_lazy_too():
+    f = dt.function([X, MU], [X.cumsum(OBS), MU.sum()], "python")
+    running, total = lazily(f, x.chunk(obs=-1), mu.chunk())
+    check(running, x.cumsum("obs"))
+    check(total, mu.sum())
+
+
+def test_several_dims_in_chunks():
+    u, v = dt.Dim("u"), dt.Dim("v")
+    a, b, c = dt.tensor("a", dims=[u, v]), dt.tensor("b", dims=v), dt.tensor("c", dims=u)
+    outputs = [
+        1 - (a * b + c).sum(),
+        dt.dot(a, b, dim=v) + c,
+        a.max(),
+        (a * b * c).sum(u) + b,
+        a.mean() + c.sum(),
+    ]
+    f = dt.function([a, b, c], outputs, "python")
+    va = xr.DataArray(RNG.normal(size=(11, 8)), dims=["u", "v"])
+    vb, vc = va[0].copy(), va[:, 0].copy()
+    wanted = [
+        1 - (va * vb + vc).sum(),
+        (va * vb).sum("v") + vc,
+        va.max(),
+        (va * vb * vc).sum("u") + vb,
+        va.mean() + vc.sum(),
+    ]
+    found = lazily(f, va.chunk(u=4, v=3), vb.chunk(v=2), vc.chunk(u=5))
+    for one, other in zip(found, wanted, strict=True):
+        check(one, other)
+    assert found[1].chunks == ((4, 1, 3, 2, 1),)
+
+
+def test_an_operation_that_mixes_positions_needs_one_chunk():
+    f = dt.function([X, Y], X - X.mean() + Y, "python")
+    with pytest.raises(dt.PartitionError, match="needs the whole at each position") as caught:
+        lazily(f, x.chunk(obs=20), y.chunk(obs=30))
+    assert "x = x.chunk(obs=-1); y = y.chunk(obs=-1)" in str(caught.value)
+    check(f(x.chunk(obs=-1), y.chunk(obs=-1)), x - x.mean() + y)
+
+
+def test_additional_dims_batch_the_call():
+    f = dt.function([X, MU], [(X * MU).sum(OBS), X.cumsum(OBS)], "python")
+    draws = xr.DataArray(RNG.normal(size=(5, 50)), dims=["draw", "obs"])
+    found = lazily(f, draws.chunk(draw=2, obs=-1), mu)
+    check(found[0], draws.sum("obs") * mu)
+    check(found[1], draws.cumsum("obs"))
+    assert found[1].chunks == ((2, 2, 1), (50,))
+    f = dt.function([X, MU], (X * MU).sum(OBS), "python")
+    check(lazily(f, draws.chunk(draw=2, obs=20), mu), draws.sum("obs") * mu)
+
+
+def test_labels_in_another_order_are_aligned():
+    f = dt.function([X, M], (X * M).sum(K), "python")
+    mixed = m.isel(obs=np.roll(np.arange(50)[::-1], 7))
+    fixed = dt.Dim("obs", coords=LABELS)
+    wanted = (x * m).sum("k")
+    t = dt.tensor("x", dims=fixed)
+    g = dt.function([t], dt.arange(fixed) * t, "python")
+    check(lazily(g, x[::-1].chunk(obs=9)), np.arange(50) * x)
+    with pytest.raises(dt.LabelError, match="inputs disagree about the labels of dim 'obs'"):
+        lazily(f, x.chunk(obs=9), mixed.chunk(obs=11))
+    check(lazily(f, x.chunk(obs=9), m.chunk(obs=11)), wanted)
+    with pytest.raises(dt.LabelError, match="does not have the labels of dim 'obs'"):
+        lazily(g, x.assign_coords(obs=LABELS + 1).chunk(obs=9))
+    with pytest.raises(dt.DimError, match="disagree about the length"):
+        lazily(dt.function([X, Y], X + Y, "python"), x.values, y[:40].chunk(obs=9))
+
+
+def test_look_ups_by_label():
+    who = dt.tensor("who", dims=OBS, categories=K)
+    names = RNG.choice(["a", "b", "c"], 50)
+    f = dt.function([X, MU, who], [X * MU.sel(k=who), X.groupby(who).sum(), who], "python")
+    value = xr.DataArray(names, dims="obs")
+    found = lazily(f, x.chunk(obs=8), mu, value.chunk(obs=8))
+    at = np.searchsorted(["a", "b", "c"], names)
+    check(found[0], x * mu.values[at])
+    check(found[1], xr.DataArray(np.bincount(at, x, 3), [("k", ["a", "b", "c"])]))
+    assert computed(found[2]).values.tolist() == names.tolist()
+    unknown = value.where(value != "b", "d").chunk(obs=8)
+    with pytest.raises(dt.LabelError, match="input 'who'"):
+        computed(lazily(f, x.chunk(obs=8), mu, unknown)[0])
+
+
+def test_data_of_the_function_are_cut_with_the_values():
+    held = RNG.normal(size=50)
+    data = dt.data(held, dims=OBS, name="held")
+    groups = dt.data(RNG.choice(["a", "b", "c"], 50), dims=OBS, categories=K, name="groups")
+    z = (data - data.mean()) / data.std()
+    f = dt.function([X, MU], [(X * z).sum(), X + z, (MU.sel(k=groups) * X).sum()], "python")
+
+    def wanted(held: np.ndarray) -> list[xr.DataArray]:
+        z = (held - held.mean()) / held.std()
+        where = np.searchsorted(["a", "b", "c"], groups.values)
+        return [(x * z).sum(), x + z, (x * mu.values[where]).sum()]
+
+    for one, other in zip(lazily(f, x.chunk(obs=8), mu), wanted(held), strict=True):
+        check(one, other)
+    again = f.with_data(held=held**2)
+    for one, other in zip(lazily(again, x.chunk(obs=8), mu), wanted(held**2), strict=True):
+        check(one, other)
+
+
+def test_pairs_arrays_and_datasets():
+    f = dt.function([X, MU], X * MU.sum(), "python")
+    whole = x.drop_vars("obs") * 6
+    check(lazily(f, da.from_array(x.values, chunks=9), mu), whole)
+    check(lazily(f, ("obs", da.from_array(x.values, chunks=9)), mu), whole)
+    check(lazily(f, x=x.chunk(obs=9), mu=[1.0, 2.0, 3.0]), x * 6)
+    dataset = xr.Dataset({"x": x, "mu": mu}).chunk(obs=9)
+    check(lazily(f, dataset), x * 6)
+
+
+def test_dtypes_are_checked_when_the_graph_is_built():
+    n = dt.tensor("n", dims=OBS, dtype="int64")
+    f = dt.function([n], [n.sum(), n > 3], "python")
+    counts = xr.DataArray(np.arange(50, dtype="int32"), dims="obs")
+    found = lazily(f, counts.chunk(obs=9))
+    check(found[0], counts.sum())
+    check(found[1], counts > 3)
+    with pytest.raises(dt.DtypeError, match="has values of float64, the tensor has dtype int64"):
+        lazily(f, x.chunk(obs=9))
+
+
+def test_dims_of_known_length_and_renamed_dims():
+    fixed = dt.Dim("obs", length=50)
+    t = dt.tensor("x", dims=fixed)
+    plain = x.drop_vars("obs")
+    f = dt.function([t], [t.mean(), t.rename(obs="row") * 2], "python")
+    found = lazily(f, plain.chunk(obs=9))
+    check(found[0], plain.mean())
+    check(found[1], 2 * plain.rename(obs="row"))
+    assert found[1].chunks == ((9, 9, 9, 9, 9, 5),)
+
+
+def test_positions_in_another_order_need_one_chunk():
+    f = dt.function([M], M.ravel([K, OBS]), "python")
+    with pytest.raises(dt.PartitionError, match="do not make up an array"):
+        lazily(f, m.chunk(obs=9))
+    masked = dt.function([X], X[X > 0], "python")
+    with pytest.raises(dt.InputError, match="length depends on values"):
+        lazily(masked, x.chunk(obs=9))
+
+
+def test_empty_chunks_have_no_share():
+    f = dt.function([X], [X.max(), X.sum(), 2 * X], "python")
+    array = da.concatenate(
+        [da.from_array(x.values[:20]), da.zeros(0), da.from_array(x.values[20:])]
+    )
+    found = lazily(f, array)
+    plain = x.drop_vars("obs")
+    for one, other in zip(found, [plain.max(), plain.sum(), 2 * plain], strict=True):
+        check(one, other)
+    with pytest.raises(dt.InputError, match="chunks of unknown lengths"):
+        lazily(f, array[array > 0])
+
+
+def test_shares_are_added_in_a_tree_of_the_chunks():
+    f = dt.function([X], (X * X).sum(), "python")
+    many = RNG.normal(size=400) * 10.0 ** RNG.integers(-8, 8, 400)
+    shares = [np.sum(part * part) for part in many.reshape(100, 4)]
+    while len(shares) > 1:
+        shares = [sum(shares[at : at + 2]) for at in range(0, len(shares), 2)]
+    found = f(da.from_array(many, chunks=4))
+    assert computed(found).item() == shares[0]
+    assert found.compute(scheduler="threads").item() == shares[0]
+
+
+def test_values_are_loaded_by_evaluation():
+    assert (X.sum() * 2).eval({"x": x.chunk(obs=9)}).item() == pytest.approx(2 * x.values.sum())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["native", "jax"])
+def test_compiled_functions_in_chunks(backend: str):
+    logp = -((X - (M * MU).sum(K)) ** 2).sum()
+    f = dt.function([X, M, MU], [logp, dt.grad(logp, MU)], backend)
+    found = lazily(f, x.chunk(obs=20), m.chunk(obs=20), mu)
+    residual = x - (m * mu).sum("k")
+    check(found[0], -(residual**2).sum())
+    check(found[1], 2 * (residual * m).sum("obs"))
