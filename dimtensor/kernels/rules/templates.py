@@ -170,7 +170,7 @@ class _Inliner(Parser):
             return super().call(node)
         called = LETTERS[self._dtype] + name  # subroutines have a letter for the dtype
         self.e.namespace[called] = Routine(called)
-        return Call(called, tuple(map(self._operand, node.args)), "int32")
+        return Call(called, tuple(map(self.operand, node.args)), "int32")
 
     def array(self, node: ast.expr) -> Array:
         access = self.accesses.get(node.id) if isinstance(node, ast.Name) else None
@@ -179,14 +179,14 @@ class _Inliner(Parser):
         assert access.is_whole
         return access.array
 
-    def _operand(self, node: ast.expr) -> Expression:
+    def operand(self, node: ast.expr) -> Expression:
         if isinstance(node, ast.Name) and node.id in self.accesses:
             return self.array(node)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             array = self.accesses[node.value.id].array
             at = tuple(map(self.number, [node.slice]))
             return Part(array, at)
-        return super()._operand(node)
+        return super().operand(node)
 
     def selection(
         self, node: ast.expr, parts: Sequence[ast.expr]

@@ -36,13 +36,13 @@ from dimtensor.kernels.ir.nodes import (
     Var,
     While,
 )
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.ir.walk import expressions_in, replaced, statements_in, summary
 from dimtensor.kernels.native.expressions import ExpressionWriter
 from dimtensor.kernels.native.translate import ArgumentType, Translator
 from dimtensor.optimize.plan.plan import Plan
 from tests.golden.compare import FOLDER
+from tests.kernels.reading import parsed
 from tests.kernels.test_kernels import EXPRESSIONS
 
 X = Array("x", "float64", 1)

@@ -27,8 +27,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
     Wrapped,
 )
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.verify import verify
+from tests.kernels.reading import parsed
 
 X, M = Array("x", "float64", 1), Array("m", "float64", 2)
 V, W = Array("v", "float64", 1), Array("w", "float64", 1)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from dimtensor.kernels.ir.errors import NotNative
 from dimtensor.kernels.ir.nodes import If
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native.code import NativeCode, NativeKernel, native_code, translated
 from dimtensor.kernels.native.machine import optimized
 from dimtensor.kernels.native.translate import ArgumentType
+from tests.kernels.reading import parsed
 
 pytestmark = pytest.mark.compiled
 
@@ -87,20 +87,6 @@ def test_a_loop(n, rng):
 
 
 def test_statements_and_expressions(rng):
-    source = """
-def kernel(x, k, flag):
-    n0 = x.shape[0]
-    n1 = x.shape[1]
-    out = np.full((n1, n0), 3.0, dtype=np.float64)
-    counts = np.zeros((4,), dtype=np.int64)
-    rows = np.empty((2, 2,), dtype=np.float64)
-    rows[0, 0] = 1.0
-    rows[1, 1] = 2.0
-    rows[0, 1] = rows[1, 0] = 0.5
-    return (n0, )
-"""
-    with pytest.raises(NotNative, match="several names"):
-        llvm(source, types_of(rng.normal(size=(2, 3)), np.arange(3), scalar(True, "bool")))
     source = """
 def kernel(x, k, flag):
     yes = flag[()]
@@ -439,13 +425,7 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ("a, b = f(x)", "several names"),
-        ("y = x[1:]", "Slice"),
-        ("print(x)", "for its effect"),
-        ("y = unknown(x[0])", "the function unknown"),
-        ("y = 'text'", "the constant"),
         ("raise LookupError('text')", "an error of type LookupError"),
-        ("for i in x:\n        pass", "something else than a range"),
         ("y = np.empty((2,), dtype=np.float64)\n    y = x.copy()", "in several places"),
         ("z = 0\n    z = 1.5", "of types int64 and float64"),
         ("z = np.zeros((2,), dtype=np.complex128)", "complex128"),

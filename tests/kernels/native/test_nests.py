@@ -7,11 +7,11 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.native import code, nests
 from dimtensor.kernels.native.code import NativeKernel
 from dimtensor.kernels.native.functions import library
 from dimtensor.kernels.native.translate import ArgumentType
+from tests.kernels.reading import parsed
 
 pytestmark = pytest.mark.compiled
 

@@ -6,9 +6,9 @@ import pytest
 import dimtensor as dt
 from dimtensor.kernels.ir.growth import Grow
 from dimtensor.kernels.ir.nodes import Allocate, Array, Bind, Call, Foreign, Load, Var
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
+from tests.kernels.reading import parsed
 
 
 def rewritten(body, results=("c0",)):

@@ -12,11 +12,11 @@ import pytest
 
 from dimtensor.compile.caching.cache import key_of
 from dimtensor.kernels.ir.nodes import Carry, For
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.ir.verify import verify
 from dimtensor.kernels.passes.pipeline import PASSES, optimized
 from tests.kernels.interpret import interpreted
+from tests.kernels.reading import parsed
 
 NAMES = [each.name for each in PASSES]
 # passes that another one works on the result of

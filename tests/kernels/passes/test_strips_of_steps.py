@@ -8,12 +8,12 @@ import pytest
 
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.kernels.ir.nodes import For
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.ops.loop import scan
 from dimtensor.tuning import SCAN_STRIP_STEPS, SUM_BLOCK
 from tests.kernels.interpret import interpreted
+from tests.kernels.reading import parsed
 
 Y, A = pt.dvector("y"), pt.dscalar("a")
 STRIPS = f", {SCAN_STRIP_STEPS})"

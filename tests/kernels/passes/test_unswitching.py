@@ -9,10 +9,10 @@ import pytest
 import dimtensor as dt
 from dimtensor.backends import compile_positional
 from dimtensor.kernels.ir.nodes import For, If
-from dimtensor.kernels.ir.parse import parsed
 from dimtensor.kernels.ir.python import Printer
 from dimtensor.kernels.passes.unswitching import unswitched
 from dimtensor.ops.loop import scan
+from tests.kernels.reading import parsed
 
 
 def rewritten(loop, after=""):
