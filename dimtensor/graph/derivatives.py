@@ -69,6 +69,30 @@ def gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None = None) -> li
     return [found[x] for x in wrt]
 
 
+def gradient_by_pieces(y: Node, x: Node, pieces: Sequence[Node]) -> Node:
+    """Make the gradient of a scalar by a vector, which is lowered as the gradients by its pieces.
+
+    Through the selections of n pieces, the gradient would be a sum of n vectors, each of them zero
+    outside of one piece.
+
+    Parameters
+    ----------
+    y, x : Node
+    pieces : sequence of Node
+        The elements of x in order, each of them in one piece: selections along its one dim, which
+        they lack or have another dim in place of.
+
+    Raises
+    ------
+    DimError, DtypeError
+        If y is not a scalar, or a dtype is not floating-point.
+    """
+    _require_floats("gradient", y, [x])
+    if x in toposort([y], stop=pieces):
+        pieces = ()
+    return _Function.of(y, [x], pieces).derivative("gradient")
+
+
 def jacobian(y: Node, wrt: Node) -> Node:
     """Make the Jacobian of y with respect to a variable.
 
@@ -160,22 +184,22 @@ class _Function(NamedTuple):
     checks: tuple[Node, ...]
 
     @classmethod
-    def of(cls, y: Node, wrt: Sequence[Node]) -> _Function:
+    def of(cls, y: Node, wrt: Sequence[Node], pieces: Sequence[Node] = ()) -> _Function:
         """Close an expression over variables that do not depend on each other.
 
-        Checks stay outside of the function, so that they run once.
+        Checks stay outside of the function, so that they run once. The pieces of a variable are
+        further outputs of the region.
         """
         y, checks = _without_checks(y, wrt)
-        nodes = toposort([y])
+        nodes = toposort([y, *pieces])
         inside = dependent(set(wrt), nodes, _masks_of_leaves(nodes))
         captured = {x for node in inside - set(wrt) for x in node.inputs if x not in inside}
-        if y not in inside:
-            captured.add(y)
+        captured |= {output for output in (y, *pieces) if output not in inside}
         ordered = by_use(y, wrt, {x for x in captured if not is_number(x)})
         masks = bound_masks([node for node in nodes if node in inside], ordered)
         bound = numbered((*wrt, *ordered), masks)
-        (closed,) = rebuild([y], dict(zip((*wrt, *ordered), bound, strict=True)))
-        return cls(Region((closed,), bound), (*wrt, *ordered), len(wrt), tuple(checks))
+        closed = rebuild([y, *pieces], dict(zip((*wrt, *ordered), bound, strict=True)))
+        return cls(Region(tuple(closed), bound), (*wrt, *ordered), len(wrt), tuple(checks))
 
     def derivative(self, kind: str, directions: tuple[Node, ...] = (), output: int = 0) -> Node:
         attrs = DerivativeAttrs(self.region, self.n_wrt, output)
@@ -288,7 +312,7 @@ def closed_type(inputs: tuple[Node, ...], attrs: DerivativeAttrs) -> NodeType:
     """Return the type of the differentiated expression, with dims as outside of the region."""
     given = inputs[: len(attrs.region.bound)]
     same_types("an input", map(type_of, attrs.region.bound), map(type_of, given))
-    (y,) = attrs.region.outputs
+    y = attrs.region.outputs[0]
     return NodeType(outer_dims(attrs, inputs, y.dims), y.dtype)
 
 
@@ -310,7 +334,7 @@ def rebuilt_derivative(
     known |= {map_dim(dim, mapping) for dim in attrs.region.outputs[0].dims}
     wrt, directions = given.wrt, given.directions
     region, own = _region_at(attrs.region, (*wrt, *given.captured), mapping, replace)
-    y = region.outputs[0]
+    y, *pieces = region.outputs
     if node.kind == "pushforward":
         pairs = zip(wrt, directions, strict=True)
         extra = union([(), *(without(t.dims, x.dims) for x, t in pairs)], "jvp")
@@ -322,7 +346,7 @@ def rebuilt_derivative(
     expanded = tuple(expand_node(x, extra) for x in wrt)
     if expanded != wrt:
         region, _ = _region_at(attrs.region, (*expanded, *given.captured), mapping, replace)
-        (y,) = region.outputs
+        y, *pieces = region.outputs
     if node.kind == "pushforward":
         directions = tuple(
             expand_node(t, x.dims) for x, t in zip(expanded, directions, strict=True)
@@ -333,7 +357,7 @@ def rebuilt_derivative(
     else:
         batch = tuple(dim for dim in y.dims if dim in extra)
         y = make("reduce", (y,), ReduceAttrs("sum", batch)) if batch else y
-    attrs = attrs._replace(region=region._replace(outputs=(y,)), output=0)
+    attrs = attrs._replace(region=region._replace(outputs=(y, *pieces)), output=0)
     results = attrs.n_wrt if node.kind == "gradient" else 1
     inputs = (*expanded, *given.captured, *directions)
     return [make(node.kind, inputs, attrs._replace(output=at)) for at in range(results)]
@@ -362,9 +386,9 @@ def opened(node: Node) -> Node | None:
     attrs: DerivativeAttrs = node.attrs
     given = split_derivative(attrs, node.inputs)
     values = dict(zip(attrs.region.bound, node.inputs, strict=False))
-    (y,) = rebuild(attrs.region.outputs, values)
+    y, *pieces = rebuild(attrs.region.outputs, values)
     if len(set(given.wrt)) < len(given.wrt) or any(map(is_number, given.wrt)):
         return None
-    again = _Function.of(y, given.wrt)
+    again = _Function.of(y, given.wrt, pieces)
     same = again.region == attrs.region and again.inputs == (*given.wrt, *given.captured)
     return y if same and not again.checks else None

@@ -132,6 +132,9 @@ class DerivativeAttrs(NamedTuple):
     The inputs of the node are the values of these variables, captured nodes, and the cotangent of a
     vector-Jacobian product or the tangents of a pushforward. A gradient has one output for each
     variable; the index of the node's output selects one.
+
+    Further outputs of the region are the pieces of the variable in order, if the function depends
+    on it through them alone (`derivatives.gradient_by_pieces`).
     """
 
     region: Region

@@ -14,7 +14,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from dimtensor.dims import Dims
+from dimtensor.dims import Dims, without
 from dimtensor.graph import Node
 from dimtensor.graph.derivatives import jacobian_renames, outer_dims
 from dimtensor.graph.regions import DerivativeAttrs, split_derivative
@@ -23,7 +23,7 @@ from dimtensor.lower.layout.preferences import Estimates, Found, Preference, pre
 from dimtensor.lower.loops import RegionLowering
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.derivatives import pull, push
-from dimtensor.ops.derivatives.flow import number, zeros
+from dimtensor.ops.derivatives.flow import number, shuffled, zeros
 from dimtensor.ops.derivatives.order import differentiated, taken_last
 from dimtensor.ops.derivatives.scalars.poles import stand_ins
 from dimtensor.ops.graphs import replaced
@@ -34,13 +34,15 @@ from dimtensor.tuning import TRANSPOSED_READ
 class _Function(NamedTuple):
     """Region lowered with fresh variables.
 
-    ``axes`` are the dims of y's axes, named as outside of the region.
+    ``axes`` are the dims of y's axes, named as outside of the region, and ``pieces`` the pieces of
+    the only variable.
     """
 
     inner: RegionLowering
     y: Variable
     axes: Dims
     wrt: list[Variable]
+    pieces: list[Variable]
     lengths: list[Any]
 
     @classmethod
@@ -50,10 +52,10 @@ class _Function(NamedTuple):
         fresh = stand_ins(given.wrt, given.wrt)
         known = dict(zip(attrs.region.bound, node.inputs, strict=False))
         inner = RegionLowering(ctx, attrs.region, [*fresh, *given.captured], known)
-        (y,) = differentiated(inner.run)
+        y, *pieces = differentiated(inner.run)
         axes = inner.axes(attrs.region.outputs[0])
         outside = outer_dims(attrs, node.inputs, axes)
-        return cls(inner, y, outside, fresh, inner.shape(axes))
+        return cls(inner, y, outside, fresh, pieces, inner.shape(axes))
 
     def at(
         self, ctx: Lowering, values: Sequence[Variable], results: Sequence[Variable]
@@ -87,11 +89,28 @@ def gradient(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variabl
         if given.directions:
             own = ctx.axes(node.inputs[-1])
             cotangent = transpose(given.directions[0], own, function.axes)
-        found = _pullback(ctx, function.y, cotangent, function.wrt)
+        found = _pullback(ctx, function.y, cotangent, function.pieces or function.wrt)
+        if function.pieces:
+            found = [_joined(ctx, node, function.inner, found)]
         return function.at(ctx, given.wrt, found)
 
     key = (node.kind, node.inputs, node.attrs._replace(output=0))
     return ctx.once(key, compute)[node.attrs.output], ctx.axes(node)
+
+
+def _joined(
+    ctx: Lowering, node: Node, inner: RegionLowering, gradients: Sequence[Variable]
+) -> Variable:
+    """Join the gradients by the pieces of a vector."""
+    axes = ctx.axes(node)
+    nodes = node.attrs.region.outputs[1:]
+    (cut,) = without(axes, nodes[0].dims)
+    columns = []
+    for piece, gradient in zip(nodes, gradients, strict=True):
+        # a single element lacks the dim of the vector
+        places = {dim if dim in axes else cut: at for at, dim in enumerate(inner.axes(piece))}
+        columns.append(shuffled(gradient, [places.get(dim, "x") for dim in axes]))
+    return pt.concatenate(columns, axis=axes.index(cut))
 
 
 @lowers("jacobian")

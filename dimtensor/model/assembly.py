@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, ProductDim
+from dimtensor.dims import Dim, Dims, ProductDim
 from dimtensor.dist.supports import Support
 from dimtensor.errors import GraphError
 from dimtensor.model.parameters import Parameter
-from dimtensor.tensor.autodiff import grad
-from dimtensor.tensor.constructors import arange, length, zeros
+from dimtensor.tensor.autodiff import grad_by_pieces
+from dimtensor.tensor.constructors import arange, length
 from dimtensor.tensor.evaluate import inputs_of
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.inputs import tensor
@@ -36,7 +36,7 @@ class Assembly:
     value : DimTensor
         The log density of the vector.
     gradient : DimTensor
-        With respect to the vector.
+        The gradient of the value by the vector.
     logp : DimTensor
         The log density of the parameters, without Jacobians.
     jacobian : bool
@@ -52,20 +52,16 @@ class Assembly:
 
 
 def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -> Assembly:
-    """Put a log density together with the transforms of its parameters.
-
-    The gradient is taken with respect to the piece of each parameter, and the gradients are joined:
-    through the cuts it would be a sum of vectors that are zero outside of their piece.
-    """
+    """Put a log density together with the transforms of its parameters."""
     sizes = [parameter.static_size for parameter in parameters]
     known = None if None in sizes else sum(sizes)  # type: ignore[arg-type]
     flat = tensor(FLAT, dims=Dim(FLAT, length=known))
-    pieces = cut(flat, parameters)
+    pieces = _cut(flat, parameters)
     constrained: dict[DimTensor, DimTensor] = {}
     log_jacobians: list[DimTensor] = []
     for parameter, piece in zip(parameters, pieces, strict=True):
         support = _support_with_values(parameter, constrained)
-        values, log_jacobian = support.constrain(piece)
+        values, log_jacobian = support.constrain(_with_free_dims(piece, parameter))
         constrained[parameter.tensor] = values.astype(parameter.tensor.dtype)
         if log_jacobian is not None:
             log_jacobians.append(log_jacobian)
@@ -73,8 +69,7 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
     if jacobian:
         for log_jacobian in log_jacobians:
             value = value + log_jacobian
-    gradient = join(grad(value, pieces)) if pieces else zeros(flat.dims)
-    return Assembly(flat, constrained, value, gradient, logp, jacobian)
+    return Assembly(flat, constrained, value, grad_by_pieces(value, flat, pieces), logp, jacobian)
 
 
 def _support_with_values(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:
@@ -92,44 +87,34 @@ def _support_with_values(parameter: Parameter, before: dict[DimTensor, DimTensor
     return support.map_tensors(lambda x: substitute(x, before))
 
 
-def cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:
-    """Cut a flat vector into the pieces of the parameters, with their free dims."""
+def _cut(flat: DimTensor, parameters: Sequence[Parameter]) -> list[DimTensor]:
+    """Cut a flat vector into the raveled free elements of the parameters."""
     (along,) = flat.dims
     pieces = []
     start: Any = 0
     for parameter in parameters:
         size = parameter.static_size
-        if size is None or not isinstance(start, int):
-            pieces.append(_gathered(flat, parameter, start))
-            start = start + (_length(parameter) if size is None else size)
+        product = _raveled(parameter.free_dims)
+        if size is None or not isinstance(start, int):  # the place or length comes with the data
+            pieces.append(flat.isel({along: start if product is None else arange(product) + start}))
+            start = start + (size if product is None else length(product))
             continue
-        if not parameter.free_dims:
+        if product is None:
             piece = flat.isel({along: start})
         else:
-            taken = flat.isel({along: slice(start, start + size)})
-            product = ProductDim(parameter.free_dims)
-            piece = taken.relabel(taken.dims[0], product)
-            if len(parameter.free_dims) > 1:
-                piece = piece.unravel(product)
+            piece = flat.isel({along: slice(start, start + size)})
+            piece = piece.relabel(piece.dims[0], product)
         pieces.append(piece)
         start += size
     return pieces
 
 
-def _gathered(flat: DimTensor, parameter: Parameter, start: Any) -> DimTensor:
-    """Gather a piece whose place or length comes with the data."""
-    places: Any = None
-    for dim in parameter.free_dims:
-        places = arange(dim) if places is None else places * length(dim) + arange(dim)
-    places = start if places is None else places + start
-    return flat.isel({flat.dims[0]: places})
+def _raveled(dims: Dims) -> Dim | None:
+    return ProductDim(dims) if dims else None
 
 
-def _length(parameter: Parameter) -> DimTensor:
-    total: Any = 1
-    for dim in parameter.free_dims:
-        total = total * length(dim)
-    return total
+def _with_free_dims(piece: DimTensor, parameter: Parameter) -> DimTensor:
+    return piece.unravel() if len(parameter.free_dims) > 1 else piece
 
 
 def join(pieces: Sequence[DimTensor]) -> DimTensor:

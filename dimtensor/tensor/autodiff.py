@@ -75,6 +75,37 @@ def grad(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> Any:
     return gradients[0] if single else gradients
 
 
+def grad_by_pieces(y: DimTensor, x: DimTensor, pieces: Sequence[DimTensor]) -> DimTensor:
+    """Compute the gradient of a scalar by a vector that is cut into pieces.
+
+    Parameters
+    ----------
+    y : DimTensor
+        Without dims.
+    x : DimTensor
+        A vector.
+    pieces : sequence of DimTensor
+        The elements of x in order, selected along its dim, each of them in one piece.
+
+    Returns
+    -------
+    DimTensor
+        With the dim of x.
+
+    Examples
+    --------
+    >>> import numpy as np, dimtensor as dt
+    >>> x = dt.tensor("x", dims=dt.Dim("k", length=3))
+    >>> first, others = x.isel(k=0), x.isel(k=slice(1, 3))
+    >>> gradient = grad_by_pieces(first * (others**2).sum(), x, [first, others])
+    >>> gradient.eval({x: np.array([2.0, 3.0, 4.0])}).values.tolist()
+    [25.0, 12.0, 16.0]
+    """
+    check_differentiable(y.node, [x.node])
+    nodes = [piece.node for piece in pieces]
+    return wrap(derivatives.gradient_by_pieces(y.node, x.node, nodes))
+
+
 @overload
 def value_and_grad(y: DimTensor, wrt: DimTensor) -> tuple[DimTensor, DimTensor]: ...
 @overload

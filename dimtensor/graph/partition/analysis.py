@@ -377,8 +377,8 @@ class _Analysis:
         standing: dict[Node, Node] = {}  # for parts and rests of captured sums, by bound leaf
         for leaf, x in zip(region.bound, node.inputs, strict=False):
             inner.roles[leaf] = _inside(leaf, self.roles[x], standing)
-        inner.visit(toposort(region.outputs))
-        (y,) = region.outputs
+        y = region.outputs[0]
+        inner.visit(toposort([y]))
         role = inner.roles[y]
         by = [self.roles[x] for x in given.wrt]
         along = [self.roles[x] for x in given.directions]
@@ -511,10 +511,11 @@ def _of_expression(node: Node, y: Node, standing: dict[Node, Node]) -> Node:
     not depend on the values of a slice.
     """
     region, n, m = node.attrs.region, node.attrs.n_wrt, len(node.attrs.region.bound)
-    used = set(nodes_with_masks([y]))
+    outputs = (y, *region.outputs[1:])
+    used = set(nodes_with_masks(outputs))
     own = dict(zip(region.bound, node.inputs[:m], strict=True)) | standing
     kept = {leaf: x for at, (leaf, x) in enumerate(own.items()) if at < n or leaf in used}
     bound = numbered([*kept], {leaf for leaf in kept if leaf.kind != "bound"})
-    (y,) = rebuild([y], dict(zip(kept, bound, strict=True)))
+    closed = rebuild(outputs, dict(zip(kept, bound, strict=True)))
     inputs = (*kept.values(), *node.inputs[m:])
-    return make(node.kind, inputs, node.attrs._replace(region=Region((y,), bound)))
+    return make(node.kind, inputs, node.attrs._replace(region=Region(tuple(closed), bound)))

@@ -59,7 +59,7 @@ def _call(node: Node, inputs: tuple[Node, ...], calls: dict[Node, Node]) -> Node
         )
         values = list(zip(names, given.wrt, strict=True))
         leaves = (*variables, *split_derivative(attrs, node.inputs).captured)
-        (y,) = rebuild(attrs.region.outputs, dict(zip(attrs.region.bound, leaves, strict=True)))
+        (y,) = rebuild(attrs.region.outputs[:1], dict(zip(attrs.region.bound, leaves, strict=True)))
     (y,) = _shown([y], calls)
     operands = [("", y)]
     options: list[tuple[str, str]] = []

@@ -1,0 +1,81 @@
+"""Models of many free scalars: what they cost grows with their number, and not with its square."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor import dist
+from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.tensor.autodiff import grad_by_pieces
+from tests.steps import counted_calls
+
+K = dt.Dim("k", length=3)
+
+
+def model_of(n: int) -> dt.Model:
+    """y ~ Normal(Σ x, 1), x_i ~ Normal(0, s): n + 1 free scalars."""
+    s = dt.rv("s", dist.HalfNormal(1.0))
+    total = dt.rv("x0", dist.Normal(0.0, s))
+    for at in range(1, n):
+        total = total + dt.rv(f"x{at}", dist.Normal(0.0, s))
+    return dt.Model(dt.rv("y", dist.Normal(total, 1.0))).observe(y=1.0)
+
+
+def test_the_description_of_a_gradient_is_linear_in_the_number_of_parameters():
+    def size(n: int) -> int:
+        density = model_of(n).log_density()
+        parts = density.functions.assembly
+        described = describe_graph([parts.flat.node], [parts.value.node, parts.gradient.node])
+        return len(json.dumps(described.form))
+
+    assert size(200) < 2.2 * size(100)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_first_gradient_is_linear_in_the_number_of_parameters():
+    def calls(n: int) -> int:
+        with counted_calls() as counted:
+            density = model_of(n).log_density()
+            density.logp_and_grad(np.zeros(n + 1))
+        return counted.number
+
+    calls(10)
+    few, more, most = calls(30), calls(60), calls(90)
+    # the second difference: n² of each pair of parameters would add 2 · 30²
+    assert most - 2 * more + few < 0.05 * (more - few)
+
+
+def test_the_gradient_by_pieces_is_the_gradient(rng):
+    flat = dt.tensor("flat", dims=dt.Dim("all", length=8))
+    first, row = flat.isel(all=0), flat.isel(all=slice(1, 4))
+    rest = flat.isel(all=slice(4, 8))
+    y = (row.relabel(row.dims[0], K) * first).sum() ** 2 + (rest**3).sum()
+    found = grad_by_pieces(y, flat, [first, row, rest])
+    x = rng.normal(size=8)
+    expected = np.zeros(8)
+    total = x[0] * x[1:4].sum()
+    expected[0] = 2 * total * x[1:4].sum()
+    expected[1:4] = 2 * total * x[0]
+    expected[4:] = 3 * x[4:] ** 2
+    np.testing.assert_allclose(found.eval({flat: x}), expected, rtol=1e-13)
+    # of several vectors at once, by the vector again, and as text
+    draw = dt.Dim("draw", length=2)
+    several = rng.normal(size=(2, 8))
+    batched = dt.vectorize(found, {flat: draw})
+    (vectors,) = dt.inputs_of([batched])
+    values = batched.eval({vectors: xr.DataArray(several, dims=["draw", "all"])})
+    assert [dim.name for dim in batched.dims] == ["all", "draw"]
+    for at in range(2):
+        one = found.eval({flat: several[at]}).values
+        np.testing.assert_allclose(values.isel(draw=at).values, one, rtol=1e-13)
+    hessian = dt.jacobian(found, flat).eval({flat: x}).values
+    np.testing.assert_allclose(np.diag(hessian)[4:], 6 * x[4:], rtol=1e-13)
+    np.testing.assert_allclose(hessian, hessian.T, rtol=1e-13)
+    assert hessian[0, 1] == pytest.approx(2 * (total + x[0] * x[1:4].sum()))
+    assert "gradient" in dt.dprint(found, file="str")
