@@ -61,6 +61,8 @@ from dimtensor.model.checking.cross_validate import cross_validate as cross_vali
 from dimtensor.model.inference.results import load_posterior as load_posterior
 from dimtensor.model.inference.sample import sample as sample
 from dimtensor.model.logdensity import LogDensity as LogDensity
+from dimtensor.model.minibatch.batches import Minibatch as Minibatch
+from dimtensor.model.minibatch.batches import Minibatches as Minibatches
 from dimtensor.model.model import Model as Model
 from dimtensor.model.variables import named as named
 from dimtensor.model.variables import rv as rv

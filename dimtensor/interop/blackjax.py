@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import InputError
 from dimtensor.extras import require
-from dimtensor.interop.jax_samplers import JaxSampler, Options, PureDensity, pure_density
+from dimtensor.interop.jax_samplers import (
+    JaxSampler,
+    Options,
+    PureDensity,
+    impossible_where_checks_fail,
+    pure_density,
+)
 from dimtensor.interop.watching import tell_step
 from dimtensor.model.inference.runs import Draws, statistics_of
 from dimtensor.model.inference.samplers import SamplerSettings
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
+    from dimtensor.model.minibatch.estimate import Estimate
 
 
 def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
@@ -22,35 +29,55 @@ def to_blackjax(model: LogDensity) -> Callable[[Any], Any]:
     It computes in 64 bits whatever JAX's flag says, and returns a value of the dtype of the vector,
     so that it fits into the loops of samplers in 32 bits, too. Where a check fails it is -inf.
     """
-    jax = require("jax", "jax", "to_blackjax")
-    density, size = pure_density(model), model.size
+    require("jax", "jax", "to_blackjax")
+    density = pure_density(model)
+    return _exact(lambda x: density.function(x, *density.fixed), model.size)
 
-    def exact(x: Any) -> Any:
-        return density.function(x, *density.fixed)
+
+def minibatch_to_blackjax(model: LogDensity, estimate: Estimate) -> Callable[[Any, Any], Any]:
+    """Return the estimate of a log density as a pure function of a JAX vector and a batch."""
+    jax = require("jax", "jax", "to_blackjax")
+    positional = estimate.function("logp_on_jax").positional
+    density = impossible_where_checks_fail(positional.raw)
+    fixed = (*estimate.lengths, *positional.fixed)
+
+    def function(x: Any, positions: Any, weight: Any) -> Any:
+        return density(x, positions.astype("int64"), weight.astype("float64"), *fixed)
+
+    exact = _exact(function, model.size)
+    return lambda x, batch: exact(x, *map(jax.numpy.asarray, batch))
+
+
+def _exact(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """Make a function of a vector compute in 64 bits, and return a value of the vector's dtype.
+
+    Arguments after the vector are not differentiated.
+    """
+    import jax
 
     @jax.custom_jvp
-    def in_dtype_of(x: Any) -> Any:
+    def in_dtype_of(x: Any, *others: Any) -> Any:
         with jax.enable_x64(True):
-            return exact(x.astype("float64")).astype(x.dtype)
+            return function(x.astype("float64"), *others).astype(x.dtype)
 
     # The rule keeps the whole gradient inside of the 64 bits; left to itself JAX would transpose
     # the operations where the flag is the caller's.
     @in_dtype_of.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
-        (x,), (tangent,) = primals, tangents
+        (x, *others), (tangent, *_) = primals, tangents
         with jax.enable_x64(True):
-            value, gradient = jax.value_and_grad(exact)(x.astype("float64"))
+            value, gradient = jax.value_and_grad(function)(x.astype("float64"), *others)
             value, gradient = value.astype(x.dtype), gradient.astype(x.dtype)
         return value, jax.numpy.dot(gradient, tangent)
 
-    def log_density(x: Any) -> Any:
+    def log_density(x: Any, *others: Any) -> Any:
         x = jax.numpy.asarray(x)
         if x.shape != (size,):
             raise InputError(
                 f"the model has {size} unconstrained elements, the vector has {x.shape}; "
                 "jax.vmap maps over more axes"
             )
-        return in_dtype_of(x)
+        return in_dtype_of(x, *others)
 
     return log_density
 

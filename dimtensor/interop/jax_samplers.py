@@ -47,21 +47,24 @@ class PureDensity(NamedTuple):
 
 def pure_density(model: LogDensity) -> PureDensity:
     """Return the log density for JAX: -inf where a check fails, as a pure function cannot raise."""
-    import jax
-
     if model.functions.evaluation is not None:
         return _through_python(model)
     positional = model.functions.get("logp_on_jax").positional
-    pure = positional.raw
     fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
+    return PureDensity(impossible_where_checks_fail(positional.raw), fixed, positional.raw)
 
-    def exact(x: Any, *fixed: Any) -> Any:
-        value, *fine = pure(x, *fixed)
+
+def impossible_where_checks_fail(pure: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the value of a function, -inf where one of its checks fails."""
+    import jax
+
+    def exact(*arguments: Any) -> Any:
+        value, *fine = pure(*arguments)
         for one in fine:
             value = jax.numpy.where(one, value, -jax.numpy.inf)
         return value
 
-    return PureDensity(exact, fixed, pure)
+    return exact
 
 
 def _through_python(model: LogDensity) -> PureDensity:

@@ -108,7 +108,7 @@ class ModelFunctions:
         found, _ = self._over_rows
         if found is None:
             return None
-        return found.values(self._known, backend_of(backend).specializes)
+        return found.values(self.known, backend_of(backend).specializes)
 
     @property
     def row_values(self) -> dict[Node, Any]:
@@ -116,7 +116,8 @@ class ModelFunctions:
         return {} if self.rows is None else self.rows.values
 
     @cached_property
-    def _known(self) -> ModelData:
+    def known(self) -> ModelData:
+        """The data, and what they tell of dims."""
         arrays = dict(zip(self.data_nodes, self._arrays, strict=True))
         return ModelData(arrays, self.binding, self.replaced)
 
@@ -124,7 +125,7 @@ class ModelFunctions:
     def _over_rows(self) -> tuple[DeduplicatedDensity | None, Assembly]:
         """Decided with the first data, so that others need no other code."""
         if "rows" not in self.shared:
-            parts, known = self.assembly, self._known
+            parts, known = self.assembly, self.known
             logp = hoist_lookups(parts.logp.node, known.size)
             found = deduplicated(logp, known)
             logp = logp if found is None else found.expression

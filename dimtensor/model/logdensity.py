@@ -17,6 +17,7 @@ from dimtensor.errors import BroadcastWarning, InputError, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions
+from dimtensor.model.minibatch.batches import BatchOptions, Minibatches
 from dimtensor.model.parameters import Parameter, check_complete, check_inverse, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
 from dimtensor.model.terms import check_sums, check_terms, read_logp
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.backends import BackendName
+    from dimtensor.dims import Dim
     from dimtensor.dist.supports import Support
     from dimtensor.model.sliced.density import Evaluation
     from dimtensor.tensor.core import DimTensor
@@ -523,6 +525,79 @@ class LogDensity(Rendered):
         check_complete(self.expression.node, nodes, self._supports)
         functions = self.functions.recording(deterministics)
         return self._replaced(functions=functions, deterministics=deterministics)
+
+    def minibatch(
+        self,
+        dim: Dim | str,
+        *,
+        size: int,
+        seed: int | None = None,
+        by: Any = None,
+        replace: bool = False,
+    ) -> Minibatches:
+        """Estimate the log density and its gradient from random rows of the data.
+
+        Parameters
+        ----------
+        dim : Dim or str
+            The dim along which rows are drawn. The log density must be a sum over it, and what is
+            counted once; see :func:`dimtensor.partition`.
+        size : int
+            Rows of a batch.
+        seed : int, optional
+        by : DimTensor, str or array, optional
+            Strata: data along the dim, or their name, or a value for each row. Each batch has rows
+            of each stratum in proportion to its size, at least one.
+        replace : bool
+            Whether rows are drawn independently of each other. By default each row is drawn once
+            before all are shuffled again.
+
+        Returns
+        -------
+        Minibatches
+            Iterable of batches, and the estimate as a function of the flat vector and a batch.
+
+        Raises
+        ------
+        PartitionError
+            If rows are mixed; `line` is that of the expression that does.
+        OptionError
+            If the size is above the number of rows or below the number of strata, or the log
+            density does not depend on the dim.
+        GraphError
+            If the log density is no sum over rows.
+        InputError
+            If there are no such data, or not one value for each row.
+        UnknownDimError
+            If there is no dim of this name.
+        ArgumentError
+            If `by` has labels of its own.
+
+        Notes
+        -----
+        Parameters with a value for each row have priors that are estimated, too; the gradient is
+        zero where they belong to other rows, and as long as all parameters.
+
+        References
+        ----------
+        Robbins and Monro 1951, "A stochastic approximation method", The Annals of Mathematical
+        Statistics 22.
+
+        Examples
+        --------
+        >>> import itertools, dimtensor as dt
+        >>> obs = dt.Dim("obs")
+        >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+        >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+        >>> batches = density.minibatch(obs, size=2, seed=1)
+        >>> x = np.zeros(1)
+        >>> for batch in itertools.islice(batches, 500):  # gradient ascent
+        ...     value, gradient = batches.logp_and_grad(x, batch)
+        ...     x = x + 0.002 * gradient
+        >>> bool(abs(x[0] - 4.5) < 0.5)
+        True
+        """
+        return Minibatches(self, dim, BatchOptions(size, seed, by, replace))
 
     # -- other libraries ---------------------------------------------------------------------------
 

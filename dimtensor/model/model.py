@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dimtensor.dims import Dim
     from dimtensor.display.plots import ModelPlots
     from dimtensor.model.logdensity import LogDensity
+    from dimtensor.model.minibatch.batches import Minibatches
     from dimtensor.model.observations import Observations
     from dimtensor.model.variables import Variable
     from dimtensor.plugins.pictures.picture import Picture
@@ -805,6 +806,71 @@ class Model(Rendered):
         return posterior.advi(
             self.spec, draws, seed, steps, samples, learning_rate, full_rank, prior
         )
+
+    def minibatch(
+        self,
+        dim: Dim | str,
+        *,
+        size: int,
+        seed: int | None = None,
+        by: Any = None,
+        replace: bool = False,
+    ) -> Minibatches:
+        """Estimate the log density from random rows, for stochastic gradients.
+
+        Priors are counted once, and the shares of rows times the number of rows that each
+        represents, so that values and gradients are unbiased.
+
+        Parameters
+        ----------
+        dim : Dim or str
+            The dim of the rows.
+        size : int
+            Rows of a batch.
+        seed : int, optional
+        by : DimTensor, str or array, optional
+            Strata, as in :meth:`LogDensity.minibatch`.
+        replace : bool
+            Whether rows are drawn independently of each other. By default each row is drawn once
+            before all are shuffled again.
+
+        Returns
+        -------
+        Minibatches
+            Of :meth:`log_density`.
+
+        Raises
+        ------
+        PartitionError
+            If the log density is no sum over rows; `line` is that of the expression that mixes
+            them.
+        OptionError
+            If the size is above the number of rows, or below that of strata, or the log density
+            does not depend on the dim.
+        GraphError
+            If a free variable is discrete.
+        InputError
+            If the strata are no data of the model, or not one value for each row.
+        UnknownDimError
+            If there is no dim of this name.
+        ArgumentError
+            If `by` has labels of its own.
+
+        Examples
+        --------
+        >>> import itertools, dimtensor as dt
+        >>> from dimtensor import dist
+        >>> obs = dt.Dim("obs")
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> y = dt.rv("y", dist.Normal(mu, 1.0), dims=obs)
+        >>> fit = dt.Model(y, backend="python").observe({y: np.arange(10.0)})
+        >>> batches = fit.minibatch(obs, size=5, seed=1)
+        >>> x = np.array([4.0])
+        >>> estimates = [batches.logp(x, batch) for batch in itertools.islice(batches, 2)]
+        >>> bool(np.isclose(np.mean(estimates), fit.log_density().logp(x)))
+        True
+        """
+        return self.log_density().minibatch(dim, size=size, seed=seed, by=by, replace=replace)
 
     @property
     def elimination_order(self) -> str:

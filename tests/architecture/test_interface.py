@@ -110,7 +110,13 @@ def parameters() -> Iterator[tuple[str, str]]:
     ],
 )
 def test_one_thing_has_one_word(word, instead):
-    # of blocks, and a parameter of gamma distributions, as in NumPy
-    allowed = {"dt.BlockDim", "dt.random.Generator.gamma", "dt.random.Generator.standard_gamma"}
+    # of blocks and batches, and a parameter of gamma distributions, as in NumPy
+    allowed = {
+        "dt.BlockDim",
+        "dt.LogDensity.minibatch",
+        "dt.Model.minibatch",
+        "dt.random.Generator.gamma",
+        "dt.random.Generator.standard_gamma",
+    }
     found = {name for name, parameter in parameters() if parameter == word} - allowed
     assert not found, f"write {instead}"

@@ -59,6 +59,7 @@ UNTYPED = {
     "Dim.__getitem__",
     "CompiledFunction.inputs", "Node.value", "StatefulFunction.step",
     "Explanation.plot", "LogDensity.to_blackjax", "LogDensity.to_nutpie",
+    "Minibatches.to_blackjax",
 }  # fmt: skip
 BELOW_TENSORS = "dimtensor.dims.calendar"
 RESULTS = (

@@ -1343,6 +1343,66 @@ def chunks_without_a_store():
     fit.log_likelihood(draws, chunks=100)
 
 
+def _rows():
+    who = dt.data(["Italy", "USA", "USA"], dims=OBS, name="who", categories=COUNTRY)
+    effect = dt.rv("effect", dist.Normal(0.0, 1.0), dims=COUNTRY)
+    y = dt.rv("y", dist.Normal(effect.sel(country=who), 1.0))
+    return dt.Model(y, backend="python").observe({y: [0.1, 0.2, 0.9]})
+
+
+@building
+def minibatch_of_more_rows_than_there_are():
+    _rows().minibatch(OBS, size=10)
+
+
+@building
+def minibatch_of_fewer_rows_than_strata():
+    _rows().minibatch(OBS, size=1, by="who")
+
+
+@building
+def minibatch_of_strata_with_labels():
+    _rows().minibatch(OBS, size=2, by=pd.Series([0, 0, 1], index=[2, 1, 0]))
+
+
+@building
+def minibatch_of_strata_that_are_no_data():
+    _rows().minibatch(OBS, size=2, by="whose")
+
+
+@building
+def minibatch_that_lacks_a_stratum():
+    _rows().minibatch(OBS, size=2, by="who").take([1, 2])
+
+
+@building
+def minibatch_along_a_dim_that_the_density_lacks():
+    _rows().minibatch(AGE, size=2)
+
+
+@building
+def minibatch_of_a_series():
+    start = dist.Normal(0.0, 1.0)
+    step = dt.rv("step", dist.HalfNormal(1.0))
+    y = dt.rv("y", dist.GaussianRandomWalk(0.0, step, dim=OBS, start=start))
+    fit = dt.Model(y, backend="python")
+    fit.observe({y: [0.1, 0.2, 0.9]}).minibatch(OBS, size=2)
+
+
+@building
+def minibatch_of_no_sum():
+    b, x = dt.scalar("b"), dt.data([0.1, 0.2, 0.9], dims=OBS, name="x")
+    dt.LogDensity((b * x).max(), {b: dt.real}, backend="python").minibatch(OBS, size=2)
+
+
+@building
+def minibatch_of_strata_of_a_derivative():
+    b, x = dt.scalar("b"), dt.data([0.1, 0.2, 0.9], dims=OBS, name="x")
+    slope = dt.grad((dt.sin(b) * x).sum(), b)
+    density = dt.LogDensity(slope, {b: dt.real}, backend="python")
+    density.minibatch(OBS, size=2, by=[0, 0, 1])
+
+
 @building
 def centering_in_chunks():
     other = labeled(np.ones(6), range(6)).chunk(obs=3)

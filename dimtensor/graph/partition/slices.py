@@ -61,29 +61,88 @@ def sliced(y: Node, found: Split, frame: WholeInputs, begin: int | None, end: in
     chosen = Slice(begin, end)
     if SelDim._from(found.dim, chosen) is found.dim:
         return rebuild([y], replaced)[0]
-    # dims of the cut that are not derived from others
-    roots = [dim for dim in found.cut if sum(one in found.cut for one in family(dim)) == 1]
-    mapping = {dim: SelDim._from(dim, chosen) for dim in roots}
-    replaced.update((node, node) for node in found.known)
-    for node in nodes_with_masks([y], found.known):
-        for dim in node.dims if node.kind in LEAF_KINDS or node in found.known else ():
-            if dim in found.cut:
-                replaced[node] = _slice_of_leaf(node, dim, found.cut, chosen, mapping)
-    return rebuild([y], replaced, dims=dict(mapping))[0]
+    mapping = {dim: SelDim._from(dim, chosen) for dim in cut_roots(found.cut)}
+
+    def slice_of(x: Node, dim: Dim) -> Node:
+        return make("index", (x,), IndexAttrs((IndexItem(dim, "select", chosen),)))
+
+    leaf = _Leaves(found.cut, mapping, slice_of)
+    return restricted(y, found.cut, found.known, mapping, leaf, replaced)
 
 
-def _slice_of_leaf(
-    x: Node, dim: Dim, cut: frozenset[Dim], chosen: Slice, mapping: Mapping[Dim, Dim]
+def gathered(
+    y: Node, found: Split, length: int, positions: Node, rows: Mapping[Node, Node]
 ) -> Node:
-    if isinstance(dim, ProductDim):
-        factors = make("split", (x,), dim)
-        (factor,) = (one for one in dim.factors if one in cut)
-        parts = _slice_of_leaf(factors, factor, cut, chosen, mapping)
-        return make("merge", (parts,), map_dim(dim, mapping))
-    items = IndexAttrs((IndexItem(dim, "select", chosen),))
-    return relabel_node(
-        make("index", (x,), items), (SelDim._from(dim, chosen), map_dim(dim, mapping))
-    )
+    """Restrict an expression to any positions of a dim: leaves along it are gathered there.
+
+    Parameters
+    ----------
+    y : Node
+    found : Split
+    length : int
+        Length of the whole.
+    positions : Node
+        Positions along the dim, with another dim.
+    rows : mapping of Node to Node
+        Values of leaves at these positions, where they are not gathered.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> from dimtensor.graph.partition.analysis import split
+    >>> obs, row = dt.Dim("obs", length=4), dt.Dim("row")
+    >>> y = dt.data([1.0, 2.0, 3.0, 4.0], dims=obs, name="y")
+    >>> at = dt.data([3, 0], dims=row, dtype="int64")
+    >>> total = y.sum().node
+    >>> gathered(total, split(total, obs), 4, at.node, {}) is y[{obs: at}].sum().node
+    True
+    """
+    (row,) = positions.dims
+    mapping = {dim: row if dim is found.dim else Dim() for dim in cut_roots(found.cut)}
+    replaced: dict[Node, Node] = {}
+    for node in nodes_with_masks([y], found.known):
+        if node.kind == "length" and _is_whole(node.attrs, found.cut):
+            replaced[node] = make("constant", (), constant_attrs(length, "int64"))
+        elif node.kind == "positions" and node.attrs in found.cut:
+            replaced[node] = relabel_node(positions, (row, map_dim(node.attrs, mapping)))
+
+    def rows_of(x: Node, dim: Dim) -> Node:
+        if x in rows:
+            return rows[x]
+        return make("index", (x, positions), IndexAttrs((IndexItem(dim, "tensor", 0),)))
+
+    leaf = _Leaves(found.cut, mapping, rows_of)
+    return restricted(y, found.cut, found.known, mapping, leaf, replaced)
+
+
+class _Leaves:
+    """Function that restricts leaves along dims of a cut, product dims by their factors."""
+
+    def __init__(
+        self,
+        cut: frozenset[Dim],
+        mapping: Mapping[Dim, Dim],
+        restrict: Callable[[Node, Dim], Node],
+    ):
+        self._cut = cut
+        self._mapping = mapping
+        self._restrict = restrict
+
+    def __call__(self, x: Node) -> Node:
+        dim = next((one for one in x.dims if one in self._cut), None)
+        if dim is None:  # a constant of the whole
+            return x
+        new = map_dim(dim, self._mapping)
+        if isinstance(dim, ProductDim):
+            return make("merge", (self(make("split", (x,), dim)),), new)
+        part = self._restrict(x, dim)
+        (own,) = (one for one in part.dims if one not in x.dims)
+        return relabel_node(part, (own, new))
+
+
+def cut_roots(cut: Set[Dim]) -> list[Dim]:
+    """Return the dims of a cut that are not derived from others of it, in canonical order."""
+    return [*sort_dims(dim for dim in cut if sum(one in cut for one in family(dim)) == 1)]
 
 
 def late_dims(cut: Set[Dim], taken: Collection[Dim] = ()) -> dict[Dim, Dim]:
@@ -96,8 +155,7 @@ def late_dims(cut: Set[Dim], taken: Collection[Dim] = ()) -> dict[Dim, Dim]:
     taken : collection of Dim
         Other dims of the expressions.
     """
-    roots = [dim for dim in cut if sum(one in cut for one in family(dim)) == 1]
-    return {dim: _late(dim, taken) for dim in sort_dims(roots)}
+    return {dim: _late(dim, taken) for dim in cut_roots(cut)}
 
 
 def _late(dim: Dim, taken: Collection[Dim]) -> Dim:
@@ -112,25 +170,28 @@ def restricted(
     known: Collection[Node],
     dims: Mapping[Dim, Dim],
     leaf: Callable[[Node], Node],
+    replaced: Mapping[Node, Node] | None = None,
 ) -> Node:
-    """Make an expression for slices of any length.
+    """Restrict an expression to a part of a dim.
 
     Parameters
     ----------
     y : Node
-        A framed expression.
+        A framed expression, or one in which length and positions are replaced.
     cut : set of Dim
     known : collection of Node
         Constants computed from the whole of the data.
     dims : mapping of Dim to Dim
-        Dims of a slice, made by `late_dims`.
+        Dims of the part in place of `cut_roots`; those of `late_dims` have any length.
     leaf : callable
         Returns what stands for an input or data along the dim, or for a constant, which may lack
         the dim.
+    replaced : mapping of Node to Node, optional
+        Replacements of other nodes.
     """
-    replaced = {
+    done = {
         node: leaf(node)
         for node in nodes_with_masks([y], known)
         if node in known or (node.kind in LEAF_KINDS and not cut.isdisjoint(node.dims))
     }
-    return rebuild([y], replaced, dims=dict(dims))[0]
+    return rebuild([y], {**(replaced or {}), **done}, dims=dict(dims))[0]

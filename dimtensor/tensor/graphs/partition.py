@@ -183,10 +183,23 @@ def partition(x: DimTensor, dim: Dim | str) -> Partition:
     ('maximum', 'concat')
     """
     node = as_node(x)
-    found = split(node, _dim_of(node, dim))
+    return Partition(checked_split(node, dim), node)
+
+
+def checked_split(x: Node, dim: Dim | str) -> Split:
+    """Analyze how an expression depends on a dim.
+
+    Raises
+    ------
+    PartitionError
+        If it mixes positions.
+    UnknownDimError, ArgumentError
+        If there is no such dim.
+    """
+    found = split(x, _dim_of(x, dim))
     if found.obstacle is not None:
         raise refusal(found)
-    return Partition(found, node)
+    return found
 
 
 def _dim_of(node: Node, dim: Any) -> Dim:

@@ -1,0 +1,349 @@
+"""Mini-batches of a log density."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimtensor.arrays import check_whole
+from dimtensor.dims import Dim
+from dimtensor.errors import (
+    ArgumentError,
+    InputError,
+    OptionError,
+    PositionError,
+    did_you_mean,
+    listing,
+    printable,
+)
+from dimtensor.model.minibatch.estimate import Estimate, split_of
+from dimtensor.model.minibatch.strata import Strata
+from dimtensor.random.seeds import checked_seed
+from dimtensor.tensor.handle import TensorHandle
+
+if TYPE_CHECKING:
+    from dimtensor.model.logdensity import LogDensity
+    from dimtensor.typing import ArrayLike
+
+
+class Minibatch(NamedTuple):
+    """Rows of a mini-batch: a tuple of arrays, and so a pytree of JAX.
+
+    Attributes
+    ----------
+    positions : ndarray of int
+        Of the rows along the dim.
+    weight : ndarray
+        The number of rows that each row of the batch represents: one for all, or one for each.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> obs = dt.Dim("obs")
+    >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+    >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+    >>> positions, weight = next(iter(density.minibatch(obs, size=5, seed=1)))
+    >>> positions.shape, weight.item()
+    ((5,), 2.0)
+    """
+
+    positions: np.ndarray
+    weight: np.ndarray
+
+
+class BatchOptions(NamedTuple):
+    """Arguments of :meth:`LogDensity.minibatch`."""
+
+    size: int
+    seed: int | None = None
+    by: Any = None
+    replace: bool = False
+
+
+class Minibatches:
+    """Log density of a model, estimated from random rows; made by :meth:`Model.minibatch`.
+
+    What is counted once, such as priors, is computed exactly. The shares of the rows of a batch
+    are multiplied by the number of rows that each represents. The expected value over random
+    batches is the log density of all rows, and the gradient's is its gradient.
+
+    Iterating yields batches without end, the same for the same seed. All have the same number of
+    rows. The rows are shuffled, and taken in pieces. When fewer rows are left than a batch has,
+    these are left out, and all are shuffled again: they are a random subset, so that each batch is
+    one, too, and its estimate is unbiased.
+
+    Attributes
+    ----------
+    density : LogDensity
+    dim : Dim
+    size : int
+        Rows of a batch.
+    length : int
+        Number of all rows.
+
+    Examples
+    --------
+    >>> import itertools, dimtensor as dt
+    >>> obs = dt.Dim("obs")
+    >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+    >>> logp = {"mu": -(mu**2), "y": -((y - mu) ** 2)}
+    >>> density = dt.LogDensity(logp, {mu: dt.real}, backend="python")
+    >>> batches = density.minibatch(obs, size=5, seed=1)
+    >>> batches
+    <Minibatches of 5 of 10 rows along 'obs'>
+    >>> x = np.array([2.0])
+    >>> first, second = itertools.islice(batches, 2)  # half of the rows each
+    >>> estimates = [batches.logp(x, batch) for batch in (first, second)]
+    >>> float(np.mean(estimates).round(9)), density.logp(x)
+    (-149.0, -149.0)
+    """
+
+    def __init__(self, density: LogDensity, dim: Dim | str, options: BatchOptions):
+        size, seed, by, replace = options
+        check_whole("minibatch", size=size)
+        found = split_of(density, dim)
+        self.density = density
+        self.dim = found.dim
+        self.size = int(size)
+        self.length = density.functions.known.length(found.dim)
+        self._seed = checked_seed(seed, "minibatch")
+        self._replace = replace
+        title = self.dim._title
+        if not replace and size > self.length:
+            raise OptionError(
+                f"minibatch: size={size} is more than the {self.length} rows along {title}",
+                hint=f"size={self.length}; with replace=True rows occur several times",
+            )
+        self._groups = _RowStrata.of(density, self.dim, self.length, by)
+        if size < len(self._groups.names):
+            raise OptionError(
+                f"minibatch: size={size} is less than the number of strata, "
+                f"{len(self._groups.names)}: each needs a row in a batch",
+                [("strata", listing(self._groups.names))],
+                f"size={len(self._groups.names)}",
+            )
+        self._strata = Strata(self._groups.numbers, self.size)
+        self._estimate = Estimate(density, found, by is not None, self.size)
+        self._ready: dict[str, Callable[..., Any]] = {}
+
+    def __iter__(self) -> Iterator[Minibatch]:
+        rng = np.random.default_rng(self._seed)
+        weights = self._strata.weights
+        weight = weights if self._groups.is_asked else np.asarray(weights[0])
+        for positions in self._strata.batches(rng, self._replace):
+            yield Minibatch(positions, weight)
+
+    def take(self, positions: ArrayLike) -> Minibatch:
+        """Make a batch of given rows.
+
+        Each row represents as many rows as there are for each row of its stratum in the batch.
+
+        Parameters
+        ----------
+        positions : array of int
+            Positions along the dim; a row may occur several times.
+
+        Returns
+        -------
+        Minibatch
+
+        Raises
+        ------
+        OptionError
+            If a stratum has no row in the batch.
+        PositionError
+            If there is no such row.
+        InputError
+            If these are no positions.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs = dt.Dim("obs")
+        >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+        >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+        >>> batch = density.minibatch(obs, size=2).take([3, 9])
+        >>> batch.positions.tolist(), batch.weight.item()
+        ([3, 9], 5.0)
+        """
+        rows = np.array(positions)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or not rows.size:
+            raise InputError(
+                "minibatch: positions are integers along one axis, at least one",
+                [("given", f"dtype {rows.dtype}, shape {rows.shape}")],
+            )
+        wrong = next((at for at in (rows.min(), rows.max()) if not 0 <= at < self.length), None)
+        if wrong is not None:
+            raise PositionError(
+                f"minibatch: there is no row {wrong}: {self.dim._title} has {self.length}"
+            )
+        rows = rows.astype(np.int64, copy=False)
+        if not self._groups.is_asked:
+            return Minibatch(rows, np.asarray(self.length / rows.size))
+        groups = self._groups
+        numbers = groups.numbers[rows]
+        counts = np.bincount(numbers, minlength=len(groups.names))
+        if not counts.all():
+            missing = [name for name, count in zip(groups.names, counts, strict=True) if not count]
+            raise OptionError(
+                "minibatch: a batch has at least one row of each stratum",
+                [("strata without", listing(missing))],
+            )
+        weights = (self._strata.lengths / counts)[numbers]
+        return Minibatch(rows, weights)
+
+    @property
+    def whole(self) -> Minibatch:
+        """The batch of all rows, whose estimate is the log density."""
+        return self.take(np.arange(self.length))
+
+    # -- estimates -------------------------------------------------------------------------------
+
+    def logp_and_grad(self, x: ArrayLike, batch: Minibatch) -> tuple[float, np.ndarray]:
+        """Estimate the log density and its gradient.
+
+        Parameters
+        ----------
+        x : ndarray
+            Shape (size,), as of :meth:`LogDensity.logp_and_grad`.
+        batch : Minibatch
+
+        Returns
+        -------
+        float, ndarray
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs = dt.Dim("obs")
+        >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+        >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+        >>> batches = density.minibatch(obs, size=2)
+        >>> value, gradient = batches.logp_and_grad(np.zeros(1), batches.take([3, 9]))
+        >>> value, gradient.tolist()  # 5 * (9 + 81), 5 * 2 * (3 + 9)
+        (-450.0, [120.0])
+        """
+        value, gradient = self._function("logp_and_grad")(self.density._vector(x), batch)
+        return float(value), gradient
+
+    def logp(self, x: ArrayLike, batch: Minibatch) -> float:
+        """Estimate the log density; see :meth:`logp_and_grad`.
+
+        Parameters
+        ----------
+        x : ndarray of shape (size,)
+        batch : Minibatch
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs = dt.Dim("obs")
+        >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+        >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+        >>> batches = density.minibatch(obs, size=2)
+        >>> batches.logp(np.zeros(1), batches.take([3, 9]))
+        -450.0
+        """
+        return float(self._function("logp")(self.density._vector(x), batch)[0])
+
+    def _function(self, kind: str) -> Callable[[np.ndarray, Minibatch], Any]:
+        found = self._ready.get(kind)
+        if found is None:
+            positional = self._estimate.function(kind).positional
+            lengths = self._estimate.lengths
+            found = self._ready[kind] = lambda x, batch: positional(x, *batch, *lengths)
+        return found
+
+    def to_blackjax(self) -> Callable[[Any, Any], Any]:
+        """Return the estimate as a pure JAX function of the flat vector and a batch.
+
+        It may be jitted, differentiated with respect to the vector, and vmapped, as the function of
+        :meth:`LogDensity.to_blackjax`. ``jax.grad`` of it is what ``blackjax.sgld`` takes.
+
+        Returns
+        -------
+        callable
+            From an array of shape (size,) and a :class:`Minibatch` to a scalar.
+
+        Raises
+        ------
+        MissingExtraError
+            If JAX is not installed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> obs = dt.Dim("obs")
+        >>> y, mu = dt.data(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+        >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+        >>> batches = density.minibatch(obs, size=2)
+        >>> float(batches.to_blackjax()(np.zeros(1), batches.take([3, 9])))
+        -450.0
+        """
+        from dimtensor.interop.blackjax import minibatch_to_blackjax
+
+        return minibatch_to_blackjax(self.density, self._estimate)
+
+    @printable
+    def __repr__(self) -> str:
+        strata = f", in {len(self._groups.names)} strata" if self._groups.is_asked else ""
+        return (
+            f"<Minibatches of {self.size} of {self.length} rows along {self.dim._short!r}{strata}>"
+        )
+
+
+class _RowStrata(NamedTuple):
+    """Strata: the number of each row's, their names, and whether there are any."""
+
+    numbers: np.ndarray
+    names: list[Any]
+    is_asked: bool
+
+    @classmethod
+    def of(cls, density: LogDensity, dim: Dim, length: int, by: Any) -> _RowStrata:
+        """Read the strata of rows.
+
+        Raises
+        ------
+        InputError
+            If there is no such data, or not one value for each row.
+        ArgumentError
+            If values have labels, which would not be compared with those of the dim.
+        """
+        if by is None:
+            return cls(np.zeros(length, np.int64), [None], False)
+        labels = None
+        name = by if isinstance(by, str) else getattr(by, "name", None)
+        if isinstance(by, (str, TensorHandle)):
+            known = density.functions.known
+            nodes = {node.name: node for node in known.arrays if node.dims == (dim,)}
+            if name not in nodes:
+                raise InputError(
+                    f"minibatch: there are no data {name!r} along {dim._title}"
+                    f"{did_you_mean(str(name), [str(each) for each in nodes])}",
+                    [("data along it", listing(list(nodes)))],
+                )
+            values = known.arrays[nodes[name]]
+            categories = nodes[name].categories
+            labels = None if categories is None else categories._bound_labels(known.binding)
+        elif isinstance(by, (list, tuple, np.ndarray)):
+            values = np.asarray(by)
+        else:
+            raise ArgumentError(
+                f"minibatch: by is a name of data or an array, not {type(by).__name__}: its labels "
+                f"would not be compared with those of {dim._title}",
+                hint="by=np.asarray(values) takes the values in the order of the rows",
+            )
+        if values.shape != (length,):
+            raise InputError(
+                f"minibatch: by has shape {values.shape}, and {dim._title} has {length} rows"
+            )
+        found, numbers = np.unique(values, return_inverse=True)
+        names = found.tolist() if labels is None else [labels.values[at] for at in found]
+        return cls(numbers.astype(np.int64), names, True)
