@@ -58,7 +58,7 @@ _provided_by(
     "dimtensor.display.completion",
 )
 
-_SUBMODULES = frozenset({"dist", "fft", "linalg", "random", "special", "supports"})
+_SUBMODULES = frozenset({"datasets", "dist", "fft", "linalg", "random", "special", "supports"})
 
 
 def _all_names() -> dict[str, Any]:

@@ -22,13 +22,12 @@ from matplotlib.figure import Figure
 import dimtensor as dt
 from dimtensor import dist
 
-DATA = Path(__file__).parent / "data"
 COLORS = {"quiet": "#4c78a8", "usual": "#bab0ac", "busy": "#e45756"}
 
 
 def eruptions() -> tuple[dt.Model, pd.DataFrame]:
     """Durations of eruptions and waiting times after them, of two kinds."""
-    data = pd.read_csv(DATA / "old_faithful.csv")
+    data = dt.datasets.load("old_faithful")
     eruption, kind = dt.Dim("eruption"), dt.Dim("kind", coords=["short", "long"])
     measure = dt.Dim("measure", coords=["duration", "waiting"])
     pairs = [kind, measure]
@@ -48,7 +47,7 @@ def eruptions() -> tuple[dt.Model, pd.DataFrame]:
 
 def earthquakes() -> tuple[dt.Model, pd.Series]:
     """Counts of years, in states that last."""
-    counts = pd.read_csv(DATA / "earthquakes.csv", index_col="year")["count"]
+    counts = dt.datasets.load("earthquakes")["count"]
     year, state = dt.Dim("year", coords=list(counts.index)), dt.Dim("state", coords=list(COLORS))
     after = state.rename("after")
     stays = dt.where(dt.arange(state) == dt.arange(after), 8.0, 1.0)
@@ -63,7 +62,7 @@ def earthquakes() -> tuple[dt.Model, pd.Series]:
 
 def dippers() -> tuple[dt.Model, pd.DataFrame]:
     """Birds that were released each year, and the year in which they were next seen, if any."""
-    table = pd.read_csv(DATA / "dippers.csv")
+    table = dt.datasets.load("dippers")
     rows = table.loc[table.index.repeat(table["birds"])].reset_index(drop=True)
     last, years = 1987, 6
     ahead = rows["released"].to_numpy()[:, None] + 1 + np.arange(years)

@@ -32,26 +32,18 @@ from dimtensor import dist
 IMPORTED = time.perf_counter()
 
 DATA = Path(__file__).parent / "data"
-POPULATION = ["mu_alpha", "sigma_alpha", "sigma_y", "beta[log_uppm]", "beta[floor]"]
-
-
-def read_houses() -> pd.DataFrame:
-    """One row per house, with the county by name."""
-    counties = (DATA / "minnesota_counties.txt").read_text().splitlines()
-    houses = pd.read_csv(DATA / "radon_mn.csv")
-    houses["county"] = [counties[index - 1] for index in houses["county_idx"]]
-    return houses
+POPULATION = ["mu_alpha", "sigma_alpha", "sigma_y", "beta[log_uranium]", "beta[floor]"]
 
 
 def build_model(houses: pd.DataFrame) -> dt.Model:
     """The model over named dims, its effects of counties not centered, as in the reference."""
     county = dt.Dim("county", coords=sorted(set(houses["county"])))
-    predictor = dt.Dim("predictor", coords=["log_uppm", "floor"])
+    predictor = dt.Dim("predictor", coords=["log_uranium", "floor"])
     house = dt.Dim("house")
 
     county_of = dt.data(houses["county"], dims=house, categories=county, name="county_of")
-    log_uppm = dt.data(houses["log_uppm"], dims=house, name="log_uppm")
-    floor = dt.data(houses["floor_measure"], dims=house, name="floor")
+    log_uranium = dt.data(houses["log_uranium"], dims=house, name="log_uranium")
+    floor = dt.data(houses["floor"], dims=house, name="floor")
 
     mu_alpha = dt.rv("mu_alpha", dist.Normal(0, 10))
     sigma_alpha = dt.rv("sigma_alpha", dist.HalfNormal(1))
@@ -61,7 +53,7 @@ def build_model(houses: pd.DataFrame) -> dt.Model:
     sigma_y = dt.rv("sigma_y", dist.HalfNormal(1))
     mean = (
         alpha.sel(county=county_of)  # looked up for each house
-        + beta.sel(predictor="log_uppm") * log_uppm
+        + beta.sel(predictor="log_uranium") * log_uranium
         + beta.sel(predictor="floor") * floor
     )
     log_radon = dt.rv("log_radon", dist.Normal(mean, sigma_y))
@@ -87,7 +79,7 @@ def compare_with_reference(table: pd.DataFrame, houses: pd.DataFrame) -> None:
     reference = pd.read_csv(DATA / "radon_mn_reference.csv", index_col="parameter")
     counties = sorted(set(houses["county"]))
     names = {f"alpha_raw.{at + 1}": f"alpha_raw[{name}]" for at, name in enumerate(counties)}
-    names |= {"beta.1": "beta[log_uppm]", "beta.2": "beta[floor]"}
+    names |= {"beta.1": "beta[log_uranium]", "beta.2": "beta[floor]"}
     reference = reference.rename(index=names)
     ours = table.loc[reference.index]
     errors = np.hypot(ours["mcse_mean"], reference["mcse_mean"])
@@ -144,7 +136,7 @@ def main() -> None:
         nonlocal clock
         seconds[step], clock = time.perf_counter() - clock, time.perf_counter()
 
-    houses = read_houses()
+    houses = dt.datasets.load("radon")
     lap("read")
     model = build_model(houses)
     lap("build")

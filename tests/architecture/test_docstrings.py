@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import dimtensor as dt
-from dimtensor import dist, linalg, plugins, random, testing
+from dimtensor import datasets, dist, linalg, plugins, random, testing
 
-NAMESPACES: tuple[ModuleType, ...] = (dt, linalg, random, dist, testing)
+NAMESPACES: tuple[ModuleType, ...] = (dt, datasets, linalg, random, dist, testing)
 # of a class that is not called: its constructor takes anything, to say so
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _HEADING = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)

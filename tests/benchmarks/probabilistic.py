@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-RADON = Path(__file__).parent.parent.parent / "examples" / "data" / "radon_mn.csv"
+RADON = Path(__file__).parent.parent.parent / "dimtensor" / "datasets" / "radon.csv"
 MODELS = ("radon", "eight_schools", "item_response", "series")
 # what effective draws are counted of, and posteriors compared by
 NAMES = {
@@ -25,10 +25,8 @@ def problem(model):
     if model == "radon":
         with RADON.open() as file:
             rows = list(csv.DictReader(file))
-        county = np.array([int(row["county_idx"]) - 1 for row in rows])
-        floor, y = (
-            np.array([float(row[k]) for row in rows]) for k in ("floor_measure", "log_radon")
-        )
+        _, county = np.unique([row["county"] for row in rows], return_inverse=True)
+        floor, y = (np.array([float(row[k]) for row in rows]) for k in ("floor", "log_radon"))
         return {"county": county, "floor": floor, "y": y, "counties": 85}
     if model == "eight_schools":
         y, error = [28, 8, -3, 7, -1, 1, 18, 12], [15, 10, 16, 11, 9, 11, 10, 18]

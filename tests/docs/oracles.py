@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import optimize, special, stats
 from scipy.integrate import odeint
 
-DATA = Path(__file__).parents[2] / "examples" / "data"
+DATA = Path(__file__).parents[2] / "dimtensor" / "datasets"
 
 
 def means(log_weights: np.ndarray, *grids: np.ndarray) -> list[float]:

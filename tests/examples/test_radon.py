@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import dimtensor as dt
+
 pytestmark = pytest.mark.compiled
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +44,7 @@ def _rows(text: str, title: str) -> list[list[str]]:
 
 def test_population_by_name(run):
     rows = {row[0]: [float(cell) for cell in row[1:]] for row in _rows(run[0], "Population")}
-    assert list(rows) == ["mu_alpha", "sigma_alpha", "sigma_y", "beta[log_uppm]", "beta[floor]"]
+    assert list(rows) == ["mu_alpha", "sigma_alpha", "sigma_y", "beta[log_uranium]", "beta[floor]"]
     # Posterior means of posteriordb's Stan run, to two standard deviations of this short one
     for name, expected in {"mu_alpha": 1.41, "sigma_y": 0.73, "beta[floor]": -0.64}.items():
         mean, _, mcse, ess, r_hat = rows[name]
@@ -55,8 +57,7 @@ def test_population_by_name(run):
 def test_highest_counties_by_name(run):
     rows = _rows(run[0], "The ten counties with the highest effect (alpha)")
     assert len(rows) == 10
-    names = (ROOT / "examples/data/minnesota_counties.txt").read_text().splitlines()
-    assert {row[0] for row in rows} <= set(names)
+    assert {row[0] for row in rows} <= set(dt.datasets.load("radon")["county"])
     means = [float(row[2]) for row in rows]
     assert means == sorted(means, reverse=True)
     # Lac qui Parle has two houses, St Louis the most and one of the lowest levels (Gelman & Hill)

@@ -1,0 +1,58 @@
+"""The data sets are complete, say where they are from, and are those that were published."""
+
+import pytest
+
+import dimtensor as dt
+from dimtensor.datasets.loading import _FOLDER
+
+
+def test_each_file_has_its_source_and_each_source_its_file():
+    assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
+    assert len(dt.datasets.names()) == 12
+    for name in dt.datasets.names():
+        table = dt.datasets.load(name)
+        assert len(table) > 0
+        assert table.attrs["title"]
+        assert table.attrs["source"]
+        assert set(table.attrs["units"]) <= set(table.columns)
+
+
+def test_numbers_are_the_published_ones():
+    eruptions = dt.datasets.load("old_faithful")
+    assert eruptions.mean().round(3).to_dict() == {"duration": 3.488, "waiting": 70.897}
+    assert round(eruptions["duration"].corr(eruptions["waiting"]), 4) == 0.9008
+    schools = dt.datasets.load("eight_schools")
+    assert schools.loc["C"].to_dict() == {"effect": -3, "standard_error": 16}
+    deaths = dt.datasets.load("surgical")  # BUGS, volume 1
+    assert deaths.loc["H"].to_dict() == {"operations": 215, "deaths": 31}
+    houses = dt.datasets.load("radon")
+    assert (len(houses), houses["county"].nunique()) == (919, 85)
+    assert houses["county"].value_counts()["LAC QUI PARLE"] == 2
+
+
+def test_labels_are_those_of_the_data():
+    assert list(dt.datasets.load("rats").columns) == [8, 15, 22, 29, 36]
+    assert dt.datasets.load("rats").columns.name == "day"
+    months = dt.datasets.load("uk_drivers").index
+    assert str(months[0].date()) == "1969-01-01"
+    assert months.is_monotonic_increasing
+    birds = dt.datasets.load("dippers")
+    assert str(birds["next_seen"].dtype) == "Int64"
+    assert birds["next_seen"].isna().any()
+    rats = dt.data(dt.datasets.load("rats"))
+    assert rats.sizes == {"day": 5, "rat": 30}
+
+
+@pytest.mark.parametrize("name", ["radn", 3])
+def test_a_data_set_that_is_not_there(name):
+    with pytest.raises(dt.LabelError, match=f"there is no data set {name!r}"):
+        dt.datasets.load(name)
+
+
+def test_a_changed_table_is_not_that_of_the_next_call():
+    table = dt.datasets.load("surgical")
+    table.loc["A", "deaths"] = 40
+    table.attrs["units"]["deaths"] = "persons"
+    again = dt.datasets.load("surgical")
+    assert again.loc["A", "deaths"] == 0
+    assert again.attrs["units"] == {}
