@@ -38,6 +38,7 @@ from dimtensor.errors import OptionError as OptionError
 from dimtensor.errors import PartitionError as PartitionError
 from dimtensor.errors import PositionError as PositionError
 from dimtensor.errors import SamplingWarning as SamplingWarning
+from dimtensor.errors import StreamError as StreamError
 from dimtensor.errors import UnknownDimError as UnknownDimError
 from dimtensor.hooks import provided_by as _provided_by
 from dimtensor.plugins import find as _find_in_plugin

@@ -180,6 +180,13 @@ class MemoryLimitError(DimtensorError, MemoryError):
     """A computation needs more memory than there is, or than it may take."""
 
 
+class StreamError(DimtensorError, RuntimeError):
+    """Rows of a stream that cannot be read; nothing of the pass over its chunks is counted.
+
+    The original error is its ``__cause__``, where there is one.
+    """
+
+
 class MissingExtraError(DimtensorError, ImportError):
     """An optional library is not installed; the message names the extra that brings it."""
 

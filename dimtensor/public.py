@@ -67,6 +67,7 @@ from dimtensor.model.minibatch.batches import Minibatches as Minibatches
 from dimtensor.model.model import Model as Model
 from dimtensor.model.variables import named as named
 from dimtensor.model.variables import rv as rv
+from dimtensor.streams.stream import stream as stream
 from dimtensor.tensor import linalg as linalg
 from dimtensor.tensor.along import fft as fft
 from dimtensor.tensor.along.convolution import convolve as convolve

@@ -493,6 +493,10 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:
-    """Return the input nodes that outputs depend on, in the order of their creation."""
-    found = [node for node in toposort(outputs) if node.kind == "input"]
+    """Return the input nodes that outputs depend on, in the order of their creation.
+
+    Streams bring their values with them.
+    """
+    nodes = toposort(outputs)
+    found = [node for node in nodes if node.kind == "input" and node.attrs.stream is None]
     return sorted(found, key=lambda node: node._serial)

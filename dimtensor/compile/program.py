@@ -240,7 +240,15 @@ def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
     allowed = set(given)
     roots = {node.attrs.variable for node in given if node.kind == "shaped"}
     missing: list[str] = []
-    for leaf in leaves(outputs):
+    found = leaves(outputs)
+    streams = [x for x in found if x.kind == "input" and x.attrs.stream and x not in allowed]
+    if streams:
+        raise GraphError(
+            "a stream has no values in memory",
+            [("read in chunks", ", ".join(map(describe, streams)))],
+            "log densities and models read streams; data are in memory",
+        )
+    for leaf in found:
         if leaf.kind == "input" and leaf not in allowed:
             missing.append(describe(leaf))
         if leaf.kind == "shaped":

@@ -18,13 +18,17 @@ REBUILT = "rebuilt"
 
 
 class InputAttrs(NamedTuple):
-    """Attributes of a symbolic input; unnamed inputs are distinguished by their tokens."""
+    """Attributes of a symbolic input; unnamed inputs are distinguished by their tokens.
+
+    An input whose values are read in chunks has a `stream`.
+    """
 
     name: str | None
     token: str | None
     dims: Dims
     dtype: str
     categories: Dim | None
+    stream: Any = None
 
 
 @dataclass(frozen=True, eq=False)

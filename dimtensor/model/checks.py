@@ -31,6 +31,7 @@ from dimtensor.model.emptiness import warn_of_empty as warn_of_empty
 from dimtensor.model.missing import places
 from dimtensor.model.records import check_slashes
 from dimtensor.model.variables import ModelGraph, Variable, put
+from dimtensor.streams.stream import stream_tensor
 from dimtensor.tensor.inputs import data as make_data
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def check_inside(spec: ModelSpec, changed: Collection[str]) -> None:
         If some lie outside of the support of their distribution, or have no finite density.
     """
     conditions: list[tuple[str, Condition]] = []
-    for name, known in spec.observed.plain.items():
+    for name, known in spec.observed.in_memory.plain.items():
         variable = spec.variables[name]
         node = variable.node
         below = {x.name for x in toposort([node]) if x.kind in ("rv", "data", "input")}
@@ -219,6 +220,8 @@ def _value_of(spec: ModelSpec, node: Node, inputs: tuple[Node, ...]) -> Node | N
         if node.name not in spec.data:
             return None
         value = spec.data[str(node.name)]
+    elif node.name in spec.observed.streams:
+        return stream_tensor(node, spec.observed.streams[str(node.name)]).node
     elif node.name in spec.observed and spec.observed.plain[str(node.name)].complete:
         value = spec.observed.plain[str(node.name)].given
     else:

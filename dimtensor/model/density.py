@@ -24,6 +24,7 @@ from dimtensor.model.missing import (
     with_missing,
 )
 from dimtensor.model.variables import Variable, put
+from dimtensor.streams.stream import stream_tensor, streamed
 from dimtensor.tensor.check import check
 from dimtensor.tensor.elementwise import logical_not, where
 from dimtensor.tensor.handle import wrap
@@ -65,7 +66,7 @@ def sources_of(spec: ModelSpec) -> dict[Source, Any]:
         ("data", name): with_row_numbers(x, spec.numbered.get(name, ()))
         for name, x in spec.data.items()
     }
-    for name, known in spec.observed.plain.items():
+    for name, known in spec.observed.in_memory.plain.items():
         if _is_structure(spec, name):
             continue
         node = spec.variables[name].node
@@ -86,12 +87,13 @@ def _structure_of(spec: ModelSpec) -> tuple:
     """Return a cache key: log densities with equal keys differ in values of data only."""
     own = [
         (name, x.dims, x.shape, x.values.ravel().tolist(), _labels_of(x), known.numbered)
-        for name, known in spec.observed.plain.items()
+        for name, known in spec.observed.in_memory.plain.items()
         if _is_structure(spec, name)
         for x in [known.array]
     ]
     summed = repr(sorted(spec.marginalized.items())), spec.associative_scan
-    return (spec.noncentered, summed, frozenset(sources_of(spec)), repr(own))
+    streams = frozenset(spec.streamed.items())
+    return (spec.noncentered, summed, frozenset(sources_of(spec)), streams, repr(own))
 
 
 def _labels_of(x: xr.DataArray) -> dict[Any, list]:
@@ -148,7 +150,9 @@ class BoundGraph:
                 return self._source(
                     ("data", str(name)), node.dims, node.dtype, node.categories
                 ).node
-            if node.kind == "input":
+            if name in spec.streams:
+                return stream_tensor(node, spec.streams[str(name)]).node
+            if node.kind == "input" and node.attrs.stream is None:
                 self._unknown[str(name)] = None
             return None
         assert name is not None
@@ -157,6 +161,8 @@ class BoundGraph:
         if name in spec.marginalized:
             value = tensor(name, node.dims, node.dtype, node.categories)
             self.summed[name] = value.node
+        elif name in spec.observed.streams:
+            value = stream_tensor(node, spec.observed.streams[name])
         elif name in spec.observed:
             if spec.missing.get(name) != "infer":
                 value = self._source(("observed", name), node.dims, node.dtype, node.categories)
@@ -311,7 +317,11 @@ def _new_density(spec: ModelSpec, jacobian: bool) -> tuple[LogDensity, dict[Sour
     terms = summed_terms(placed).terms if placed.summed else placed.terms()
     check_proper(terms, spec, {name: x.node for name, x in placed.parameters.items()})
     hidden = set(placed.summed.values())
-    named = {n: x for n, x in placed.named.items() if hidden.isdisjoint(toposort([x.node]))}
+    named = {
+        n: x
+        for n, x in placed.named.items()
+        if hidden.isdisjoint(toposort([x.node])) and not streamed([x.node])
+    }
     density = LogDensity(
         terms,
         supports,

@@ -12,11 +12,13 @@ import numpy as np
 from dimtensor.backends import backend_of
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Dim
+from dimtensor.errors import GraphError
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
 from dimtensor.model.rows.chosen import DeduplicatedDensity, ModelData, RowValues, deduplicated
 from dimtensor.model.rows.lookups import hoist_lookups
+from dimtensor.streams.stream import streamed
 from dimtensor.tensor.graphs.substitution import substitute
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import bind_data
@@ -28,6 +30,23 @@ if TYPE_CHECKING:
 
 DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")
 NUMERIC = (*DENSITIES, "record")
+
+
+def check_recorded(expressions: Mapping[str, DimTensor]) -> None:
+    """Check that expressions to be recorded are not computed from streams.
+
+    Raises
+    ------
+    GraphError
+        If one is.
+    """
+    for name, x in expressions.items():
+        if streamed([x.node]):
+            raise GraphError(
+                f"{name.removeprefix('term ')!r} is computed from a stream, and is not recorded",
+                hint="predictions and log likelihoods of a model have values for all rows, and are "
+                "written to a store chunk by chunk",
+            )
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +102,14 @@ class ModelFunctions:
         return replace(self, evaluation=evaluation)
 
     def recording(self, deterministics: Mapping[str, DimTensor]) -> ModelFunctions:
-        """Replace deterministics; compiled functions of the log density are shared."""
+        """Replace deterministics; compiled functions of the log density are shared.
+
+        Raises
+        ------
+        GraphError
+            If one has a value for each row of a stream.
+        """
+        check_recorded(deterministics)
         return replace(
             self, deterministics=deterministics, data_nodes=[], _own={}, _late={}, _data={}
         )

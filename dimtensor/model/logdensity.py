@@ -16,12 +16,14 @@ from dimtensor.compile.function import node_of
 from dimtensor.errors import BroadcastWarning, InputError, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.model.assembly import FLAT, assemble
-from dimtensor.model.functions import ModelFunctions
+from dimtensor.model.functions import ModelFunctions, check_recorded
 from dimtensor.model.minibatch.batches import BatchOptions, Minibatches
 from dimtensor.model.parameters import Parameter, check_complete, check_inverse, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
+from dimtensor.model.sliced.streamed import StreamedDensity
 from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.renderers import Rendered
+from dimtensor.streams.stream import streamed
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 from dimtensor.values.datasets import values_from
@@ -159,8 +161,10 @@ class LogDensity(Rendered):
         nodes = [x.node for x in recorded.values()]
         parameters = read_parameters(expression.node, nodes, supports)
         _check_names(parameters, recorded)
+        check_recorded(recorded)
         assembly = assemble(expression, parameters, jacobian)
-        functions = ModelFunctions(assembly, parameters, recorded, backend)
+        evaluation = StreamedDensity if streamed([expression.node]) else None
+        functions = ModelFunctions(assembly, parameters, recorded, backend, evaluation=evaluation)
         self._set(
             _DensityParts(expression, terms, parameters, recorded, backend, jacobian, functions)
         )
@@ -253,7 +257,13 @@ class LogDensity(Rendered):
         Raises
         ------
         InputError
-            If `x` has another shape.
+            If `x` has another shape; if an observation in a stream is missing.
+        StreamError
+            If a stream cannot be read.
+        LabelError, PositionError, DtypeError
+            If values in a stream are not those of the tensor; the text has chunk and row.
+        PartitionError, GraphError
+            If the chunks of a stream cannot be computed separately.
 
         Examples
         --------
@@ -281,6 +291,11 @@ class LogDensity(Rendered):
         Returns
         -------
         float
+
+        Raises
+        ------
+        InputError, StreamError, LabelError, PositionError, DtypeError, PartitionError, GraphError
+            As of :meth:`logp_and_grad`.
 
         Examples
         --------

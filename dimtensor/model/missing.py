@@ -16,8 +16,9 @@ from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.graph.walk import toposort
-from dimtensor.model.observations import Observation
+from dimtensor.model.observations import Observation, StreamedObservation
 from dimtensor.model.predictive.generation import admitted, held
+from dimtensor.streams.stream import as_values, stream_of
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
@@ -43,6 +44,14 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
     """
     if missing is not None and missing not in HOW:
         raise OptionError(f"observe: missing is {listing(HOW)} or None, not {missing!r}")
+    stream = stream_of(value)
+    if stream is not None:
+        if missing is not None:
+            raise OptionError(
+                f"observe: missing observations of {node.name!r} are not searched in a stream",
+                hint="leave these rows out of the source",
+            )
+        return StreamedObservation(as_values(node, stream, complete=True))
     whole = not is_float(node.dtype)
     found = _labels(node, value) if node.categories is not None else _numbers(node, value)
     incomplete = not found.complete

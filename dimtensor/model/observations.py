@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.errors import printable
+from dimtensor.errors import GraphError, printable
 from dimtensor.values.labeled import with_row_numbers
 from dimtensor.values.outputs import Held
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from dimtensor.streams.stream import StreamedValues
 
 
 class Observation:
@@ -101,6 +103,34 @@ class Observation:
         return Observation, (self.array, None, self.numbered)
 
 
+class StreamedObservation(Observation):
+    """Values of one random variable that are read from a stream; none is missing."""
+
+    def __init__(self, stream: StreamedValues):
+        self.stream = stream
+        self.numbered = ()
+
+    @property
+    def array(self) -> xr.DataArray:
+        raise GraphError(
+            f"observations of {self.stream.name!r} are read from a stream, and this needs all of "
+            "them in memory",
+            hint="observe the values themselves; log densities, samplers, predictions and log "
+            "likelihoods read streams",
+        )
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.array.values
+
+    @property
+    def complete(self) -> bool:
+        return True
+
+    def __reduce__(self) -> tuple:
+        return StreamedObservation, (self.stream,)
+
+
 class Observations(Mapping[str, "xr.DataArray"]):
     """Labeled observations by name, which are labeled lazily."""
 
@@ -109,6 +139,17 @@ class Observations(Mapping[str, "xr.DataArray"]):
             name: x if isinstance(x, Observation) else Observation(x)
             for name, x in (values or {}).items()
         }
+
+    @property
+    def streams(self) -> dict[str, StreamedValues]:
+        """Streams of observations, by name."""
+        return {n: x.stream for n, x in self.plain.items() if isinstance(x, StreamedObservation)}
+
+    @property
+    def in_memory(self) -> Observations:
+        """The observations that are not read from streams."""
+        streams = self.streams
+        return Observations({n: x for n, x in self.plain.items() if n not in streams})
 
     def __getitem__(self, name: str) -> xr.DataArray:
         return self.plain[name].array
@@ -124,4 +165,4 @@ class Observations(Mapping[str, "xr.DataArray"]):
 
     @printable
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr({**self.streams, **{name: x.array for name, x in self.in_memory.plain.items()}})

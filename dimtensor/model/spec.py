@@ -27,6 +27,7 @@ from dimtensor.model.missing import read_observation, refuse_readers
 from dimtensor.model.observations import Observations
 from dimtensor.model.predictive.generation import admitted, held
 from dimtensor.model.variables import ModelGraph, Variable, graph_of, name_of, spoken
+from dimtensor.streams.stream import as_values, stream_of
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data as make_data
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from dimtensor.backends import BackendName
     from dimtensor.model.logdensity import LogDensity
+    from dimtensor.streams.stream import StreamedValues
     from dimtensor.tensor.core import DimTensor
 
 
@@ -53,6 +55,8 @@ class ModelSpec:
         Values of inputs, and replacements of the values that data were made with.
     numbered : dict of str to tuple of str
         Axes of `data` whose labels are the row numbers of a default index.
+    streams : dict of str to StreamedValues
+        Values of inputs that are read in chunks.
     observed : Observations
     missing : dict of str to str
         For each observed variable ``"drop"``, ``"infer"`` or nothing.
@@ -75,6 +79,7 @@ class ModelSpec:
     backend: BackendName
     data: Mapping[str, xr.DataArray] = field(default_factory=dict)
     numbered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    streams: Mapping[str, StreamedValues] = field(default_factory=dict)
     observed: Observations = field(default_factory=Observations)
     missing: Mapping[str, str] = field(default_factory=dict)
     marginalized: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
@@ -100,6 +105,16 @@ class ModelSpec:
         """Random variables that are neither observed nor summed out."""
         known = {*self.observed, *self.marginalized}
         return {name: v for name, v in self.variables.items() if name not in known}
+
+    @property
+    def streamed(self) -> dict[str, StreamedValues]:
+        """Streams of inputs and observations, by name."""
+        own = {
+            name: node.attrs.stream
+            for name, node in self.graph.inputs.items()
+            if node.kind == "input" and node.attrs.stream is not None and name not in self.data
+        }
+        return {**own, **self.streams, **self.observed.streams}
 
     @property
     def defaults(self) -> dict[str, xr.DataArray]:
@@ -198,6 +213,7 @@ def with_outputs(spec: ModelSpec, outputs: Sequence[DimTensor], **changes: Any) 
     """Replace the outputs; data and observations of other variables are dropped."""
     graph = _checked_graph(outputs, spec.graph.order, spec.ranges)
     changes.setdefault("data", {n: x for n, x in spec.data.items() if n in graph.inputs})
+    changes.setdefault("streams", {n: x for n, x in spec.streams.items() if n in graph.inputs})
     observed = {n: x for n, x in spec.observed.plain.items() if n in graph.variables}
     changes.setdefault("observed", Observations(observed))
     return replace(
@@ -217,12 +233,18 @@ def with_data(spec: ModelSpec, values: Mapping[Any, Any]) -> ModelSpec:
 
 
 def _updated_data(spec: ModelSpec, values: Mapping[Any, Any]) -> ModelSpec:
-    data, numbered = dict(spec.data), dict(spec.numbered)
+    data, numbered, streams = dict(spec.data), dict(spec.numbered), dict(spec.streams)
     for key, value in values.items():
         name = name_of(key, spec.graph.inputs, "data")
+        stream = stream_of(value)
+        if stream is not None:
+            streams[name] = as_values(spec.graph.inputs[name], stream)
+            data.pop(name, None)
+            continue
         found = held(spec.graph.inputs[name], value)
         data[name], numbered[name] = found.labeled(found.values), found.numbered
-    return replace(spec, data=data, numbered=numbered)
+        streams.pop(name, None)
+    return replace(spec, data=data, numbered=numbered, streams=streams)
 
 
 def observe(spec: ModelSpec, values: Mapping[Any, Any], missing: str | None) -> ModelSpec:

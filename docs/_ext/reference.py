@@ -31,7 +31,8 @@ class Entry(NamedTuple):
 TOPICS = {
     "dims": "dims interop.align",
     "tensors": "tensor.core tensor.inputs tensor.constructors tensor.joining tensor.check "
-    "tensor.tables tensor.handle tensor.values tensor.changes tensor.arithmetic",
+    "tensor.tables tensor.handle tensor.values tensor.changes tensor.arithmetic "
+    "streams",
     "selection": "tensor.selection",
     "elements": "tensor.elementwise",
     "special": "special",

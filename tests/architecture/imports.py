@@ -38,6 +38,7 @@ LAYERS = (
     "backends",
     "compile",
     "tensor",
+    "streams",
     "special",
     "random",
     "dist",

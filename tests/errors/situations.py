@@ -1555,6 +1555,85 @@ def slices_of_a_dim_that_is_not_there():
     dt.partition(EFFECT.sum(), "contry")
 
 
+def streamed(y: Any, **options: Any) -> float:
+    """Evaluate the log density of a stream."""
+    values, mu = dt.stream(y, OBS, chunks=2, name="y", **options), dt.scalar("mu")
+    terms = {"y": -((values - mu) ** 2)}
+    return dt.LogDensity(terms, {mu: dt.real}, backend="python").logp(np.zeros(1))
+
+
+@building
+def label_of_a_stream():
+    place = dt.stream(np.array(["USA", "Kenya", "Itly"]), OBS, chunks=2, name="place",
+                      categories=COUNTRY)  # fmt: skip
+    values = dt.LogDensity((X.sel(country=place) ** 2).sum(), {X: dt.real}, backend="python")
+    values.logp(np.zeros(3))
+
+
+@building
+def stream_of_something_that_is_read_once():
+    dt.stream(iter([np.zeros(2)]), OBS)
+
+
+@building
+def stream_with_an_interrupted_read():
+    def read():
+        yield np.zeros(2)
+        raise OSError("the connection was closed")
+
+    streamed(read)
+
+
+@building
+def stream_that_changes_between_passes():
+    blocks, mu = iter([np.zeros(2), np.zeros(3)]), dt.scalar("mu")
+    y = dt.stream(lambda: [next(blocks)], OBS, name="y", dtype="float64")
+    density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+    density.logp(np.zeros(1))
+    density.logp(np.zeros(1))
+
+
+@building
+def streams_of_other_lengths():
+    x, y = dt.stream(np.zeros(3), OBS, name="x"), dt.stream(np.zeros(4), OBS, name="y")
+    mu = dt.scalar("mu")
+    density = dt.LogDensity({"y": -((y - mu * x) ** 2)}, {mu: dt.real}, backend="python")
+    density.logp(np.zeros(1))
+
+
+@building
+def data_beside_a_stream():
+    x, y = dt.data(np.zeros(3), OBS, name="x"), dt.stream(np.zeros(4), OBS, name="y")
+    mu = dt.scalar("mu")
+    density = dt.LogDensity({"y": -((y - mu * x) ** 2)}, {mu: dt.real}, backend="python")
+    density.logp(np.zeros(1))
+
+
+@building
+def value_of_a_stream():
+    dt.stream(np.zeros(4), OBS, name="y").sum().eval()
+
+
+@building
+def stream_along_a_dim_with_labels():
+    dt.stream(np.zeros(3), COUNTRY)
+
+
+@building
+def missing_observation_of_a_stream():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=OBS), backend="python")
+    y = dt.stream(np.array([0.0, 1.0, np.nan]), OBS, chunks=2)
+    model.observe(y=y).log_density().logp(np.zeros(1))
+
+
+@building
+def observations_of_a_stream():
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=OBS), backend="python")
+    model.observe(y=dt.stream(np.zeros(3), OBS)).observed["y"]
+
+
 @building
 def memory_beyond_the_limit():
     draw, week, channel = dt.Dim("draw"), dt.Dim("week"), dt.Dim("channel")

@@ -107,7 +107,7 @@ def test_posteriors_without_draws_are_written(tmp_path):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError("the third chunk")])
 def test_an_error_leaves_the_draws_before_it(tmp_path, monkeypatch, error):
     fit, post, store = regression(missing="drop"), slopes(1, 10), tmp_path / "a.zarr"
-    write, calls = chunked._StoredGroups._write, []
+    write, calls = chunked.StoredGroups._write, []
 
     def failing(self, group, dataset, **options):
         calls.append(group)
@@ -115,7 +115,7 @@ def test_an_error_leaves_the_draws_before_it(tmp_path, monkeypatch, error):
         if len(calls) == 3:  # written, and not known to be
             raise error
 
-    monkeypatch.setattr(chunked._StoredGroups, "_write", failing)
+    monkeypatch.setattr(chunked.StoredGroups, "_write", failing)
     kind = error if isinstance(error, type) else type(error)
     with pytest.raises(kind) as caught:
         fit.log_likelihood(post, store=store, chunks=3)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from dimtensor.typing import Path
 
-# bytes of the results of one chunk of draws
-_CHUNK = 2**26
+# bytes of the results of one chunk of draws, or of rows
+CHUNK = 2**26
 # bytes of a result that is announced before it is computed, and of the arrays that make one likely
 _ANNOUNCED, _NOTICED = 10**9, 10**8
 
@@ -123,21 +123,16 @@ def into_store(
     InputError
         If the store exists.
     """
-    zarr = require("zarr", "files", f"{what} with store=")
-    if isinstance(store, (str, bytes, os.PathLike)) and os.path.lexists(store):
-        raise InputError(
-            f"{what}: the store {os.fsdecode(store)!r} exists, and results are not added to it",
-            hint="choose another path: a result has a store of its own",
-        )
+    zarr = _zarr_for(what, store)
     draws = posterior_of(post)
     if chunks is None:
         each = draws.sizes["chain"] * _bytes_of_one(draws, compute)
-        chunks = max(1, _CHUNK // max(1, each))
+        chunks = max(1, CHUNK // max(1, each))
     elif isinstance(chunks, bool) or not isinstance(chunks, (int, np.integer)) or chunks < 1:
         raise OptionError(
             f"{what}: chunks is a number of draws, not {chunks!r}", hint="chunks=1000"
         )
-    written = _StoredGroups(zarr, store, chunks)
+    written = StoredGroups(zarr, store, chunks, "draw")
     total = draws.sizes["draw"]
     with Progress(what, total=total) as progress:
         try:
@@ -146,29 +141,40 @@ def into_store(
                 written.append(compute(number, part))
                 progress(min(start + chunks, total))
         except BaseException as error:
-            written.drop_unfinished()
-            if written.draws:
-                error.add_note(
-                    f"The first {written.draws:,} draws are in the store: "
-                    f"`xr.open_datatree({os.fspath(store)!r}, engine='zarr', consolidated=False)`"
-                )
+            written.drop_unfinished(error)
             raise
     return extended(post, dict(written.groups()))
 
 
-class _StoredGroups:
-    """Groups of a Zarr store that grow along the draws.
+def new_store(what: str, store: Path, chunks: int, along: str) -> StoredGroups:
+    """Make a Zarr store of results; parameters and errors are those of :func:`into_store`."""
+    return StoredGroups(_zarr_for(what, store), store, chunks, along)
+
+
+def _zarr_for(what: str, store: Path) -> Any:
+    """Return Zarr's module, for a store that does not exist."""
+    zarr = require("zarr", "files", f"{what} with store=")
+    if isinstance(store, (str, bytes, os.PathLike)) and os.path.lexists(store):
+        raise InputError(
+            f"{what}: the store {os.fsdecode(store)!r} exists, and results are not added to it",
+            hint="choose another path: a result has a store of its own",
+        )
+    return zarr
+
+
+class StoredGroups:
+    """Groups of a Zarr store that grow along a dim.
 
     Attributes
     ----------
-    draws : int
-        Number of draws of each chain that are written.
+    length : int
+        Number of positions along the dim that are written.
     """
 
-    def __init__(self, zarr: Any, store: Path, chunks: int):
-        self._zarr, self._store, self._chunks = zarr, store, chunks
-        self._grow: dict[str, bool] = {}  # by name, whether a group has draws
-        self.draws = 0
+    def __init__(self, zarr: Any, store: Path, chunks: int, along: str):
+        self._zarr, self._store, self._chunks, self._along = zarr, store, chunks, along
+        self._grow: dict[str, bool] = {}  # by name, whether a group has the dim
+        self.length = 0
 
     def append(self, results: Mapping[str, xr.Dataset]) -> None:
         from dimtensor.model.inference.storage import stored
@@ -176,30 +182,37 @@ class _StoredGroups:
         for name, found in results.items():
             dataset = stored(found)
             if name not in self._grow:
-                self._grow[name] = "draw" in dataset.dims
+                self._grow[name] = self._along in dataset.dims
                 encoding = {x: self._encoding(v) for x, v in dataset.variables.items() if v.ndim}
                 self._write(name, dataset, mode="w-", encoding=encoding)
             elif self._grow[name]:
-                others = [x for x, v in dataset.variables.items() if "draw" not in v.dims]
-                self._write(name, dataset.drop_vars(others), append_dim="draw")
-        self.draws += next(x.sizes["draw"] for x in results.values() if "draw" in x.sizes)
+                others = [x for x, v in dataset.variables.items() if self._along not in v.dims]
+                self._write(name, dataset.drop_vars(others), append_dim=self._along)
+        lengths = (x.sizes[self._along] for x in results.values() if self._along in x.sizes)
+        self.length += next(lengths, 0)
 
     def _write(self, group: str, dataset: xr.Dataset, **options: Any) -> None:
         dataset.to_zarr(self._store, group=group, consolidated=False, **options)
 
     def _encoding(self, variable: xr.Variable) -> dict[str, Any]:
-        lengths = {**variable.sizes, "draw": self._chunks}
+        lengths = {**variable.sizes, self._along: self._chunks}
         return {"chunks": tuple(max(1, lengths[dim]) for dim in variable.dims)}
 
-    def drop_unfinished(self) -> None:
-        """Shorten all arrays to the draws that are written as a whole."""
+    def drop_unfinished(self, error: BaseException) -> None:
+        """Shorten all arrays to what is written as a whole, and note this at an error."""
         for name in [name for name, grows in self._grow.items() if grows]:
             group = self._zarr.open_group(self._store, path=name, mode="r+")
             for _, array in group.arrays():
                 dims = array.metadata.dimension_names or ()
-                if "draw" in dims:
-                    lengths = dict(zip(dims, array.shape, strict=True)) | {"draw": self.draws}
+                if self._along in dims:
+                    lengths = dict(zip(dims, array.shape, strict=True)) | {self._along: self.length}
                     array.resize(tuple(lengths.values()))
+        if self.length:
+            what = "draws" if self._along == "draw" else f"positions along {self._along!r}"
+            error.add_note(
+                f"The first {self.length:,} {what} are in the store: "
+                f"`xr.open_datatree({os.fspath(self._store)!r}, engine='zarr', consolidated=False)`"
+            )
 
     def groups(self) -> Iterator[tuple[str, xr.Dataset]]:
         from dimtensor.model.inference.storage import opened

@@ -89,13 +89,21 @@ def log_likelihood(
         raise OptionError("log_likelihood: elements one step ahead are in no groups")
     which: Which = "ahead" if one_step_ahead else "groups" if grouped else "elements"
 
-    def compute(number: int, draws: xr.Dataset) -> dict[str, xr.Dataset]:
-        found = logp(spec, draws, list(spec.observed), which)
-        kept = {str(name): _of_known(spec, str(name), x) for name, x in found.items()}
+    def compute_rows(number: int, model: ModelSpec, draws: xr.Dataset) -> dict[str, xr.Dataset]:
+        found = logp(model, draws, list(model.observed), which)
+        kept = {str(name): _of_known(model, str(name), x) for name, x in found.items()}
         found = with_leading(as_dataset(kept, LEADING), draws)
         if number == 0:
             warn_of_constant(found)
         return {"log_likelihood": found}
+
+    if spec.streamed:
+        from dimtensor.model.predictive.by_chunk import results_of_rows
+
+        return results_of_rows("log_likelihood", spec, post, compute_rows, store, chunks)
+
+    def compute(number: int, draws: xr.Dataset) -> dict[str, xr.Dataset]:
+        return compute_rows(number, spec, draws)
 
     largest = max(x.size for x in spec.observed.values())
     return results_of("log_likelihood", post, compute, largest, store, chunks)

@@ -86,7 +86,7 @@ def load_posterior(path: Path, **options: Any) -> xr.DataTree:
 def known_groups(spec: ModelSpec) -> dict[str, xr.Dataset]:
     """Return the groups of observations, without missing ones, and of input values."""
     groups = {}
-    observed = {name: left(x, x) for name, x in spec.observed.items()}
+    observed = {name: left(x, x) for name, x in spec.observed.in_memory.items()}
     for name, arrays in (("observed_data", observed), ("constant_data", spec.defaults)):
         if arrays:
             found = {key: x.rename(key) for key, x in arrays.items()}

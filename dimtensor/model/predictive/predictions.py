@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.arrays import check_whole
@@ -13,6 +14,7 @@ from dimtensor.model.inference.chunked import results_of
 from dimtensor.model.inference.results import as_groups, known_groups
 from dimtensor.model.marginal.recovery import with_recovered
 from dimtensor.model.missing import left
+from dimtensor.model.predictive.by_chunk import results_of_rows
 from dimtensor.model.predictive.drawing import draw_variables, with_missing
 from dimtensor.model.predictive.generation import CHAIN, DRAW
 from dimtensor.model.predictive.new_labels import widened
@@ -77,6 +79,21 @@ def predict(
     if names is None and not new:
         # the posterior has the named expressions of the same data
         targets = {name: x for name, x in targets.items() if x.kind == "rv"} or targets
+
+    if data and spec.observed.streams and not {*spec.streamed} - {*spec.observed.streams}:
+        # new data have rows of their own
+        fit = replace(fit, observed=fit.observed.in_memory)
+        spec = replace(spec, observed=spec.observed.in_memory)
+    if spec.streamed:
+
+        def compute_rows(number: int, model: ModelSpec, draws: xr.Dataset) -> dict[str, xr.Dataset]:
+            own = seed_for(seed, f"predict chunk {number}") if number else seed
+            groups = _predicted(
+                model, model, targets, draws, own, wider, lengths, bool(data), backend
+            )
+            return {name: x for name, x in groups.items() if "draw" in x.sizes}
+
+        return results_of_rows("predict", spec, post, compute_rows, store, chunks)
 
     def compute(number: int, draws: xr.Dataset) -> dict[str, xr.Dataset]:
         own = seed_for(seed, f"predict chunk {number}") if number else seed

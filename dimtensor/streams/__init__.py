@@ -1,0 +1,1 @@
+"""Streams: data that are read in chunks, in each pass again, instead of being held in memory."""

@@ -1,0 +1,366 @@
+"""Reading of streams: chunks of rows of several columns, one of them ahead in a thread."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from dimtensor.errors import (
+    DimtensorError,
+    LabelError,
+    OptionError,
+    StreamError,
+    listing,
+    prefixed,
+    reason_of,
+)
+from dimtensor.streams.sources import Block, Source
+
+# Rows that are read at a time by default: some megabytes, so that a chunk's costs do not count.
+_ROWS = 2**18
+# seconds that the end of a pass waits for a read that has begun
+_PATIENCE = 1.0
+
+
+class StreamColumn(Protocol):
+    """StreamColumn of a source, as values of a tensor."""
+
+    source: Source
+    column: str | None
+    title: str
+    chunks: int | None
+
+    def admit(self, values: np.ndarray) -> np.ndarray:
+        """Check and convert the values of a chunk."""
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows of all columns.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 0.
+    start : int
+        Position of the first row.
+    arrays : tuple of ndarray
+        Values by column, with the rows along the first axis as in the source.
+    """
+
+    number: int
+    start: int
+    arrays: tuple[np.ndarray, ...]
+
+
+class RowReader:
+    """Columns with the same rows, which are read together.
+
+    Parameters
+    ----------
+    columns : sequence of StreamColumn
+
+    Raises
+    ------
+    OptionError
+        If chunks of different numbers of rows are asked for.
+    StreamError
+        If the sources differ in their length.
+    LabelError
+        If the rows of the sources have different labels.
+    """
+
+    def __init__(self, columns: Sequence[StreamColumn]):
+        self.columns = tuple(columns)
+        self.size = _size_of(self.columns)
+        self._groups: dict[Any, list[int]] = {}
+        for at, one in enumerate(self.columns):
+            self._groups.setdefault(one.source.key, []).append(at)
+        self.length = self._stated()
+        _check_labels(self.columns)
+
+    def expect(self, length: int, title: str) -> None:
+        """Check that the sources have as many rows as other data, now or in a pass.
+
+        Raises
+        ------
+        StreamError
+            If a source states another length.
+        """
+        if self.length not in (None, length):
+            raise _other_lengths({length: title, int(self.length or 0): self.columns[0].title})
+        self.length = length
+
+    def _stated(self) -> int | None:
+        """Return the number of rows that the sources state, which is checked."""
+        lengths: dict[int, str] = {}
+        for at, *_ in self._groups.values():
+            one = self.columns[at]
+            try:
+                length = one.source.length()
+            except Exception as error:
+                raise _unreadable(one, error, "the length") from error
+            if length is None:
+                length = one.source.seen
+            if length is not None:
+                lengths.setdefault(length, one.title)
+                seen = one.source.seen
+                if seen is not None and seen != length:
+                    raise _changed(one, length, seen)
+        if len(lengths) > 1:
+            raise _other_lengths(lengths)
+        return next(iter(lengths), None)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Read all rows; the next chunk is read when the one before it is given away.
+
+        Raises
+        ------
+        StreamError
+            If a source cannot be read, or has more or fewer rows than it stated or had before.
+        """
+        length = self._stated()
+        length = self.length if length is None else length
+        sources = [self.columns[at[0]].source for at in self._groups.values()]
+        opened = [
+            _in_chunks(
+                sources[n].blocks([self.columns[i].column for i in at], self.size), self.size
+            )
+            for n, at in enumerate(self._groups.values())
+        ]
+        try:
+            start = number = 0
+            while True:
+                arrays: list[Any] = [None] * len(self.columns)
+                for at, blocks in zip(self._groups.values(), opened, strict=True):
+                    found = self._next(blocks, self.columns[at[0]], number, start)
+                    for place, values in zip(at, found or (), strict=False):
+                        arrays[place] = values
+                    del found
+                ends = [values is None for values in arrays]
+                if all(ends):
+                    break
+                rows = self._check_rows(arrays, start)
+                if length is not None and start + rows > length:
+                    self._check_end(start + rows, length)
+                yield Chunk(number, start, self._admitted(arrays, number, start))
+                arrays.clear()
+                number, start = number + 1, start + rows
+            self._check_end(start, length)
+            if not start:
+                raise StreamError(f"{self.columns[0].title} has no rows")
+            for source in sources:
+                source.seen = start
+        finally:
+            for blocks in opened:
+                blocks.close()
+
+    def _next(
+        self, blocks: Iterator[Block], column: StreamColumn, number: int, start: int
+    ) -> Block | None:
+        try:
+            return next(blocks, None)
+        except Exception as error:
+            raise _unreadable(column, error, f"chunk {number}, from row {start:,} on,") from error
+
+    def _check_rows(self, arrays: Sequence[Any], start: int) -> int:
+        """Return the number of rows of a chunk, which is that of all columns."""
+        rows = {
+            0 if x is None else len(x): one for x, one in zip(arrays, self.columns, strict=True)
+        }
+        if len(rows) > 1:
+            raise _other_lengths({start + n: one.title for n, one in rows.items()}, at_least=True)
+        return next(iter(rows))
+
+    def _check_end(self, rows: int, length: int | None) -> None:
+        for one in self.columns:
+            if one.source.seen not in (None, rows):
+                raise _changed(one, rows, one.source.seen)
+        if length is not None and rows != length:
+            raise StreamError(
+                f"the pass is given up: {self.columns[0].title} has {rows:,} rows, not {length:,}",
+                hint="it may be written to at the moment, or be incomplete",
+            )
+
+    def _admitted(
+        self, arrays: Sequence[np.ndarray], number: int, start: int
+    ) -> tuple[np.ndarray, ...]:
+        found = []
+        for one, values in zip(self.columns, arrays, strict=True):
+            try:
+                found.append(one.admit(values))
+            except DimtensorError as error:
+                row = start + _first_refused(one, values)
+                place = f"chunk {number}, row {row:,}: "
+                raise type(error)(prefixed(place, error)) from None
+        return tuple(found)
+
+
+def _size_of(columns: Sequence[StreamColumn]) -> int:
+    asked = {one.chunks: one.title for one in columns if one.chunks is not None}
+    if len(asked) > 1:
+        raise OptionError(
+            "streams along one dim are read together, in chunks of the same number of rows",
+            [(title, f"chunks={size}") for size, title in asked.items()],
+        )
+    if asked:
+        return next(iter(asked))
+    sizes = [one.source.rows for one in columns if one.source.rows]
+    each = max(sizes, default=_ROWS)
+    return each * max(1, _ROWS // each)
+
+
+def _check_labels(columns: Sequence[StreamColumn]) -> None:
+    known = [(one, labels) for one in columns if (labels := one.source.labels()) is not None]
+    for one, labels in known[1:]:
+        if not labels.equals(known[0][1]):
+            raise LabelError(
+                f"{one.title} and {known[0][0].title} have different labels along their rows",
+                [(x.title, listing(labels)) for x, labels in (known[0], (one, labels))],
+                "streams are read row by row: store both in the same order",
+            )
+
+
+def _in_chunks(blocks: Iterator[Block], size: int) -> Generator[Block]:
+    """Cut blocks of any length into chunks of `size` rows, the last one shorter.
+
+    A chunk that lies in one block is a view of it.
+    """
+    waiting: list[Block] = []
+    rows = 0
+    for block in blocks:
+        counts = {len(x) for x in block}
+        if len(counts) > 1:
+            raise StreamError(f"columns of one block have {listing(sorted(counts))} rows")
+        start, count = 0, counts.pop()
+        while rows + count - start >= size:
+            stop = start + size - rows
+            part = tuple(x[start:stop] for x in block)
+            start, rows = stop, 0
+            yield _joined([*waiting, part])
+            waiting.clear()
+            del part
+        if start < count:
+            waiting.append(tuple(x[start:] for x in block) if start else block)
+            rows += count - start
+        del block
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[Block]) -> Block:
+    return parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _first_refused(column: StreamColumn, values: np.ndarray) -> int:
+    """Return the first row that a column does not admit, by bisection."""
+    low, high = 0, len(values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            column.admit(values[low:middle])
+            low = middle
+        except DimtensorError:
+            high = middle
+    return low
+
+
+def _unreadable(column: StreamColumn, error: Exception, what: str) -> StreamError:
+    return StreamError(
+        f"the pass is given up: {what} of {column.title} cannot be read: {reason_of(error)}"
+    )
+
+
+def _changed(column: StreamColumn, now: int, before: int | None) -> StreamError:
+    return StreamError(
+        f"the pass is given up: {column.title} has {now:,} rows, and had {before:,} in an earlier "
+        "pass",
+        hint="a stream is read many times, and has to be the same each time: a factory returns a "
+        "new iterator at each call, and rows that were added belong to a new dt.stream",
+    )
+
+
+def _other_lengths(lengths: dict[int, str], at_least: bool = False) -> StreamError:
+    more = "some " if at_least else ""
+    return StreamError(
+        "streams along one dim have different numbers of rows",
+        [(title, f"{more}{length:,} rows") for length, title in lengths.items()],
+    )
+
+
+# -- the thread ------------------------------------------------------------------------------------
+
+
+class _Raised(NamedTuple):
+    """Exception of the thread, or None at the end."""
+
+    error: BaseException | None
+
+
+class ReadAhead[T]:
+    """Iterate in a thread: the next item is made while the current one is used.
+
+    At most two items are alive, if the user of one drops it before asking for the next. Use it as a
+    context, at whose end the thread ends, too.
+
+    Examples
+    --------
+    >>> with ReadAhead(iter("abc")) as items:
+    ...     print(*items)
+    a b c
+    """
+
+    def __init__(self, items: Iterator[T]):
+        self._items = items
+        self._ready: SimpleQueue[T | _Raised] = SimpleQueue()
+        self._wanted: SimpleQueue[None] = SimpleQueue()  # an item that may be made
+        self._wanted.put(None)
+        self._stopped = False
+        context = contextvars.copy_context()
+        self.thread = threading.Thread(
+            target=context.run, args=(self._run,), name="dimtensor stream", daemon=True
+        )
+        self.thread.start()
+
+    def _run(self) -> None:
+        end = _Raised(None)
+        try:
+            while True:
+                self._wanted.get()
+                if self._stopped:
+                    break
+                item = next(self._items, end)
+                self._ready.put(item)
+                if item is end:
+                    break
+                del item
+        except BaseException as error:
+            self._ready.put(_Raised(error))
+        finally:
+            if hasattr(self._items, "close"):
+                self._items.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        self._wanted.put(None)
+        found = self._ready.get()
+        if not isinstance(found, _Raised):
+            return found
+        self._ready.put(found)
+        if found.error is None:
+            raise StopIteration
+        raise found.error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stopped = True
+        self._wanted.put(None)
+        self.thread.join(_PATIENCE)
