@@ -493,10 +493,6 @@ def checked_lengths(lengths: Any) -> Mapping[Dim, int]:
 
 
 def free_inputs(outputs: Sequence[Node]) -> list[Node]:
-    """Return the input nodes that outputs depend on, in the order of their creation.
-
-    Streams bring their values with them.
-    """
-    nodes = toposort(outputs)
-    found = [node for node in nodes if node.kind == "input" and node.attrs.stream is None]
+    """Return the inputs that outputs depend on, in the order of their creation; not streams."""
+    found = [x for x in toposort(outputs) if x.kind == "input" and x.attrs.stream is None]
     return sorted(found, key=lambda node: node._serial)
