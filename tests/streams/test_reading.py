@@ -194,7 +194,7 @@ def test_streams_of_one_dim_have_the_same_rows():
         chunks_of(x, late)
     with pytest.raises(dt.OptionError, match=r"chunks of the same number of rows\n.*chunks=7"):
         chunks_of(dt.stream(X, OBS, chunks=7), dt.stream(X, OBS, chunks=8))
-    rows = [xr.DataArray(np.arange(3.0), coords={"obs": list(one)}) for one in ("abc", "abd")]
+    rows = [xr.DataArray(np.arange(3.0), coords={"obs": list(one)}) for one in ("abc", "abz")]
     with pytest.raises(dt.LabelError, match="different labels along their rows"):
         chunks_of(*(dt.stream(one, OBS, name=f"x{at}") for at, one in enumerate(rows)))
 
