@@ -257,7 +257,7 @@ def test_results_for_all_rows_are_computed_by_chunk(tmp_path: Path):
     found = one.log_likelihood(post)["log_likelihood"]["y"]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert found.dims == expected.dims
-    stored = one.log_likelihood(post, store=tmp_path / "lik.zarr")["log_likelihood"]["y"]
+    stored = one.log_likelihood(post, store=tmp_path / "by_row.zarr")["log_likelihood"]["y"]
     np.testing.assert_array_equal(stored, found)
     mean = one.predict(post, names=["mean"])["posterior_predictive"]["mean"]
     np.testing.assert_allclose(
@@ -282,9 +282,9 @@ def test_an_error_leaves_the_rows_before_it(tmp_path: Path):
     read = in_chunks(100)
     model = regression(x=read(X, OBS), where=read(where, OBS, categories=COUNTY))
     with pytest.raises(dt.LabelError, match="chunk 3, row 350: the stream 'where'") as caught:
-        model.observe(y=read(Y, OBS)).log_likelihood(post, store=tmp_path / "lik.zarr")
+        model.observe(y=read(Y, OBS)).log_likelihood(post, store=tmp_path / "by_row.zarr")
     assert "first 300 positions along 'obs' are in the store" in caught.value.__notes__[-1]
-    again = dt.load_posterior(tmp_path / "lik.zarr")["log_likelihood"]
+    again = dt.load_posterior(tmp_path / "by_row.zarr")["log_likelihood"]
     assert again.sizes["obs"] == 300
 
 
