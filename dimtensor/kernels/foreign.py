@@ -41,7 +41,7 @@ class Routine(NamedTuple):
 
     def make(self) -> Any:
         """Return what numba calls."""
-        from dimtensor.kernels.rules.fortran import routine
+        from dimtensor.kernels.routines import routine
 
         return routine(self.name)
 

@@ -20,7 +20,7 @@ PACKAGE = Path(dimtensor.__file__).parent
 # functions of parameters of which there are finitely many, and no user's
 FINITE = {
     "dimtensor.kernels.compiler._warn_once": "problems of the platform",
-    "dimtensor.kernels.rules.fortran.routine": "subroutines of a table",
+    "dimtensor.kernels.routines.routine": "subroutines of a table",
     "dimtensor.kernels.native.linking.externals._address_of": "functions of SciPy",
     "dimtensor.kernels.native.linking.externals._shared_object": "BLAS and LAPACK",
     "dimtensor.upstream.openblas._loaded_copy": "copies of libraries that stay loaded",

@@ -169,7 +169,7 @@ OF_NUMBA = {
     "backends.linkers": "PyTensor's linkers of numba and JAX run ops of dimtensor",
     "compile.pure_functions": "`f.numba`",
     "kernels.foreign": "routines for operations without a rule",
-    "kernels.rules.fortran": "LAPACK in kernels that numba compiles",
+    "kernels.routines": "LAPACK in kernels that numba compiles",
     "plugins.pytensor_mode.loop_nests": "PyTensor's own linker, where a graph is left to it",
     "upstream.numba": "names that numba may change",
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Variable
 from pytensor.scalar.basic import ScalarType
@@ -33,8 +34,9 @@ from dimtensor.kernels.ir.nodes import (
     Var,
     Wrapped,
 )
-from dimtensor.kernels.rules.elementwise import Index, Place, counter, entries_of, from_the_start
+from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import identity
+from dimtensor.kernels.rules.slices import Walk, entries_of, from_the_start, walk_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.signatures import core_op
 
@@ -342,71 +344,18 @@ def on_diagonal(e: Emitter, node: Apply) -> None:
 # -- slices with computed ends ---------------------------------------------------------------------
 
 
-class _Walk(NamedTuple):
-    """A slice: its first position, step and number of positions."""
-
-    low: Expression
-    step: Expression
-    number: Expression
-
-
-def _walk(e: Emitter, node: Apply, first: int) -> list[_Walk | Expression]:
-    """Return the walk of the slice along each axis, or the position of an integer.
-
-    Slices are Python's: ends are clipped to the array.
-    """
+def _walks(e: Emitter, node: Apply, first: int) -> list[Walk | Expression]:
+    """Return the walk of the slice along each axis, or the position of an integer."""
     x = node.inputs[0]
-    found: list[_Walk | Expression] = []
+    found: list[Walk | Expression] = []
     for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
-        length = e.length(x, axis)
-        if not isinstance(entry, slice):
-            at = e.element(node.inputs[first + entry], (), e.top)
-            e.is_inside(at, length)
-            found.append(_named(e, from_the_start(at, length)))
+        if isinstance(entry, slice):
+            found.append(walk_of(e, node, axis, entry, first, partial(_named, e)))
             continue
-        start, stop, step = (
-            None if end is None else e.element(node.inputs[first + end], (), e.top)
-            for end in (entry.start, entry.stop, entry.step)
-        )
-        found.append(_slice_walk(e, start, stop, step, length))
+        position, length = e.element(node.inputs[first + entry], (), e.top), e.length(x, axis)
+        e.is_inside(position, length)
+        found.append(_named(e, from_the_start(position, length)))
     return found
-
-
-def _slice_walk(
-    e: Emitter,
-    start: Expression | None,
-    stop: Expression | None,
-    step: Expression | None,
-    length: Expression,
-) -> _Walk:
-    if step is None:
-        low = ZERO if start is None else _clipped(e, start, length, ZERO, length)
-        high = length if stop is None else _clipped(e, stop, length, ZERO, length)
-        return _Walk(low, ONE, _named(e, op("max", op("-", high, low), ZERO)))
-    # forwards ends lie between 0 and the length, backwards between -1 and the length - 1
-    step = _named(e, cast(step, "int64"))
-    e.differ(step, ZERO)
-    is_forwards = op(">", step, ZERO)
-    least = _named(e, select(is_forwards, ZERO, integer(-1)))
-    most = _named(e, op("+", length, least))
-    low = _named(e, select(is_forwards, least, most))
-    high = _named(e, select(is_forwards, most, least))
-    if start is not None:
-        low = _clipped(e, start, length, least, most)
-    if stop is not None:
-        high = _clipped(e, stop, length, least, most)
-    up = op("//", op("-", op("+", op("-", high, low), step), ONE), step)
-    down = op("//", op("-", op("-", op("-", low, high), step), ONE), op("neg", step))
-    count = select(is_forwards, up, down)
-    return _Walk(low, step, _named(e, op("max", count, ZERO)))
-
-
-def _clipped(
-    e: Emitter, end: Expression, length: Expression, least: Expression, most: Expression
-) -> Expression:
-    end = _named(e, cast(end, "int64"))
-    end = _named(e, select(op("<", end, ZERO), op("+", end, length), end))
-    return _named(e, op("min", op("max", end, least), most))
 
 
 def _named(e: Emitter, value: Expression) -> Var:
@@ -414,21 +363,16 @@ def _named(e: Emitter, value: Expression) -> Var:
     return e.named(value, e.is_early(value))
 
 
-def _along(walk: _Walk, position: Expression) -> Expression:
-    walked = position if walk.step == ONE else op("*", walk.step, position)
-    return walked if walk.low == ZERO else op("+", walk.low, walked)
-
-
-def _positions(walks: Sequence[_Walk | Expression], index: Sequence[Expression]) -> Index:
-    """Positions in the source, of those along its slices."""
-    at = iter(index)
-    return tuple(_along(w, next(at)) if isinstance(w, _Walk) else w for w in walks)
+def _positions(walks: Sequence[Walk | Expression], index: Sequence[Expression]) -> Index:
+    """Return positions in the source, of those along its slices."""
+    along = iter(index)
+    return tuple(walk.at(next(along)) if isinstance(walk, Walk) else walk for walk in walks)
 
 
 def _slice(e: Emitter, node: Apply) -> None:
     x, (out,) = node.inputs[0], node.outputs
-    walks = _walk(e, node, 1)
-    slices = [walk for walk in walks if isinstance(walk, _Walk)]
+    walks = _walks(e, node, 1)
+    slices = [walk for walk in walks if isinstance(walk, Walk)]
     for axis, walk in enumerate(slices):
         set_length(e, out, axis, walk.number)
     index, loops = loops_over(e, out)
@@ -441,8 +385,8 @@ def _slice(e: Emitter, node: Apply) -> None:
 def _update_slice(e: Emitter, node: Apply) -> None:
     x, value, (out,) = node.inputs[0], node.inputs[1], node.outputs
     place = e.allocate(out, e.place(x))
-    walks = _walk(e, node, 2)
-    slices = [walk for walk in walks if isinstance(walk, _Walk)]
+    walks = _walks(e, node, 2)
+    slices = [walk for walk in walks if isinstance(walk, Walk)]
     index = [counter(e.fresh("i")) for _ in slices]
     loops = [(at, walk.number) for at, walk in zip(index, slices, strict=True)]
     gap = len(index) - value.type.ndim

@@ -12,9 +12,9 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
-from dimtensor.kernels.ir.make import ONE, ZERO, call, cast, integer, known, op, select
+from dimtensor.kernels.ir.make import ZERO, call, cast, known, op
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
-from dimtensor.ops.constants import integer_of
+from dimtensor.kernels.rules.slices import entries_of, from_the_start, position_of, walk_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import gather_layout
 from dimtensor.tuning import STATEMENT_TERMS
@@ -229,102 +229,25 @@ def _make_vector(e: Emitter, node: Apply, index: Index, scope: Scope) -> Express
     return scope.temporary(op("choice", index[0], *items), index[0].loops)
 
 
-def entries_of(op: Any, ndim: int) -> list[int | slice]:
-    return [*op.idx_list, *[slice(None)] * (ndim - len(op.idx_list))]
-
-
-def slice_ends(node: Apply, entry: slice, first: int) -> tuple[int | None, int | None, int | None]:
-    start, stop, step = (
-        None if end is None else integer_of(node.inputs[first + end])
-        for end in (entry.start, entry.stop, entry.step)
-    )
-    return start, stop, step
-
-
-def _clipped(end: int, length: Expression) -> Expression:
-    """Return the end of a slice as a position between 0 and the length."""
-    n = known(length)
-    if n is not None:
-        return integer(max(0, min(n, end if end >= 0 else n + end)))
-    if end == 0:
-        return ZERO
-    if end > 0:
-        return op("min", integer(end), length)
-    return op("max", op("-", length, integer(-end)), ZERO)
-
-
-def slice_walk(
-    ends: tuple[int | None, int | None, int | None], length: Expression
-) -> tuple[Expression, int, Expression]:
-    """First position, step and number of positions of a slice of a dim of some length."""
-    start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
-    n = known(length)
-    if n is not None:
-        taken = range(*slice(start, stop, step).indices(n))
-        return integer(taken[0] if len(taken) else 0), step, integer(len(taken))
-    if step < 0:  # of unknown length only the whole is turned round, see plan.has_rule
-        return op("-", length, ONE), step, length if step == -1 else _rounded_up(length, -step)
-    low = _clipped(start or 0, length)
-    high = length if stop is None else _clipped(stop, length)
-    count = high if low == ZERO else op("max", op("-", high, low), ZERO)
-    return low, step, count if step == 1 else _rounded_up(count, step)
-
-
 def length_of_slice(e: Emitter, node: Apply, axis: int) -> Expression:
-    """Length of an axis of what a Subtensor node with slices of constant ends gives."""
-    (x, *_), entries = node.inputs, entries_of(node.op, node.inputs[0].type.ndim)
+    """Return the length of an axis of the result of slices with constant ends."""
+    entries = entries_of(node.op, node.inputs[0].type.ndim)
     kept = [(at, entry) for at, entry in enumerate(entries) if isinstance(entry, slice)]
-    source, entry = kept[axis]
-    return slice_walk(slice_ends(node, entry, 1), e.length(x, source))[2]
-
-
-def _rounded_up(count: Expression, step: int) -> Expression:
-    return op("//", op("+", count, integer(step - 1)), integer(step))
-
-
-def _affine(low: Expression, step: int, position: Expression) -> Expression:
-    """Return the position ``low + step * position``."""
-    first, at = known(low), known(position)
-    if first is not None and at is not None:
-        return integer(first + step * at)
-    walked = position if abs(step) == 1 else op("*", integer(abs(step)), position)
-    if step < 0:
-        return op("-", low, walked)
-    return walked if first == 0 and step == 1 else op("+", low, walked)
+    return walk_of(e, node, *kept[axis]).number
 
 
 def basic_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
-    x = node.inputs[0]
+    """Return the position in the source of an element of slices with constant ends."""
     remaining = iter(index)
-    result: list[Expression] = []
-    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
-        if isinstance(entry, slice):
-            position = next(remaining)
-            if entry == slice(None):
-                result.append(position)
-                continue
-            low, step, _ = slice_walk(slice_ends(node, entry, 1), e.length(x, axis))
-            result.append(_affine(low, step, position))
+    found: list[Expression] = []
+    for axis, entry in enumerate(entries_of(node.op, node.inputs[0].type.ndim)):
+        if not isinstance(entry, slice):
+            found.append(position_of(e, node, axis, entry))
+        elif entry == slice(None):
+            found.append(next(remaining))
         else:
-            result.append(_integer(e, node.inputs[1 + entry], x, axis))
-    return tuple(result)
-
-
-def from_the_start(position: Expression, length: Expression) -> Expression:
-    """Normalize a position; a negative one counts from the end."""
-    return select(op(">=", position, ZERO), position, op("+", position, length))
-
-
-def _integer(e: Emitter, variable: Variable, x: Variable, axis: int) -> Expression:
-    """Return a single position, normalized."""
-    value = integer_of(variable)
-    if value is None:
-        return from_the_start(e.element(variable, (), e.top), e.length(x, axis))
-    if value >= 0:
-        return integer(value)
-    length = e.length(x, axis)
-    n = known(length)
-    return integer(n + value) if n is not None else op("-", length, integer(-value))
+            found.append(walk_of(e, node, axis, entry).at(next(remaining)))
+    return tuple(found)
 
 
 def gather_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:

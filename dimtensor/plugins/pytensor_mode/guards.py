@@ -38,7 +38,8 @@ from dimtensor.kernels.ir.nodes import (
     Statement,
     Var,
 )
-from dimtensor.kernels.rules.elementwise import Place, counter, entries_of
+from dimtensor.kernels.rules.elementwise import Place, counter
+from dimtensor.kernels.rules.slices import entries_of
 from dimtensor.ops.constants import integer_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import gather_layout, selection_of
