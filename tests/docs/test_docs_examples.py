@@ -15,9 +15,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GALLERY = sorted(set((ROOT / "docs" / "gallery").glob("*.md")) - {ROOT / "docs/gallery/index.md"})
 SKIP = "# not run"
 # what pages need beside the package and JAX
-NEEDED = {"export.md": "flatbuffers"}
-# samples with several samplers of JAX
-LONG = ("from-jax.md",)
+NEEDED = {"export.md": "flatbuffers", "scaling.md": "dask"}
+# several samplers and optimizers of JAX
+LONG = ("from-jax.md", "scaling.md")
 _BLOCK = re.compile(
     r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$"
     r"|^<!-- check\s(?P<check>.*?)\s-->$",
