@@ -47,7 +47,7 @@ class PureDensity(NamedTuple):
 
 def pure_density(model: LogDensity) -> PureDensity:
     """Return the log density for JAX: -inf where a check fails, as a pure function cannot raise."""
-    if model.functions.evaluation is not None:
+    if model.functions.evaluator is not None:
         return _through_python(model)
     positional = model.functions.get("logp_on_jax").positional
     fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)

@@ -173,7 +173,7 @@ def compiled_model(
 ) -> Any:
     with suppress(*REFUSED):  # chains start around this point, where checks may hold
         named_gradient(model)(start)  # they start at the same time; only one should compile
-    by_machine = backend_of(model.backend).native and model.functions.evaluation is None
+    by_machine = backend_of(model.backend).native and model.functions.evaluator is None
     build = _machine_code if by_machine else _python_code
     return build(model, gate.through(points), record, gate)
 

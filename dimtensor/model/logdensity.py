@@ -21,6 +21,7 @@ from dimtensor.model.minibatch.batches import BatchOptions, Minibatches
 from dimtensor.model.parameters import Parameter, check_complete, check_inverse, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
 from dimtensor.model.sliced.streamed import StreamedDensity
+from dimtensor.model.sliced.threads import threads_for
 from dimtensor.model.terms import check_sums, check_terms, read_logp
 from dimtensor.renderers import Rendered
 from dimtensor.streams.stream import streamed
@@ -82,6 +83,9 @@ class LogDensity(Rendered):
         the density of the parameters themselves.
     deterministics : dict of str to DimTensor, optional
         Expressions of parameters and data that are recorded with every draw.
+    threads : int, optional
+        Number of threads that compute value and gradient in slices of the data, if there is enough
+        work for slices. Their bits do not depend on it.
 
     Attributes
     ----------
@@ -111,6 +115,8 @@ class LogDensity(Rendered):
         If a key is no input, or a value no support.
     OptionError
         If a parameter is computed.
+    PartitionError
+        If there are threads, and no dim along which the log density can be cut.
 
     Warns
     -----
@@ -152,6 +158,7 @@ class LogDensity(Rendered):
         *,
         jacobian: bool = True,
         deterministics: Mapping[str, DimTensor] | None = None,
+        threads: int | None = None,
     ):
         backend = check_backend(backend)
         expression, terms = read_logp(logp)
@@ -165,6 +172,8 @@ class LogDensity(Rendered):
         assembly = assemble(expression, parameters, jacobian)
         evaluation = StreamedDensity if streamed([expression.node]) else None
         functions = ModelFunctions(assembly, parameters, recorded, backend, evaluation=evaluation)
+        if threads is not None:
+            functions = functions.evaluated_by(threads_for(functions, threads, "LogDensity"))
         self._set(
             _DensityParts(expression, terms, parameters, recorded, backend, jacobian, functions)
         )
@@ -699,6 +708,13 @@ def advised(density: LogDensity, advise: Advise) -> LogDensity:
 def evaluated(density: LogDensity, evaluation: Evaluation | None) -> LogDensity:
     """Return the log density with another way of computing its value and gradient."""
     return density._replaced(functions=density.functions.evaluated_by(evaluation))
+
+
+def threaded(density: LogDensity, threads: int | None, what: str) -> LogDensity:
+    """Return the log density in slices on threads; the same if there is no number of them."""
+    if threads is None:
+        return density
+    return evaluated(density, threads_for(density.functions, threads, what))
 
 
 def _check_names(parameters: Sequence[Parameter], recorded: Mapping[str, DimTensor]) -> None:

@@ -563,7 +563,7 @@ class Model(Rendered):
             drawn from their prior. :meth:`draw` does so without a Markov chain.
         **options
             Those of :func:`dimtensor.sample`: ``sampler="nutpie"``, ``"blackjax"`` or
-            ``"numpyro"``, ``tune``, ``chains``, ``save_warmup`` and so on.
+            ``"numpyro"``, ``tune``, ``chains``, ``threads``, ``save_warmup`` and so on.
 
         Returns
         -------
@@ -597,7 +597,7 @@ class Model(Rendered):
             **options,
         )
 
-    def mode(self, *, initial: Data | None = None) -> xr.DataTree:
+    def mode(self, *, initial: Data | None = None, threads: int | None = None) -> xr.DataTree:
         """Find the posterior mode: the maximum a posteriori values of the free variables.
 
         The density is that of the variables themselves, not of transformed ones; for a
@@ -607,6 +607,8 @@ class Model(Rendered):
         ----------
         initial : dict or Dataset, optional
             Where the search starts: values of all free variables.
+        threads : int, optional
+            Threads that compute the log density in slices of the data, as in :meth:`sample`.
 
         Returns
         -------
@@ -635,7 +637,7 @@ class Model(Rendered):
         >>> mode["posterior"]["rate"].round(4).item()  # (3 + 4 - 1) / (2 + 1)
         2.0
         """
-        return posterior.mode(self.spec, initial)
+        return posterior.mode(self.spec, initial, threads)
 
     def laplace(
         self,
@@ -643,6 +645,7 @@ class Model(Rendered):
         *,
         seed: int | None = None,
         initial: Data | None = None,
+        threads: int | None = None,
         prior: bool = False,
     ) -> xr.DataTree:
         """Draw from the normal approximation of the posterior at its mode (Laplace).
@@ -656,6 +659,8 @@ class Model(Rendered):
         seed : int, optional
         initial : dict or Dataset, optional
             Where the search for the mode starts.
+        threads : int, optional
+            Threads that compute the log density in slices of the data, as in :meth:`sample`.
         prior : bool
             Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
@@ -694,7 +699,7 @@ class Model(Rendered):
         >>> round(float(post["posterior"]["mu"].mean()), 1)
         0.5
         """
-        return posterior.laplace(self.spec, draws, seed, initial, prior)
+        return posterior.laplace(self.spec, draws, seed, initial, threads, prior)
 
     def pathfinder(
         self,

@@ -280,6 +280,16 @@ XLA_CACHE_SHARE = 4
 # Seconds after which work shows its progress, and between two states of the line.
 PROGRESS_PATIENCE, PROGRESS_PERIOD = 2.0, 0.25
 
+# --- Slices for threads --------------------------------------------------------------------------
+
+# Operations of a slice, weighted by their costs: some 0.1 ms, twenty times what its call takes
+# (`threads`, scale.md).
+SLICE_WORK = 1_400_000
+# Operations of a slice for each element of its results, which are written and added (not measured).
+SLICE_RESULTS = 32
+# Slices: twice as many as a large machine has cores, four times as many as most have.
+MOST_SLICES = 256
+
 # --- JAX -----------------------------------------------------------------------------------------
 
 # Elements of arrays that enter and leave as one: each array costs microseconds, whatever its size

@@ -174,6 +174,7 @@ SPLIT: dict[str, tuple[Any, str, Any]] = {
     "loop within positions": (
         dt.fori_loop(0, 3, lambda i, s: s * 0.5 + X, dt.zeros(OBS)).sum(), "add",
         lambda v: 1.75 * v["x"].sum()),
+    "check of positions": (dt.check(X < 9, "x is small", X.sum()), "add", lambda v: v["x"].sum()),
     "check": (dt.check(B > 0, "b is positive", X.sum()), "add", lambda v: v["x"].sum()),
 }  # fmt: skip
 

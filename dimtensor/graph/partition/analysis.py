@@ -351,6 +351,9 @@ class _Analysis:
     ) -> Role:
         """Return the role of an operation on combined values."""
         first = node.inputs[min(combined)]
+        if node.kind == "check" and combined.keys() == {0}:  # of the positions of each slice
+            operation, part, rest = combined[0]
+            return Combined(operation, make("check", (part, node.inputs[1]), node.attrs), rest)
         if mapped or own is not None:
             raise self._mixed(node, "needs the whole at each position", first)
         operations = {role.operation for role in combined.values()}

@@ -20,7 +20,7 @@ from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import Draws, Run, keeping, labeled
 from dimtensor.model.inference.sample import any_seed, check_unknowns, start_of
 from dimtensor.model.inference.sample import sample as sample_density
-from dimtensor.model.logdensity import advised
+from dimtensor.model.logdensity import advised, threaded
 from dimtensor.random.seeds import checked_seed, seed_for
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def sample(
         return pointwise.log_prior(spec, tree) if log_prior else tree
 
 
-def mode(spec: ModelSpec, initial: Any = None) -> xr.DataTree:
+def mode(spec: ModelSpec, initial: Any = None, threads: int | None = None) -> xr.DataTree:
     """Maximize the posterior density; see :meth:`dimtensor.Model.mode`."""
-    density = log_density(spec, jacobian=False)
+    density = threaded(log_density(spec, jacobian=False), threads, "mode")
     found = find_mode(density, start_of(density, initial))
     attributes = _provenance("scipy", _scipy_version(), found.seconds)
     attributes |= {
@@ -65,10 +65,16 @@ def mode(spec: ModelSpec, initial: Any = None) -> xr.DataTree:
 
 
 def laplace(
-    spec: ModelSpec, draws: int, seed: int | None, initial: Any, prior: bool
+    spec: ModelSpec,
+    draws: int,
+    seed: int | None,
+    initial: Any,
+    threads: int | None,
+    prior: bool,
 ) -> xr.DataTree:
     """Draw from the normal approximation at the mode; see :meth:`dimtensor.Model.laplace`."""
     density = _density(spec, "laplace", draws, {"draws": draws}, seed, prior)
+    density = threaded(density, threads, "laplace")
     found: Mode = find_mode(density, start_of(density, initial), "laplace")
     normal = normal_at(density, found)
     seed = any_seed() if seed is None else int(seed)

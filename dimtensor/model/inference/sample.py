@@ -22,8 +22,9 @@ from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labeled
 from dimtensor.model.inference.samplers import SamplerSettings, sampler_of
 from dimtensor.model.inference.starts import check_data
-from dimtensor.model.logdensity import LogDensity
+from dimtensor.model.logdensity import LogDensity, threaded
 from dimtensor.model.records import check_leading
+from dimtensor.model.sliced.threads import chains_at_once
 from dimtensor.model.terms import check_terms
 from dimtensor.random.seeds import checked_seed
 from dimtensor.spellings import spelled
@@ -45,6 +46,7 @@ def sample(
     tune: int | None = None,
     chains: int = 4,
     cores: int | None = None,
+    threads: int | None = None,
     seed: int | None = None,
     progress_bar: bool = True,
     extra: Mapping[str, DimTensor] | None = None,
@@ -70,8 +72,12 @@ def sample(
         1,000.
     chains : int
     cores : int, optional
-        Chains that run at the same time; as many as there are cores where it is left out. Of
-        nutpie alone: on JAX all chains are one program.
+        Chains that run at the same time; where it is left out, as many as there are cores, or cores
+        for all of their threads. Of nutpie alone: on JAX all chains are one program.
+    threads : int, optional
+        Threads of each chain, which compute the log density in slices of the data, if there is
+        enough work for slices. Draws do not depend on their number. They pay for data beyond some
+        10,000 rows, where cores outnumber chains.
     seed : int, optional
         One is drawn where it is left out; it is among the attributes of the result.
     progress_bar : bool
@@ -122,6 +128,8 @@ def sample(
         If a number is below 1 or no integer, or a seed is below 0 or has more than 63 bits.
     InputError
         If initial values lie outside of their supports.
+    PartitionError
+        If there are threads, and no dim along which the log density can be cut.
     ComputationError
         If an operation of the log density raises an error, which is the cause of this one.
     MemoryLimitError
@@ -159,6 +167,9 @@ def sample(
     _check(model, {"draws": draws, "chains": chains, **given}, seed)
     chosen = sampler_of(sampler)
     run_it = chosen.prepare(options, list(inspect.signature(sample).parameters)[1:-1])
+    model = threaded(model, threads, "sample")
+    if cores is None and threads is not None and model.functions.evaluator is not None:
+        cores = chains_at_once(threads)
     model = model.with_deterministics(extra) if extra else model
     terms = _kept_terms(model, log_likelihood)
     _check_dims(model, terms)

@@ -28,8 +28,8 @@ class Evaluator(Protocol):
 class Evaluation(Protocol):
     """A way to evaluate log densities; pickled with them, if it can be."""
 
-    def __call__(self, functions: ModelFunctions, /) -> Evaluator:
-        """Make the evaluator of a model on its data."""
+    def __call__(self, functions: ModelFunctions, /) -> Evaluator | None:
+        """Make the evaluator of a model on its data; None for one call of compiled code."""
 
 
 class DensitySlices:
