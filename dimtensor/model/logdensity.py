@@ -589,7 +589,7 @@ class LogDensity(Rendered):
             If the size is above the number of rows or below the number of strata, or the log
             density does not depend on the dim.
         GraphError
-            If the log density is no sum over rows.
+            If the log density is no sum over rows, or data are read from streams.
         InputError
             If there are no such data, or not one value for each row.
         UnknownDimError

@@ -1396,6 +1396,13 @@ def minibatch_of_no_sum():
 
 
 @building
+def minibatch_of_a_stream():
+    y, mu = dt.stream(np.zeros(5), OBS, chunks=2, name="y"), dt.scalar("mu")
+    density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+    density.minibatch(OBS, size=2)
+
+
+@building
 def minibatch_of_strata_of_a_derivative():
     b, x = dt.scalar("b"), dt.data([0.1, 0.2, 0.9], dims=OBS, name="x")
     slope = dt.grad((dt.sin(b) * x).sum(), b)

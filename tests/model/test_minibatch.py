@@ -411,6 +411,13 @@ def test_a_density_that_is_no_sum():
         density.minibatch(OBS, size=2)
 
 
+def test_streams_are_read_in_order():
+    b, y = dt.scalar("b"), dt.stream(Y, dims=OBS, chunks=2, name="y")
+    density = dt.LogDensity({"y": -((y - b) ** 2)}, {b: dt.real}, backend="python")
+    with pytest.raises(dt.GraphError, match=r"a stream is read from its start\n  streams: 'y'"):
+        density.minibatch(OBS, size=2)
+
+
 def test_strata_of_a_density_with_a_derivative():
     b, x = dt.scalar("b"), dt.data(Y, dims=OBS, name="x")
     slope = dt.grad((dt.sin(b) * x).sum(), b)

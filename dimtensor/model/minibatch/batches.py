@@ -69,10 +69,11 @@ class Minibatches:
     are multiplied by the number of rows that each represents. The expected value over random
     batches is the log density of all rows, and the gradient's is its gradient.
 
-    Iterating yields batches without end, the same for the same seed. All have the same number of
-    rows. The rows are shuffled, and taken in pieces. When fewer rows are left than a batch has,
-    these are left out, and all are shuffled again: they are a random subset, so that each batch is
-    one, too, and its estimate is unbiased.
+    Iterating yields batches without end, the same for the same seed. A batch is a tuple of the
+    positions of rows and their weight, and so a pytree of JAX. All have the same number of rows.
+    The rows are shuffled, and taken in pieces. When fewer rows are left than a batch has, these are
+    left out, and all are shuffled again: they are a random subset, so that each batch is one, too,
+    and its estimate is unbiased.
 
     Attributes
     ----------

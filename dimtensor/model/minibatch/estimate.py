@@ -11,7 +11,7 @@ import numpy as np
 
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError, OptionError
+from dimtensor.errors import GraphError, OptionError, listing
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import InputAttrs
 from dimtensor.graph.partition.analysis import Combined, Split
@@ -20,6 +20,7 @@ from dimtensor.graph.partition.weights import weighted
 from dimtensor.model.assembly import assemble
 from dimtensor.model.parameters import late_dims
 from dimtensor.model.rows.lookups import hoist_lookups
+from dimtensor.streams.stream import streamed
 from dimtensor.tensor.graphs.partition import checked_split
 from dimtensor.tensor.handle import wrap
 
@@ -37,8 +38,15 @@ def split_of(density: LogDensity, dim: Dim | str) -> Split:
     OptionError
         If it does not depend on the dim.
     GraphError
-        If rows are combined otherwise than by a sum.
+        If rows are combined otherwise than by a sum, or data are read from streams.
     """
+    streams = streamed([density.expression.node])
+    if streams:
+        raise GraphError(
+            "minibatch: a batch needs rows from anywhere, and a stream is read from its start",
+            [("streams", listing([node.name for node in streams]))],
+            "replace the streams by data in memory",
+        )
     found = checked_split(density.expression.node, dim)
     if found.role is None:
         raise OptionError(f"minibatch: the log density does not depend on {found.dim._title}")
