@@ -17,6 +17,7 @@ from dimtensor.errors import ArgumentError, InputError, StreamError, did_you_mea
 from dimtensor.extras import require
 from dimtensor.values.labeled import is_dataarray
 
+_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux, which Python's module does not name
 # Arrays of the same rows, one for each column that was asked for.
 Block = tuple[np.ndarray, ...]
 
@@ -106,9 +107,17 @@ class FileSource(Source):
             return np.empty(shape, self._dtype)
         page = begin - begin % mmap.ALLOCATIONGRANULARITY
         memory = mmap.mmap(file, end - page, access=mmap.ACCESS_READ, offset=page)
-        np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE].max()  # reads the pages, in this thread
+        _read_pages(memory)
         found = np.frombuffer(memory, self._dtype, math.prod(shape), begin - page)
         return found.reshape(shape)
+
+
+def _read_pages(memory: mmap.mmap) -> None:
+    """Read the pages of mapped memory now, in this thread."""
+    try:
+        memory.madvise(_POPULATE_READ)
+    except (AttributeError, OSError, ValueError):  # another system than Linux, or before 5.14
+        np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE].max()
 
 
 class DataArraySource(Source):

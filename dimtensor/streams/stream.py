@@ -106,8 +106,11 @@ class StreamedValues:
     def _positions(self, values: np.ndarray, categories: Dim) -> np.ndarray:
         """Return the positions of labels; positions are passed through."""
         if categories.coords is None and values.dtype == np.int64:
-            check_positions(values, categories.length, categories, self.title)
-            return np.require(values, requirements=["C", "A"])
+            values, length = np.require(values, requirements=["C", "A"]), categories.length
+            # negative ones are large: one pass over the values tells that all are in range
+            if values.size and length is not None and values.view(np.uint64).max() >= length:
+                check_positions(values, length, categories, self.title)
+            return values
         return label_positions(values, categories, self.title)
 
     @printable

@@ -219,6 +219,7 @@ def test_approximations_of_models_of_streams():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 def test_nutpie_samples_models_of_streams():
     pytest.importorskip("nutpie")
     options = {"tune": 100, "chains": 2, "seed": 1, "progress_bar": False, "report": False}

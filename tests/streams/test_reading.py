@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.streams import sources
 from dimtensor.streams.reading import ReadAhead, RowReader
 from dimtensor.streams.stream import StreamedValues, stream_of
 
@@ -94,6 +95,12 @@ def test_chunks_make_the_whole(name: str, tmp_path: Path):
     assert all(one.flags.c_contiguous and one.flags.aligned for one in arrays)
     assert {one.dtype for one in arrays} == {np.dtype("float64")}
     np.testing.assert_array_equal(np.concatenate(arrays), X)
+
+
+def test_systems_that_do_not_read_pages_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sources, "_POPULATE_READ", 9999)
+    x = dt.stream(npy(tmp_path), OBS, chunks=100)
+    np.testing.assert_array_equal(np.concatenate([one[0] for *_, one in chunks_of(x)]), X)
 
 
 def test_arrays_of_a_zarr_group_by_name(tmp_path: Path):
