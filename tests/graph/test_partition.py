@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import dimtensor as dt
 from dimtensor.compile.function import free_inputs
+from dimtensor.graph.partition.analysis import split
+from dimtensor.graph.partition.slices import gathered
+from dimtensor.graph.partition.weights import weighted
+from dimtensor.tensor.handle import wrap
 from tests.differential.generate import random_program
 from tests.differential.named import Named, NumPy
 from tests.differential.program import build, run
@@ -114,6 +119,70 @@ def test_programs_in_slices_equal_the_whole(first: int):
 @pytest.mark.parametrize("first", range(100, 300, 20))
 def test_many_programs_in_slices_equal_the_whole(first: int):
     assert sum(map(check_program, range(first, first + 20))) > 60
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def check_rows(seed: int) -> int:
+    """Compare sums of a program at single positions, and weighted ones, with NumPy's of all."""
+    program = random_program(Seeded(seed))
+    built, env = build(program), run(program, program.point, NumPy())
+    point = {f"v{i.number}": (i.value.dims, i.array) for i in program.inputs}
+    checked = 0
+    for name, of in program.dims.items():
+        dim, point[f"{name}_length"] = built.dims[name], of.length
+        for at in {at for step in program.steps for at in step.results}:
+            x, value = built.values[at], env[at]
+            if name in value.dims and x.dtype == "float64":
+                checked += rows_make_the_whole(3 - 2 * x.sum(dim), dim, of.length, point, value)
+    return checked
+
+
+def rows_make_the_whole(
+    y: Any, dim: dt.Dim, length: int, point: dict[str, Any], summed: Named
+) -> bool:
+    found = split(y.node, dim)
+    if found.obstacle is not None:
+        return False
+    row = dt.Dim("row")
+    at, weights = dt.tensor("at", dims=row, dtype="int64"), dt.tensor("weights", dims=dim)
+    new = weighted(y.node, found, weights.node)
+    assert new is not None
+    again = split(new, dim)
+    given = {weights.node: dt.tensor("own", dims=row).node}
+    part, rest = (
+        None if each is None else wrap(gathered(each, again, length, at.node, given))
+        for each in again.role[1:]
+    )
+    factors = np.random.default_rng(length).uniform(0.5, 2.0, length)
+    try:
+        total = 0.0 if rest is None else evaluated(rest, point)
+        for position in range(length):  # twice, with a part of its weight each
+            own = [0.25 * factors[position], 0.75 * factors[position]]
+            total = total + evaluated(part, {**point, "at": [position, position], "own": own})
+    except dt.GraphError as problem:  # no input has a dim
+        if "determines the length" not in str(problem):
+            raise
+        return False
+    along = summed.dims.index(dim.name)
+    expected = 3 - 2 * np.tensordot(summed.data, factors, axes=([along], [0]))
+    dims = [each for each in summed.dims if each != dim.name]
+    np.testing.assert_allclose(
+        xr.DataArray(total).transpose(*dims).values, expected, rtol=1e-9, atol=1e-9
+    )
+    return True
+
+
+@pytest.mark.parametrize("first", [0, 6])
+def test_weighted_rows_make_the_weighted_sum(first: int):
+    assert sum(map(check_rows, range(first, first + 6))) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 300, 20))
+def test_many_weighted_rows_make_the_weighted_sum(first: int):
+    assert sum(map(check_rows, range(first, first + 20))) > 20
 
 
 # -- models ----------------------------------------------------------------------------------------
