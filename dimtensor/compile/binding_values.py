@@ -61,8 +61,7 @@ class CallFrame:
     """
 
     __slots__ = (
-        "_call", "_settled", "aliases", "binding", "executable", "fixed", "labelers", "limits",
-        "program",
+        "_call", "_settled", "aliases", "binding", "fixed", "labelers", "limits", "program",
     )  # fmt: skip
 
     def __init__(
@@ -77,11 +76,10 @@ class CallFrame:
     ):
         self.binding = binding
         self.program = program
-        self.executable = executable
         self.labelers = labelers
         self.limits = check_indexers(program, data, n_inputs, binding)
         self.fixed = (*data, *located(program, binding))
-        self._settled = settle(executable, self.fixed)
+        self._settled: tuple[np.ndarray, ...] = settle(executable, self.fixed)
         self._call = executable.bind(self._settled)
         self.aliases: list[bool] | None = None
 

@@ -128,6 +128,9 @@ class Code:
         )
         self._batched: dict[tuple, Code] = {}
 
+    def __reduce__(self) -> tuple:
+        return Code, (self.inputs, self.outputs, self.backend, self.kernels, self.allow)
+
     def _find_program(self) -> Program:
         """Return the program of cached code, or lower the graph.
 

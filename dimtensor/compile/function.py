@@ -14,6 +14,7 @@ from dimtensor.compile.chunks.values import any_in_chunks
 from dimtensor.compile.code import Code
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, check_sizes, no_memory
+from dimtensor.compile.program import Program
 from dimtensor.compile.pure_functions import Levels
 from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import (
@@ -254,7 +255,7 @@ class CompiledFunction[R](Levels):
         added = batch_names(readings, code.ports, code.dim_names)
         function = self._grown.get(added)
         if function is None:
-            function = CompiledFunction(code.batched(added), self._structure, self._replaced)
+            function = self._with(code.batched(added), self._replaced)
             self._grown[added] = function
         return function
 
@@ -266,18 +267,25 @@ class CompiledFunction[R](Levels):
             port.tell(reading, binding)
         complete(binding, code.program)
         check_sizes(code.outputs, binding)
+        return self._frame_of(binding)
+
+    def _frame_of(self, binding: Binding) -> CallFrame:
+        """Make the frame of lengths and labels."""
+        code = self._code
         program, executable = code.compiled(code.known_lengths(binding))
-        labelers = [
-            Labeler(axes, binding, name, node.categories)
-            for axes, (node, name) in zip(program.output_dims, self._named_outputs(), strict=True)
-        ]
-        n = len(code.inputs)
+        labelers, n = self._labelers(program, binding), len(code.inputs)
         try:
             return CallFrame(binding, program, executable, self._data, n, labelers, self._settled)
         except IndexError as error:  # raised by the data-only part
             raise unread(error, program, code.inputs, (), binding) from None
         except LACKING as error:
             raise no_memory(error, code.outputs, binding) from error.__cause__
+
+    def _labelers(self, program: Program, binding: Binding) -> list[Labeler]:
+        return [
+            Labeler(axes, binding, name, node.categories)
+            for axes, (node, name) in zip(program.output_dims, self._named_outputs(), strict=True)
+        ]
 
     def _named_outputs(self) -> list[tuple[Node, str | None]]:
         outputs = self._code.outputs
@@ -348,22 +356,15 @@ class CompiledFunction[R](Levels):
             If there are no data of a name, or values have other dims.
         """
         replaced = exchanged(self._data_nodes, data, by_name, "function")
-        return CompiledFunction(self._code, self._structure, {**self._replaced, **replaced})
+        return self._with(self._code, {**self._replaced, **replaced})
+
+    def _with(self, code: Code, replaced: Mapping[Node, Any]) -> CompiledFunction[R]:
+        return CompiledFunction(code, self._structure, replaced)
 
     # -- pickling and display ----------------------------------------------------------------------
 
     def __reduce__(self) -> tuple:
-        code = self._code
-        arguments = (
-            code.inputs,
-            code.outputs,
-            code.backend,
-            code.kernels,
-            code.allow,
-            self._structure,
-            self._replaced,
-        )
-        return (_rebuilt, arguments)
+        return CompiledFunction, (self._code, self._structure, self._replaced)
 
     @printable
     def __repr__(self) -> str:
@@ -374,18 +375,6 @@ class CompiledFunction[R](Levels):
 
     def _repr_html_(self) -> str:
         return html(self)
-
-
-def _rebuilt(
-    inputs: Sequence[Node | Dim],
-    outputs: Sequence[Node],
-    backend: str,
-    kernels: bool,
-    allow: frozenset[str],
-    structure: Structure,
-    replaced: Mapping[Node, Any],
-) -> CompiledFunction:
-    return CompiledFunction(Code(inputs, outputs, backend, kernels, allow), structure, replaced)
 
 
 def _is_data(source: Any) -> bool:

@@ -9,9 +9,10 @@ from dimtensor.backends import BackendName
 from dimtensor.caches import Recent
 from dimtensor.compile.function import CompiledFunction, Structure, free_inputs
 from dimtensor.compile.function import function as _function
+from dimtensor.compile.sliced.function import on_threads
 from dimtensor.compile.stateful import StatefulFunction, stateful
 from dimtensor.dims import Dim
-from dimtensor.errors import ArgumentError, InputError, did_you_mean, listing
+from dimtensor.errors import ArgumentError, InputError, OptionError, did_you_mean, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.graph.walk import LEAF_KINDS, held_bytes
@@ -43,6 +44,7 @@ class _Options(_CompileOptions, total=False):
     """Options of functions without shared variables."""
 
     updates: None
+    threads: int | None
 
 
 @overload
@@ -99,6 +101,7 @@ def function(
     checks: bool | DimTensor | Sequence[DimTensor] = True,
     allow: str | Sequence[str] = (),
     simplify: bool | Mapping[Dim, int] = False,
+    threads: int | None = None,
 ) -> CompiledFunction | StatefulFunction:
     """Compile a function from inputs to outputs.
 
@@ -128,6 +131,10 @@ def function(
     simplify : bool or mapping of Dim to int
         Whether to compile the cheapest form of the outputs that :func:`dimtensor.simplify` finds. A
         mapping has the lengths of dims that have none. Results may differ in the last digits.
+    threads : int, optional
+        Number of threads that compute a call in slices of the longest dim that can be cut
+        (:func:`dimtensor.partition`), if there is enough work for slices. Results do not depend on
+        it, not even in their last bits; those without threads differ from them in these.
 
     Returns
     -------
@@ -150,7 +157,9 @@ def function(
     ArgumentError
         If an input or an output is no tensor.
     OptionError
-        If there is no such backend, or no such rewrite.
+        If there is no such backend, or no such rewrite; if there are threads and updates, or JAX.
+    PartitionError
+        If there are threads, and no dim along which all outputs can be cut.
 
     Examples
     --------
@@ -173,9 +182,12 @@ def function(
     [2.0, 3.0]
     """
     if updates is not None:
+        if threads is not None:
+            raise OptionError("function: a function of states is not computed by threads")
         changes = {as_node(s): as_node(following, [as_node(s)]) for s, following in updates.items()}
         return stateful(inputs, outputs, changes, backend, kernels, checks, allow, simplify)
-    return _function(inputs, outputs, backend, kernels, checks, allow, simplify)
+    found = _function(inputs, outputs, backend, kernels, checks, allow, simplify)
+    return found if threads is None else on_threads(found, threads)
 
 
 @overload

@@ -12,7 +12,7 @@ from dimtensor.compile.code import Code
 from dimtensor.compile.memory import written
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.compile.pure_functions import positional_function
-from dimtensor.dims import Dims
+from dimtensor.dims import Binding, Dims
 from dimtensor.errors import PartitionError
 from dimtensor.graph import Node, leaves
 from dimtensor.graph.rebuilding.substitute import map_dim
@@ -44,14 +44,14 @@ class HeldSlices:
         replaced: Mapping[Node, Any],
         elsewhere: frozenset[Node],
         length: int | None,
+        told: Binding | None = None,
     ):
         self.program = program
         self._replaced = replaced
+        self._told = told
         order: dict[Node, Dims] = {}
         for node, dims in _data_slots(program.code):
-            order[program._original.get(node, node)] = tuple(
-                map_dim(dim, program._back) for dim in dims
-            )
+            order[program._original.get(node, node)] = program.whole_dims(dims)
         sources = [*order]
         data = [x for x in sources if x.kind == "data" and x not in elsewhere]
         binding, arrays = bind_data(data, [order[x] for x in data], replaced)
@@ -61,14 +61,14 @@ class HeldSlices:
         places = {each.source: at for at, each in enumerate(program.along)}
         # for each bound argument: its place among the pieces, or its array
         self._arguments = [places[x] if x in places else found[x] for x in sources]
-        told = [
+        lengths = [
             array.shape[each.axis]
             for each, array in zip(program.along, self.arrays, strict=True)
             if array is not None
         ]
         known = program.dim.length if program.dim.length is not None else length
-        self.length: int | None = told[0] if known is None and told else known
-        self.binding = binding.without(program.cut)
+        self.length: int | None = lengths[0] if known is None and lengths else known
+        self.binding = (told or binding).without(program.cut)
 
     def _known(self, axes: Mapping[Node, Dims], elsewhere: frozenset[Node]) -> dict:
         """Compute constants from the whole of the data, with their axes in a given order."""
@@ -147,7 +147,7 @@ class HeldSlices:
         code = self.program.rest_code
         if code is None:
             return None
-        call = _on_data(code, self._replaced)
+        call = _on_data(code, self._replaced, self._told)
         told = [] if self.program.length_input is None else [_integer(self.length)]
         return lambda *given: call(*given, *told)
 
@@ -189,9 +189,11 @@ def _integer(value: int | None) -> np.ndarray:
     return np.asarray(value, dtype=np.int64)
 
 
-def _on_data(code: Code, replaced: Mapping[Node, Any]) -> PositionalFunction:
+def _on_data(
+    code: Code, replaced: Mapping[Node, Any], told: Binding | None = None
+) -> PositionalFunction:
     """Return the function of plain arrays of code with its data."""
     axes = dict(_data_slots(code))
     own = {node: value for node, value in replaced.items() if node in axes}
     binding, arrays = bind_data([*axes], [*axes.values()], own)
-    return positional_function(code, arrays, binding)
+    return positional_function(code, arrays, binding if told is None else told.copy())

@@ -13,7 +13,7 @@ from dimtensor.compile.code import Code
 from dimtensor.compile.obstacles import refusal
 from dimtensor.compile.sliced.held import HeldSlices
 from dimtensor.compile.sliced.restriction import Restriction
-from dimtensor.dims import Dim, Dims
+from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.graph import Node
 from dimtensor.graph.partition.analysis import Combined, Split, split
 from dimtensor.graph.rebuilding.substitute import map_dim
@@ -143,7 +143,7 @@ class SliceProgram:
 
     def _along(self, slot: Any) -> Along | None:
         source = self._original.get(slot.source)
-        dims = tuple(map_dim(dim, self._back) for dim in slot.dims)
+        dims = self.whole_dims(slot.dims)
         axes = [axis for axis, dim in enumerate(dims) if dim in self.cut]
         return Along(source, dims, axes[0]) if source is not None and axes else None
 
@@ -169,14 +169,19 @@ class SliceProgram:
         for operation, rest in zip(self.operations, self._rests, strict=True):
             own = next(rests) if rest is not None else ()
             part = next(shares) if operation else own
-            found.append(tuple(map_dim(dim, self._back) for dim in part))
+            found.append(self.whole_dims(part))
         return tuple(found)
+
+    def whole_dims(self, dims: Dims) -> Dims:
+        """Return the dims of the whole for dims of a slice."""
+        return tuple(map_dim(dim, self._back) for dim in dims)
 
     def hold(
         self,
         replaced: Mapping[Node, Any] | None = None,
         elsewhere: Collection[Node] = (),
         length: int | None = None,
+        told: Binding | None = None,
     ) -> HeldSlices:
         """Bind data: those that all slices have in common, and those that are cut.
 
@@ -188,6 +193,8 @@ class SliceProgram:
             Data along the dim that are not in memory as a whole.
         length : int, optional
             Length of the dim, where neither the dim nor data in memory have it.
+        told : Binding, optional
+            Lengths and labels of dims, where inputs have told some; by default those of data.
 
         Returns
         -------
@@ -198,7 +205,7 @@ class SliceProgram:
         PartitionError
             If a constant is computed from the whole of data that are elsewhere.
         """
-        return HeldSlices(self, replaced or {}, frozenset(elsewhere), length)
+        return HeldSlices(self, replaced or {}, frozenset(elsewhere), length, told)
 
     def total(
         self, shares: Sequence[Sequence[Any]], rest: Sequence[np.ndarray | None] | None = None

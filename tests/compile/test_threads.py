@@ -1,0 +1,196 @@
+"""Functions computed in slices on threads: results, bits, errors, plain arrays."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from dimtensor.compile.sliced import cuts
+from tests.graph.test_partition import KEEP, OBS, SPLIT, THETA, B, K, M, X, Y, numbers
+
+NUMBERS = [1, 2, 3, 7]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch):
+    """Slices of a few rows."""
+    monkeypatch.setattr(cuts, "SLICE_WORK", 1)
+    monkeypatch.setattr(cuts, "SLICE_RESULTS", 0)
+
+
+def values(v: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {**v, "m": (("k", "obs"), v["m"]), "who": np.array(list("abc"))[v["who"]]}
+
+
+def called(f: Any, point: dict[str, Any]) -> Any:
+    return f(**{name: point[name] for name in f.inputs})
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_threads_compute_the_whole(name: str):
+    x, _, oracle = SPLIT[name]
+    v = numbers(50)
+    results = []
+    for threads in NUMBERS:
+        f = dt.function(dt.inputs_of(x), x, "python", threads=threads)
+        results.append(called(f, values(v)).values)
+    np.testing.assert_allclose(results[0], oracle(v), rtol=1e-10, atol=1e-12)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+    cut = f.cut(_lengths(f, 50))
+    assert cut.number > 4
+
+
+def _lengths(f: Any, n: int) -> Any:
+    binding = f._data_binding.copy()
+    binding.add_length(OBS, n, "a test")
+    return binding
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+def test_few_positions(length: int):
+    x = (X**2).sum() + B
+    f = dt.function([X, B], x, "python", threads=3)
+    v = numbers(length)
+    assert called(f, v).item() == pytest.approx((v["x"] ** 2).sum() + v["b"])
+
+
+def test_outputs_keep_their_labels_and_dims():
+    f = dt.function([M, X], {"both": M * X, "sum": M.sum(OBS)}, "python", threads=2)
+    labels = [f"row {at}" for at in range(30)]
+    v = numbers(30)
+    m = xr.DataArray(v["m"], dims=["k", "obs"], coords={"obs": labels})
+    found = f(m=m, x=v["x"])
+    expected = m * xr.DataArray(v["x"], dims="obs")
+    xr.testing.assert_allclose(found["both"].transpose(*expected.dims).rename(None), expected)
+    np.testing.assert_allclose(found["sum"], v["m"].sum(1))
+
+
+def test_rows_that_a_mask_chooses_keep_their_labels():
+    f = dt.function([X, KEEP], [X[KEEP], X[KEEP].sum()], "python", threads=2)
+    plain = dt.function([X, KEEP], [X[KEEP], X[KEEP].sum()], "python")
+    v = numbers(40)
+    labeled = xr.DataArray(v["x"], dims="obs", coords={"obs": np.arange(100, 140)})
+    keep = xr.DataArray(v["keep"], dims="obs", coords={"obs": np.arange(100, 140)})
+    (rows, total), (expected, _) = f(labeled, keep), plain(labeled, keep)
+    xr.testing.assert_identical(rows, expected)
+    assert rows.coords["obs"].values.tolist() == (100 + np.flatnonzero(v["keep"])).tolist()
+    np.testing.assert_allclose(total, v["x"][v["keep"]].sum())
+
+
+@pytest.mark.compiled
+def test_machine_code_of_value_and_gradients():
+    rng = np.random.default_rng(0)
+    n = 5000
+    who, x, y = rng.integers(0, 3, n), rng.normal(size=n), rng.normal(size=n)
+    xd, yd = dt.data(x, dims=OBS), dt.data(y, dims=OBS)
+    of = dt.data(np.array(list("abc"))[who], dims=OBS, categories=THETA.dims[0])
+    logp = -((yd - THETA.sel(group=of) - B * xd) ** 2).sum() - (THETA**2).sum()
+    outputs = [logp, *dt.grad(logp, [THETA, B])]
+    theta, b = np.array([0.1, -0.2, 0.3]), 0.7
+    residual = y - theta[who] - b * x
+    expected = [
+        -(residual**2).sum() - (theta**2).sum(),
+        2 * np.bincount(who, residual, minlength=3) - 2 * theta,
+        2 * (residual * x).sum(),
+    ]
+    found = []
+    for threads in NUMBERS:
+        f = dt.function([THETA, B], outputs, threads=threads)
+        assert f.cut(f._data_binding).number > 100
+        found.append([np.asarray(one) for one in f.positional(theta, np.asarray(b))])
+        for one, other in zip(f(theta, b), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10)
+    for others in found[1:]:
+        for one, other in zip(others, found[0], strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_parameters_along_the_dim_are_cut_with_it():
+    i, j = dt.Dim("i", length=40), dt.Dim("j", length=3)
+    a, b, y = dt.tensor("a", dims=i), dt.tensor("b", dims=j), dt.tensor("y", dims=[i, j])
+    value = ((y - a - b) ** 2).sum()
+    f = dt.function([a, b, y], [value, *dt.grad(value, [a, b])], "python", threads=2)
+    assert f.cut(f._data_binding).dim is i
+    rng = np.random.default_rng(0)
+    arrays = rng.normal(size=40), rng.normal(size=3), rng.normal(size=(40, 3))
+    found = f(*arrays[:2], (("i", "j"), arrays[2]))
+    residual = arrays[2] - arrays[0][:, None] - arrays[1]
+    expected = [(residual**2).sum(), -2 * residual.sum(1), -2 * residual.sum(0)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_other_data_and_batches_and_pickles():
+    x = dt.data(np.arange(20.0), dims=OBS, name="x")
+    f = dt.function([B], (B * x).sum(), "python", threads=2)
+    assert f(2.0).item() == 380.0
+    assert f.with_data(x=np.ones(50))(2.0).item() == 100.0
+    assert f((("draw",), [1.0, 2.0])).values.tolist() == [190.0, 380.0]
+    again = pickle.loads(pickle.dumps(f.with_data(x=np.ones(50))))
+    assert again.threads == 2
+    assert again(2.0).item() == 100.0
+
+
+def test_errors_are_those_without_threads():
+    row = dt.Dim("row", coords=[f"row {at}" for at in range(40)])
+    x = dt.tensor("x", dims=row)
+    total = dt.check(x < B, "x is small", x).sum()
+    texts = []
+    for options in ({}, {"threads": 3}):
+        f = dt.function([x, B], total, "python", **options)
+        with pytest.raises(dt.CheckError, match="row 38") as found:
+            f(np.arange(40.0), 37.5)
+        texts.append(str(found.value))
+        with pytest.raises(dt.CheckError, match="x is small"):
+            f.positional(np.arange(40.0), np.asarray(37.5))
+        assert f(np.arange(40.0), 100.0).item() == 780.0
+    assert texts[0] == texts[1]
+
+
+def test_a_look_up_out_of_range_is_refused():
+    k = dt.Dim("k")
+    theta, where = dt.tensor("theta", dims=k), dt.tensor("where", dims=OBS, dtype="int64")
+    for options in ({}, {"threads": 2}):
+        f = dt.function([theta, where], theta.isel(k=where).sum(), "python", **options)
+        assert f([1.0, 2.0], np.ones(50, dtype=int)).item() == 100.0
+        with pytest.raises(dt.PositionError, match="'where'"):
+            f([1.0, 2.0], np.full(50, 2))
+
+
+def test_what_cannot_be_cut_is_refused_when_the_function_is_made():
+    with pytest.raises(dt.PartitionError, match=r"slices of dim 'obs' cannot be computed") as found:
+        dt.function([X], ((X - X.mean()) ** 2).sum(), "python", threads=2)
+    assert "x - mean(x)" in str(found.value)
+    f = dt.function([B], B * 2, "python", threads=2)
+    assert f(3.0).item() == 6.0
+
+
+def test_options_are_checked():
+    with pytest.raises(dt.OptionError, match="function: threads=0 is below 1"):
+        dt.function([X], X.sum(), "python", threads=0)
+    with pytest.raises(dt.OptionError, match="a function of states"):
+        dt.function([X], [], "python", updates={B: B + X.sum()}, threads=2)
+    pytest.importorskip("jax")
+    with pytest.raises(dt.OptionError, match="JAX has its own"):
+        dt.function([X], X.sum(), "jax", threads=2)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_plain_arrays_are_checked(number: int):
+    f = dt.function([X, Y], (X * Y).sum(), "python", threads=2).positional
+    v = numbers(30)
+    assert f(v["x"], v["y"])[0] == pytest.approx(v["x"] @ v["y"])
+    with pytest.raises(dt.InputError, match=r"takes 2 arrays|is not what the function takes"):
+        f(v["x"]) if number else f(v["x"], v["m"])
+
+
+def test_the_code_of_the_whole_is_there():
+    f = dt.function([M], (M**2).sum(), "python", threads=2)
+    assert f.path == "the python interpreter"
+    assert set(f.positional.input_dims[0]) == {K, OBS}
