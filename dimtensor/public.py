@@ -10,6 +10,7 @@ from dimtensor import random as random
 from dimtensor import special as special
 from dimtensor import supports as supports
 from dimtensor.caches import clear_caches as clear_caches
+from dimtensor.compile.devices.mesh import mesh as mesh
 from dimtensor.dims import BlockDim as BlockDim
 from dimtensor.dims import ConcatDim as ConcatDim
 from dimtensor.dims import Dim as Dim
@@ -62,7 +63,6 @@ from dimtensor.model.checking.cross_validate import cross_validate as cross_vali
 from dimtensor.model.inference.results import load_posterior as load_posterior
 from dimtensor.model.inference.sample import sample as sample
 from dimtensor.model.logdensity import LogDensity as LogDensity
-from dimtensor.model.minibatch.batches import Minibatch as Minibatch
 from dimtensor.model.minibatch.batches import Minibatches as Minibatches
 from dimtensor.model.model import Model as Model
 from dimtensor.model.variables import named as named

@@ -55,6 +55,8 @@ class Backend(Protocol):
         Whether code is compiled anew for other lengths.
     native : bool
         Whether other machine code can call what it makes, see ``Function.address``.
+    on_devices : bool
+        Whether functions can be computed in slices on several devices.
     target : Target
         What lowering and the optimizer know of it.
     """
@@ -64,6 +66,7 @@ class Backend(Protocol):
     described: bool
     specializes: bool
     native: bool
+    on_devices: bool
     target: Target
 
     def check_installed(self) -> None:
@@ -100,6 +103,9 @@ class Executable:
         Why there is no kernel, where the backend has them.
     once : Executable, optional
         Computes, of the inputs that stay for many calls, what ``call`` takes after them.
+    placing : callable, optional
+        Replaces the inputs that stay for many calls by arrays on several devices, which `raw` and
+        bound calls take instead.
     """
 
     call: Callable[..., Sequence[Any]]
@@ -111,9 +117,12 @@ class Executable:
     native: Any = None
     reason: str = ""
     once: Executable | None = None
+    placing: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def settled(self, fixed: Sequence[Any]) -> tuple[Any, ...]:
         """Arrays that are reused by many calls, with the values that follow from them alone."""
+        if self.placing is not None:
+            return tuple(self.placing(fixed))
         if self.once is None:
             return tuple(fixed)
         found = self.once.call(*fixed)

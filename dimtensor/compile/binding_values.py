@@ -87,7 +87,8 @@ class CallFrame:
         """Compute results, masks and checks; results that may share memory are copied."""
         results = [np.asarray(one) for one in self._call(*arrays)]
         if self.aliases is None:
-            self.aliases = _aliases(results, [*arrays, *self._settled])
+            held = [x for x in self._settled if isinstance(x, np.ndarray)]
+            self.aliases = _aliases(results, [*arrays, *held])
         if True in self.aliases:
             pairs = zip(results, self.aliases, strict=True)
             return [one.copy() if shared else one for one, shared in pairs]
@@ -142,11 +143,11 @@ class Settled:
         self, executable: Executable, fixed: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, ...]:
         """Return the arguments of an executable after the inputs: data and data-only results."""
-        if executable.once is None:
+        if executable.once is None and executable.placing is None:
             return tuple(fixed)
         for of, arrays, settled in self._known:
             if of is executable and all(map(_same, arrays, fixed)):
-                return (*fixed, *settled[len(arrays) :])
+                return settled
         found = executable.settled(fixed)
         self._known = [*self._known[-3:], (executable, tuple(fixed), found)]
         return found

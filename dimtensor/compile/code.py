@@ -25,6 +25,8 @@ from dimtensor.backends.progress import announced
 from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
 from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.compile.devices.executable import sharded_executable
+from dimtensor.compile.devices.mesh import Placement, shares_of
 from dimtensor.compile.memory import check_intermediates
 from dimtensor.compile.program import Program, check_inputs, masks_for_labels, program_for
 from dimtensor.dims import Binding, Dim, union
@@ -97,9 +99,13 @@ class Code:
         Whether the native backend generates fused loop nests instead of single operations.
     allow : frozenset of str
         Inexact rewrites that the user permits.
+    placement : Placement, optional
+        Of dims on devices.
 
     Attributes
     ----------
+    shares : DeviceShares or None
+        The shares of a device, if the outputs depend on a dim that is placed.
     program : Program
     ports : tuple of Port
         Readers of the arguments of a call.
@@ -112,12 +118,15 @@ class Code:
         backend: str,
         kernels: bool = True,
         allow: Allowed = frozenset(),
+        placement: Placement | None = None,
     ):
         self.backend = check_backend(backend)
         self.kernels = kernels
         self.allow = allow
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.placement = placement
+        self.shares = None if placement is None else shares_of(placement, self.outputs)
         self._lowered: _Lowered | None = None
         self._stats: dict[str, float] = {}
         self._compiled: dict[tuple, tuple[Program, Executable]] = {}
@@ -129,7 +138,9 @@ class Code:
         self._batched: dict[tuple, Code] = {}
 
     def __reduce__(self) -> tuple:
-        return Code, (self.inputs, self.outputs, self.backend, self.kernels, self.allow)
+        # devices and machine code belong to the process
+        options = (self.backend, self.kernels, self.allow, self.placement)
+        return Code, (self.inputs, self.outputs, *options)
 
     def _find_program(self) -> Program:
         """Return the program of cached code, or lower the graph.
@@ -210,6 +221,12 @@ class Code:
                 self.backend, self.inputs, self.outputs, lengths, program.order
             )
         compilations[self.backend] += 1
+        if self.placement is not None and self.shares is not None:
+            n = len(self.inputs)
+            executable = sharded_executable(
+                program, self.outputs, n, self.shares, self.placement, lengths, self.allow
+            )
+            return program, executable
         options = CompileOptions(program.static, self.kernels, self.allow, len(self.inputs))
         executable = compile_positional(self.backend, graph.inputs, graph.outputs, options)
         if self._lowered is not None:
@@ -270,9 +287,8 @@ class Code:
                 grown.get(source, source) if isinstance(source, Node) else source
                 for source in self.inputs
             ]
-            code = Code(
-                inputs, substitute(self.outputs, grown), self.backend, self.kernels, self.allow
-            )
+            outputs = substitute(self.outputs, grown)
+            code = Code(inputs, outputs, self.backend, self.kernels, self.allow, self.placement)
             self._batched[added] = code
         return code
 

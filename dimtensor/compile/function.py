@@ -12,6 +12,7 @@ from dimtensor.compile.binding_values import CallFrame, Repeated, Settled, compl
 from dimtensor.compile.by_name import is_dataset, named_values, titles
 from dimtensor.compile.chunks.values import any_in_chunks
 from dimtensor.compile.code import Code
+from dimtensor.compile.devices.mesh import placement_for
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, check_sizes, no_memory
 from dimtensor.compile.program import Program
@@ -441,6 +442,7 @@ def function(
     checks: Any = True,
     allow: Any = (),
     simplify: Any = False,
+    shard: Any = None,
 ) -> CompiledFunction:
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
@@ -459,7 +461,9 @@ def function(
         lengths = None if simplify is True else checked_lengths(simplify)
         once = kernels and backend_of(check_backend(backend)).compiles
         results = cheaper_outputs(results, lengths, allowed(allow), once)
-    return CompiledFunction(Code(nodes, results, backend, kernels, allowed(allow)), structure)
+    placement = placement_for(shard, results, backend)
+    code = Code(nodes, results, backend, kernels, allowed(allow), placement)
+    return CompiledFunction(code, structure)
 
 
 def checked_lengths(lengths: Any) -> Mapping[Dim, int]:

@@ -15,12 +15,14 @@ from dimtensor.arrays import check_whole
 from dimtensor.errors import ArgumentError, OptionError, did_you_mean
 from dimtensor.extras import require
 from dimtensor.interop.watching import watch
+from dimtensor.model.functions import ON_DEVICES
 from dimtensor.model.inference.raised import REFUSED, computation_error
 from dimtensor.model.inference.runs import Draws, Run
 from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
+    from dimtensor.compile.devices.mesh import Placement
     from dimtensor.model.logdensity import LogDensity
 
 # Default number of tuning draws.
@@ -45,10 +47,20 @@ class PureDensity(NamedTuple):
     identity: Any
 
 
-def pure_density(model: LogDensity) -> PureDensity:
-    """Return the log density for JAX: -inf where a check fails, as a pure function cannot raise."""
+def pure_density(model: LogDensity, placement: Placement | None = None) -> PureDensity:
+    """Return the log density for JAX: -inf where a check fails, as a pure function cannot raise.
+
+    Parameters
+    ----------
+    model : LogDensity
+    placement : Placement, optional
+        On devices. Value and gradient are computed together then, so that an evaluation has one
+        all-reduce.
+    """
     if model.functions.evaluator is not None:
         return _through_python(model)
+    if placement is not None:
+        return _density_on_devices(model, placement)
     positional = model.functions.get("logp_on_jax").positional
     fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
     return PureDensity(impossible_where_checks_fail(positional.raw), fixed, positional.raw)
@@ -99,6 +111,31 @@ def _through_python(model: LogDensity) -> PureDensity:
         return value, jax.numpy.dot(gradient, *tangents)
 
     return PureDensity(exact, (), model.functions.evaluator)
+
+
+def _density_on_devices(model: LogDensity, placement: Placement) -> PureDensity:
+    import jax
+
+    positional = model.functions.get(ON_DEVICES, placement).positional
+    pure = positional.raw
+    fixed = (*model.functions.late_lengths(ON_DEVICES), *positional.fixed)
+
+    def value_and_gradient(x: Any, *fixed: Any) -> tuple[Any, Any]:
+        value, gradient, *fine = pure(x, *fixed)
+        for one in fine:
+            value = jax.numpy.where(one, value, -jax.numpy.inf)
+        return value, gradient
+
+    @jax.custom_jvp
+    def density(x: Any, *fixed: Any) -> Any:
+        return value_and_gradient(x, *fixed)[0]
+
+    @density.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        value, gradient = value_and_gradient(*primals)
+        return value, jax.numpy.dot(gradient, tangents[0])
+
+    return PureDensity(density, fixed, pure)
 
 
 @contextmanager
@@ -170,6 +207,7 @@ class JaxSampler(ABC):
 
     name: str
     keeps_warmup = False
+    on_devices = True
 
     @abstractmethod
     def program(
@@ -211,11 +249,14 @@ class JaxSampler(ABC):
                 hint=f"leave cores={settings.cores} out",
             )
         with jax.enable_x64(True):
-            density = pure_density(model)
+            density = pure_density(model, settings.placement)
             starts = starts_of(model, density, start, chains, seed)
             keys = jax.random.split(jax.random.key(seed), chains)
             arguments = (keys, starts, *density.fixed)
-            key = (self.name, settings.draws, tune, chains, settings.save_warmup, options)
+            placement = settings.placement
+            key = (
+                self.name, settings.draws, tune, chains, settings.save_warmup, options, placement
+            )  # fmt: skip
             make = partial(self.program, density, settings, tune, options)
             program = kept_program(model, density, key, make, 0, *arguments)
             started = time.perf_counter()

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
 
 DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")
-NUMERIC = (*DENSITIES, "record")
+# value and gradient in slices, one on each device of JAX
+ON_DEVICES = "logp_and_grad_on_devices"
+NUMERIC = (*DENSITIES, "record", ON_DEVICES)
 
 
 def check_recorded(expressions: Mapping[str, DimTensor]) -> None:
@@ -162,14 +164,22 @@ class ModelFunctions:
 
     # -- functions -------------------------------------------------------------------------------
 
-    def get(self, kind: str) -> CompiledFunction:
-        """Return a function on the model's data, compiled at the first call."""
-        ready = self._on_data.get(kind)
+    def get(self, kind: str, shard: Any = None) -> CompiledFunction:
+        """Return a function on the model's data, compiled at the first call.
+
+        Parameters
+        ----------
+        kind : str
+        shard : Placement, optional
+            Placement on devices.
+        """
+        key = kind if shard is None else f"{kind} {hash(shard)}"
+        ready = self._on_data.get(key)
         if ready is None:
             functions = self.shared if kind in DENSITIES else self._own
-            ready = functions.get(kind)
+            ready = functions.get(key)
             if ready is None:
-                ready = functions[kind] = self._build(kind)
+                ready = functions[key] = self._build(kind, shard)
             own = self._data_of(kind)
             replaced = {node: value for node, value in self.replaced.items() if node in own}
             rows = None if kind not in DENSITIES else self._rows(ready.backend)
@@ -177,7 +187,7 @@ class ModelFunctions:
                 replaced |= {node: x for node, x in rows.values.items() if node in own}
             if replaced:
                 ready = ready.with_data(replaced)
-            self._on_data[kind] = ready
+            self._on_data[key] = ready
         return ready
 
     @cached_property
@@ -203,20 +213,21 @@ class ModelFunctions:
         """Call a function that carries labels."""
         return self.get(kind)(*values, *self._late_values(kind))
 
-    def _build(self, kind: str) -> CompiledFunction:
+    def _build(self, kind: str, shard: Any = None) -> CompiledFunction:
         inputs: list[Any] = [self.assembly.flat]
         if kind == "unconstrain":
             inputs = [parameter.tensor for parameter in self.parameters]
         backend = self.backend if kind in NUMERIC else "python"
-        if kind == "logp_on_jax":
+        if kind in ("logp_on_jax", ON_DEVICES):
             backend = "jax"
-        return function([*inputs, *self._late_of(kind)], self._outputs(kind), backend)
+        inputs += self._late_of(kind)
+        return function(inputs, self._outputs(kind), backend, shard=shard)
 
     def _outputs(self, kind: str) -> Any:
         parts = self.computed if kind in DENSITIES else self.assembly
         if kind in ("logp", "logp_on_jax"):
             return [parts.value]
-        if kind == "logp_and_grad":
+        if kind in ("logp_and_grad", ON_DEVICES):
             return [parts.value, parts.gradient]
         if kind == "unconstrain":
             # the parameters themselves come back aligned

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from dimtensor.backends import BackendName
 from dimtensor.caches import Recent
+from dimtensor.compile.devices.mesh import Placement
 from dimtensor.compile.function import CompiledFunction, Structure, free_inputs
 from dimtensor.compile.function import function as _function
 from dimtensor.compile.sliced.function import on_threads
@@ -38,6 +39,7 @@ class _CompileOptions(TypedDict, total=False):
     checks: bool | DimTensor | Sequence[DimTensor]
     allow: str | Sequence[str]
     simplify: bool | Mapping[Dim, int]
+    shard: Placement | Mapping[Dim | str, str | tuple[str, ...]] | None
 
 
 class _Options(_CompileOptions, total=False):
@@ -102,6 +104,7 @@ def function(
     allow: str | Sequence[str] = (),
     simplify: bool | Mapping[Dim, int] = False,
     threads: int | None = None,
+    shard: Placement | Mapping[Dim | str, str | tuple[str, ...]] | None = None,
 ) -> CompiledFunction | StatefulFunction:
     """Compile a function from inputs to outputs.
 
@@ -135,6 +138,9 @@ def function(
         Number of threads that compute a call in slices of the longest dim that can be cut
         (:func:`dimtensor.partition`), if there is enough work for slices. Results do not depend on
         it, not even in their last bits; those without threads differ from them in these.
+    shard : dict of Dim or str to str, or Placement, optional
+        Axes of a mesh of devices by dim, on JAX: see :func:`dimtensor.mesh`. By default that of the
+        context.
 
     Returns
     -------
@@ -184,9 +190,13 @@ def function(
     if updates is not None:
         if threads is not None:
             raise OptionError("function: a function of states is not computed by threads")
+        if shard is not None:
+            raise OptionError("function: a function of states is not computed by devices")
         changes = {as_node(s): as_node(following, [as_node(s)]) for s, following in updates.items()}
         return stateful(inputs, outputs, changes, backend, kernels, checks, allow, simplify)
-    found = _function(inputs, outputs, backend, kernels, checks, allow, simplify)
+    if threads is not None and shard is not None:
+        raise OptionError("function: slices are computed by threads or by devices, not by both")
+    found = _function(inputs, outputs, backend, kernels, checks, allow, simplify, shard)
     return found if threads is None else on_threads(found, threads)
 
 

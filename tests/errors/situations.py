@@ -1642,6 +1642,58 @@ def observations_of_a_stream():
 
 
 @building
+def devices_of_another_backend():
+    dt.function([LATE], LATE.sum(), shard={OBS: "data"})
+
+
+@building
+def devices_and_a_dim_that_is_not_there():
+    dt.function([LATE], LATE.sum(), "jax", shard={"house": "data"})
+
+
+@building
+def devices_and_positions_chosen_by_values():
+    dt.function([LATE], LATE[LATE > 0].sum(), "jax", shard={OBS: "data"})
+
+
+@building
+def devices_and_two_dims_that_are_cut():
+    both = {COUNTRY: "rows", AGE: "columns"}
+    dt.function([X, Y], EFFECT.sum(), "jax", shard=dt.mesh(both, {"rows": 1, "columns": 1}))
+
+
+@building
+def devices_of_a_sampler_on_processors():
+    density = dt.LogDensity(-(X**2).sum(), {X: dt.real}, backend="python")
+    dt.sample(density, shard={COUNTRY: "data"})
+
+
+@building
+def a_mesh_without_dims():
+    dt.mesh("data")
+
+
+@building
+def a_mesh_of_numbers():
+    dt.mesh({OBS: 8})
+
+
+@building
+def more_devices_than_there_are():
+    dt.mesh({OBS: "data"}, {"data": 1000})
+
+
+@building
+def two_axes_without_lengths():
+    dt.mesh({OBS: ("rows", "columns")})
+
+
+@building
+def an_axis_that_the_mesh_does_not_have():
+    dt.mesh({OBS: "date"}, {"data": 1})
+
+
+@building
 def memory_beyond_the_limit():
     draw, week, channel = dt.Dim("draw"), dt.Dim("week"), dt.Dim("channel")
     names = {

@@ -222,7 +222,7 @@ class _Jax:
     compiles = True
     # it keeps code itself, and needs all lengths to compile
     described = native = False
-    specializes = True
+    specializes = on_devices = True
     target = TARGET
 
     def check_installed(self) -> None:

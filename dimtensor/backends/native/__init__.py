@@ -129,7 +129,7 @@ class _Native:
     name = "native"
     compiles = True
     described = native = True
-    specializes = False
+    specializes = on_devices = False
     target = NATIVE
 
     def check_installed(self) -> None:

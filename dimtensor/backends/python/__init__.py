@@ -39,7 +39,7 @@ class _Python:
     """The interpreter, as a backend."""
 
     name = "python"
-    compiles = described = specializes = native = False
+    compiles = described = specializes = native = on_devices = False
     target = INTERPRETER
 
     def check_installed(self) -> None:

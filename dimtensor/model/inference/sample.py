@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.arrays import check_whole
+from dimtensor.compile.devices.mesh import Placement, placement_for, shares_of
 from dimtensor.errors import (
     ArgumentError,
     GraphError,
     InputError,
+    OptionError,
     SamplingWarning,
     warn,
 )
 from dimtensor.model.inference.diagnostics import judge
 from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labeled
-from dimtensor.model.inference.samplers import SamplerSettings, sampler_of
+from dimtensor.model.inference.samplers import Sampler, SamplerSettings, sampler_of
 from dimtensor.model.inference.starts import check_data
 from dimtensor.model.logdensity import LogDensity, threaded
 from dimtensor.model.records import check_leading
@@ -33,6 +35,7 @@ from dimtensor.values.admission import real_numbers
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimtensor.dims import Dim
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import Data
 
@@ -55,6 +58,7 @@ def sample(
     unconstrained: bool = False,
     log_likelihood: bool | str | Iterable[str] = False,
     report: bool = True,
+    shard: Placement | Mapping[Dim | str, str | tuple[str, ...]] | None = None,
     **options: Any,
 ) -> xr.DataTree:
     """Draw from the posterior of a model with the No-U-Turn sampler.
@@ -99,6 +103,9 @@ def sample(
     report : bool
         Whether a line is printed when the draws are there: how many, how long it took, divergences,
         and the worst R-hat and effective sample size of the parameters with their names.
+    shard : dict of Dim or str to str, or Placement, optional
+        Axes of a mesh of devices by dim, for samplers on JAX: see :func:`dimtensor.mesh`. By
+        default that of the context.
     **options
         ``target_accept`` and ``maxdepth``; on JAX also ``dense_mass``; what else ``nutpie.sample``
         takes: ``adaptation``, ...
@@ -166,8 +173,13 @@ def sample(
     given = {name: number for name, number in optional.items() if number is not None}
     _check(model, {"draws": draws, "chains": chains, **given}, seed)
     chosen = sampler_of(sampler)
+    placement = _placement(model, chosen, sampler, shard)
     run_it = chosen.prepare(options, list(inspect.signature(sample).parameters)[1:-1])
     model = threaded(model, threads, "sample")
+    if placement is not None and model.functions.evaluator is not None:
+        raise OptionError(
+            "sample: a log density that is computed by threads or from a stream is not on devices"
+        )
     if cores is None and threads is not None and model.functions.evaluator is not None:
         cores = chains_at_once(threads)
     model = model.with_deterministics(extra) if extra else model
@@ -178,7 +190,9 @@ def sample(
     check_draws("sample", model.size, draws, chains, tune or 0, kept)
     check_data(model, start)
     seed = any_seed() if seed is None else int(seed)
-    settings = SamplerSettings(draws, tune, chains, cores, seed, progress_bar, save_warmup)
+    settings = SamplerSettings(
+        draws, tune, chains, cores, seed, progress_bar, save_warmup, placement
+    )
     try:
         run = run_it(model, start, settings)
     except BaseException as error:
@@ -217,6 +231,20 @@ def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -
         complaint = verdict.complaint_with(model.advise(posterior, verdict))
     if complaint is not None:
         warn(complaint, SamplingWarning)
+
+
+def _placement(model: LogDensity, chosen: Sampler, name: str, shard: Any) -> Placement | None:
+    """Return the placement of the log density on devices; None if it has no dim that is placed."""
+    value = [model.functions.assembly.value.node]
+    if not getattr(chosen, "on_devices", False):
+        if shard is not None:
+            raise OptionError(
+                f"sample: the devices of shard are those of JAX, and {name} computes on processors",
+                hint='sampler="numpyro", or "blackjax"',
+            )
+        return None
+    placement = placement_for(shard, value, "jax")
+    return None if placement is None or shares_of(placement, value) is None else placement
 
 
 def _check_dims(model: LogDensity, kept: list[str]) -> None:

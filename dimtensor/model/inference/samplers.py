@@ -12,6 +12,7 @@ from dimtensor.errors import OptionError, did_you_mean, listing
 if TYPE_CHECKING:
     import numpy as np
 
+    from dimtensor.compile.devices.mesh import Placement
     from dimtensor.model.inference.runs import Run
     from dimtensor.model.logdensity import LogDensity
 
@@ -27,6 +28,7 @@ class SamplerSettings:
     seed: int
     progress_bar: bool
     save_warmup: bool
+    placement: Placement | None = None
 
 
 class Sampler(Protocol):
@@ -36,9 +38,12 @@ class Sampler(Protocol):
     ----------
     keeps_warmup : bool
         Whether draws of tuning are in memory even where they are not returned.
+    on_devices : bool
+        Whether the log density can be computed on several devices of JAX.
     """
 
     keeps_warmup: bool
+    on_devices: bool
 
     def prepare(
         self, options: Mapping[str, Any], known: Sequence[str]

@@ -270,7 +270,7 @@ class Minibatches:
         Returns
         -------
         callable
-            From an array of shape (size,) and a :class:`Minibatch` to a scalar.
+            From an array of shape (size,) and a ``Minibatch`` to a scalar.
 
         Raises
         ------

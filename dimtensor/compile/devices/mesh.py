@@ -1,0 +1,345 @@
+"""Meshes of devices: which dim is cut over which axis, and the shares of a device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar, Token
+from typing import Any, NamedTuple, Self
+
+from dimtensor.backends import backend_of
+from dimtensor.compile.obstacles import refusal
+from dimtensor.compile.sliced.restriction import Restriction
+from dimtensor.dims import Dim, Dims, ProductDim, depends_on_mask, family, sort_dims
+from dimtensor.errors import (
+    ArgumentError,
+    GraphError,
+    OptionError,
+    UnknownDimError,
+    did_you_mean,
+    listing,
+    printable,
+)
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.attrs import InputAttrs
+from dimtensor.graph.partition.analysis import Combined, Mapped, Split, split
+from dimtensor.graph.partition.slices import restricted
+from dimtensor.graph.rebuilding.substitute import map_dim, named_dims
+
+_current: ContextVar[Placement | None] = ContextVar("placement", default=None)
+
+
+class Placement:
+    """Placement of dims on a mesh of devices, made by :func:`mesh`.
+
+    Attributes
+    ----------
+    axes : dict of Dim or str to str or tuple of str
+        Axes of the mesh by dim, or by its name.
+    mesh : jax.sharding.Mesh
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> placement = dt.mesh({"obs": "data"}, {"data": 1})
+    >>> placement
+    <Placement of obs over data (1 devices)>
+    """
+
+    def __init__(self, axes: Any, mesh: Any = None):
+        from dimtensor.backends.jax.devices import mesh_for
+
+        if not isinstance(axes, Mapping) or not axes:
+            raise ArgumentError(
+                f"mesh takes axes by dim, not {type(axes).__name__}", hint='{obs: "data"}'
+            )
+        self.axes: dict[Dim | str, tuple[str, ...]] = {}
+        for dim, names in axes.items():
+            many = (names,) if isinstance(names, str) else names
+            if not isinstance(dim, (Dim, str)) or not _are_names(many):
+                raise ArgumentError(
+                    f"mesh takes names of axes by dim, not {dim!r}: {names!r}",
+                    hint='{obs: "data"}',
+                )
+            self.axes[dim] = tuple(many)
+        used = [name for names in self.axes.values() for name in names]
+        twice = sorted({name for name in used if used.count(name) > 1})
+        if twice:
+            raise OptionError(f"mesh: two dims are cut over one axis, {listing(twice)}")
+        self._tokens: list[Token[Placement | None]] = []
+        self._is_default = mesh is None
+        self.mesh = mesh_for(mesh, used)
+        names = list(self.mesh.axis_names)
+        for name in used:
+            if name not in names:
+                raise OptionError(
+                    f"mesh: there is no axis {name!r}{did_you_mean(name, names)}",
+                    [("axes of the mesh", listing(names))],
+                )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Placement):
+            return NotImplemented
+        return self.axes == other.axes and self.mesh == other.mesh
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.axes.items()), self.mesh))
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _current.reset(self._tokens.pop())
+
+    def __reduce__(self) -> tuple:
+        # devices belong to a process
+        return (Placement, (self.axes, None if self._is_default else dict(self.mesh.shape)))
+
+    @printable
+    def __repr__(self) -> str:
+        pairs = []
+        for dim, names in self.axes.items():
+            name = dim if isinstance(dim, str) else dim._short
+            count = math.prod(self.mesh.shape[axis] for axis in names)
+            pairs.append(f"{name} over {' and '.join(names)} ({count} devices)")
+        return f"<Placement of {', '.join(pairs)}>"
+
+
+def _dims_below(outputs: Sequence[Node]) -> Dims:
+    """Return the dims of all expressions below outputs, and those that they are derived from."""
+    dims = {dim for x in toposort(outputs) for own in named_dims(x) for dim in family(own)}
+    return sort_dims(dims)
+
+
+def _are_names(names: Any) -> bool:
+    return isinstance(names, tuple) and bool(names) and all(isinstance(x, str) for x in names)
+
+
+def mesh(axes: Mapping[Dim | str, str | tuple[str, ...]], mesh: Any = None) -> Placement:
+    """Place dims on the devices of JAX, each device holding a slice.
+
+    Functions made in the context with ``backend="jax"``, and posteriors sampled in it by samplers
+    on JAX, hold data along the dim in slices, one on each device. A device computes the shares of
+    its slice, and one all-reduce adds the shares of all outputs.
+
+    Parameters
+    ----------
+    axes : dict of Dim or str to str
+        Axis of the mesh by dim, or by the name of the dim: ``{obs: "data"}``. A dim can be cut over
+        several axes: ``{obs: ("rows", "columns")}``.
+    mesh : jax.sharding.Mesh or dict of str to int, optional
+        The devices, or the lengths of the axes. By default the mesh of ``jax.set_mesh``, and
+        without one all devices in a row.
+
+    Returns
+    -------
+    Placement
+        A context manager, which ``dt.function(..., shard=...)`` and ``sample(..., shard=...)`` also
+        take.
+
+    Raises
+    ------
+    ArgumentError
+        If the axes are no names by dim.
+    OptionError
+        If the mesh has no such axis, or two dims have the same one.
+
+    Notes
+    -----
+    A function has no state outside of the context: the mesh is part of the functions made in it.
+    Functions whose outputs do not depend on the dim are not changed; where positions along the dim
+    are mixed, the error is that of :func:`partition`. Lengths need not be multiples of the number
+    of devices.
+
+    Examples
+    --------
+    >>> import numpy as np, dimtensor as dt
+    >>> obs = dt.Dim("obs")
+    >>> x, mu = dt.tensor("x", dims=obs), dt.scalar("mu")
+    >>> loss = ((x - mu) ** 2).sum()
+    >>> with dt.mesh({obs: "data"}):
+    ...     f = dt.function([x, mu], [loss, dt.grad(loss, mu)], backend="jax")
+    >>> [float(result) for result in f(np.arange(3.0), 2.0)]
+    [5.0, 6.0]
+    """
+    return Placement(axes, mesh)
+
+
+def read_placement(shard: Any) -> Placement | None:
+    """Read the option `shard`: by default the placement of the innermost context."""
+    if shard is None:
+        return _current.get()
+    return shard if isinstance(shard, Placement) else Placement(shard)
+
+
+def placement_for(shard: Any, outputs: Sequence[Node], backend: str) -> Placement | None:
+    """Return the placement for the function of some outputs.
+
+    Raises
+    ------
+    OptionError
+        If `shard` is given for another backend than JAX.
+    UnknownDimError
+        If it names no dim of the outputs.
+    """
+    if not backend_of(backend).on_devices:
+        if shard is not None:
+            raise OptionError(
+                f"shard: the devices are those of JAX, and the backend is {backend!r}",
+                hint='backend="jax"',
+            )
+        return None
+    placement = read_placement(shard)
+    if placement is not None and shard is not None:
+        _check_used(placement, outputs)
+    return placement
+
+
+def shares_of(placement: Placement, outputs: Sequence[Node]) -> DeviceShares | None:
+    """Return the shares of outputs along the dim that is cut; None if they have no such dim.
+
+    Raises
+    ------
+    PartitionError
+        If an output mixes positions along the dim.
+    GraphError
+        If there are two of these dims, or its slices have lengths that depend on values.
+    """
+    found = {
+        dim: axes
+        for dim in _dims_below(outputs)
+        for key, axes in placement.axes.items()
+        if dim is key or (dim.name == key and not dim.parents)
+    }
+    if len(found) > 1:
+        raise GraphError(
+            "the outputs of a function are cut along one dim, and these have "
+            f"{' and '.join(dim._title for dim in found)}",
+            hint="name one of them, and leave the others whole",
+        )
+    for dim, axes in found.items():
+        return DeviceShares(outputs, dim, axes)
+    return None
+
+
+def _check_used(placement: Placement, outputs: Sequence[Node]) -> None:
+    """Check that outputs have one of the dims.
+
+    Raises
+    ------
+    UnknownDimError
+        If they have none.
+    """
+    dims = _dims_below(outputs)
+    if not any(dim in placement.axes or dim.name in placement.axes for dim in dims):
+        names = [key if isinstance(key, str) else key._short for key in placement.axes]
+        raise UnknownDimError(
+            f"shard: the outputs have no dim {listing(names)}",
+            [("dims", listing([dim._short for dim in dims]) or "none")],
+        )
+
+
+class Share(NamedTuple):
+    """An output, by what is computed of it on a device.
+
+    Attributes
+    ----------
+    operation : str or None
+        Combines the values of `part`; None if the output does not depend on the dim.
+    part : Node or None
+        An expression of a slice.
+    rest : Node or None
+        Counted once.
+    """
+
+    operation: str | None
+    part: Node | None
+    rest: Node | None
+
+
+class DeviceShares(Restriction):
+    """Outputs as expressions of a slice of a dim.
+
+    Attributes
+    ----------
+    dim : Dim
+    axes : tuple of str
+        Axes of the mesh that the dim is cut over.
+    outputs : list of Share
+        Results along a product dim have its factors as dims, and so have leaves.
+    known : list of Node
+        Constants computed from the data of the whole.
+    cut : frozenset of Dim
+    """
+
+    def __init__(self, outputs: Sequence[Node], dim: Dim, axes: tuple[str, ...]):
+        self.dim = dim
+        self.axes = axes
+        splits = [split(x, dim) for x in outputs]
+        for found in splits:
+            if found.obstacle is not None:
+                raise refusal(found)
+            if any(map(depends_on_mask, found.cut)):
+                raise GraphError(
+                    f"the length of {dim._title} where a mask is true depends on values, and "
+                    "devices compute with fixed lengths",
+                    hint="dt.where(mask, x, 0.0).sum() in place of x[mask].sum()",
+                )
+        self.cut: frozenset[Dim] = frozenset().union(*(found.cut for found in splits))
+        super().__init__(dim, self.cut, outputs)
+        pairs = zip(outputs, splits, strict=True)
+        self.outputs = [self._share(x, found) for x, found in pairs]
+        known = frozenset().union(*(found.known for found in splits))
+        self.known = [x for x in self.leaves if x in known]
+
+    def _share(self, x: Node, found: Split) -> Share:
+        part, rest = self.split(x, found)
+        if isinstance(found.role, Mapped) and part is not None:
+            return Share("concat", self._split_products(part, found.role.dim), None)
+        if rest is not None:
+            # constants of the whole are known in it, too
+            rest = restricted(rest, self.cut, found.known, self.mapping, self.leaf)
+        operation = found.role.operation if isinstance(found.role, Combined) else None
+        return Share(operation, part, rest)
+
+    def leaf(self, x: Node) -> Node:
+        """Return the leaf of a slice; along a product dim, merged from one along its factors."""
+        products = [dim for dim in x.dims if dim in self.cut and isinstance(dim, ProductDim)]
+        if not products:
+            return super().leaf(x)
+        (product,) = products
+        if x not in self.leaves:
+            dims = sort_dims(map(self.local, self.factors(x.dims)))
+            attrs = InputAttrs(None, f"leaf {len(self.leaves)}", dims, x.dtype, x.categories)
+            self.leaves[x] = make("input", (), attrs)
+        return self._merge_products(self.leaves[x], product)
+
+    def _merge_products(self, x: Node, product: ProductDim) -> Node:
+        for factor in product.factors:
+            if factor in self.cut and isinstance(factor, ProductDim):
+                x = self._merge_products(x, factor)
+        return make("merge", (x,), self.local(product))
+
+    def _split_products(self, x: Node, dim: Dim) -> Node:
+        if not isinstance(dim, ProductDim):
+            return x
+        x = make("split", (x,), self.local(dim))
+        for factor in dim.factors:
+            if factor in self.cut:
+                x = self._split_products(x, factor)
+        return x
+
+    def local(self, dim: Dim) -> Dim:
+        """Return the dim of a slice in place of one of the whole."""
+        return map_dim(dim, self.mapping)
+
+    def factors(self, dims: Dims) -> list[Dim]:
+        """Replace product dims that are cut by their factors, in the order of their positions."""
+        found: list[Dim] = []
+        for dim in dims:
+            if isinstance(dim, ProductDim) and dim in self.cut:
+                found += self.factors(dim.factors)
+            else:
+                found.append(dim)
+        return found

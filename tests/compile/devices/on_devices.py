@@ -1,0 +1,330 @@
+"""Checks that need several devices: run in a process of their own, with 8 made of one processor.
+
+``XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m tests.compile.devices.on_devices``
+prints the result of each check as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimtensor as dt
+from tests.differential.generate import random_program
+from tests.differential.named import NumPy
+from tests.differential.program import build, run
+from tests.graph.test_partition import CONSTANTS, DATA, GROUP, OBS, SPLIT, A, B, M, X, numbers
+from tests.random_programs.choosing import Seeded
+
+CHECKS: dict[str, Callable[[], None]] = {}
+COLLECTIVES = r"= \S+ (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)\S*\("
+
+
+def check(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    def put(function: Callable[[], None]) -> Callable[[], None]:
+        CHECKS[name] = function
+        return function
+
+    return put
+
+
+def collectives(function: Any, *arrays: Any) -> list[str]:
+    """The collective operations in compiled code."""
+    import jax
+
+    with jax.enable_x64(True):
+        text = jax.jit(function).lower(*arrays).compile().as_text()
+    return re.findall(COLLECTIVES, text)
+
+
+def close(result: Any, expected: Any) -> None:
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+
+
+# positions selected by values, whose number differs between devices
+MASKED = ("filtered", "filtered by values")
+
+
+def check_length(length: int) -> None:
+    """All kinds of shares equal NumPy's value of the whole, in one function."""
+    v = numbers(length)
+    names = [
+        name
+        for name, (_, operation, _) in SPLIT.items()
+        if name not in MASKED
+        and (length or not (operation in ("maximum", "minimum") or name.startswith("mean")))
+    ]
+    mapped = {"scaled": X * B, "transposed": M + X, "raveled": (M * 2).ravel()}
+    outputs = {**{name: SPLIT[name][0] for name in names}, **mapped, "constant": B + 1}
+    inputs = dt.inputs_of(list(outputs.values()))
+    f = dt.function(inputs, outputs, backend="jax", shard={OBS: "data"})
+    point = {**v, "m": (("k", "obs"), v["m"]), "who": np.array(list("abc"))[v["who"]]}
+    found = f(*[point[x.name] for x in inputs])
+    for name in names:
+        close(found[name], SPLIT[name][2](v))
+    close(found["scaled"], v["x"] * 0.7)
+    close(found["transposed"].transpose("k", "obs"), v["m"] + v["x"])
+    close(found["raveled"], (v["m"] * 2).ravel())
+    close(found["constant"], 1.7)
+
+
+for each in (0, 1, 7, 8, 9, 29):
+    CHECKS[f"length {each}"] = lambda length=each: check_length(length)
+
+
+@check("constants of the whole")
+def constants() -> None:
+    names = [name for name in CONSTANTS if name != "above the mean"]
+    f = dt.function([A, B], [CONSTANTS[name][0] for name in names], "jax", shard={OBS: "data"})
+    for name, value in zip(names, f(0.3, 0.7), strict=True):
+        close(value, CONSTANTS[name][1](*DATA, 0.3, 0.7))
+
+
+def regression(n: int, seed: int = 0) -> tuple[Any, dict[str, np.ndarray]]:
+    """Value and gradients of a likelihood with a look-up, on data; and the data."""
+    rng = np.random.default_rng(seed)
+    v = {
+        "x": rng.normal(size=n), "y": rng.normal(size=n), "k": rng.integers(0, 3, n),
+    }  # fmt: skip
+    theta, s = dt.tensor("theta", dims=GROUP), dt.scalar("s")
+    x, y = dt.data(v["x"], OBS, "x"), dt.data(v["y"], OBS, "y")
+    k = dt.data(np.array(list("abc"))[v["k"]], OBS, "k", GROUP)
+    loss = ((y - theta.sel(group=k) * x * s) ** 2).sum() + (theta**2).sum()
+    outputs = [loss, dt.grad(loss, theta), dt.grad(loss, s)]
+    return dt.function([theta, s], outputs, "jax", shard={"obs": "data"}), v
+
+
+def by_hand(v: dict[str, np.ndarray], theta: np.ndarray, s: float) -> list[Any]:
+    residual = v["y"] - theta[v["k"]] * v["x"] * s
+    slope = -2 * residual * v["x"]
+    by_group = np.bincount(v["k"], slope * s, minlength=3)
+    total = (residual**2).sum() + (theta**2).sum()
+    return [total, by_group + 2 * theta, (slope * theta[v["k"]]).sum()]
+
+
+THETA, S = np.array([1.0, -2.0, 0.5]), 0.7
+
+
+@check("one all-reduce of value and gradients")
+def one_all_reduce() -> None:
+    for n in (16, 19):
+        f, v = regression(n)
+        for value, expected in zip(f(THETA, S), by_hand(v, THETA, S), strict=True):
+            close(value, expected)
+        assert collectives(f.jax, THETA, S) == ["all-reduce"]
+
+
+@check("results along the dim stay on their devices")
+def mapped() -> None:
+    import jax
+
+    f = dt.function([X, B], X * B, "jax", shard={OBS: "data"})
+    x = np.arange(16.0)
+    assert collectives(f.jax, x, S) == []
+    with jax.enable_x64(True):
+        (result,) = jax.jit(f.jax)(x, S)
+    assert result.sharding.spec == jax.sharding.PartitionSpec("data")
+    close(result, x * S)
+
+
+@check("other data")
+def other_data() -> None:
+    f, _ = regression(19)
+    _, v = regression(12, seed=1)
+    g = f.with_data(x=v["x"], y=v["y"], k=np.array(list("abc"))[v["k"]])
+    for value, expected in zip(g(THETA, S), by_hand(v, THETA, S), strict=True):
+        close(value, expected)
+
+
+@check("a pickled function")
+def pickled() -> None:
+    f, v = regression(9)
+    g = pickle.loads(pickle.dumps(f))
+    close(g(THETA, S)[0], by_hand(v, THETA, S)[0])
+    assert collectives(g.jax, THETA, S) == ["all-reduce"]
+
+
+@check("a batched call")
+def batched() -> None:
+    f, v = regression(9)
+    many = np.stack([THETA, 2 * THETA])
+    value, gradient, _ = f((("draw", "group"), many), S)
+    for at in range(2):
+        close(value[at], by_hand(v, many[at], S)[0])
+        close(gradient.transpose("draw", "group")[at], by_hand(v, many[at], S)[1])
+
+
+@check("labels in another order")
+def permuted() -> None:
+    rng = np.random.default_rng(3)
+    labels = [f"house {at}" for at in range(19)]
+    obs = dt.Dim("obs", coords=labels)
+    values = xr.DataArray(rng.normal(size=19), dims="obs", coords={"obs": labels})
+    x, y = dt.data(values[rng.permutation(19)], obs), dt.tensor("y", dims=obs)
+    f = dt.function([y], {"sum": (x * y).sum(), "each": x * y}, "jax", shard={obs: "data"})
+    other = xr.DataArray(rng.normal(size=19), dims="obs", coords={"obs": labels})
+    found = f(other[rng.permutation(19)])
+    close(found["sum"], (values * other).sum())
+    close(found["each"].sel(obs="house 7"), values.sel(obs="house 7") * other.sel(obs="house 7"))
+
+
+@check("a failed check")
+def failed_check() -> None:
+    positive = dt.check(X > 0, "x is positive", X)
+    f = dt.function([X], positive.sum(), "jax", shard={OBS: "data"})
+    x = np.arange(1.0, 10.0)
+    close(f(x), x.sum())
+    for at in (0, 8):
+        x = np.arange(1.0, 10.0)
+        x[at] = -1.0
+        with pytest.raises(dt.CheckError, match=f"x is positive\n.*\n.*obs={at}$"):
+            f(x)
+
+
+@check("rows of zeros and infinities are not copied")
+def no_padding() -> None:
+    """The gradient has no NaN where a copied row would have one."""
+    loss = dt.where(X > 0, dt.log(X * B), 0.0).sum()
+    f = dt.function([X, B], [loss, dt.grad(loss, B), dt.grad(loss, X)], "jax", shard={OBS: "data"})
+    x = np.array([1.0, 2.0, 0.0, 4.0, 0.0])
+    value, slope, each = f(x, 2.0)
+    close(value, np.log(2 * x[x > 0]).sum())
+    close(slope, 3 / 2)
+    close(each, [1.0, 0.5, 0.0, 0.25, 0.0])
+
+
+@check("derivatives by JAX")
+def derivatives_by_jax() -> None:
+    import jax
+
+    f, v = regression(19)
+    with jax.enable_x64(True):
+        slope = jax.jit(jax.grad(lambda theta: f.jax(theta, S)[0]))(THETA)
+        many = jax.vmap(lambda theta: f.jax(theta, S)[0])(np.stack([THETA, -THETA]))
+    close(slope, by_hand(v, THETA, S)[1])
+    close(many, [by_hand(v, THETA, S)[0], by_hand(v, -THETA, S)[0]])
+
+
+@check("meshes")
+def meshes() -> None:
+    """Some devices, two axes, explicit axes, the mesh of jax.set_mesh."""
+    import jax
+
+    x, loss = np.arange(11.0), (X * B).sum()
+    explicit = jax.make_mesh((4,), ("data",), devices=jax.devices()[:4])
+    placements = [
+        dt.mesh({OBS: "data"}, {"data": 3}),
+        dt.mesh({OBS: ("rows", "columns")}, {"rows": 2, "columns": 3}),
+        dt.mesh({OBS: "rows"}, {"rows": 2, "columns": 4}),
+        dt.mesh({"obs": "data"}, explicit),
+    ]
+    with jax.set_mesh(explicit):
+        placements.append(dt.mesh({OBS: "data"}))
+        assert placements[-1].mesh == explicit
+    for placement in placements:
+        with placement:
+            f = dt.function([X, B], [loss, X * B], "jax")
+        close(f(x, S)[0], (x * S).sum())
+        close(f(x, S)[1], x * S)
+        assert dt.function([X, B], loss, "jax").positional.executable.placing is None
+        with jax.enable_x64(True):
+            close(jax.jit(f.jax)(x, S)[0], (x * S).sum())
+    assert "over rows and columns (6 devices)" in repr(placements[1])
+
+
+@check("32 bits")
+def in_32_bits() -> None:
+    f, v = regression(19)
+    value, gradient, _ = f.jax(THETA.astype("float32"), np.float32(S))
+    assert str(value.dtype) == str(gradient.dtype) == "float32"
+    np.testing.assert_allclose(value, by_hand(v, THETA, S)[0], rtol=1e-5)
+
+
+@check("sampling")
+def sampling() -> None:
+    import jax
+
+    from dimtensor.interop.jax_samplers import pure_density
+
+    mu = dt.rv("mu", dt.dist.Normal(0, 1), dims=GROUP)
+    sd = dt.rv("sd", dt.dist.HalfNormal(1))
+    y = dt.rv("y", dt.dist.Normal(mu.sel(group=dt.tensor("k", OBS, categories=GROUP)), sd))
+    rng = np.random.default_rng(5)
+    fit = dt.Model(y, data={"k": rng.choice(list("abc"), 21)}).observe(y=rng.normal(size=21))
+    density = fit.log_density()
+    x = rng.normal(size=4)
+    expected, slope = density.logp_and_grad(x)
+    placement = dt.mesh({OBS: "data"})
+    with jax.enable_x64(True):
+        pure = pure_density(density, placement)
+        both = jax.value_and_grad(pure.function)
+        value, gradient = both(x, *pure.fixed)
+    close(value, expected)
+    close(gradient, slope)
+    assert collectives(both, x, *pure.fixed) == ["all-reduce"]
+    options = {"sampler": "numpyro", "draws": 3, "tune": 3, "chains": 2, "seed": 1}
+    quiet = {"progress_bar": False, "report": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = fit.sample(**options, **quiet, shard={"obs": "data"})
+        with placement:
+            other = fit.sample(**options, **quiet)
+    assert one["posterior"].equals(other["posterior"])
+    assert one["posterior"].sizes["draw"] == 3
+
+
+@check("random programs")
+def random_programs() -> None:
+    checked = 0
+    for seed in range(200, 215):
+        program = random_program(Seeded(seed))
+        built, env = build(program), run(program, program.point, NumPy())
+        point = {f"v{i.number}": (i.value.dims, i.array) for i in program.inputs}
+        for name in program.dims:
+            cut = [
+                (built.values[at], env[at])
+                for at in {at for step in program.steps for at in step.results}
+                if can_be_cut(built.values[at], built.dims[name])
+            ]
+            if not cut:
+                continue
+            inputs = dt.inputs_of([x for x, _ in cut])
+            with dt.mesh({built.dims[name]: "data"}, {"data": (2, 3, 8)[seed % 3]}):
+                f = dt.function(inputs, [x for x, _ in cut], "jax")
+            for value, (_, whole) in zip(f(*[point[x.name] for x in inputs]), cut, strict=True):
+                result = value.transpose(*whole.dims).values
+                np.testing.assert_allclose(result, np.asarray(whole.data), rtol=1e-9, atol=1e-9)
+                checked += 1
+    assert checked > 20
+
+
+def can_be_cut(x: Any, dim: dt.Dim) -> bool:
+    try:
+        return dt.partition(x, dim).operation is not None
+    except dt.PartitionError:
+        return False
+
+
+def main() -> None:
+    results = {}
+    for name in sys.argv[1:] or CHECKS:
+        try:
+            CHECKS[name]()
+            results[name] = ""
+        except Exception:
+            results[name] = traceback.format_exc()
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
