@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,6 +11,7 @@ from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.model.inference.approximate import find_mode
 
 K = dt.Dim("k", coords=["a", "b", "c"])
 Y, SCALE = np.array([1.0, -2.0, 3.0]), np.array([1.0, 0.5, 2.0])
@@ -216,3 +219,18 @@ def test_the_prior_is_approximated_if_asked_for():
     found = dt.Model(mu, backend="python").laplace(4000, seed=1, prior=True)["posterior"]["mu"]
     assert abs(float(found.mean()) - 3.0) < 4.5 * 0.5 / np.sqrt(4000)
     assert abs(float(found.std()) - 0.5) < 0.03
+
+
+@pytest.mark.parametrize("height", [1e5, 1e6])
+def test_a_maximum_is_told_by_the_curvature_in_all_directions(height: float):
+    """A search that large values end has seen few directions; the gain of a step is exact here."""
+    k = dt.Dim("k", length=60)
+    curvature = np.logspace(0, 3, 60)
+    c, x = dt.data(curvature, dims=k), dt.tensor("x", dims=k)
+    logp = {"x": -0.5 * c * (x - 1.0) ** 2, "steep": -height * dt.cosh(x.isel(k=0) - 1.0)}
+    density = dt.LogDensity(logp, {x: dt.real}, backend="python")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dt.ModelWarning)
+        found = find_mode(density, np.random.default_rng(1).normal(size=60))
+    curvature[0] += height
+    assert found.converged == ((curvature * (found.vector - 1) ** 2).sum() < 1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # A point is a maximum if a Newton step from it gains less than this.
 _GAIN = 1e-5
 _STEPS = 10_000
+# Products with the Hessian that compute the gain.
+_PRODUCTS = 50
 # Penalty of a point that is not finite.
 _WALL = 10.0
 # Curvature relative to the largest below which it is rounding of finite differences.
@@ -108,7 +111,10 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
     value, gradient = density.logp_and_grad(found.x) if found.x.size else (-found.fun, found.x)
     # what Newton's step gains in each element, by the curvature that the search has seen
     gains = gradient * found.hess_inv.dot(gradient) if found.x.size else gradient
-    converged = bool(np.isfinite(found.fun) and gains.sum() < _GAIN)
+    converged = bool(np.isfinite(found.fun))
+    if converged and not gains.sum() < _GAIN:
+        # of directions that the search has not seen it knows a common curvature only
+        converged = _newton_gain(density, found.x, gradient, found.hess_inv.dot) < _GAIN
     if not converged:
         names = listing([density.names[at] for at in np.argsort(-gains) if gains[at] > _GAIN])
         warn(
@@ -122,6 +128,42 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
         )
     seconds = time.perf_counter() - began
     return Mode(found.x, float(value), int(found.nfev), converged, str(found.message), seconds)
+
+
+def _newton_gain(
+    density: LogDensity,
+    x: np.ndarray,
+    gradient: np.ndarray,
+    precondition: Callable[[np.ndarray], np.ndarray],
+) -> float:
+    """Compute twice the gain of a Newton step by conjugate gradients; inf where there is none.
+
+    Products with the Hessian are central differences of gradients.
+
+    References
+    ----------
+    Nocedal and Wright 2006, "Numerical Optimization", algorithm 5.3.
+    """
+    rest, step = gradient, np.zeros_like(gradient)
+    direction = scaled = precondition(rest)
+    for _ in range(_PRODUCTS):
+        remaining = rest @ scaled
+        if not remaining >= _GAIN / 10:
+            break
+        size = np.cbrt(np.finfo(float).eps) / np.linalg.norm(direction)
+        try:
+            ends = [density.logp_and_grad(x + side * size * direction)[1] for side in (1, -1)]
+        except CheckError:
+            return np.inf
+        product = (ends[1] - ends[0]) / (2 * size)
+        curvature = direction @ product
+        if not curvature > 0:
+            return np.inf
+        length = remaining / curvature
+        step, rest = step + length * direction, rest - length * product
+        scaled = precondition(rest)
+        direction = scaled + (rest @ scaled) / remaining * direction
+    return float(gradient @ step + rest @ scaled)
 
 
 class Normal(NamedTuple):
