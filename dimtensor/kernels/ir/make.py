@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -18,6 +19,12 @@ TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 _TESTS = frozenset({"isnan", "isfinite", "isinf"})
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 _MANY = 2**31
+# arithmetic of known integers, and the operands that change nothing
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
+    "min": min, "max": max,
+}  # fmt: skip
+_NEUTRAL = {"+": 0, "-": 0, "*": 1, "//": 1}
 # how many operands each operation takes, at least and at most
 ARITIES: dict[str, tuple[int, int]] = {
     **dict.fromkeys([*COMPARISONS, "-", "/", "//", "%", "^"], (2, 2)),
@@ -95,9 +102,35 @@ def result_dtype(op: str, dtypes: Sequence[str]) -> str:
     return "float64" if op == "/" and is_integer(dtype) else dtype
 
 
-def op(name: str, *operands: Expression) -> Op:
-    """Make an operation, see :class:`~dimtensor.kernels.ir.nodes.Op`."""
+def op(name: str, *operands: Expression) -> Expression:
+    """Make an operation, see :class:`~dimtensor.kernels.ir.nodes.Op`.
+
+    That of lengths and positions that are known is a number.
+
+    Examples
+    --------
+    >>> from dimtensor.kernels.ir.nodes import Var
+    >>> n = Var("n", "int64")
+    >>> op("+", integer(2), integer(3)), op("*", n, ONE) == n
+    (Const(value=5, dtype='int64'), True)
+    """
+    if name in _FOLDED and len(operands) == 2:
+        a, b = operands
+        if isinstance(a, Const) and isinstance(b, Const) and a.dtype == b.dtype == "int64":
+            if b.value or name != "//":
+                return integer(_FOLDED[name](a.value, b.value))
+        elif a.dtype == "int64" and _changes_nothing(b, name):
+            return a
+        elif b.dtype == "int64" and name in "+*" and _changes_nothing(a, name):
+            return b
     return Op(name, operands, result_dtype(name, [each.dtype for each in operands]))
+
+
+def _changes_nothing(operand: Expression, name: str) -> bool:
+    """Return whether an operand is the integer that is neutral to an operation."""
+    if not isinstance(operand, Const) or not is_integer(operand.dtype):
+        return False
+    return operand.value == _NEUTRAL.get(name)
 
 
 def call(function: str, operand: Expression) -> Call:
@@ -115,7 +148,7 @@ def cast(operand: Expression, dtype: str) -> Op:
     return Op("cast", (operand,), dtype)
 
 
-def select(condition: Expression, then: Expression, otherwise: Expression) -> Op:
+def select(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
     return op("select", condition, then, otherwise)
 
 

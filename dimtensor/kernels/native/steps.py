@@ -77,24 +77,6 @@ def _statements(node: ir.Statement) -> int:
 
 
 def _counted(node: ir.For) -> range | None:
-    start, stop = _known(node.start), _known(node.stop)
+    ends = node.start, node.stop
+    start, stop = (each.value if isinstance(each, ir.Const) else None for each in ends)
     return None if start is None or stop is None else range(start, stop, node.step)
-
-
-def _known(node: ir.Expression) -> int | None:
-    """Return the value of an integer expression of numbers only, None for others."""
-    if isinstance(node, ir.Const) and isinstance(node.value, int):
-        return node.value
-    if not isinstance(node, ir.Op) or node.op not in ("neg", "+", "-", "*", "//"):
-        return None
-    first, *others = [_known(each) for each in node.operands]
-    if first is None:
-        return None
-    result = -first if node.op == "neg" else first
-    for each in others:
-        if each is None or (node.op == "//" and each == 0):
-            return None
-        result = {"+": result + each, "-": result - each, "*": result * each}.get(
-            node.op, result // (each or 1)
-        )
-    return result

@@ -23,6 +23,7 @@ from dimtensor.kernels.ir.nodes import (
     Assign,
     Bind,
     Carry,
+    Const,
     Expression,
     For,
     Foreign,
@@ -259,18 +260,11 @@ def _join(e: Emitter, node: Apply) -> None:
         scope = new_scope(e)
         value = e.element(part, index, scope)
         target = list(index)
-        if start != ZERO:
-            target[axis] = op("+", start, index[axis])
+        target[axis] = op("+", start, index[axis])
         write_loops(e, loops, scope, [Store(place.at(target), value)])
-        start = _added(e, start, length)
+        start = op("+", start, length)
+        start = start if isinstance(start, (Const, Var)) else _named(e, start)
     finish(e, out, place)
-
-
-def _added(e: Emitter, start: Expression, length: Expression) -> Expression:
-    low, n = known(start), known(length)
-    if low is not None and n is not None:
-        return integer(low + n)
-    return _named(e, op("+", start, length))
 
 
 # -- constructors and diagonals --------------------------------------------------------------------
@@ -290,13 +284,6 @@ def identity_matrix(e: Emitter, node: Apply) -> None:
     finish(e, out, place)
 
 
-def _shifted(position: Expression, shift: int) -> Expression:
-    at = known(position)
-    if at is not None:
-        return integer(at + shift)
-    return op("+", position, integer(shift)) if shift else position
-
-
 def _diagonal(e: Emitter, node: Apply) -> None:
     (x,), (out,), offset = node.inputs, node.outputs, node.op.offset
     last = out.type.ndim - 1
@@ -307,7 +294,7 @@ def _diagonal(e: Emitter, node: Apply) -> None:
     index, loops = loops_over(e, out)
     place = None if out.type.ndim == 0 else e.allocate(out)
     source = [
-        _shifted(index[last], shifts[axis]) if axis in shifts else index[next(kept)]
+        op("+", index[last], integer(shifts[axis])) if axis in shifts else index[next(kept)]
         for axis in range(x.type.ndim)
     ]
     scope = new_scope(e)

@@ -179,8 +179,7 @@ def _alloc(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
 
 def _arange(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
     start, _, step = (e.element(v, (), e.top) for v in node.inputs)
-    walked = index[0] if known(step) == 1 else op("*", index[0], step)
-    reached = walked if known(start) == 0 else op("+", start, walked)
+    reached = op("+", start, op("*", index[0], step))
     dtype = node.outputs[0].type.dtype
     value = reached if reached.dtype == dtype else cast(reached, dtype)
     return value if value == index[0] else scope.temporary(value, value.loops)
@@ -189,7 +188,7 @@ def _arange(e: Emitter, node: Apply, index: Index, scope: Scope) -> Expression:
 def length_of_range(e: Emitter, node: Apply) -> Expression:
     """Return the length of an ARange node."""
     start, stop, step = (e.element(v, (), e.top) for v in node.inputs)
-    count = stop if known(start) == 0 else op("-", stop, start)
+    count = op("-", stop, start)
     if known(step) != 1 or count.dtype.startswith("float"):
         count = call("ceil", op("/", count, step))
     return op("max", count if count.dtype == "int64" else cast(count, "int64"), ZERO)

@@ -35,13 +35,10 @@ class Walk(NamedTuple):
 
     def at(self, position: Expression) -> Expression:
         """Return the position in the source of a position along the slice."""
-        low, step, at = (_integer(each) for each in (self.low, self.step, position))
-        if low is not None and step is not None and at is not None:
-            return integer(low + step * at)
-        if step is None or step > 0:
-            walked = position if step == 1 else op("*", self.step, position)
-            return walked if low == 0 else op("+", self.low, walked)
-        return op("-", self.low, position if step == -1 else op("*", integer(-step), position))
+        step = _integer(self.step)
+        if step is not None and step < 0:
+            return op("-", self.low, op("*", integer(-step), position))
+        return op("+", self.low, op("*", self.step, position))
 
 
 def entries_of(operation: Any, ndim: int) -> list[int | slice]:
@@ -85,12 +82,10 @@ def position_of(e: Emitter, node: Apply, axis: int, entry: int) -> Expression:
 
 def from_the_start(position: Expression, length: Expression) -> Expression:
     """Normalize a position; a negative one counts from the end."""
-    value, n = _integer(position), known(length)
+    value = _integer(position)
     if value is None:
         return select(op(">=", position, ZERO), position, op("+", position, length))
-    if value >= 0:
-        return position
-    return integer(n + value) if n is not None else op("-", length, integer(-value))
+    return position if value >= 0 else op("-", length, integer(-value))
 
 
 def _number(e: Emitter, variable: Variable) -> Expression:
@@ -145,10 +140,8 @@ def _clipped(
     end: Expression, length: Expression, least: Expression, most: Expression, name: Naming
 ) -> Expression:
     """Return the end of a slice as a position within bounds."""
-    value, n = _integer(end), known(length)
+    value = _integer(end)
     if value is not None and (least, most) == (ZERO, length):
-        if n is not None:
-            return integer(max(0, min(n, value if value >= 0 else n + value)))
         if value >= 0:
             return op("min", end, length) if value else ZERO
         return op("max", op("-", length, integer(-value)), ZERO)
@@ -158,4 +151,4 @@ def _clipped(
 
 
 def _rounded_up(count: Expression, step: int) -> Expression:
-    return count if step == 1 else op("//", op("+", count, integer(step - 1)), integer(step))
+    return op("//", op("+", count, integer(step - 1)), integer(step))

@@ -31,6 +31,7 @@ from dimtensor.kernels.ir.nodes import (
     If,
     Length,
     Load,
+    Op,
     Part,
     Store,
     Var,
@@ -90,6 +91,37 @@ def test_the_text_does_not_depend_on_the_numbers_of_names(name):
 
 # -- expressions -----------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (op("+", integer(7), integer(-9)), integer(-2)),
+        (op("//", integer(-7), integer(2)), integer(-4)),
+        (op("max", integer(-7), ZERO), ZERO),
+        (op("*", op("-", N, ZERO), ONE), N),
+        (op("+", Const(0, "int8"), N), N),
+        (op("//", N, ONE), N),
+    ],
+)
+def test_known_integers_are_folded(made, expected):
+    assert made == expected
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        op("//", ONE, ZERO),
+        op("+", number(0.0, "float64"), T),
+        op("*", N, ZERO),
+        op("-", ZERO, N),
+        op("+", Var("k", "int32"), ZERO),
+    ],
+)
+def test_what_is_not_folded(made):
+    """Divisions by zero, floats, and what would have another dtype."""
+    assert isinstance(made, Op)
+
+
 VALUES = {"n": 7, "i": -3, "t": 0.625, "a": -1.5}
 BINARY = ["+", "-", "*", "&", "|", "^", "<", "<=", "==", "!=", "and", "or"]
 
@@ -145,7 +177,7 @@ def test_parentheses_stand_where_they_are_needed(expression):
             "t if t < a else (a if a < t else t)",
         ),
         (op("//", N, op("//", N, J)), "n // (n // i)"),
-        (op("*", op("//", N, ONE), ONE), "n // 1 * 1"),
+        (op("*", op("//", N, integer(6)), integer(6)), "n // 6 * 6"),
         (call("sqrt", T), "math.sqrt(t)"),
         (call("log", op("+", T, A)), "np.log(t + a)"),
         (call("log", N), "np.log(np.float64(n))"),

@@ -111,7 +111,7 @@ def test_a_short_loop_is_not_cut():
 
 def test_targets_as_large_as_the_data_are_added_up_in_place():
     source = interpreted([codes, x], [pt.inc_subtensor(pt.zeros(GROUPS)[codes], x * x)]).source
-    assert f"= {SCATTER_COPIES - 1} if {SCATTER_COPIES} * 5 <= n" in source
+    assert f"= {SCATTER_COPIES - 1} if {SCATTER_COPIES * 5} <= n" in source
     large = pt.tensor("large", dtype="float64", shape=(100,))
     at = pt.tensor("at", dtype="int64", shape=(100,))
     source = interpreted([at, large], [pt.inc_subtensor(pt.zeros(100)[at], large * large)]).source
@@ -122,7 +122,7 @@ def test_targets_as_large_as_the_data_are_added_up_in_place():
 def test_several_updates_need_fewer_arrays_each(number, ways):
     outputs = [pt.inc_subtensor(pt.zeros(GROUPS)[codes], x ** (2 + k)) for k in range(number)]
     source = interpreted([codes, x], outputs).source
-    assert source.count(f"= {ways - 1} if {ways} * 5 <= n") == (number if ways > 1 else 0)
+    assert source.count(f"= {ways - 1} if {ways * 5} <= n") == (number if ways > 1 else 0)
     check([codes, x], outputs, [ARRAYS[codes], ARRAYS[x]])
 
 
