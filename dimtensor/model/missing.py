@@ -18,6 +18,7 @@ from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.graph.walk import toposort
 from dimtensor.model.observations import Observation, StreamedObservation
 from dimtensor.model.predictive.generation import admitted, held
+from dimtensor.model.sliced.observed import PossibleObservations
 from dimtensor.streams.stream import as_values, stream_of
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
@@ -51,7 +52,7 @@ def read_observation(node: Node, value: Any, missing: str | None) -> Observation
                 f"observe: missing observations of {node.name!r} are not searched in a stream",
                 hint="leave these rows out of the source",
             )
-        return StreamedObservation(as_values(node, stream, complete=True))
+        return StreamedObservation(as_values(node, stream, PossibleObservations(node, stream.dims)))
     whole = not is_float(node.dtype)
     found = _labels(node, value) if node.categories is not None else _numbers(node, value)
     incomplete = not found.complete

@@ -34,6 +34,7 @@ class StreamColumn(Protocol):
     column: str | None
     title: str
     chunks: int | None
+    checked: bool  # in a whole pass
 
     def admit(self, values: np.ndarray) -> np.ndarray:
         """Check and convert the values of a chunk."""
@@ -155,6 +156,8 @@ class RowReader:
                 raise StreamError(f"{self.columns[0].title} has no rows")
             for source in sources:
                 source.seen = start
+            for one in self.columns:
+                one.checked = True
         finally:
             for blocks in opened:
                 blocks.close()
@@ -194,9 +197,9 @@ class RowReader:
             try:
                 found.append(one.admit(values))
             except DimtensorError as error:
-                row = start + _first_refused(one, values)
-                place = f"chunk {number}, row {row:,}: "
-                raise type(error)(prefixed(place, error)) from None
+                at = _first_refused(one, values)
+                place = f"chunk {number}, row {start + at:,}: "
+                raise _prefixed(place, one, values[at : at + 1], error) from None
         return tuple(found)
 
 
@@ -267,6 +270,17 @@ def _first_refused(column: StreamColumn, values: np.ndarray) -> int:
         except DimtensorError:
             high = middle
     return low
+
+
+def _prefixed(
+    place: str, column: StreamColumn, values: np.ndarray, error: DimtensorError
+) -> DimtensorError:
+    """Return the error of the values of one row, with its place."""
+    try:
+        column.admit(values)
+    except DimtensorError as exact:
+        error = exact
+    return type(error)(prefixed(place, error))
 
 
 def _unreadable(column: StreamColumn, error: Exception, what: str) -> StreamError:

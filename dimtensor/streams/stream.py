@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from dimtensor.typing import DtypeLike
 
 
+# Checks the values of a chunk, whose axes are in the order of a stream's dims.
+Check = Callable[[np.ndarray], None]
+
+
 class StreamedValues:
     """Column of a source that is read in chunks, as the values of a tensor.
 
@@ -49,8 +53,11 @@ class StreamedValues:
         Rows that are read at a time.
     dtype : str
     categories : Dim or None
-    complete : bool
-        Whether missing values are refused.
+    check : callable or None
+        Of observations, which are not missing: checks the values of a chunk. Called in the first
+        pass.
+    checked : bool
+        Whether there was a whole pass.
     """
 
     def __init__(
@@ -62,20 +69,13 @@ class StreamedValues:
         chunks: int | None,
         dtype: str,
         categories: Dim | None,
-        complete: bool = False,
+        check: Check | None = None,
     ):
         self.source, self.column, self.name = source, column, name
         self.title = "the stream" if name is None else f"the stream {name!r}"
         self.dims, self.chunks = dims, chunks
-        self.dtype, self.categories, self.complete = dtype, categories, complete
-
-    def of(
-        self, name: str | None, dtype: str, categories: Dim | None, complete: bool
-    ) -> StreamedValues:
-        """Return the same column as the values of another tensor."""
-        return StreamedValues(
-            self.source, self.column, name, self.dims, self.chunks, dtype, categories, complete
-        )
+        self.dtype, self.categories, self.check = dtype, categories, check
+        self.checked = False
 
     def admit(self, values: np.ndarray) -> np.ndarray:
         """Check and convert the values of a chunk, with axes in the order of `dims`.
@@ -94,14 +94,32 @@ class StreamedValues:
             )
         if self.categories is not None:
             return self._positions(values, self.categories)
-        found = as_dtype(values, self.dtype, self.title)
-        if self.complete and found.dtype.kind == "f" and np.isnan(found).any():
+        if self.check is not None:
+            values = self._whole(values)
+        found = np.require(as_dtype(values, self.dtype, self.title), requirements=["C", "A"])
+        if self.check is not None and not self.checked:
+            self.check(found)
+        return found
+
+    def _whole(self, values: np.ndarray) -> np.ndarray:
+        """Check that no observation is missing; those of a discrete variable may be floats."""
+        if values.dtype.kind != "f":
+            return values
+        if not self.checked and np.isnan(values).any():
             raise InputError(
                 f"{self.title} lacks an observation",
                 hint="leave the row out of the source: missing observations of a stream are not "
                 "inferred",
             )
-        return np.require(found, requirements=["C", "A"])
+        if np.dtype(self.dtype).kind not in "iu":
+            return values
+        found = values.astype(self.dtype)
+        if (found != values).any():
+            broken = values[found != values]
+            raise InputError(
+                f"observations of {self.name!r} are whole numbers, not {broken[0].item():g}"
+            )
+        return found
 
     def _positions(self, values: np.ndarray, categories: Dim) -> np.ndarray:
         """Return the positions of labels; positions are passed through."""
@@ -234,15 +252,15 @@ def stream(
     return wrap(make("input", (), attrs))
 
 
-def as_values(node: Node, values: StreamedValues, complete: bool = False) -> StreamedValues:
+def as_values(node: Node, values: StreamedValues, check: Check | None = None) -> StreamedValues:
     """Return a stream as the values of a tensor of other name and type.
 
     Parameters
     ----------
     node : Node
     values : StreamedValues
-    complete : bool
-        Whether missing values are refused.
+    check : callable, optional
+        Check of observations.
 
     Raises
     ------
@@ -257,7 +275,8 @@ def as_values(node: Node, values: StreamedValues, complete: bool = False) -> Str
                 ("tensor", ", ".join(dim._short for dim in node.dims) or "none"),
             ],
         )
-    return values.of(node.name, node.dtype, node.categories, complete)
+    own = (node.name, values.dims, values.chunks, node.dtype, node.categories, check)
+    return StreamedValues(values.source, values.column, *own)
 
 
 def stream_tensor(node: Node, values: StreamedValues) -> DimTensor:

@@ -299,6 +299,27 @@ def test_missing_observations_name_chunk_and_row():
         model.observe({"y": read(y, OBS)}, missing="drop")
 
 
+def test_impossible_observations_name_chunk_and_row():
+    rate, count = dt.rv("rate", dist.Exponential(1.0)), np.arange(250.0)
+    y = dt.rv("y", dist.Exponential(rate), dims=OBS)
+    model = dt.Model(y, backend="python")
+    values = np.where(count == 117, -1.0, count)
+    with pytest.raises(dt.InputError, match=r"^chunk 1, row 117: observations of 'y' lie outside"):
+        model.observe(y=dt.stream(values, OBS, chunks=100)).log_density().logp(np.zeros(1))
+    number = dt.Model(dt.rv("n", dist.Poisson(rate), dims=OBS), backend="python")
+    found = number.observe(n=dt.stream(count, OBS, chunks=100)).log_density().logp(np.zeros(1))
+    assert found == pytest.approx(number.observe(n=count).log_density().logp(np.zeros(1)))
+    broken = number.observe(n=dt.stream(count + 0.5, OBS, chunks=100)).log_density()
+    with pytest.raises(dt.InputError, match=r"row 0: observations of 'n' are whole numbers, not 0"):
+        broken.logp(np.zeros(1))
+
+
+def test_draws_from_the_prior_have_the_length_that_is_asked_for():
+    model = dt.Model(dt.rv("y", dist.Normal(dt.rv("mu", dist.Normal(0, 1)), 1.0), dims=OBS))
+    fit = model.observe(y=dt.stream(Y, OBS))
+    assert fit.draw(2, seed=1, dims={OBS: 3})["prior_predictive"]["y"].shape == (1, 2, 3)
+
+
 # -- what streams do not do ------------------------------------------------------------------------
 
 

@@ -134,7 +134,7 @@ def with_missing(
 def _late_from_observations(spec: ModelSpec, dims: Iterable[Dim]) -> dict[Dim, Any]:
     """Return labels or lengths of dims that observations have and no input."""
     binding = Binding()
-    for name, x in spec.observed.items():
+    for name, x in spec.observed.in_memory.items():
         for dim in spec.variables[name].node.dims:
             binding.add_length(dim, x.sizes[dim._short], f"observations of {name!r}")
             numbered = dim._short in spec.observed.plain[name].numbered
