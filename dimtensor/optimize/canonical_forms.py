@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -30,7 +29,7 @@ from pytensor.tensor.linalg import (
     SolveTriangular,
 )
 from pytensor.tensor.math import ProdWithoutZeros
-from pytensor.tensor.shape import Reshape, Shape, Shape_i
+from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
@@ -41,7 +40,6 @@ from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops import linalg as ours
 from dimtensor.ops.constants import integer_of
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.optimize.plan.axis_lengths import kept_axes
 from dimtensor.upstream.pytensor import compiled_in
 
 _BATCHED = (Blockwise, BlockwiseWithCoreShape)
@@ -113,64 +111,6 @@ def accumulated_as_asked(graph: FunctionGraph) -> None:
         reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))
         taken = out.type.filter_variable(pt.cast(reduced, out.type.dtype))
         graph.replace(out, taken, reason="accumulated_as_asked", import_missing=True)
-
-
-def reductions_before_new_axes(graph: FunctionGraph) -> None:
-    """Reduce arrays before they get axes of length 1, which are added to the result instead.
-
-    What gets such axes is stored, since most of what reads it repeats it along them.
-    """
-    for node in nodes_of(graph, CAReduce):
-        shuffle = node.inputs[0].owner
-        if shuffle is None or not isinstance(shuffle.op, DimShuffle):
-            continue
-        order, (x,), (out,) = shuffle.op.new_order, shuffle.inputs, node.outputs
-        kept = kept_axes(node)
-        own = [source for source in order if source != "x"]
-        if "x" not in order or own != list(range(x.type.ndim)):
-            continue
-        reduced = [order[axis] for axis in range(len(order)) if axis not in kept]
-        new = node.op.clone(axis=[axis for axis in reduced if axis != "x"])(x)
-        left = iter(range(new.type.ndim))
-        new = new.dimshuffle(*("x" if order[axis] == "x" else next(left) for axis in kept))
-        if out.type.is_super(new.type):
-            graph.replace(out, new, reason="reductions_before_new_axes", import_missing=True)
-
-
-def reshapes_before_transposes(graph: FunctionGraph) -> None:
-    """Make matrices of arrays before they are transposed: a product takes a matrix either way.
-
-    The axes that make rows, and those that make columns, follow each other in the array too.
-    """
-    for node in nodes_of(graph, Reshape):
-        shuffle = node.inputs[0].owner
-        out = node.outputs[0]
-        if shuffle is None or not isinstance(shuffle.op, DimShuffle) or out.type.ndim != 2:
-            continue
-        order, x = shuffle.op.new_order, shuffle.inputs[0]
-        ndim = x.type.ndim
-        for rows in range(1, ndim):
-            turned = [*range(ndim - rows, ndim), *range(ndim - rows)]
-            if list(order) != turned or not _are_rows(shuffle.outputs[0], rows, out):
-                continue
-            lengths = [x.shape[0] if n is None else n for n in out.type.shape[::-1]]
-            new = out.type.filter_variable(x.reshape(lengths, ndim=2).T)
-            graph.replace(out, new, reason="reshapes_before_transposes", import_missing=True)
-            break
-
-
-def _are_rows(x: Variable, count: int, matrix: Variable) -> bool:
-    """Return whether the leading axes of an array, of known lengths, are the rows of a matrix.
-
-    Its columns are all other axes, which are known too, or one.
-    """
-    lengths, (rows, columns) = x.type.shape, matrix.type.shape
-    known, others = lengths[:count], lengths[count:]
-    if rows is None or None in known or math.prod(known) != rows:
-        return False
-    if len(others) == 1:
-        return columns == others[0]
-    return columns is not None and None not in others
 
 
 def updates_once(graph: FunctionGraph) -> None:

@@ -18,8 +18,6 @@ from dimtensor.optimize.canonical_forms import (
     conditionals_as_branches,
     decompositions_as_ours,
     products_as_reductions,
-    reductions_before_new_axes,
-    reshapes_before_transposes,
     solves_by_factors,
     split_as_slices,
     updates_once,
@@ -27,7 +25,6 @@ from dimtensor.optimize.canonical_forms import (
 from dimtensor.optimize.exponentials import write_out_exponentials
 from dimtensor.optimize.lag_gradients import first_of_padded
 from dimtensor.optimize.loops.driver import Settled, rewrite_loops
-from dimtensor.optimize.loops.fission import split_known_states
 from dimtensor.optimize.once import DataSplit, split_once
 from dimtensor.optimize.rules import RULES, Rule, rewrite
 from dimtensor.optimize.rules.batched import with_core_shapes
@@ -99,15 +96,10 @@ OF_BODIES = (
     _step(write_out_short_products, _fuses),
     _step(factor_sums, _rewrites),
     _RULES,
-    _step(reductions_before_new_axes, _fuses),
-    _step(reshapes_before_transposes, _fuses),
     _step(with_core_shapes, _fuses),
 )
 # the steps for a whole graph, once its loops have been rewritten
 OF_GRAPHS = (
-    OptimizerStep(
-        "split_known_states", lambda graph, run: split_known_states(graph, run.fixed), _fuses
-    ),
     OptimizerStep("body", lambda graph, run: run.rewrite_body(graph), _rewrites),
     OptimizerStep("absorb_sums", lambda graph, run: absorb_sums(graph, run.target), _rewrites),
     _step(for_xla, _has_costly_loops),

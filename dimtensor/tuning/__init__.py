@@ -65,7 +65,8 @@ COMBINED_SHARES = 16
 STATEMENT_TERMS = 8
 # Powers of a factor that leave a sum (not measured).
 FACTORED_POWER = 4
-# Products of more factors stay in their sum: opening them takes quadratic time (not measured).
+# Products of more factors stay in their sum, and shared ones in the steps of loops are not opened:
+# that takes quadratic time (not measured).
 FACTORED_OPERANDS = 16
 # Reductions of one array that become reductions of its terms, to share their loop (not measured).
 SPLIT_REDUCTIONS = 3
@@ -177,6 +178,9 @@ TANGENT_PRODUCTS = 12
 # Values of a step that a sum beside the loop reads: each is an array as long as the loop (`hmm`;
 # the number is not measured).
 TRACED_FACTORS = 4
+# Operations of a sum beside the loop: longer ones stay, since searching all of them takes quadratic
+# time (not measured).
+TRACED_OPERATIONS = 500
 # Sums that leave a loop, for the same reason (not measured).
 SUMS_BESIDE_LOOP = 6
 # Elements of an array whose sum over steps stays in the loop (not measured).

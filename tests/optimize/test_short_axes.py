@@ -12,7 +12,6 @@ import dimtensor as dt
 from dimtensor.ops.loop.frontend import build_scan
 from dimtensor.ops.loop.spec import StepGraph
 from dimtensor.optimize import short_axes
-from dimtensor.optimize.canonical_forms import reductions_before_new_axes
 
 rng = np.random.default_rng(0)
 N, K = 7, 3
@@ -259,17 +258,6 @@ def test_no_more_than_so_many_operations(monkeypatch):
     assert (None, K) in computed_shapes(written([result]))
     monkeypatch.setattr(short_axes, "UNROLLED_OPERATIONS", K)
     assert (None, K) not in computed_shapes(written([result]))
-
-
-@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
-def test_reductions_do_not_wait_for_new_axes(axis):
-    x = pt.vector("each")
-    graph = FunctionGraph([x], [pt.any(pt.gt(x, 9)[None, :], axis=axis)], clone=True)
-    reductions_before_new_axes(graph)
-    node = next(n for n in graph.toposort() if isinstance(n.op, pt.elemwise.CAReduce))
-    assert node.inputs[0].type.ndim == 1
-    (found,) = values(graph)
-    np.testing.assert_array_equal(found, (LONG[None, :] > 9).any(axis=axis))
 
 
 @pytest.mark.compiled

@@ -174,6 +174,10 @@ class _Blocked:
                 found.append([self._loop(each, at, body, adds, uses, own, around, removed)])
             else:
                 found.append([with_blocks(each, lambda inside: self.block(inside, NOTHING))])
+        readers: dict[str, list[int]] = {}
+        for at, names in enumerate(uses):
+            for name in names:
+                readers.setdefault(name, []).append(at)
         for name, start in own.items():
             total = self.totals.pop(name, None)
             if total is not None:
@@ -183,7 +187,8 @@ class _Blocked:
                 assert isinstance(target, Assign)
                 found[last] += total.end(target.target)
                 into = {name: total.total}  # of loops that are no blocks
-                for some in found:
+                for at in readers.get(name, ()):
+                    some = found[at]
                     some[:] = (_renamed(x, into) if name in x.uses else x for x in some)
         return [each for at, some in enumerate(found) if at not in removed for each in some]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.scalar.basic import Add, Mul, Neg, Sub
 from pytensor.tensor.elemwise import Elemwise
 
@@ -23,6 +23,7 @@ from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.constants import is_zero
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.nodes import elementwise
+from dimtensor.tuning import FACTORED_OPERANDS
 
 # 0: the same in every step; 1: of the step's elements; then by how far it is from the states
 _FIXED, _OF_ELEMENTS = 0, 1
@@ -50,17 +51,73 @@ def ordered(
     states, elements : sequence of variable
         The loop-variant inputs.
     """
-    inner = FunctionGraph(list(inputs), list(outputs), clone=False)
+    body = _Body(outputs)
     for kinds, rewrite in (((Add, Sub, Neg), _sum), ((Mul,), _product)):
-        ranks = _ranks(inner, states, elements)
-        between = _between(inner, states)
-        for node in reversed(inner.toposort()):
-            if node not in inner.apply_nodes or not _is(node, kinds):
+        nodes = io_toposort(inputs, body.outputs)
+        ranks = _ranks(nodes, inputs, states, elements)
+        between = _between(body, states)
+        for node in reversed(nodes):
+            if node not in body.nodes or not _is(node, kinds):
                 continue
-            better = rewrite(inner, node, ranks, between)
+            better = rewrite(body, node, ranks, between)
             if better is not None:
-                inner.replace(node.outputs[0], better, reason="associate")
-    return list(inner.outputs)
+                body.replace(node.outputs[0], better)
+    return body.outputs
+
+
+class _Body:
+    """Graph of a body that is changed in place.
+
+    In a `FunctionGraph`, removing a reader searches all readers of a variable, so a body of many
+    statements that read the same state takes quadratic time.
+
+    Attributes
+    ----------
+    outputs : list of variable
+    nodes : set of Apply
+    readers : dict
+        The readers of each variable, by node and number of the input; no node for the outputs.
+    """
+
+    def __init__(self, outputs: Sequence[Variable]):
+        self.outputs = list(outputs)
+        self.nodes: set[Apply] = set()
+        self.readers: dict[Variable, dict[tuple[Apply | None, int], None]] = {}
+        for at, variable in enumerate(self.outputs):
+            self._read(variable, (None, at))
+
+    def _read(self, variable: Variable, reader: tuple[Apply | None, int]) -> None:
+        stack = [(variable, reader)]
+        while stack:
+            variable, reader = stack.pop()
+            self.readers.setdefault(variable, {})[reader] = None
+            node = variable.owner
+            if node is not None and node not in self.nodes:
+                self.nodes.add(node)
+                stack += [(v, (node, at)) for at, v in enumerate(node.inputs)]
+
+    def is_part(self, variable: Variable, kinds: tuple[type, ...]) -> bool:
+        """Return whether a variable is read once, by an operation of these kinds and its shape."""
+        (reader, _), *others = self.readers[variable]
+        if others or reader is None:
+            return False
+        return _is(reader, kinds) and reader.outputs[0].type == variable.type
+
+    def replace(self, old: Variable, new: Variable) -> None:
+        for node, at in self.readers.pop(old):
+            (self.outputs if node is None else node.inputs)[at] = new
+            self._read(new, (node, at))
+        stack = [old]
+        while stack:
+            unread = stack.pop().owner
+            if unread is None or any(self.readers.get(v) for v in unread.outputs):
+                continue
+            self.nodes.remove(unread)
+            for at, variable in enumerate(unread.inputs):
+                readers = self.readers[variable]
+                del readers[unread, at]
+                if not readers:
+                    stack.append(variable)
 
 
 def carry_sums(graph: FunctionGraph, parts: ScanGraph) -> bool:
@@ -115,42 +172,44 @@ def _is(node: Apply, kinds: tuple[type, ...]) -> bool:
 
 
 def _ranks(
-    inner: FunctionGraph, states: Sequence[Variable], elements: Sequence[Variable]
+    nodes: Sequence[Apply],
+    inputs: Sequence[Variable],
+    states: Sequence[Variable],
+    elements: Sequence[Variable],
 ) -> dict[Variable, int]:
     """Rank variables by the length of their path from the loop carry."""
-    ranks = dict.fromkeys(inner.inputs, _FIXED)
+    ranks = dict.fromkeys(inputs, _FIXED)
     ranks |= dict.fromkeys(elements, _OF_ELEMENTS)
     ranks |= dict.fromkeys(states, _OF_ELEMENTS + 1)
-    for node in inner.toposort():
+    for node in nodes:
         rank = max((ranks.get(v, _FIXED) for v in node.inputs), default=_FIXED)
         for out in node.outputs:
             ranks[out] = rank + 1 if rank > _OF_ELEMENTS else rank
     return ranks
 
 
-def _between(inner: FunctionGraph, states: Sequence[Variable]) -> set[Variable]:
+def _between(body: _Body, states: Sequence[Variable]) -> set[Variable]:
     """Ancestors of the carried states, without sums that are accumulated over the steps."""
     following = [
         after
-        for state, after in zip(states, inner.outputs, strict=False)
-        if not _is_total(inner, state, after)
+        for state, after in zip(states, body.outputs, strict=False)
+        if not _is_total(body, state, after)
     ]
     return set(ancestors(following))
 
 
-def _is_total(inner: FunctionGraph, state: Variable, after: Variable) -> bool:
+def _is_total(body: _Body, state: Variable, after: Variable) -> bool:
     """Return whether a state is only added to."""
-    readers = inner.clients.get(state, [])
     return all(
         isinstance(reader, Apply) and reader.outputs == [after] and _is(reader, (Add, Sub))
-        for reader, _ in readers
+        for reader, _ in body.readers.get(state, ())
     )
 
 
-def _may_open(graph: FunctionGraph, variable: Variable, top: Variable) -> bool:
+def _may_open(body: _Body, variable: Variable, top: Variable) -> bool:
     """Return whether a nested sum is read once, and has the same elements."""
     # a product that was made without a factor of -1 is no part of the graph yet
-    alone = len(graph.clients.get(variable, ())) <= 1
+    alone = len(body.readers.get(variable, ())) <= 1
     return variable is top or (alone and variable.type == top.type)
 
 
@@ -163,19 +222,17 @@ def _is_short_cut(variable: Variable, ranks: dict[Variable, int]) -> bool:
     return variable.type.ndim == 0 and waits.count(True) == 1
 
 
-def _terms(
-    graph: FunctionGraph, variable: Variable, top: Variable, sign: int
-) -> list[tuple[int, Variable]]:
+def _terms(body: _Body, variable: Variable, top: Variable, sign: int) -> list[tuple[int, Variable]]:
     node = variable.owner
-    if node is None or not _may_open(graph, variable, top):
+    if node is None or not _may_open(body, variable, top):
         return [(sign, variable)]
     if _is(node, (Add,)):
-        return [term for v in node.inputs for term in _terms(graph, v, top, sign)]
+        return [term for v in node.inputs for term in _terms(body, v, top, sign)]
     if _is(node, (Sub,)):
         first, second = node.inputs
-        return [*_terms(graph, first, top, sign), *_terms(graph, second, top, -sign)]
+        return [*_terms(body, first, top, sign), *_terms(body, second, top, -sign)]
     if _is(node, (Neg,)):
-        return _terms(graph, node.inputs[0], top, -sign)
+        return _terms(body, node.inputs[0], top, -sign)
     if _is(node, (Mul,)):
         factors = [v for v in node.inputs if not _is_minus_one(v)]
         if 0 < len(factors) < len(node.inputs):
@@ -189,18 +246,15 @@ def _is_minus_one(variable: Variable) -> bool:
 
 
 def _sum(
-    graph: FunctionGraph, node: Apply, ranks: dict[Variable, int], between: set[Variable]
+    body: _Body, node: Apply, ranks: dict[Variable, int], between: set[Variable]
 ) -> Variable | None:
     top = node.outputs[0]
-    clients = graph.clients[top]
-    if len(clients) == 1 and isinstance(clients[0][0], Apply):
-        client = clients[0][0]
-        if _is(client, (Add, Sub, Neg)) and client.outputs[0].type == top.type:
-            return None  # a part of another
-    terms = _terms(graph, top, top, 1)
+    if body.is_part(top, (Add, Sub, Neg)):
+        return None
+    terms = _terms(body, top, top, 1)
     if len(terms) < 2 or all(sign < 0 for sign, _ in terms):
         return None
-    factored = _factored(graph, terms, ranks, between)
+    factored = _factored(body, terms, ranks, between)
     if len(factored) == len(terms) < 3 and all(sign > 0 for sign, _ in terms):
         return None
     terms = factored
@@ -210,7 +264,7 @@ def _sum(
 
 
 def _factored(
-    graph: FunctionGraph,
+    body: _Body,
     terms: list[tuple[int, Variable]],
     ranks: dict[Variable, int],
     between: set[Variable],
@@ -220,11 +274,11 @@ def _factored(
     kept = []
     for sign, term in terms:
         node = term.owner
-        alone = len(graph.clients.get(term, ())) <= 1
+        alone = len(body.readers.get(term, ())) <= 1
         if node is None or not alone or not _is(node, (Mul,)):
             kept.append((sign, term))
             continue
-        negative, factors = _factors(graph, term, ranks, between)
+        negative, factors = _factors(body, term, ranks, between)
         *others, last = sorted(factors, key=lambda v: _rank(v, ranks))
         sign = -sign if negative else sign
         if not others or _rank(last, ranks) <= _OF_ELEMENTS or last.type != term.type:
@@ -275,10 +329,11 @@ def _rank(variable: Variable, ranks: dict[Variable, int]) -> int:
 
 
 def _factors(
-    graph: FunctionGraph, top: Variable, ranks: dict[Variable, int], between: set[Variable]
+    body: _Body, top: Variable, ranks: dict[Variable, int], between: set[Variable]
 ) -> tuple[bool, list[Variable]]:
     """Return whether a product is negated, and its factors, with those of nested products."""
-    negative, found, stack = False, [], [top]
+    negative, stack = False, [top]
+    found: list[Variable] = []
     while stack:
         variable = stack.pop()
         node = variable.owner
@@ -288,8 +343,13 @@ def _factors(
             node is not None
             and _is(node, (Mul,))
             and (
-                _may_open(graph, variable, top)
-                or (top in between and _is_short_cut(variable, ranks))
+                _may_open(body, variable, top)
+                # a chain of shared products would be opened once for each of them
+                or (
+                    top in between
+                    and len(found) + len(stack) < FACTORED_OPERANDS
+                    and _is_short_cut(variable, ranks)
+                )
             )
         ):
             stack += reversed(node.inputs)
@@ -302,14 +362,12 @@ def _factors(
 
 
 def _product(
-    graph: FunctionGraph, node: Apply, ranks: dict[Variable, int], between: set[Variable]
+    body: _Body, node: Apply, ranks: dict[Variable, int], between: set[Variable]
 ) -> Variable | None:
     top = node.outputs[0]
-    clients = graph.clients[top]
-    if len(clients) == 1 and isinstance(clients[0][0], Apply) and _is(clients[0][0], (Mul,)):
-        if clients[0][0].outputs[0].type == top.type:
-            return None  # a part of another
-    negative, factors = _factors(graph, top, ranks, between)
+    if body.is_part(top, (Mul,)):
+        return None
+    negative, factors = _factors(body, top, ranks, between)
     if len(factors) < (2 if negative else 3):
         return None
     factors.sort(key=lambda v: _rank(v, ranks))

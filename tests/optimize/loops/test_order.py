@@ -204,3 +204,21 @@ def test_a_product_and_the_state_that_it_is_added_to_are_rounded_once():
     # its square is 1 + 2**-29 + 2**-60, which has no last term where it is rounded
     lost = 2.0**-60 if library._has_fma() else 0.0
     assert float(f(-(1.0 + 2.0**-29), factor, np.array([factor]))) == lost
+
+
+def test_a_chain_of_shared_products_grows_linearly():
+    """Each is read by the next and by a sum; opened to its end, a chain has quadratic size."""
+
+    def operations(length):
+        state, total = pt.dscalars("state", "total")
+        shared, added = state, total
+        for _ in range(length):
+            shared = a * shared
+            added = added + pt.sin(shared)
+        outputs = ordered([state, total, a], [shared, added], [state, total])
+        found = Interpreter([state, total, a], outputs)(*map(np.asarray, (X[0], X[1], A)))
+        powers = X[0] * A ** np.arange(1, length + 1)
+        np.testing.assert_allclose(found, [powers[-1], X[1] + np.sin(powers).sum()], rtol=1e-13)
+        return len({v.owner for v in ancestors(outputs) if v.owner is not None})
+
+    assert operations(200) < 2.5 * operations(100)

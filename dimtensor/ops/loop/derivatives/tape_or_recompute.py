@@ -8,6 +8,7 @@ traces of the states, they vectorize, and the backward loop has the recursion of
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,11 +22,9 @@ from pytensor.tensor.type import TensorType
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.batching import over_batch
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.graphs import inputs_of
 from dimtensor.ops.loop.shapes import is_of_one_length
 from dimtensor.ops.nodes import lengths, reshaped
-from dimtensor.traversal import reached
-from dimtensor.tuning import STEP_SUM_ELEMENTS, SUMS_BESIDE_LOOP, TRACED_FACTORS
+from dimtensor.tuning import STEP_SUM_ELEMENTS, SUMS_BESIDE_LOOP, TRACED_FACTORS, TRACED_OPERATIONS
 
 _ELEMENTWISE = (Elemwise, DimShuffle, CAReduce)
 
@@ -193,6 +192,10 @@ def _sums(
 ) -> dict[int, Variable]:
     """Map states that only accumulate a sum to the term that each step adds."""
     found: dict[int, Variable] = {}
+    results = [*next_states, *traced]
+    readers = Counter(results)
+    for reader in io_toposort([], results):
+        readers.update(reader.inputs)
     for number, (state, following) in enumerate(zip(states, next_states, strict=True)):
         node = following.owner
         if node is None or not _is_summable(state):
@@ -200,12 +203,7 @@ def _sums(
         if not (isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Add)):
             continue
         terms = [v for v in node.inputs if v is not state]
-        if len(terms) != len(node.inputs) - 1:
-            continue
-        others = [v for k, v in enumerate(next_states) if k != number]
-        if state in _reached([*others, *traced, *terms], state):
-            continue
-        if following in _reached([*others, *traced], following):
+        if len(terms) != len(node.inputs) - 1 or not readers[state] == readers[following] == 1:
             continue
         term = terms[0] if len(terms) == 1 else pt.add(*terms)
         if term.type.ndim == state.type.ndim and term.type.dtype == state.type.dtype:
@@ -239,16 +237,6 @@ def _factors(term: Variable, depends: set[Variable]) -> list[Variable] | None:
     return factors if 0 < len(factors) <= TRACED_FACTORS else None
 
 
-def _reached(outputs: Sequence[Variable], goal: Variable) -> set[Variable]:
-    """Ancestors of outputs, up to the point where a search for one variable ends."""
-    seen: set[Variable] = set()
-    for variable in reached(outputs, inputs_of):
-        seen.add(variable)
-        if variable is goal:
-            break
-    return seen
-
-
 def _slow(
     given: Sequence[Variable], next_states: Sequence[Variable], depends: set[Variable]
 ) -> set[Variable]:
@@ -276,6 +264,8 @@ def _leaves(
         if variable in seen or variable not in depends or isinstance(variable, Constant):
             continue
         seen.add(variable)
+        if len(seen) > TRACED_OPERATIONS:
+            return None
         node = variable.owner
         if variable in stops or node is None or not isinstance(node.op, _ELEMENTWISE):
             leaves.append(variable)
