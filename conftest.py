@@ -185,7 +185,18 @@ def pytest_collection_finish() -> None:
 
 
 # Libraries that are brought by extras: a test that needs one skips where it is not installed.
-_OPTIONAL = ("arviz", "blackjax", "jax", "jaxlib", "matplotlib", "numpyro", "nutpie", "pymc")
+_OPTIONAL = (
+    "arviz",
+    "blackjax",
+    "dask",
+    "distributed",
+    "jax",
+    "jaxlib",
+    "matplotlib",
+    "numpyro",
+    "nutpie",
+    "pymc",
+)
 
 
 def _missing(error: BaseException) -> str | None:

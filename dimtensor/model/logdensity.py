@@ -13,13 +13,14 @@ import numpy as np
 
 from dimtensor.backends import check_backend
 from dimtensor.compile.function import node_of
-from dimtensor.errors import BroadcastWarning, InputError, did_you_mean, listing
+from dimtensor.errors import BroadcastWarning, InputError, OptionError, did_you_mean, listing
 from dimtensor.graph import Node
 from dimtensor.model.assembly import FLAT, assemble
 from dimtensor.model.functions import ModelFunctions, check_recorded
 from dimtensor.model.minibatch.batches import BatchOptions, Minibatches
 from dimtensor.model.parameters import Parameter, check_complete, check_inverse, read_parameters
 from dimtensor.model.records import as_dataset, as_numbers, as_vectors, check_names
+from dimtensor.model.sliced.cluster import cluster_for
 from dimtensor.model.sliced.streamed import StreamedDensity
 from dimtensor.model.sliced.threads import threads_for
 from dimtensor.model.terms import check_sums, check_terms, read_logp
@@ -715,6 +716,25 @@ def threaded(density: LogDensity, threads: int | None, what: str) -> LogDensity:
     if threads is None:
         return density
     return evaluated(density, threads_for(density.functions, threads, what))
+
+
+def in_slices(density: LogDensity, threads: int | None, client: Any, what: str) -> LogDensity:
+    """Return the log density in slices, on threads or on a cluster; the same if neither is given.
+
+    Raises
+    ------
+    OptionError
+        If both are given.
+    """
+    if client is None:
+        return threaded(density, threads, what)
+    if threads is not None:
+        raise OptionError(
+            f"{what}: threads={threads} are of this process, and client is of a cluster, whose "
+            "workers have threads of their own",
+            hint="leave threads out; workers get theirs when they start",
+        )
+    return evaluated(density, cluster_for(density.functions, client, what))
 
 
 def _check_names(parameters: Sequence[Parameter], recorded: Mapping[str, DimTensor]) -> None:

@@ -563,7 +563,7 @@ class Model(Rendered):
             drawn from their prior. :meth:`draw` does so without a Markov chain.
         **options
             Those of :func:`dimtensor.sample`: ``sampler="nutpie"``, ``"blackjax"`` or
-            ``"numpyro"``, ``tune``, ``chains``, ``threads``, ``save_warmup`` and so on.
+            ``"numpyro"``, ``tune``, ``chains``, ``threads``, ``client``, and so on.
 
         Returns
         -------
@@ -597,7 +597,9 @@ class Model(Rendered):
             **options,
         )
 
-    def mode(self, *, initial: Data | None = None, threads: int | None = None) -> xr.DataTree:
+    def mode(
+        self, *, initial: Data | None = None, threads: int | None = None, client: Any = None
+    ) -> xr.DataTree:
         """Find the posterior mode: the maximum a posteriori values of the free variables.
 
         The density is that of the variables themselves, not of transformed ones; for a
@@ -609,6 +611,8 @@ class Model(Rendered):
             Where the search starts: values of all free variables.
         threads : int, optional
             Threads that compute the log density in slices of the data, as in :meth:`sample`.
+        client : distributed.Client, optional
+            Cluster that computes it, as in :func:`dimtensor.sample`.
 
         Returns
         -------
@@ -637,7 +641,7 @@ class Model(Rendered):
         >>> mode["posterior"]["rate"].round(4).item()  # (3 + 4 - 1) / (2 + 1)
         2.0
         """
-        return posterior.mode(self.spec, initial, threads)
+        return posterior.mode(self.spec, initial, threads, client)
 
     def laplace(
         self,
@@ -646,6 +650,7 @@ class Model(Rendered):
         seed: int | None = None,
         initial: Data | None = None,
         threads: int | None = None,
+        client: Any = None,
         prior: bool = False,
     ) -> xr.DataTree:
         """Draw from the normal approximation of the posterior at its mode (Laplace).
@@ -661,6 +666,8 @@ class Model(Rendered):
             Where the search for the mode starts.
         threads : int, optional
             Threads that compute the log density in slices of the data, as in :meth:`sample`.
+        client : distributed.Client, optional
+            Cluster that computes it, as in :func:`dimtensor.sample`.
         prior : bool
             Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
@@ -699,7 +706,7 @@ class Model(Rendered):
         >>> round(float(post["posterior"]["mu"].mean()), 1)
         0.5
         """
-        return posterior.laplace(self.spec, draws, seed, initial, threads, prior)
+        return posterior.laplace(self.spec, draws, seed, initial, threads, client, prior)
 
     def pathfinder(
         self,

@@ -294,6 +294,17 @@ SLICE_RESULTS = 32
 # Slices: twice as many as a large machine has cores, four times as many as most have.
 MOST_SLICES = 256
 
+# --- Clusters ------------------------------------------------------------------------------------
+
+# How often an evaluation sends chunks of lost workers again before it is an error (not measured).
+CLUSTER_ATTEMPTS = 5
+# Seconds before the second attempt; as many more before each further one (not measured).
+CLUSTER_PAUSE = 0.2
+# Seconds to wait for a worker where there is none, and between looks at workers that compute.
+CLUSTER_PATIENCE = 30.0
+# Bytes of a vector that is sent to each worker once, and not with each task (not measured).
+SENT_VECTOR = 2**17
+
 # --- JAX -----------------------------------------------------------------------------------------
 
 # Elements of arrays that enter and leave as one: each array costs microseconds, whatever its size

@@ -24,7 +24,7 @@ CASES = (
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
     "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
-    "posterior", "refit", "predict", "simplify", "pymc_mode", "minibatch", "stream",
+    "posterior", "refit", "predict", "simplify", "pymc_mode", "minibatch", "stream", "dask",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
 ROUNDS = 9

@@ -1438,6 +1438,20 @@ def chunks_of_unknown_lengths():
 
 
 @building
+def client_that_is_an_address():
+    y = dt.rv("y", dist.Normal(dt.rv("mu", dist.Normal(0.0, 1.0)), 1.0), dims=OBS)
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 0.9]})
+    fit.sample(100, client="tcp://127.0.0.1:8786")
+
+
+@building
+def threads_beside_a_client():
+    y = dt.rv("y", dist.Normal(dt.rv("mu", dist.Normal(0.0, 1.0)), 1.0), dims=OBS)
+    fit = dt.Model(y, backend="python").observe({y: [0.1, 0.9]})
+    fit.mode(client="tcp://127.0.0.1:8786", threads=2)
+
+
+@building
 def log_likelihood_of_two_variables_that_share():
     z, s = dt.rv("z", dist.Bernoulli(0.4), dims=OBS), dt.rv("s", dist.HalfNormal(1.0))
     x, y = dt.rv("x", dist.Normal(z, s)), dt.rv("y", dist.Normal(-z, s))

@@ -258,6 +258,7 @@ NOT_RUN = {
     ("parameter_of_the_name_of_a_function", "logp(x, mean)"): "a part of a definition",
     ("matrix_whose_dims_are_not_named", "[row, row.rename()]"): "runs, as dims=",
     ("names_that_utf8_lacks", "UTF-8"): "no code",
+    ("client_that_is_an_address", "distributed.Client()"): "starts processes",
     ("file_of_draws_that_is_not_there", "post.to_netcdf(path)"): "xarray's, and writes a file",
     ("file_of_draws_that_is_not_there", "post.to_zarr(path)"): "the same",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from dimtensor.compile.code import Code
 from dimtensor.compile.memory import written
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.compile.pure_functions import positional_function
-from dimtensor.dims import Binding, Dims
+from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import PartitionError
 from dimtensor.graph import Node, leaves
 from dimtensor.graph.rebuilding.substitute import map_dim
@@ -22,6 +23,57 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dimtensor.compile.sliced.program import SliceProgram
+
+
+@dataclass(frozen=True, eq=False)
+class ShareCode:
+    """Code of shares with what all slices have in common, which other processes get pickled.
+
+    Attributes
+    ----------
+    code : Code
+    along : tuple of (str, tuple of Dim)
+        For each piece of a slice its title, for messages, and its axes in the slice.
+    arguments : tuple of int or ndarray
+        For each bound argument of the code its place among the pieces, or its array.
+    binding : Binding
+    length : int or None
+        Length of the dim.
+    late : tuple of Dim
+        Dims of a slice.
+    told : tuple of bool
+        Whether the code takes the length of the dim, and the start of the slice.
+    untold : tuple of Dim
+        Dims of a slice whose lengths it takes.
+    """
+
+    code: Code
+    along: tuple[tuple[str, Dims], ...]
+    arguments: tuple[int | np.ndarray, ...]
+    binding: Binding
+    length: int | None
+    late: tuple[Dim, ...]
+    told: tuple[bool, bool]
+    untold: tuple[Dim, ...]
+
+    def share(
+        self, pieces: Sequence[np.ndarray], start: int = 0, length: int | None = None
+    ) -> Callable[..., Sequence[np.ndarray]]:
+        """Bind the data of a slice; see :meth:`HeldSlices.share`."""
+        binding = self.binding.copy()
+        for (title, dims), array in zip(self.along, pieces, strict=True):
+            for dim, n in zip(dims, array.shape, strict=True):
+                binding.add_length(dim, n, title)
+        if length is not None:
+            for dim in self.late:
+                binding.add_length(dim, length, "the slice")
+        data = [pieces[x] if isinstance(x, int) else x for x in self.arguments]
+        call = positional_function(self.code, data, binding)
+        takes_length, takes_start = self.told
+        told = [_integer(self.length)] if takes_length else []
+        told += [_integer(start)] if takes_start else []
+        told += [_integer(dim._bound_length(binding)) for dim in self.untold]
+        return (lambda *given: call(*given, *told)) if told else call
 
 
 class HeldSlices:
@@ -36,6 +88,7 @@ class HeldSlices:
         The whole of each leaf of ``program.along``; None for data that are elsewhere.
     binding : Binding
         Lengths and labels of other dims, told by data in memory.
+    code : ShareCode
     """
 
     def __init__(
@@ -59,8 +112,7 @@ class HeldSlices:
         found |= self._known({x: order[x] for x in sources if x.kind != "data"}, elsewhere)
         self.arrays = tuple(found.get(each.source) for each in program.along)
         places = {each.source: at for at, each in enumerate(program.along)}
-        # for each bound argument: its place among the pieces, or its array
-        self._arguments = [places[x] if x in places else found[x] for x in sources]
+        arguments = tuple(places[x] if x in places else found[x] for x in sources)
         lengths = [
             array.shape[each.axis]
             for each, array in zip(program.along, self.arrays, strict=True)
@@ -69,6 +121,20 @@ class HeldSlices:
         known = program.dim.length if program.dim.length is not None else length
         self.length: int | None = lengths[0] if known is None and lengths else known
         self.binding = (told or binding).without(program.cut)
+        late = program._late
+        self.code = ShareCode(
+            program.code,
+            tuple(
+                (title_of(each.source), tuple(map_dim(dim, late) for dim in each.dims))
+                for each in program.along
+            ),
+            arguments,
+            self.binding,
+            self.length,
+            tuple(late.values()),
+            (program.length_input is not None, program.start_input is not None),
+            tuple(program._untold),
+        )
 
     def _known(self, axes: Mapping[Node, Dims], elsewhere: frozenset[Node]) -> dict:
         """Compute constants from the whole of the data, with their axes in a given order."""
@@ -127,20 +193,7 @@ class HeldSlices:
         PositionError, DimError
             If data are out of range for a dim that they look up, or have different lengths.
         """
-        program = self.program
-        binding = self.binding.copy()
-        for each, array in zip(program.along, pieces, strict=True):
-            for dim, n in zip(each.dims, array.shape, strict=True):
-                binding.add_length(map_dim(dim, program._late), n, title_of(each.source))
-        if length is not None:
-            for dim in program._late.values():
-                binding.add_length(dim, length, "the slice")
-        data = [pieces[x] if isinstance(x, int) else x for x in self._arguments]
-        call = positional_function(program.code, data, binding)
-        told = [] if program.length_input is None else [_integer(self.length)]
-        told += [] if program.start_input is None else [_integer(start)]
-        told += [_integer(dim._bound_length(binding)) for dim in program._untold]
-        return (lambda *given: call(*given, *told)) if told else call
+        return self.code.share(pieces, start, length)
 
     @cached_property
     def _rest(self) -> Callable[..., Sequence[np.ndarray]] | None:

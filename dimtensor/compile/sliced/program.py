@@ -254,6 +254,53 @@ def tree(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
     return values[0]
 
 
+def subtrees[T](
+    values: Mapping[tuple[int, int], T], number: int, combine: Callable[[T, T], T]
+) -> dict[tuple[int, int], T]:
+    """Combine nodes of the tree of :func:`tree` as far as their neighbors are there.
+
+    Parameters
+    ----------
+    values : mapping of (int, int) to value
+        By level, from the values up, and place in the level.
+    number : int
+        Of all values of the tree.
+
+    Returns
+    -------
+    dict
+        The roots of what is there: of all values one.
+
+    Examples
+    --------
+    >>> join = lambda x, y: f"({x}{y})"
+    >>> some = subtrees({(0, at): "abcde"[at] for at in [1, 2, 3, 4]}, 5, join)
+    >>> some
+    {(0, 1): 'b', (1, 1): '(cd)', (2, 1): 'e'}
+    >>> subtrees({**some, (0, 0): "a"}, 5, join)
+    {(3, 0): '(((ab)(cd))e)'}
+    """
+    found = dict(values)
+    level = 0
+    while number > 1:
+        for at in sorted(place for of, place in found if of == level and place % 2 == 0):
+            if at + 1 == number:
+                found[level + 1, at // 2] = found.pop((level, at))
+            elif (level, at + 1) in found:
+                pair = found.pop((level, at)), found.pop((level, at + 1))
+                found[level + 1, at // 2] = combine(*pair)
+        level, number = level + 1, (number + 1) // 2
+    return found
+
+
+def combined(
+    operations: Sequence[str], one: Sequence[np.ndarray], other: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Combine the shares of two slices, output by output."""
+    each = zip(operations, one, other, strict=True)
+    return [np.asarray(_COMBINE[operation](x, y)) for operation, x, y in each]
+
+
 def _nodes(sources: Iterable[Node | Dim]) -> list[Node]:
     return [source for source in sources if isinstance(source, Node)]
 

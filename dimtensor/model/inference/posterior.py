@@ -20,7 +20,7 @@ from dimtensor.model.inference.results import add_known_groups
 from dimtensor.model.inference.runs import Draws, Run, keeping, labeled
 from dimtensor.model.inference.sample import any_seed, check_unknowns, start_of
 from dimtensor.model.inference.sample import sample as sample_density
-from dimtensor.model.logdensity import advised, threaded
+from dimtensor.model.logdensity import advised, in_slices
 from dimtensor.random.seeds import checked_seed, seed_for
 
 if TYPE_CHECKING:
@@ -50,9 +50,11 @@ def sample(
         return pointwise.log_prior(spec, tree) if log_prior else tree
 
 
-def mode(spec: ModelSpec, initial: Any = None, threads: int | None = None) -> xr.DataTree:
+def mode(
+    spec: ModelSpec, initial: Any = None, threads: int | None = None, client: Any = None
+) -> xr.DataTree:
     """Maximize the posterior density; see :meth:`dimtensor.Model.mode`."""
-    density = threaded(log_density(spec, jacobian=False), threads, "mode")
+    density = in_slices(log_density(spec, jacobian=False), threads, client, "mode")
     found = find_mode(density, start_of(density, initial))
     attributes = _provenance("scipy", _scipy_version(), found.seconds)
     attributes |= {
@@ -70,11 +72,12 @@ def laplace(
     seed: int | None,
     initial: Any,
     threads: int | None,
+    client: Any,
     prior: bool,
 ) -> xr.DataTree:
     """Draw from the normal approximation at the mode; see :meth:`dimtensor.Model.laplace`."""
     density = _density(spec, "laplace", draws, {"draws": draws}, seed, prior)
-    density = threaded(density, threads, "laplace")
+    density = in_slices(density, threads, client, "laplace")
     found: Mode = find_mode(density, start_of(density, initial), "laplace")
     normal = normal_at(density, found)
     seed = any_seed() if seed is None else int(seed)

@@ -24,7 +24,7 @@ from dimtensor.model.inference.memory import check_draws
 from dimtensor.model.inference.runs import PARTIAL, Run, holding, keeping, labeled
 from dimtensor.model.inference.samplers import Sampler, SamplerSettings, sampler_of
 from dimtensor.model.inference.starts import check_data
-from dimtensor.model.logdensity import LogDensity, threaded
+from dimtensor.model.logdensity import LogDensity, in_slices
 from dimtensor.model.records import check_leading
 from dimtensor.model.sliced.threads import chains_at_once
 from dimtensor.model.terms import check_terms
@@ -50,6 +50,7 @@ def sample(
     chains: int = 4,
     cores: int | None = None,
     threads: int | None = None,
+    client: Any = None,
     seed: int | None = None,
     progress_bar: bool = True,
     extra: Mapping[str, DimTensor] | None = None,
@@ -82,6 +83,10 @@ def sample(
         Threads of each chain, which compute the log density in slices of the data, if there is
         enough work for slices. Draws do not depend on their number. They pay for data beyond some
         10,000 rows, where cores outnumber chains.
+    client : distributed.Client, optional
+        Cluster of dask that computes the log density in the same slices. The data are sent to its
+        workers once; draws depend neither on their number nor on losses of workers, and are those
+        of ``threads=1``. It pays where an evaluation takes longer than some 20 ms.
     seed : int, optional
         One is drawn where it is left out; it is among the attributes of the result.
     progress_bar : bool
@@ -136,7 +141,7 @@ def sample(
     InputError
         If initial values lie outside of their supports.
     PartitionError
-        If there are threads, and no dim along which the log density can be cut.
+        If there are threads or a client, and no dim along which the log density can be cut.
     ComputationError
         If an operation of the log density raises an error, which is the cause of this one.
     MemoryLimitError
@@ -175,10 +180,11 @@ def sample(
     chosen = sampler_of(sampler)
     placement = _placement(model, chosen, sampler, shard)
     run_it = chosen.prepare(options, list(inspect.signature(sample).parameters)[1:-1])
-    model = threaded(model, threads, "sample")
+    model = in_slices(model, threads, client, "sample")
     if placement is not None and model.functions.evaluator is not None:
         raise OptionError(
-            "sample: a log density that is computed by threads or from a stream is not on devices"
+            "sample: a log density that is computed by threads, on a cluster or from a stream is "
+            "not on devices"
         )
     if cores is None and threads is not None and model.functions.evaluator is not None:
         cores = chains_at_once(threads)

@@ -52,6 +52,8 @@ class DensitySlices:
     program : SliceProgram
         Of value and gradient as functions of the flat vector; models that differ in data share it.
     held : HeldSlices
+    lengths : list of ndarray
+        Lengths of dims of parameters, which the code takes after the vector.
 
     Raises
     ------
@@ -96,7 +98,7 @@ class DensitySlices:
         own = set(leaves(self.program.outputs))
         replaced = {node: value for node, value in values.items() if node in own}
         self.held = self.program.hold(replaced, elsewhere, length)
-        self._lengths = [
+        self.lengths = [
             np.asarray(dim._bound_length(functions.binding), dtype=np.int64) for dim in self._late
         ]
 
@@ -104,12 +106,12 @@ class DensitySlices:
         self, pieces: Sequence[np.ndarray], start: int = 0, length: int | None = None
     ) -> Callable[[np.ndarray], Pair]:
         """Bind the data of a slice; see :meth:`HeldSlices.share`."""
-        call, lengths = self.held.share(pieces, start, length), self._lengths
+        call, lengths = self.held.share(pieces, start, length), self.lengths
         return (lambda x: call(x, *lengths)) if lengths else call
 
     def rest(self, x: np.ndarray) -> list[np.ndarray | None]:
         """Compute what is counted once: priors and Jacobians."""
-        return self.held.rest(x, *self._lengths)
+        return self.held.rest(x, *self.lengths)
 
     def total(self, shares: Sequence[Pair], rest: Sequence[np.ndarray | None]) -> Pair:
         """Add the shares of all slices, in order, and what is counted once."""
