@@ -171,7 +171,7 @@ class RowReader:
             raise _unreadable(column, error, f"chunk {number}, from row {start:,} on,") from error
 
     def _check_rows(self, arrays: Sequence[Any], start: int) -> int:
-        """Return the number of rows of a chunk, which is that of all columns."""
+        """Return the common number of rows of the columns of a chunk."""
         rows = {
             0 if x is None else len(x): one for x, one in zip(arrays, self.columns, strict=True)
         }

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.errors import ArgumentError, InputError, StreamError, did_you_mean, listing
+from dimtensor.errors import ArgumentError, DimError, InputError, StreamError, did_you_mean, listing
 from dimtensor.extras import require
 from dimtensor.values.labeled import is_dataarray
 
@@ -278,8 +278,15 @@ def source_of(value: Any, dims: tuple[str, ...], column: str | None) -> Source:
         If the value is something else.
     InputError
         If there is no such file or column.
+    DimError
+        If a DataArray has other dims.
     """
     if is_dataarray(value):
+        if set(value.dims) != set(dims):
+            raise DimError(
+                "dt.stream: the DataArray has other dims than the stream",
+                [("DataArray", listing(value.dims)), ("stream", listing(dims))],
+            )
         return DataArraySource(value, dims)
     if isinstance(value, (str, os.PathLike)):
         return _at_path(Path(value), column)
@@ -295,7 +302,8 @@ def source_of(value: Any, dims: tuple[str, ...], column: str | None) -> Source:
             "read once",
             hint="pass a function that returns a new iterator of chunks at each call",
         )
-    if hasattr(value, "shape") and len(value.shape) and hasattr(value, "__getitem__"):
+    is_table = hasattr(value, "columns") or hasattr(value, "column_names")
+    if not is_table and getattr(value, "shape", None) and hasattr(value, "__getitem__"):
         return ArraySource(value)
     raise ArgumentError(
         f"dt.stream reads arrays, files, stores and factories of chunks, not "
@@ -330,7 +338,7 @@ def _at_path(path: Path, column: str | None) -> Source:
     is_parquet = path.suffix in (".parquet", ".pq")
     if is_parquet or (path.is_dir() and next(path.glob("**/*.parquet"), None) is not None):
         return ParquetSource(path, column)
-    if path.is_dir() or path.suffix == ".zip":
+    if path.is_dir():
         return ZarrSource(path, "", column)
     raise ArgumentError(
         f"dt.stream: the kind of {os.fspath(path)!r} is unknown",

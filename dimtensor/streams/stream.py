@@ -10,6 +10,7 @@ import numpy as np
 from dimtensor.dims import Dim, as_dim_tuple, canonical_dims
 from dimtensor.errors import (
     DimError,
+    DimtensorError,
     DtypeError,
     GraphError,
     InputError,
@@ -193,7 +194,7 @@ def stream(
     InputError
         If there is no such file, or no such column.
     DimError
-        If the dim of the rows has a length, or another dim has none.
+        If the dim of the rows has a length, another dim has none, or a DataArray has other dims.
     OptionError
         If `chunks` is not a positive number.
     DtypeError
@@ -234,7 +235,12 @@ def stream(
         isinstance(chunks, bool) or not isinstance(chunks, (int, np.integer)) or chunks < 1
     ):
         raise OptionError(f"dt.stream: chunks is a number of rows, not {chunks!r}")
-    found = source_of(source, tuple(dim._short for dim in given), column)
+    try:
+        found = source_of(source, tuple(dim._short for dim in given), column)
+    except DimtensorError:
+        raise
+    except Exception as error:
+        raise StreamError(f"dt.stream: the source cannot be read: {reason_of(error)}") from error
     own = column if column is not None else getattr(source, "name", None)
     if name is None and isinstance(own, str) and not hasattr(source, "dask"):
         name = own.rpartition("/")[2] or None

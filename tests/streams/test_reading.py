@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -256,6 +257,8 @@ def test_a_truncated_parquet_file(tmp_path: Path):
     pq.write_table(pa.table({"x": X}), path)
     x = dt.stream(path, OBS, column="x")
     path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(dt.StreamError, match=r"the source cannot be read: .*Parquet"):
+        dt.stream(path, OBS, column="x")
     with pytest.raises(dt.StreamError, match="the length of the stream 'x' cannot be read"):
         chunks_of(x)
 
@@ -348,6 +351,10 @@ def test_arguments_of_streams(tmp_path: Path):
     (tmp_path / "x.txt").write_text("1")
     with pytest.raises(dt.ArgumentError, match=r"the kind of '.*x.txt' is unknown"):
         dt.stream(tmp_path / "x.txt", OBS)
+    with pytest.raises(dt.DimError, match=r"has other dims than the stream\n.*'day'"):
+        dt.stream(xr.DataArray(X, dims="day"), OBS)
+    with pytest.raises(dt.ArgumentError, match=r"not DataFrame\nhint: values in memory are data"):
+        dt.stream(pd.DataFrame({"x": X}), OBS, column="x")
     with pytest.raises(dt.ArgumentError, match="not int"):
         dt.stream(3, OBS)
     with pytest.raises(dt.DtypeError, match="no numbers: 'a'"):

@@ -199,7 +199,7 @@ class StoredGroups:
         return {"chunks": tuple(max(1, lengths[dim]) for dim in variable.dims)}
 
     def drop_unfinished(self, error: BaseException) -> None:
-        """Shorten all arrays to what is written as a whole, and note this at an error."""
+        """Truncate all arrays to their complete chunks, and note this on an error."""
         for name in [name for name, grows in self._grow.items() if grows]:
             group = self._zarr.open_group(self._store, path=name, mode="r+")
             for _, array in group.arrays():

@@ -113,7 +113,7 @@ class StreamedDensity:
         return held
 
     def logp_and_grad(self, x: np.ndarray, /) -> Pair:
-        """Read the streams, and add the shares of all chunks and what is counted once."""
+        """Add the shares of all chunks to the rest, in one pass over the streams."""
         held, program = self._held, self._program
         rest = held.rest(x, *self._lengths, *self._unread)
         in_memory = bool(program.along)
