@@ -35,6 +35,7 @@ from dimtensor.forks import taken_at_forks
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
 from dimtensor.graph.rebuilding.exchange import substitute
+from dimtensor.lower import plan_axes
 from dimtensor.scopes import heard
 from dimtensor.tuning import COLLECTED_OBJECTS
 from dimtensor.upstream.pytensor import traceback_limit
@@ -101,6 +102,8 @@ class Code:
         Inexact rewrites that the user permits.
     placement : Placement, optional
         Of dims on devices.
+    expected : mapping of Dim to int, optional
+        Lengths that the layout plan assumes for dims of late length.
 
     Attributes
     ----------
@@ -119,6 +122,7 @@ class Code:
         kernels: bool = True,
         allow: Allowed = frozenset(),
         placement: Placement | None = None,
+        expected: Mapping[Dim, int] | None = None,
     ):
         self.backend = check_backend(backend)
         self.kernels = kernels
@@ -126,6 +130,7 @@ class Code:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.placement = placement
+        self._expected = expected
         self.shares = None if placement is None else shares_of(placement, self.outputs)
         self._lowered: _Lowered | None = None
         self._stats: dict[str, float] = {}
@@ -153,13 +158,14 @@ class Code:
             check_inputs(self.inputs, self.outputs)
             with contextlib.suppress(FormlessError):
                 return self._from_description(started)
-        program = program_for(self.backend, self.inputs, self.outputs)
+        order = plan_axes(self.outputs, self._expected)
+        program = program_for(self.backend, self.inputs, self.outputs, order=order)
         self._stats = {"lower": time.perf_counter() - started}
         return program
 
     def _from_description(self, started: float) -> Program:
         masks = masks_for_labels(self.outputs)
-        description = describe_graph(self.inputs, self.outputs, masks)
+        description = describe_graph(self.inputs, self.outputs, masks, self._expected)
         key = cache.key_of(description, self.backend, self.allow) if cache.is_on() else None
         kept = None
         if key is not None:

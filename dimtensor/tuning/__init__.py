@@ -286,9 +286,11 @@ PROGRESS_PATIENCE, PROGRESS_PERIOD = 2.0, 0.25
 
 # --- Slices for threads --------------------------------------------------------------------------
 
-# Operations of a slice, weighted by their costs: some 0.1 ms, twenty times what its call takes
-# (`threads`, scale.md).
-SLICE_WORK = 1_400_000
+# Operations that take as long as a byte that is read: both weights fit four densities of 10**5 to
+# 10**6 observations within a factor of two, and one within four (`threads`).
+READ_BYTE = 4
+# Work of a slice: some 0.1 to 0.2 ms, twenty times what its call takes (`threads`, scale.md).
+SLICE_WORK = 7_500_000
 # Operations of a slice for each element of its results, which are written and added (not measured).
 SLICE_RESULTS = 32
 # Slices: twice as many as a large machine has cores, four times as many as most have.

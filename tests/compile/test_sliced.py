@@ -121,6 +121,14 @@ def test_pieces_are_views_where_the_dim_is_the_first_axis():
     assert sorted(piece.ravel()) == [2.0, 3.0, 8.0, 9.0]
 
 
+def test_axes_of_slices_are_in_the_order_of_the_whole():
+    i, j = dt.Dim("i", length=100), dt.Dim("j", length=200)
+    x = dt.data(np.zeros((100, 200)), dims=[i, j])
+    program = SliceProgram([A.node], [((x - A) ** 2).sum().node], i, "python")
+    assert program.along[0].dims == (i, j)  # the longest dim is the last one
+    assert program.along[0].axis == 0
+
+
 def test_data_are_replaced_and_their_constants_with_them():
     data = dt.data([1.0, 2.0, 6.0], dims=OBS, name="data")
     program = SliceProgram([A.node], [(A * (data - data.mean()) ** 2).sum().node], OBS, "python")

@@ -11,6 +11,8 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from dimtensor.compile.obstacles import refusal
 from dimtensor.cost.weights import weight
 from dimtensor.dims import Binding, Dim
@@ -19,7 +21,7 @@ from dimtensor.graph.partition.analysis import Combined, Split, split
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.walk import LEAF_KINDS, with_regions
 from dimtensor.lower import plan_axes
-from dimtensor.tuning import MOST_SLICES, SLICE_RESULTS, SLICE_WORK
+from dimtensor.tuning import MOST_SLICES, READ_BYTE, SLICE_RESULTS, SLICE_WORK
 
 
 class SliceCut(NamedTuple):
@@ -97,7 +99,7 @@ def cut_for(outputs: Sequence[Node], dims: Sequence[Dim], binding: Binding) -> S
 
 
 def work(outputs: Sequence[Node], binding: Binding) -> float:
-    """Estimate the number of operations of outputs, weighted by their costs.
+    """Estimate the work of outputs: operations, weighted by their costs, and bytes read.
 
     Notes
     -----
@@ -111,6 +113,8 @@ def work(outputs: Sequence[Node], binding: Binding) -> float:
 
 
 def _operations(node: Node, binding: Binding) -> float:
+    if node.kind in LEAF_KINDS:
+        return READ_BYTE * np.dtype(node.dtype).itemsize * _size(node, binding)
     if node.kind in DERIVATIVES or not node.inputs:
         return 0
     if node.kind == "dot":

@@ -132,7 +132,12 @@ class SliceProgram:
         self.length_input, self.start_input = restricted.length, restricted.start
         told = [x for x in (self.length_input, self.start_input) if x is not None]
         self._untold = restricted.untold()
-        self.code = Code([*taken, *told, *self._untold], parts, backend, kernels, allow)
+        # axes are in the order in which those of the whole are
+        known = {
+            new: old.length for old, new in restricted.mapping.items() if old.length is not None
+        }
+        given = [*taken, *told, *self._untold]
+        self.code = Code(given, parts, backend, kernels, allow, expected=known)
         self._original = {new: old for old, new in restricted.leaves.items()}
         self._late = restricted.mapping
         self._back = {new: old for old, new in restricted.mapping.items()}

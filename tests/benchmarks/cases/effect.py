@@ -60,7 +60,7 @@ def hand(p):
     return (lambda *args: f(*args, y)), _arguments(p)
 
 
-def _dimtensor(p, backend):
+def _dimtensor(p, backend, **options):
     import dimtensor as dt
 
     n = len(p["a"])
@@ -71,7 +71,7 @@ def _dimtensor(p, backend):
     z = (y - (a + b + c)) / sigma
     total = (-0.5 * z**2 - dt.log(sigma) - 0.5 * np.log(2 * np.pi)).sum()
     inputs = [a, b, c, sigma]
-    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
+    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend, **options)
     return f.positional, _arguments(p)
 
 

@@ -103,7 +103,7 @@ def hand(p):
     return (lambda *args: f(*args, tiles, y)), _arguments(p)
 
 
-def _dimtensor(p, backend):
+def _dimtensor(p, backend, **options):
     import dimtensor as dt
 
     obs, predictor = dt.Dim("obs"), dt.Dim("predictor", length=len(p["slope"]))
@@ -113,7 +113,7 @@ def _dimtensor(p, backend):
     eta = intercept + dt.dot(x, slope, dim=predictor)
     total = (y * eta - dt.softplus(eta)).sum() - 0.5 * (slope**2).sum()
     inputs = [intercept, slope]
-    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
+    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend, **options)
     return f.positional, _arguments(p)
 
 

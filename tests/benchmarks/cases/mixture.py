@@ -104,7 +104,7 @@ def hand_as_written(p):
     return hand(p, as_written=True)
 
 
-def _dimtensor(p, backend):
+def _dimtensor(p, backend, **options):
     import dimtensor as dt
 
     obs, component = dt.Dim("obs"), dt.Dim("component", length=COMPONENTS)
@@ -114,7 +114,7 @@ def _dimtensor(p, backend):
     weighted = dt.log_softmax(logit, component) - 0.5 * z**2 - dt.log(sd) - HALF_LOG_2PI
     total = dt.logsumexp(weighted, component).sum()
     inputs = [logit, mean, sd]
-    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend)
+    f = dt.function(inputs, [total, *dt.grad(total, inputs)], backend=backend, **options)
     return f.positional, _arguments(p)
 
 

@@ -93,7 +93,7 @@ def hand(p):
     return (lambda *args: f(*args, county, uranium, floor, y)), _arguments(p)
 
 
-def _dimtensor(p, backend, names=("county", "coefficient", "obs")):
+def _dimtensor(p, backend, names=("county", "coefficient", "obs"), **options):
     import dimtensor as dt
 
     def normal(x, mean, sd):
@@ -124,7 +124,7 @@ def _dimtensor(p, backend, names=("county", "coefficient", "obs")):
         + normal(sigma, 0.0, 1.0)
     )
     inputs = [effect, slope, mu, spread, sigma]
-    f = dt.function(inputs, [logp, *dt.grad(logp, inputs)], backend=backend)
+    f = dt.function(inputs, [logp, *dt.grad(logp, inputs)], backend=backend, **options)
     return f.positional, _arguments(p)
 
 
