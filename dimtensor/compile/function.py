@@ -13,6 +13,7 @@ from dimtensor.compile.by_name import is_dataset, named_values, titles
 from dimtensor.compile.chunks.values import any_in_chunks
 from dimtensor.compile.code import Code
 from dimtensor.compile.devices.mesh import placement_for
+from dimtensor.compile.devices.processes import check_agreement
 from dimtensor.compile.failures import failure, unread
 from dimtensor.compile.memory import LACKING, check_sizes, no_memory
 from dimtensor.compile.program import Program
@@ -109,6 +110,11 @@ class CompiledFunction[R](Levels):
             self._data_nodes, [slot.dims for slot in data], self._replaced
         )
         self._data_axes = [slot.dims for slot in data]
+        if code.placement is not None and code.shares is not None:
+            check_agreement(
+                code.placement.mesh, self._data_nodes, self._data, self._data_axes,
+                self._data_binding,
+            )  # fmt: skip
         self._settled = Settled()
         self._late_ports = [at for at, port in enumerate(code.ports) if port.late_categories]
         self._frames: dict[tuple, CallFrame] = {}

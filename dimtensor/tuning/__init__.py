@@ -270,6 +270,8 @@ SPECIALIZED_ROWS = 16
 KEPT_FUNCTIONS = 256
 # Sets of lengths and labels for which a function keeps frames of its results.
 KEPT_FRAMES = 16
+# Seconds that a process waits for the others of a mesh to make the same function.
+AWAITED_SECONDS = 60
 # Failed checks that are interpreted for their message: samplers hit them often.
 KEPT_FAILURES, KEPT_FAILURE_BYTES = 16, 2**25
 # Integers in an argument that is compared by value with the argument of the last call.

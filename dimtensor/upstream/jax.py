@@ -78,6 +78,13 @@ def _traceback(file: str, line: int) -> Any:
     return FunctionType(code, {})(xla_client.Traceback.get_traceback)
 
 
+def coordination() -> Any:
+    """Return the client of the service that ``jax.distributed.initialize`` starts."""
+    from jax._src import distributed
+
+    return distributed.global_state.client
+
+
 def stablehlo_versions() -> dict[str, str]:
     """Return the StableHLO version of exported modules, and that of this JAX."""
     from jax._src.lib.mlir.dialects import hlo
