@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def split_of(density: LogDensity, dim: Dim | str) -> Split:
-    """Split a log density into what is counted once and the share of rows.
+    """Split a log density into the shares of rows and the rest, such as priors.
 
     Raises
     ------
