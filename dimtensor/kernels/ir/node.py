@@ -45,8 +45,9 @@ class Node:
 
 def united(sets: Iterable[Names]) -> Names:
     """All names of some sets."""
-    found = NOTHING
-    for each in sets:
-        if each and each is not found:
-            found = found | each if found else each
-    return found
+    several = [each for each in sets if each]
+    if not several:
+        return NOTHING
+    first, *others = several
+    others = [each for each in others if each is not first]
+    return first.union(*others) if others else first

@@ -9,7 +9,7 @@ others lies in a frame in memory; of so many numbers most would be there anyway.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from dimtensor.kernels.ir import nodes as ir
 from dimtensor.kernels.ir.make import is_function
@@ -53,6 +53,26 @@ class Parts:
             and self._usage.is_assigned_once(node.target.name)
             and _is_number(node.value)
         )
+
+    def moves(self, statements: Sequence[ir.Statement]) -> Callable[[ir.Statement], int]:
+        """Return a function for `runs`: which statements may stand before parts, or after them.
+
+        Positions, and elements of arrays from outside of the statements, are read before a part.
+        Elements of new arrays, which are no other memory, are written after it.
+        """
+        named = {each.defines for each in statements}
+        new = {each.array.name for each in statements if isinstance(each, ir.Allocate)}
+
+        def number(node: ir.Statement) -> int:
+            match node:
+                case ir.Assign(ir.Var(name), value):
+                    return -(self._usage.is_assigned_once(name) and _is_read(value, named))
+                case ir.Store(ir.Load(array, index), value) if array.name in new:
+                    once = all(map(self._usage.is_assigned_once, _names_read([value, *index])))
+                    return once and all(map(_is_number, (value, *index)))
+            return 0
+
+        return number
 
     def allocation(self) -> list[str]:
         """Return the instructions at the start of the function."""
@@ -125,27 +145,43 @@ def _place(at: int) -> str:
     return f"getelementptr inbounds i8, ptr {_FRAME}, i64 {at}"
 
 
-def runs[T](items: Sequence[T], fits: Callable[[T], bool]) -> Iterator[tuple[bool, Sequence[T]]]:
-    """Split items into pieces of long runs that fit, and the items between them, in order."""
+def runs[T](
+    items: Sequence[T], fits: Callable[[T], bool], moves: Callable[[T], int] = lambda item: 0
+) -> Iterator[tuple[bool, Sequence[T]]]:
+    """Split items into pieces of long runs that fit, and the items between them, in order.
+
+    Items of a run that do not fit may stand before the piece around them, if `moves` is negative,
+    or after it, if it is positive.
+    """
     if len(items) < SPLIT_STATEMENTS:
         yield False, items
         return
     start = at = 0
     while at < len(items):
-        end = at
-        while end < len(items) and fits(items[end]):
+        end, fitting = at, 0
+        while end < len(items) and (fits(items[end]) or moves(items[end])):
+            fitting += fits(items[end])
             end += 1
-        if end - at >= SPLIT_STATEMENTS:
-            count = (end - at) // PART_STATEMENTS or 1
+        if fitting >= SPLIT_STATEMENTS:
             yield False, items[start:at]
-            for number in range(count):
-                last = end if number == count - 1 else at + PART_STATEMENTS
-                yield True, items[at:last]
-                at = last
-            start = at
+            yield from _pieces(items[at:end], fitting // PART_STATEMENTS or 1, fits, moves)
+            start = at = end
         else:
             at = end + 1
     yield False, items[start:]
+
+
+def _pieces[T](
+    items: Sequence[T], count: int, fits: Callable[[T], bool], moves: Callable[[T], int]
+) -> Iterator[tuple[bool, Sequence[T]]]:
+    """Cut a run into a number of pieces, with what moves before and after each."""
+    found: tuple[list[T], list[T], list[T]] = [], [], []
+    for item in items:
+        found[1 if fits(item) else 1 + moves(item)].append(item)
+        if len(found[1]) == PART_STATEMENTS and count > 1:
+            yield from zip((False, True, False), found, strict=True)
+            found, count = ([], [], []), count - 1
+    yield from zip((False, True, False), found, strict=True)
 
 
 def _is_number(node: ir.Expression) -> bool:
@@ -153,6 +189,18 @@ def _is_number(node: ir.Expression) -> bool:
     if not (is_function(node) or isinstance(node, (ir.Const, ir.Var, ir.Op))):
         return False
     return all(map(_is_number, parts_of(node)))
+
+
+def _is_read(node: ir.Expression, named: Collection[str | None]) -> bool:
+    """Return whether an expression reads arrays of other names, and no numbers that parts leave."""
+    match node:
+        case ir.Load(array, index):
+            return array.name not in named and all(_is_read(each, named) for each in index)
+        case ir.Var():
+            return node.dtype not in _DTYPES
+        case ir.Op(_, operands):
+            return all(_is_read(each, named) for each in operands)
+    return isinstance(node, ir.Const)
 
 
 def _names_read(values: Iterable[ir.Expression]) -> Counter[str]:

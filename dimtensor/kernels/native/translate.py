@@ -134,8 +134,9 @@ class Translator:
         """Write statements in order; long runs of numbers alone in functions of their own."""
         cells: Cells = {}  # of the numbers that parts of this run read
         is_whole = bool(w.b.context.width)
-        pieces = [(False, statements)] if is_whole else runs(statements, self._parts.has)
-        for is_part, some in pieces:
+        parts = self._parts
+        pieces = runs(statements, parts.has, parts.moves(statements))
+        for is_part, some in [(False, statements)] if is_whole else pieces:
             if is_part:
                 self._parts.write(w, [each for each in some if isinstance(each, ir.Assign)], cells)
                 continue

@@ -7,6 +7,7 @@ from scipy import special
 import dimtensor as dt
 from dimtensor.kernels.native import code, parts
 from dimtensor.kernels.passes import lines
+from dimtensor.tensor.autodiff import grad_by_pieces
 
 pytestmark = pytest.mark.compiled
 
@@ -137,3 +138,42 @@ def test_short_runs_stay_whole(monkeypatch):
         [0, 1], [2, 3, 4], [0, 1], [2, 3], [4, 5, 6]
     ]  # fmt: skip
     assert [n for _, some in found for n in some] == items
+
+
+def test_what_moves_stands_before_or_after_the_pieces(monkeypatch):
+    monkeypatch.setattr(parts, "PART_STATEMENTS", 2)
+    monkeypatch.setattr(parts, "SPLIT_STATEMENTS", 4)
+    moves = {"r": -1, "w": 1}
+    items = ["r0", "1", "r1", "2", "w2", "3", "r3", "w3", "4", "stop", "r5", "5"]
+    found = parts.runs(items, str.isdigit, lambda item: moves.get(item[0], 0))
+    assert [(is_part, list(some)) for is_part, some in found if some] == [
+        (False, ["r0", "r1"]), (True, ["1", "2"]),
+        (False, ["r3"]), (True, ["3", "4"]), (False, ["w2", "w3"]),
+        (False, ["stop", "r5", "5"]),
+    ]  # fmt: skip
+
+
+def test_elements_are_read_and_written_around_parts(texts, rng):
+    """The gradient by a vector of which each element is used on its own."""
+    whole = dt.tensor("x", dims=dt.Dim("k", length=8))
+    elements = [whole.isel(k=at) for at in range(8)]
+    y = elements[0]
+    for at in range(1, 8):
+        y = dt.sin(y * elements[at]) + elements[at - 1]
+    f = dt.function([whole], [y, grad_by_pieces(y, whole, elements)])
+
+    def by_hand(x):
+        y = x[0]
+        for at in range(1, 8):
+            y = np.sin(y * x[at]) + x[at - 1]
+        return y
+
+    x = rng.normal(size=8)
+    value, gradient = f(x)
+    assert value.item() == pytest.approx(by_hand(x), rel=1e-14)
+    by_step = [by_hand(x + 1e-20j * unit).imag / 1e-20 for unit in np.eye(8)]
+    np.testing.assert_allclose(gradient, by_step, rtol=1e-12)
+    assert count(texts) > 3
+    (text,) = [each.text for each in texts]
+    called, stored = text.rindex("call void @dimtensor.part"), text.rindex("store double")
+    assert called < stored
