@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.backends import backend_of, check_backend
 from dimtensor.compile.function import CompiledFunction, free_inputs, node_of
+from dimtensor.compile.sliced.cuts import SliceCut
+from dimtensor.compile.sliced.function import ThreadedFunction
 from dimtensor.cost.polynomial import Count, Lengths, missing_lengths
 from dimtensor.cost.quantities import bytes_of, bytes_text
 from dimtensor.dims import Binding, Dim
@@ -113,6 +115,7 @@ def explain(
         gradient = schedule(asked.inputs, asked.gradient, asked.allow)
     found = Explanation(asked.what, value, gradient, known, asked.backend)
     found.expression = asked.expression
+    found.threads = _threads(x, known)
     if wanted is not None:
         _check_limit(found, wanted)
     if backend_of(asked.backend).specializes and not known.missing(*found.polynomials):
@@ -190,6 +193,31 @@ def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -
         backend or density.backend,
         expression=density.expression.node,
     )
+
+
+def _threads(x: Any, known: Lengths) -> str:
+    """Describe how a function or a log density is cut for its threads."""
+    from dimtensor.model.logdensity import LogDensity
+    from dimtensor.model.sliced.threads import ThreadedEvaluation, density_cut
+
+    if isinstance(x, ThreadedFunction):
+        lengths = {dim: known.get(dim) for dim in x.dims_to_cut}
+        if None in lengths.values():
+            return f"{x.threads}, and the number of slices depends on the lengths"
+        binding = Binding()
+        for dim, length in lengths.items():
+            binding.add_length(dim, length or 0, "a length that is known")
+        return f"{x.threads}, {_slices_of(x.cut(binding))}"
+    if isinstance(x, LogDensity) and isinstance(x.functions.evaluation, ThreadedEvaluation):
+        number = x.functions.evaluation.number
+        return f"{number}, {_slices_of(density_cut(x.functions))}"
+    return ""
+
+
+def _slices_of(cut: SliceCut | None) -> str:
+    if cut is None:
+        return "not used: there is too little work for slices"
+    return f"for {cut.number} slices of {cut.dim._short}"
 
 
 # -- lengths ---------------------------------------------------------------------------------------

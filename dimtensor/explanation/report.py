@@ -70,6 +70,8 @@ class Explanation:
         The expression, or the log density; None for several.
     xla : dict of str to XlaCost
         On JAX: XLA's analysis of ``value`` and ``gradient``.
+    threads : str
+        How a function or log density on threads is cut, or why not; empty without threads.
 
     Notes
     -----
@@ -107,6 +109,7 @@ class Explanation:
         self.lengths = lengths
         self.backend = backend
         self.xla: dict[str, XlaCost] = {}
+        self.threads = ""
         self.expression: Node | None = None
 
     @property
@@ -261,8 +264,8 @@ class Explanation:
             yield f"  …  {len(slices) - _SHOWN} more dims"
 
     def _slices(self) -> list[tuple[str, str]]:
-        """Describe by dim how the values for slices make the whole."""
-        found = []
+        """Describe by dim how the values for slices make the whole, and which of them are made."""
+        found = [("threads", self.threads)] if self.threads else []
         for dim, each in self.partitions.items():
             if isinstance(each, PartitionError):
                 place = "" if each.line is None else f", {each.line}"

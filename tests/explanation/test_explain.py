@@ -325,3 +325,21 @@ def test_a_limit_names_lengths_only_where_they_were_open():
     with pytest.raises(dt.MemoryLimitError, match=r"largest array: 8 kB = 8000 bytes") as caught:
         dt.explain(dt.exp(fixed).cumsum("n"), limit="1 kB")
     assert "lengths" not in str(caught.value)
+
+
+def test_threads_and_their_slices_are_reported():
+    obs, b = dt.Dim("obs"), dt.scalar("b")
+    x = dt.tensor("x", dims=obs)
+    f = dt.function([x, b], ((x - b) ** 2).sum(), "python", threads=3)
+    for lengths, text in [
+        ({obs: 10**7}, "3, for 32 slices of obs"),
+        ({obs: 100}, "3, not used: there is too little work for slices"),
+        ({}, "3, and the number of slices depends on the lengths"),
+    ]:
+        found = dt.explain(f, lengths)
+        assert found.threads == text
+        assert f"  threads      {text}" in str(found).splitlines()
+    y = dt.data(np.ones(50), dims=obs)
+    density = dt.LogDensity(-((y - b) ** 2).sum(), {b: dt.real}, "python", threads=2)
+    assert dt.explain(density).threads == "2, not used: there is too little work for slices"
+    assert dt.explain((x * b).sum()).threads == ""

@@ -60,7 +60,7 @@ class ThreadedFunction[R](CompiledFunction[R]):
         self._pool = Pool(threads)
         self._cut_outputs = [*code.outputs, *masks_for_labels(code.outputs)]
         told = {source for source in code.inputs if isinstance(source, Dim)}
-        self._dims = [dim for dim in dims_to_cut(self._cut_outputs) if dim not in told]
+        self.dims_to_cut = [dim for dim in dims_to_cut(self._cut_outputs) if dim not in told]
         self._programs: dict[Dim, SliceProgram] = {}
 
     @property
@@ -70,7 +70,7 @@ class ThreadedFunction[R](CompiledFunction[R]):
 
     def cut(self, binding: Binding) -> SliceCut | None:
         """Choose a cut for the lengths of a call; None if there is too little work for slices."""
-        return cut_for(self._cut_outputs, self._dims, binding)
+        return cut_for(self._cut_outputs, self.dims_to_cut, binding)
 
     def _with(self, code: Code, replaced: Mapping[Node, Any]) -> CompiledFunction[R]:
         return ThreadedFunction(code, self._structure, replaced, self.threads)
