@@ -25,7 +25,7 @@ CASES = (
     "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
     "posterior", "refit", "predict", "simplify", "pymc_mode", "minibatch", "stream", "dask",
-    "threads",
+    "threads", "shard",
 )  # fmt: skip
 CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax", "pytensor")
 ROUNDS = 9
