@@ -116,7 +116,7 @@ class _Sharded:
             self._pieces.append(self._piece(0, each, self._devices, rests=True))
         if more:
             self._pieces.append(self._piece(each * self._devices, 1, more, not self._pieces))
-        # of what is placed for each piece: the axis that is cut, and whether it is stacked
+        # layout of the placed arrays of each piece: the axis that is cut, and is_stacked
         self._held: list[list[tuple[int | None, bool]]] = []
         self._jitted = jax.jit(self._mapped)
 
@@ -274,7 +274,7 @@ class _Sharded:
         return call
 
     def raw(self, *arrays: Any) -> tuple[Any, ...]:
-        """Compute as a pure function of JAX: of inputs, and of what is placed on the devices."""
+        """Compute as a pure function of JAX, of inputs and placed data."""
         import jax
         import jax.numpy as jnp
 
@@ -336,7 +336,7 @@ class _Sharded:
 
     @property
     def _is_even(self) -> bool:
-        """Whether all devices have slices of equal length."""
+        """Equal lengths of the slices of all devices."""
         return all(piece.holders == self._devices for piece in self._pieces)
 
     @cached_property

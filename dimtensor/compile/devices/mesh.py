@@ -107,7 +107,7 @@ class Placement:
 
 
 def _dims_below(outputs: Sequence[Node]) -> Dims:
-    """Return the dims of all expressions below outputs, and those that they are derived from."""
+    """Return the dims of all expressions below outputs, and their parents."""
     dims = {dim for x in toposort(outputs) for own in named_dims(x) for dim in family(own)}
     return sort_dims(dims)
 
@@ -241,7 +241,7 @@ def _check_used(placement: Placement, outputs: Sequence[Node]) -> None:
 
 
 class Share(NamedTuple):
-    """An output, by what is computed of it on a device.
+    """Expressions of one output on a device.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class DeviceShares(Restriction):
         return x
 
     def local(self, dim: Dim) -> Dim:
-        """Return the dim of a slice in place of one of the whole."""
+        """Return the slice's counterpart of a dim of the whole."""
         return map_dim(dim, self.mapping)
 
     def factors(self, dims: Dims) -> list[Dim]:
