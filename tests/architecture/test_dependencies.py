@@ -18,7 +18,10 @@ ROOT = Path(dimtensor.__file__).parent.parent
 PYPROJECT = ROOT / "pyproject.toml"
 pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an installed package")
 
-OWN = {"dimtensor", "tests", "tools", "cases", "shapes", "conftest", "probabilistic", "run"}
+OWN = {
+    "dimtensor", "tests", "tools", "examples",
+    "cases", "shapes", "conftest", "probabilistic", "run",
+}  # fmt: skip
 # what JAX, BlackJAX and nutpie bring
 WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie"}
 # IPython is asked where it runs already; pymc-extras is timed beside us where it is installed, and
