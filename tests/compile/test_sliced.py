@@ -195,6 +195,6 @@ def test_a_program_is_pickled_as_its_expressions():
 
 
 def test_the_tree_depends_on_the_number_of_slices_alone():
-    pair = lambda x, y: f"({x}{y})"  # noqa: E731
-    assert tree("a", pair) == "a"
-    assert tree("abcdefg", pair) == "(((ab)(cd))((ef)g))"
+    pair = np.frompyfunc(lambda x, y: f"({x}{y})", 2, 1)
+    assert tree(list("a"), pair) == "a"
+    assert tree(np.array(list("abcdefg"), object), pair) == "(((ab)(cd))((ef)g))"

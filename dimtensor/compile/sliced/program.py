@@ -245,18 +245,28 @@ class SliceProgram:
         return found
 
 
-def tree(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+def tree(values: Sequence[np.ndarray], combine: Callable[[Any, Any], Any]) -> np.ndarray:
     """Combine neighbors in pairs until one value is left.
+
+    Parameters
+    ----------
+    values : sequence of ndarray
+        Of one shape.
+    combine : callable
+        Elementwise, of two arrays: it is called once for each level of the tree.
 
     Examples
     --------
-    >>> tree(list("abcde"), lambda x, y: f"({x}{y})")
+    >>> tree(np.array(list("abcde"), object), np.frompyfunc(lambda x, y: f"({x}{y})", 2, 1))
     '(((ab)(cd))e)'
     """
-    while len(values) > 1:
-        pairs = [combine(values[at], values[at + 1]) for at in range(0, len(values) - 1, 2)]
-        values = pairs if len(values) % 2 == 0 else [*pairs, values[-1]]
-    return values[0]
+    level = np.stack(values)
+    while len(level) > 1:
+        paired = len(level) // 2 * 2
+        pairs = combine(level[:paired:2], level[1::2])
+        level = pairs if paired == len(level) else np.concatenate([pairs, level[paired:]])
+    found: np.ndarray = level[0]
+    return found
 
 
 def subtrees[T](
