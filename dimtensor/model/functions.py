@@ -145,7 +145,7 @@ class ModelFunctions:
 
     @cached_property
     def known(self) -> ModelData:
-        """The data, and what they tell of dims."""
+        """The data, with the lengths and labels of their dims."""
         arrays = dict(zip(self.data_nodes, self._arrays, strict=True))
         return ModelData(arrays, self.binding, self.replaced)
 

@@ -47,7 +47,7 @@ class Labeler:
         self._varies = any(depends_on_mask(dim) for dim in involved)
 
     def dtype(self, dtype: Any, binding: Binding) -> np.dtype:
-        """Return the dtype of results: that of the labels if values are positions of labels."""
+        """Return the dtype of results, of labels where the values are positions of labels."""
         labels = None if self._categories is None else self._categories._bound_labels(binding)
         return np.dtype(dtype) if labels is None else labels.values.dtype
 

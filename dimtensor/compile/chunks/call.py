@@ -225,7 +225,7 @@ class _LazyCall:
     def _sum(
         self, tasks: dict[Any, Any], key: tuple, number: int, at: Mapping[Dim, int]
     ) -> tuple[Any, ...]:
-        """Return the task of one chunk of a result, and add those that it needs."""
+        """Return the task of one chunk of a result, and add the tasks of its operands."""
         terms = []
         for place, term in enumerate(self.plan.terms[number]):
             group, position = self.plan.places[number, place]

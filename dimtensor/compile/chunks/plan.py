@@ -53,7 +53,7 @@ class ChunkGroup(NamedTuple):
 
 
 class ChunkPlan:
-    """How the outputs of a function are made of chunks along some dims.
+    """Plan of a computation in chunks: the terms of each output, and the shares they need.
 
     Attributes
     ----------

@@ -132,7 +132,7 @@ def _size(node: Node, binding: Binding) -> int:
 
 
 def _length(dim: Dim, binding: Binding) -> int:
-    """Length of a dim: of those that it is derived from, where values decide."""
+    """Return the length of a dim, or that of its parents if it depends on values."""
     known = dim._bound_length(binding)
     if known is not None:
         return known

@@ -205,7 +205,7 @@ class HeldSlices:
         return lambda *given: call(*given, *told)
 
     def rest(self, *arrays: np.ndarray) -> list[np.ndarray | None]:
-        """Compute what is counted once, for each output; None where there is nothing.
+        """Compute the rest of each output, which no slice has; None where there is none.
 
         Parameters
         ----------

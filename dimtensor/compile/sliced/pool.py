@@ -104,7 +104,7 @@ class _PooledCalls:
         self.errors: dict[int, BaseException] = {}
 
     def work(self) -> None:
-        """Call what nobody has called."""
+        """Make calls until none is left that no thread has begun."""
         count = len(self._calls)
         for at in self._next:
             if at >= count:

@@ -157,7 +157,7 @@ class SliceProgram:
 
     @cached_property
     def rest_code(self) -> Code | None:
-        """Code of what is counted once, as a function of inputs without the dim."""
+        """Code of the rests of outputs, as a function of the inputs without the dim."""
         rests = [rest for rest in self._rests if rest is not None]
         if not rests:
             return None
@@ -188,7 +188,7 @@ class SliceProgram:
         length: int | None = None,
         told: Binding | None = None,
     ) -> HeldSlices:
-        """Bind data: those that all slices have in common, and those that are cut.
+        """Bind the data of the whole, and hold the arrays that are cut.
 
         Parameters
         ----------

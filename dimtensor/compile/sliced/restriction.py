@@ -49,7 +49,7 @@ class Restriction:
         return source
 
     def split(self, y: Node, found: Split) -> tuple[Node | None, Node | None]:
-        """Return the share of a slice, restricted to it, and what is counted once."""
+        """Return the share of a slice, restricted to it, and the rest."""
         part, rest = (None, y) if found.role is None else (y, None)
         if isinstance(found.role, Combined):
             part, rest = found.role.part, found.role.rest

@@ -56,7 +56,7 @@ declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
 
 
 class Usage(NamedTuple):
-    """How a function uses its names.
+    """Reads, assignments and aliases of the names of a function.
 
     Attributes
     ----------
@@ -321,7 +321,7 @@ class Memory:
         return pointer
 
     def of_result(self, b: Builder, at: int, size: Value) -> str:
-        """Return the memory of a result: that of the caller, or memory that the caller frees."""
+        """Return the memory of a result, allocated for the caller if the caller passes none."""
         word = word_of(b, "%out", self._usage.result_offset(at))
         given = b.let(f"load ptr, ptr {word}, align 8")
         none = Value(b.let(f"icmp eq ptr {given}, null"), BOOL)

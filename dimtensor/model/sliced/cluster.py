@@ -137,7 +137,7 @@ class WorkerCode:
         return WorkerCode, self._arguments
 
     def shares(self, chunks: WorkerData, x: np.ndarray) -> Shares:
-        """Compute the shares of chunks, and add those that are neighbors in the tree."""
+        """Compute the shares of chunks, and add neighbors in the tree."""
         code, lengths, operations, number = self._arguments
         calls = self._bound.get(chunks.name)
         if calls is None:

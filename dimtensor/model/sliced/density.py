@@ -110,9 +110,9 @@ class DensitySlices:
         return (lambda x: call(x, *lengths)) if lengths else call
 
     def rest(self, x: np.ndarray) -> list[np.ndarray | None]:
-        """Compute what is counted once: priors and Jacobians."""
+        """Compute the terms without the dim: priors and Jacobians."""
         return self.held.rest(x, *self.lengths)
 
     def total(self, shares: Sequence[Pair], rest: Sequence[np.ndarray | None]) -> Pair:
-        """Add the shares of all slices, in order, and what is counted once."""
+        """Add the shares of all slices, in order, and the rest."""
         return self.program.total(shares, rest)
