@@ -575,6 +575,8 @@ class Model(Rendered):
         ------
         GraphError
             If nothing is observed.
+        ArgumentError, OptionError, PartitionError
+            For options, as :func:`dimtensor.sample`.
 
         Examples
         --------
@@ -625,6 +627,10 @@ class Model(Rendered):
         ------
         CheckError
             If the log density is not finite where the search starts.
+        OptionError
+            If both `threads` and `client` are given, or `threads` is not a positive number.
+        PartitionError
+            If they are given, and the log density cannot be computed in slices of the data.
 
         Warns
         -----
@@ -685,6 +691,10 @@ class Model(Rendered):
             rises along a direction where it ends: no normal distribution fits.
         GraphError
             If nothing is observed.
+        OptionError
+            If both `threads` and `client` are given, or `threads` is not a positive number.
+        PartitionError
+            If they are given, and the log density cannot be computed in slices of the data.
 
         Warns
         -----

@@ -103,6 +103,7 @@ def test_several_threads_share_a_pool():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, in other tests
 def test_a_child_of_a_fork_starts_threads_of_its_own():
     pool = Pool(2)
     pool.run([abs, abs], -1)
