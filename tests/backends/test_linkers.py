@@ -184,7 +184,8 @@ import dimtensor as dt
 
 x = dt.tensor("x", dims=dt.Dim("k", length=3))
 f = dt.function([x], dt.grad((dt.exp(x) ** 2).sum(), x), backend="jax")
-np.testing.assert_allclose(f(np.zeros(3)), 2.0)
+# without labels: xarray imports dask, which imports both
+np.testing.assert_allclose(f.positional(np.zeros(3))[0], 2.0)
 loaded = {"scipy.special", "scipy.sparse", "pytensor.sparse", "numpyro"} & set(sys.modules)
 assert not loaded, loaded
 
