@@ -50,7 +50,7 @@ def schools():
 @pytest.fixture(scope="module")
 def radon():
     example = runpy.run_path(str(EXAMPLES / "radon.py"))
-    fit = example["build_model"](example["read_houses"]())
+    fit = example["build_model"](dt.datasets.load("radon"))
     return every_group(fit, fit), ["mu_alpha", "sigma_alpha", "sigma_y"]
 
 
