@@ -260,7 +260,7 @@ def tree(values: Sequence[np.ndarray], combine: Callable[[Any, Any], Any]) -> np
     >>> tree(np.array(list("abcde"), object), np.frompyfunc(lambda x, y: f"({x}{y})", 2, 1))
     '(((ab)(cd))e)'
     """
-    level = np.stack(values)
+    level = np.array(values)
     while len(level) > 1:
         paired = len(level) // 2 * 2
         pairs = combine(level[:paired:2], level[1::2])
