@@ -153,6 +153,18 @@ def test_errors_are_those_without_threads():
     assert texts[0] == texts[1]
 
 
+def test_an_error_of_slices_alone_is_not_lost(monkeypatch: pytest.MonkeyPatch):
+    f = dt.function([X], (X**2).sum(), "python", threads=2)
+    assert f(np.arange(4.0)).item() == 14.0
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("a slice is broken")
+
+    monkeypatch.setattr(f._pool, "run", broken)
+    with pytest.raises(RuntimeError, match="a slice is broken"):
+        f(np.arange(4.0))
+
+
 def test_a_look_up_out_of_range_is_refused():
     k = dt.Dim("k")
     theta, where = dt.tensor("theta", dims=k), dt.tensor("where", dims=OBS, dtype="int64")
