@@ -353,6 +353,13 @@ def test_control_variates_are_exact_where_they_are_centered():
 # -- errors ----------------------------------------------------------------------------------------
 
 
+def test_no_rows():
+    y, mu = dt.data(np.zeros(0), dims=OBS, name="y"), dt.scalar("mu")
+    density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+    with pytest.raises(dt.OptionError, match="dim 'obs' has no rows"):
+        density.minibatch(OBS, size=1, replace=True)
+
+
 def test_arguments():
     with pytest.raises(dt.OptionError, match=r"size=12 is more than the 11 rows along dim 'obs'"):
         many(size=12)

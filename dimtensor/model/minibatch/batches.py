@@ -112,6 +112,8 @@ class Minibatches:
         self._seed = checked_seed(seed, "minibatch")
         self._replace = replace
         title = self.dim._title
+        if not self.length:
+            raise OptionError(f"minibatch: {title} has no rows")
         if not replace and size > self.length:
             raise OptionError(
                 f"minibatch: size={size} is more than the {self.length} rows along {title}",
