@@ -28,7 +28,7 @@ _PATIENCE = 1.0
 
 
 class StreamColumn(Protocol):
-    """StreamColumn of a source, as values of a tensor."""
+    """Column of a source, as values of a tensor."""
 
     source: Source
     column: str | None

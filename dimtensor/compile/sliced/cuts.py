@@ -132,7 +132,7 @@ def _size(node: Node, binding: Binding) -> int:
 
 
 def _length(dim: Dim, binding: Binding) -> int:
-    """Return the length of a dim, or that of its parents if it depends on values."""
+    """Return the length of a dim; of one whose length values decide, an upper bound."""
     known = dim._bound_length(binding)
     if known is not None:
         return known

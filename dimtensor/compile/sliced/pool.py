@@ -104,7 +104,7 @@ class _PooledCalls:
         self.errors: dict[int, BaseException] = {}
 
     def work(self) -> None:
-        """Make calls until none is left that no thread has begun."""
+        """Take calls in order and make them, beside other threads, until all are taken."""
         count = len(self._calls)
         for at in self._next:
             if at >= count:

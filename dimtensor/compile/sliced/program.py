@@ -246,7 +246,7 @@ class SliceProgram:
 
 
 def tree(values: Sequence[np.ndarray], combine: Callable[[Any, Any], Any]) -> np.ndarray:
-    """Combine neighbors in pairs until one value is left.
+    """Combine values by a binary tree, whose leaves are the values in order.
 
     Parameters
     ----------
