@@ -50,9 +50,9 @@ def test_a_data_set_that_is_not_there(name):
 
 
 def test_a_changed_table_is_not_that_of_the_next_call():
-    table = dt.datasets.load("surgical")
-    table.loc["A", "deaths"] = 40
-    table.attrs["units"]["deaths"] = "persons"
-    again = dt.datasets.load("surgical")
-    assert again.loc["A", "deaths"] == 0
-    assert again.attrs["units"] == {}
+    table = dt.datasets.load("dugongs")
+    table.loc[0, "age"] = 40.0
+    table.attrs["units"]["age"] = "months"
+    again = dt.datasets.load("dugongs")
+    assert again.loc[0, "age"] == 1.0
+    assert again.attrs["units"]["age"] == "years"
