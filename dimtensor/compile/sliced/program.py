@@ -18,16 +18,6 @@ from dimtensor.graph import Node
 from dimtensor.graph.partition.analysis import Combined, Split, split
 from dimtensor.graph.rebuilding.substitute import map_dim
 
-_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logaddexp": np.logaddexp,
-}
-
 
 class Along(NamedTuple):
     """A leaf along the dim that is cut.
@@ -240,7 +230,7 @@ class SliceProgram:
                 axis = next(at for at, dim in enumerate(dims) if dim in self.cut)
                 whole = values[0] if len(values) == 1 else np.concatenate(values, axis=axis)
             else:
-                whole = tree(values, _COMBINE[operation])
+                whole = tree(values, getattr(np, operation))
             found.append(np.asarray(whole if given is None else np.add(given, whole)))
         return found
 
@@ -313,7 +303,7 @@ def combined(
 ) -> list[np.ndarray]:
     """Combine the shares of two slices, output by output."""
     each = zip(operations, one, other, strict=True)
-    return [np.asarray(_COMBINE[operation](x, y)) for operation, x, y in each]
+    return [np.asarray(getattr(np, operation)(x, y)) for operation, x, y in each]
 
 
 def _nodes(sources: Iterable[Node | Dim]) -> list[Node]:
