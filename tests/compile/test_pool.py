@@ -57,7 +57,8 @@ def test_the_error_is_that_of_the_first_call_that_fails(threads: int):
     for _ in range(5):
         with pytest.raises(ValueError, match="call 3"):
             pool.run([call(at) for at in range(100)])
-    assert max(started) < 90  # later ones did not start
+    # later ones did not start, but for those that other threads had begun
+    assert max(started) == 3 if threads == 1 else max(started) < 90
     assert pool.run([lambda: 1, lambda: 2]) == [1, 2]
 
 
