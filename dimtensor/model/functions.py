@@ -26,6 +26,7 @@ from dimtensor.values.data import bind_data
 if TYPE_CHECKING:
     from dimtensor.backends.native.c_function import CFunction
     from dimtensor.model.sliced.density import Evaluation, Evaluator
+    from dimtensor.streams.stream import StreamedValues
     from dimtensor.tensor.core import DimTensor
 
 DENSITIES = ("logp", "logp_and_grad", "logp_on_jax")
@@ -189,6 +190,11 @@ class ModelFunctions:
                 ready = ready.with_data(replaced)
             self._on_data[key] = ready
         return ready
+
+    @cached_property
+    def streams(self) -> dict[Node, StreamedValues]:
+        """The data that are read from streams."""
+        return streamed([self.assembly.value.node])
 
     @cached_property
     def evaluator(self) -> Evaluator | None:

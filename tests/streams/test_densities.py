@@ -15,7 +15,9 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.compile.sliced import cuts
 from dimtensor.compile.sliced.program import tree
+from dimtensor.model.logdensity import threaded
 from dimtensor.model.sliced.streamed import RunningTotal
 from tests.backend_names import LONG_JAX
 
@@ -93,10 +95,73 @@ def test_bits_depend_on_the_chunks_alone(tmp_path: Path):
         np.testing.assert_array_equal(slope, gradient)
 
 
+# -- threads ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch):
+    """Slices of a few rows."""
+    monkeypatch.setattr(cuts, "SLICE_WORK", 100)
+    monkeypatch.setattr(cuts, "SLICE_RESULTS", 1)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("size", [200, 503])
+def test_bits_do_not_depend_on_the_number_of_threads(size: int):
+    whole, read = density(in_memory), density(in_chunks(size))
+    value, gradient = threaded(read, 1, "test").logp_and_grad(POINT)
+    expected, slope = whole.logp_and_grad(POINT)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-10, atol=1e-12)
+    two, seven = (threaded(read, threads, "test") for threads in (2, 7))
+    assert two.functions.evaluator.code.slices >= 8
+    for each in (two, pickle.loads(pickle.dumps(seven))):
+        again, direction = each.logp_and_grad(POINT)
+        assert again == value
+        np.testing.assert_array_equal(direction, gradient)
+
+
+@pytest.mark.usefixtures("small")
+def test_data_in_memory_are_cut_with_the_slices_of_streams():
+    model, read = regression(x=X, where=WHERE), in_chunks(100)
+    point = np.random.default_rng(5).normal(size=7) * 0.3
+    expected = model.observe(y=Y).log_density().logp(point)
+    mixed = threaded(model.observe(y=read(Y, OBS)).log_density(), 2, "test")
+    assert mixed.functions.evaluator.code.slices > 1
+    assert mixed.logp(point) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+def test_modes_and_log_densities_of_streams_take_threads():
+    y, mu = Y[:60], dt.rv("mu", dist.Normal(0.0, 1.0))
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=OBS), backend="python")
+    fit = model.observe(y=dt.stream(y, OBS, chunks=25))
+    mode = fit.mode(threads=2)["posterior"]["mu"].item()
+    assert mode == pytest.approx(y.sum() / 61, abs=1e-6)
+    first, second = (fit.laplace(5, seed=1, threads=k)["posterior"]["mu"] for k in (1, 3))
+    np.testing.assert_array_equal(first, second)
+    mu = dt.scalar("mu")
+    terms = {"y": -((dt.stream(y, OBS, chunks=25, name="y") - mu) ** 2)}
+    parts = dt.LogDensity(terms, {mu: dt.real}, "python", threads=2)
+    assert parts.logp([0.5]) == pytest.approx(-((y - 0.5) ** 2).sum(), rel=1e-12)
+    with pytest.raises(dt.OptionError, match="threads=0 is below 1"):
+        dt.LogDensity(terms, {mu: dt.real}, "python", threads=0)
+
+
+@pytest.mark.usefixtures("small")
+def test_errors_in_slices_of_streams_end_the_pass():
+    y, mu = dt.stream(np.arange(90.0), OBS, chunks=40, name="y"), dt.scalar("mu")
+    logp = dt.check(y < mu, "y is below mu", -((y - mu) ** 2)).sum()
+    parts = dt.LogDensity(logp, {mu: dt.real}, "python", threads=3)
+    with pytest.raises(dt.CheckError, match="y is below mu"):
+        parts.logp([70.0])
+    assert parts.logp([95.0]) == -((np.arange(90.0) - 95) ** 2).sum()
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 11, 16])
 def test_the_sum_is_a_tree_over_the_numbers_of_chunks(count: int):
     terms = np.random.default_rng(3).normal(size=count).tolist()
-    total = RunningTotal()
+    total = RunningTotal(["add"])
     for one in terms:
         total.add([np.array(one)])
     assert total.result() == [tree(terms, lambda x, y: x + y)]
@@ -121,7 +186,8 @@ def test_rows_that_are_filtered():
 
 
 @pytest.mark.compiled
-def test_memory_is_that_of_three_chunks():
+@pytest.mark.parametrize("threads", [None, 2])
+def test_memory_is_that_of_three_chunks(threads: int | None, small: None):
     rows, count = 50_000, 20
     chunk = 8 * rows
 
@@ -132,7 +198,7 @@ def test_memory_is_that_of_three_chunks():
 
     mu = dt.scalar("mu")
     y = dt.stream(read, OBS, chunks=rows, name="y")
-    found = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real})
+    found = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, threads=threads)
     found.logp_and_grad(np.zeros(1))
     tracemalloc.start()
     found.logp_and_grad(np.zeros(1))

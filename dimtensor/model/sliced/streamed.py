@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dimtensor.compile.sliced.held import HeldSlices
-from dimtensor.compile.sliced.program import SliceProgram
+from dimtensor.compile.sliced.cuts import SliceCut, cut_for
+from dimtensor.compile.sliced.held import HeldSlices, ShareCode
+from dimtensor.compile.sliced.pool import Pool
+from dimtensor.compile.sliced.program import SliceProgram, combined
 from dimtensor.dims import Dim
 from dimtensor.errors import GraphError
 from dimtensor.graph import Node, leaves
@@ -23,28 +25,127 @@ if TYPE_CHECKING:
 
 
 class RunningTotal:
-    """Sum of arrays in a fixed binary tree, so that its bits depend on their order alone.
+    """Combination of arrays in a fixed binary tree, so that its bits depend on their order alone.
 
-    At most one partial sum per bit of their number is held.
+    At most one partial result per bit of their number is held.
+
+    Parameters
+    ----------
+    operations : sequence of str
+        How each of the arrays is combined.
+
+    Examples
+    --------
+    >>> total = RunningTotal(["add", "maximum"])
+    >>> for x in [1.0, 2.0, 4.0]:
+    ...     total.add([np.array(x), np.array(x)])
+    >>> [x.item() for x in total.result()]
+    [7.0, 4.0]
     """
 
-    def __init__(self) -> None:
-        self._partial: list[tuple[int, list[np.ndarray]]] = []  # with the number of levels below
+    def __init__(self, operations: Sequence[str]) -> None:
+        self._operations = operations
+        self._partial: list[tuple[int, Sequence[np.ndarray]]] = []  # with the levels below
 
     def add(self, arrays: Sequence[np.ndarray]) -> None:
-        found, level = [*arrays], 0
+        found, level = arrays, 0
         while self._partial and self._partial[-1][0] == level:
             _, before = self._partial.pop()
-            found = [a + b for a, b in zip(before, found, strict=True)]
+            found = combined(self._operations, before, found)
             level += 1
         self._partial.append((level, found))
 
     def result(self) -> list[np.ndarray]:
-        """Return the sum of one or more terms."""
+        """Return the combination of one or more terms."""
         _, found = self._partial[-1]
         for _, arrays in reversed(self._partial[:-1]):
-            found = [a + b for a, b in zip(arrays, found, strict=True)]
+            found = combined(self._operations, arrays, found)
+        return [*found]
+
+
+class ChunkSlice(NamedTuple):
+    """Slice of a chunk.
+
+    Attributes
+    ----------
+    start : int
+        Position of its first row.
+    arrays : tuple of ndarray
+        Values of the streams, with axes in the order of the code.
+    pieces : list of ndarray
+        Values of data in memory along the rows.
+    """
+
+    start: int
+    arrays: tuple[np.ndarray, ...]
+    pieces: list[np.ndarray]
+
+
+class ChunkCode:
+    """Code of the shares of chunks, each computed in slices; compiled where it is pickled to.
+
+    Parameters
+    ----------
+    code : ShareCode
+    lengths : sequence of ndarray
+        Lengths of dims of parameters, which it takes after the vector.
+    operations : tuple of str
+        How shares of each output are combined.
+    axes : tuple of int
+        The axis of the rows of each of the data in memory.
+    orders : tuple of tuple of int
+        How the axes of each stream are transposed.
+    slices : int
+        Number of slices of a chunk with enough rows.
+    """
+
+    def __init__(
+        self,
+        code: ShareCode,
+        lengths: Sequence[np.ndarray],
+        operations: tuple[str, ...],
+        axes: tuple[int, ...],
+        orders: tuple[tuple[int, ...], ...],
+        slices: int,
+    ):
+        self._arguments = (code, lengths, operations, axes, orders, slices)
+        self._code, self._lengths, self._axes, self._orders = code, lengths, axes, orders
+        self.operations, self.slices = operations, slices
+
+    def __reduce__(self) -> tuple:
+        return ChunkCode, self._arguments
+
+    @cached_property
+    def _bound(self) -> Callable[..., Pair] | None:
+        """The code of all slices; None if it depends on the slice."""
+        return None if self._axes or self._code.told[1] else self._code.share(())
+
+    def cut(self, chunk: Chunk, pieces: Sequence[np.ndarray]) -> list[ChunkSlice]:
+        """Cut a chunk, and the data in memory along its rows, into slices of about equal length."""
+        rows = len(chunk.arrays[0])
+        found = []
+        for start, stop in SliceCut(Dim(), max(1, min(self.slices, rows))).ends(rows):
+            own = zip(chunk.arrays, self._orders, strict=True)
+            arrays = tuple(np.ascontiguousarray(x[start:stop].transpose(to)) for x, to in own)
+            parts = [
+                np.ascontiguousarray(x[(*[slice(None)] * axis, slice(start, stop))])
+                for x, axis in zip(pieces, self._axes, strict=True)
+            ]
+            found.append(ChunkSlice(chunk.start + start, arrays, parts))
         return found
+
+    def shares(self, slices: Sequence[ChunkSlice], x: np.ndarray, pool: Pool) -> list[np.ndarray]:
+        """Compute the shares of the slices of a chunk, and combine them."""
+        bound, total = self._bound, RunningTotal(self.operations)
+        for share in pool.run([partial(self._share, one, bound) for one in slices], x):
+            total.add(share)
+        return total.result()
+
+    def _share(
+        self, one: ChunkSlice, bound: Callable[..., Pair] | None, x: np.ndarray
+    ) -> list[np.ndarray]:
+        share = bound or self._code.share(one.pieces, one.start)
+        return [np.array(y) for y in share(x, *self._lengths, *one.arrays)]
 
 
 class StreamedDensity:
@@ -52,6 +153,13 @@ class StreamedDensity:
 
     A call reads the streams once. Nothing of a pass that fails is returned or kept. Data in memory
     along the dim of the rows are cut like the streams.
+
+    Parameters
+    ----------
+    functions : ModelFunctions
+    threads : int, optional
+        Number of threads that compute the slices of a chunk, on which results do not depend. By
+        default a chunk is one slice.
 
     Raises
     ------
@@ -69,7 +177,7 @@ class StreamedDensity:
     -205.0
     """
 
-    def __init__(self, functions: ModelFunctions):
+    def __init__(self, functions: ModelFunctions, threads: int | None = None):
         parts = functions.assembly
         outputs = [parts.value.node, parts.gradient.node]
         streams = streamed(outputs)
@@ -95,10 +203,17 @@ class StreamedDensity:
         ]
         self._unread = [np.empty(0)] * len(streams)
         along = [program.along_inputs.get(1 + len(late) + at) for at in range(len(streams))]
-        self._orders = [
+        self._orders = tuple(
             (0,) if each is None else tuple(map(x.dims.index, each.dims))
             for each, x in zip(along, streams.values(), strict=True)
-        ]
+        )
+        self._pool = Pool(threads or 1)
+        self._slices = 1
+        if threads is not None:
+            binding = functions.binding.without(program.cut)
+            binding.add_length(dim, self.reader.size, "a chunk")
+            cut = cut_for(outputs, [dim], binding)
+            self._slices = 1 if cut is None else cut.number
 
     @cached_property
     def _held(self) -> HeldSlices:
@@ -112,28 +227,29 @@ class StreamedDensity:
                 self.reader.expect(array.shape[each.axis], title_of(each.source))
         return held
 
+    @cached_property
+    def code(self) -> ChunkCode:
+        """The code of the shares of chunks."""
+        axes = tuple(each.axis for each in self._program.along)
+        operations = tuple(one for one in self._program.operations if one)
+        code = self._held.code
+        return ChunkCode(code, self._lengths, operations, axes, self._orders, self._slices)
+
     def logp_and_grad(self, x: np.ndarray, /) -> Pair:
         """Add the shares of all chunks to the rest, in one pass over the streams."""
-        held, program = self._held, self._program
-        rest = held.rest(x, *self._lengths, *self._unread)
-        in_memory = bool(program.along)
-        bound = None if in_memory or program.start_input is not None else held.share(())
-        total = RunningTotal()
+        rest = self._held.rest(x, *self._lengths, *self._unread)
+        total = RunningTotal(self.code.operations)
         with ReadAhead(self._chunks()) as chunks:
-            for chunk in chunks:
-                stop = chunk.start + len(chunk.arrays[0])
-                pieces = held.pieces(chunk.start, stop) if in_memory else ()
-                share = bound or held.share(pieces, chunk.start)
-                total.add([np.array(y) for y in share(x, *self._lengths, *chunk.arrays)])
-                del chunk, pieces, share
-        return program.total([total.result()], rest)
+            for slices in chunks:
+                total.add(self.code.shares(slices, x, self._pool))
+                del slices
+        return self._program.total([total.result()], rest)
 
-    def _chunks(self) -> Iterator[Chunk]:
-        """Read chunks with axes in the order of the code."""
+    def _chunks(self) -> Iterator[list[ChunkSlice]]:
+        """Read chunks in slices."""
         for chunk in self.reader:
-            arrays = tuple(
-                np.ascontiguousarray(x.transpose(order))
-                for x, order in zip(chunk.arrays, self._orders, strict=True)
-            )
-            yield chunk._replace(arrays=arrays)
-            del chunk, arrays
+            stop = chunk.start + len(chunk.arrays[0])
+            slices = self.code.cut(chunk, self._held.pieces(chunk.start, stop))
+            del chunk
+            yield slices
+            del slices

@@ -15,6 +15,7 @@ from dimtensor.compile.sliced.cuts import SliceCut, cut_for, dims_to_cut
 from dimtensor.compile.sliced.pool import Pool, available_cores
 from dimtensor.errors import OptionError
 from dimtensor.model.sliced.density import DensitySlices, Pair
+from dimtensor.model.sliced.streamed import StreamedDensity
 
 if TYPE_CHECKING:
     from dimtensor.model.functions import ModelFunctions
@@ -32,8 +33,10 @@ class ThreadedEvaluation:
 
     number: int
 
-    def __call__(self, functions: ModelFunctions) -> ThreadedDensity | None:
-        """Make the evaluator; None if the model has too little work for slices."""
+    def __call__(self, functions: ModelFunctions) -> ThreadedDensity | StreamedDensity | None:
+        """Make the evaluator; None if data in memory have too little work for slices."""
+        if functions.streams:
+            return StreamedDensity(functions, self.number)
         cut = density_cut(functions)
         return None if cut is None else ThreadedDensity(functions, cut, self.number)
 
@@ -77,11 +80,14 @@ def threads_for(functions: ModelFunctions, number: int, what: str) -> ThreadedEv
             f"{what}: threads are those of machine code, and JAX has its own",
             hint='take backend="native"',
         )
-    if functions.evaluation is not None and not isinstance(
-        functions.evaluation, ThreadedEvaluation
-    ):
-        raise OptionError(f"{what}: threads={number}, but its data are not in memory as a whole")
-    dims_to_cut([functions.assembly.logp.node], ["data"])
+    known = functions.evaluation
+    if not (known is None or known is StreamedDensity or isinstance(known, ThreadedEvaluation)):
+        raise OptionError(
+            f"{what}: threads={number} is given, and the log density is computed in another way "
+            f"already, by {type(known).__name__}"
+        )
+    if not functions.streams:
+        dims_to_cut([functions.assembly.logp.node], ["data"])
     return ThreadedEvaluation(int(number))
 
 
