@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.extras import require
-from dimtensor.interop.jax_samplers import kept_program, pure_density, starts_of
+from dimtensor.interop.jax_samplers import errors_named, kept_program, pure_density, starts_of
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -67,7 +67,8 @@ def pathfinder(
         key = ("pathfinder", each, paths, maxiter)
         program = kept_program(model, density, key, lambda: run, *arguments)
         began = time.perf_counter()
-        samples, log_p, log_q, weights, elbo = program(*arguments)
+        with errors_named(model):
+            samples, log_p, log_q, weights, elbo = jax.block_until_ready(program(*arguments))
         at = jax.random.choice(second, weights.shape[0], (draws,), p=jax.numpy.exp(weights))
         each_of = [np.asarray(x).reshape(-1, *x.shape[2:])[at] for x in (samples, log_p, log_q)]
         vectors, p, q = each_of
@@ -116,6 +117,7 @@ def advi(
         arguments = (first, second, *density.fixed)
         program = kept_program(model, density, key, lambda: run, *arguments)
         began = time.perf_counter()
-        vectors, log_p, log_q, elbo = map(np.asarray, program(*arguments))
+        with errors_named(model):
+            vectors, log_p, log_q, elbo = map(np.asarray, program(*arguments))
         seconds = time.perf_counter() - began
     return Approximation(vectors, log_p, log_q, elbo, seconds, "blackjax", blackjax.__version__)

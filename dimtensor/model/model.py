@@ -726,6 +726,8 @@ class Model(Rendered):
         paths: int = 4,
         maxiter: int = 100,
         initial: Data | None = None,
+        threads: int | None = None,
+        client: Any = None,
         prior: bool = False,
     ) -> xr.DataTree:
         """Draw by Pathfinder: the best normal approximation along each path to the mode.
@@ -740,6 +742,10 @@ class Model(Rendered):
             Maximal number of steps of a path.
         initial : dict or Dataset, optional
             Point around which the paths start.
+        threads : int, optional
+            Threads that compute the log density in slices of the data, as in :meth:`sample`.
+        client : distributed.Client, optional
+            Cluster that computes it, as in :func:`dimtensor.sample`.
         prior : bool
             Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
@@ -754,6 +760,10 @@ class Model(Rendered):
             If BlackJAX is not installed.
         GraphError
             If nothing is observed.
+        OptionError
+            If both `threads` and `client` are given, or `threads` is not a positive number.
+        PartitionError
+            If they are given, and the log density cannot be computed in slices of the data.
 
         References
         ----------
@@ -769,7 +779,9 @@ class Model(Rendered):
         >>> dict(fit.pathfinder(4, paths=1, maxiter=5, seed=1)["posterior"]["mu"].sizes)
         {'chain': 1, 'draw': 4}
         """
-        return posterior.pathfinder(self.spec, draws, seed, paths, maxiter, initial, prior)
+        return posterior.pathfinder(
+            self.spec, draws, seed, paths, maxiter, initial, threads, client, prior
+        )
 
     def advi(
         self,
@@ -780,6 +792,8 @@ class Model(Rendered):
         samples: int = 5,
         learning_rate: float = 0.05,
         full_rank: bool = False,
+        threads: int | None = None,
+        client: Any = None,
         prior: bool = False,
     ) -> xr.DataTree:
         """Draw from the normal approximation with the smallest Kullback-Leibler divergence.
@@ -795,6 +809,10 @@ class Model(Rendered):
         learning_rate : float
         full_rank : bool
             Whether elements are correlated; without it each has a variance of its own.
+        threads : int, optional
+            Threads that compute the log density in slices of the data, as in :meth:`sample`.
+        client : distributed.Client, optional
+            Cluster that computes it, as in :func:`dimtensor.sample`.
         prior : bool
             Whether the model may be one in which nothing is observed, as in :meth:`sample`.
 
@@ -808,8 +826,12 @@ class Model(Rendered):
         ------
         MissingExtraError
             If BlackJAX is not installed.
-        OptionError
+        GraphError
             If nothing is observed.
+        OptionError
+            If both `threads` and `client` are given, or a number is not positive.
+        PartitionError
+            If they are given, and the log density cannot be computed in slices of the data.
 
         References
         ----------
@@ -826,7 +848,7 @@ class Model(Rendered):
         {'chain': 1, 'draw': 4}
         """
         return posterior.advi(
-            self.spec, draws, seed, steps, samples, learning_rate, full_rank, prior
+            self.spec, draws, seed, steps, samples, learning_rate, full_rank, threads, client, prior
         )
 
     def minibatch(

@@ -11,6 +11,7 @@ from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.compile.sliced import cuts
 from dimtensor.model.inference.approximate import find_mode
 
 K = dt.Dim("k", coords=["a", "b", "c"])
@@ -194,8 +195,40 @@ def test_approximations_of_blackjax(method):
         np.testing.assert_allclose(tree["sample_stats"]["lp"].values[0, at], value)
 
 
+@pytest.mark.slow
+def test_variational_inference_in_slices(monkeypatch):
+    pytest.importorskip("blackjax")
+    monkeypatch.setattr(cuts, "SLICE_WORK", 100)
+    monkeypatch.setattr(cuts, "SLICE_RESULTS", 1)
+    obs, mu, y = dt.Dim("obs"), dt.rv("mu", dist.Normal(0.0, 1.0)), np.linspace(0.0, 2.0, 200)
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=obs), backend="python")
+    fit, read = model.observe(y=y), {"at": 0}
+
+    def blocks():
+        read["at"] += 1
+        if read["at"] == 5:
+            raise OSError("the disk is gone")
+        yield from (y[:128], y[128:])
+
+    whole = fit.advi(5, steps=8, seed=1)["posterior"]["mu"].values
+    streamed = model.observe(y=dt.stream(y, obs, chunks=128))
+    found = [streamed.advi(5, steps=8, seed=1, threads=k)["posterior"]["mu"] for k in (1, 2)]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[0], whole, rtol=1e-6)
+    path = fit.pathfinder(50, paths=1, maxiter=5, seed=1, threads=2)["posterior"]["mu"]
+    assert float(path.mean()) == pytest.approx(y.sum() / 201, abs=0.06)
+    broken = model.observe(y=dt.stream(blocks, obs, chunks=128, dtype="float64"))
+    with pytest.raises(dt.ComputationError, match="the pass is given up") as caught:
+        broken.advi(5, steps=8, seed=1, threads=2)
+    assert isinstance(caught.value.__cause__, dt.StreamError)
+
+
 def test_what_advi_does_not_take():
     fit = normal_model()
+    with pytest.raises(dt.OptionError, match="advi: threads=0 is below 1"):
+        fit.advi(threads=0)
+    with pytest.raises(dt.OptionError, match="pathfinder: threads=2 are of this process"):
+        fit.pathfinder(threads=2, client="tcp://localhost")
     with pytest.raises(dt.OptionError, match="advi: learning_rate is above 0, not 0"):
         fit.advi(learning_rate=0)
     with pytest.raises(dt.OptionError, match="pathfinder: paths=0 is below 1"):

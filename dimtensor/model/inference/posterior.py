@@ -76,8 +76,7 @@ def laplace(
     prior: bool,
 ) -> xr.DataTree:
     """Draw from the normal approximation at the mode; see :meth:`dimtensor.Model.laplace`."""
-    density = _density(spec, "laplace", draws, {"draws": draws}, seed, prior)
-    density = in_slices(density, threads, client, "laplace")
+    density = _density(spec, "laplace", {"draws": draws}, seed, threads, client, prior)
     found: Mode = find_mode(density, start_of(density, initial), "laplace")
     normal = normal_at(density, found)
     seed = any_seed() if seed is None else int(seed)
@@ -97,13 +96,15 @@ def pathfinder(
     paths: int,
     maxiter: int,
     initial: Any,
+    threads: int | None,
+    client: Any,
     prior: bool,
 ) -> xr.DataTree:
     """Draw by Pathfinder; see :meth:`dimtensor.Model.pathfinder`."""
     from dimtensor.interop.blackjax_variational import pathfinder
 
     numbers = {"draws": draws, "paths": paths, "maxiter": maxiter}
-    density = _density(spec, "pathfinder", draws, numbers, seed, prior)
+    density = _density(spec, "pathfinder", numbers, seed, threads, client, prior)
     seed = any_seed() if seed is None else int(seed)
     found = pathfinder(density, start_of(density, initial), draws, paths, seed, maxiter)
     tree = _from_blackjax(spec, found, "pathfinder", seed)
@@ -119,6 +120,8 @@ def advi(
     samples: int,
     learning_rate: float,
     full_rank: bool,
+    threads: int | None,
+    client: Any,
     prior: bool,
 ) -> xr.DataTree:
     """Draw from a variational approximation; see :meth:`dimtensor.Model.advi`."""
@@ -129,7 +132,7 @@ def advi(
     if not isinstance(learning_rate, (int, float)) or not learning_rate > 0:
         raise OptionError(f"advi: learning_rate is above 0, not {learning_rate!r}")
     numbers = {"draws": draws, "steps": steps, "samples": samples}
-    density = _density(spec, "advi", draws, numbers, seed, prior)
+    density = _density(spec, "advi", numbers, seed, threads, client, prior)
     check_unknowns(density)
     seed = any_seed() if seed is None else int(seed)
     found = advi(density, draws, seed, steps, samples, float(learning_rate), bool(full_rank))
@@ -142,17 +145,18 @@ def advi(
 def _density(
     spec: ModelSpec,
     what: str,
-    draws: int,
     numbers: Mapping[str, int],
     seed: int | None,
+    threads: int | None,
+    client: Any,
     prior: bool,
 ) -> LogDensity:
-    """Check the arguments of an approximation, and return the log density."""
+    """Check the arguments of an approximation, and return the log density, perhaps in slices."""
     check_whole(what, **numbers)
     checked_seed(seed, what)
     check_observed(spec, what, prior)
-    check_draws(what, spec.log_density.size, draws)
-    return spec.log_density
+    check_draws(what, spec.log_density.size, numbers["draws"])
+    return in_slices(spec.log_density, threads, client, what)
 
 
 def _from_blackjax(spec: ModelSpec, found: Any, method: str, seed: int) -> xr.DataTree:
