@@ -40,12 +40,21 @@ def minibatch_to_blackjax(model: LogDensity, estimate: Estimate) -> Callable[[An
     positional = estimate.function("logp_on_jax").positional
     density = impossible_where_checks_fail(positional.raw)
     fixed = (*estimate.lengths, *positional.fixed)
+    orders, dtypes = estimate.orders("logp_on_jax"), estimate.dtypes
 
-    def function(x: Any, positions: Any, weight: Any) -> Any:
-        return density(x, positions.astype("int64"), weight.astype("float64"), *fixed)
+    def function(x: Any, *batch: Any) -> Any:
+        given = [each.astype(dtype) for each, dtype in zip(batch, dtypes, strict=True)]
+        pairs = zip(given[2:], orders, strict=True)
+        rows = [jax.numpy.transpose(values, order) for values, order in pairs]
+        return density(x, *given[:2], *rows, *fixed)
 
     exact = _exact(function, model.size)
-    return lambda x, batch: exact(x, *map(jax.numpy.asarray, batch))
+
+    def of_batch(x: Any, batch: Any) -> Any:
+        positions, weight, *rows = batch
+        return exact(x, *map(jax.numpy.asarray, (positions, weight, *(rows[0] if rows else ()))))
+
+    return of_batch
 
 
 def _exact(function: Callable[..., Any], size: int) -> Callable[..., Any]:

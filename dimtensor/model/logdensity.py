@@ -588,9 +588,11 @@ class LogDensity(Rendered):
             If rows are mixed; `line` is that of the expression that does.
         OptionError
             If the size is above the number of rows or below the number of strata, or the log
-            density does not depend on the dim.
+            density does not depend on the dim; if a stream is read chunk by chunk, and the size is
+            above the rows of a chunk, or there are strata.
         GraphError
-            If the log density is no sum over rows, or data are read from streams.
+            If the log density is no sum over rows, or a stream is read by a Python function, which
+            gives its chunks from the first one on.
         InputError
             If there are no such data, or not one value for each row.
         UnknownDimError
@@ -600,6 +602,9 @@ class LogDensity(Rendered):
 
         Notes
         -----
+        Rows of streams are read batch by batch: of arrays in files from anywhere, of other stores
+        from one random chunk; see :class:`Minibatches`.
+
         Parameters with a value for each row have priors that are estimated, too; the gradient is
         zero where they belong to other rows, and as long as all parameters.
 

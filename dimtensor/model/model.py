@@ -892,7 +892,7 @@ class Model(Rendered):
             If the size is above the number of rows, or below that of strata, or the log density
             does not depend on the dim.
         GraphError
-            If a free variable is discrete, or data are read from streams.
+            If a free variable is discrete, or a stream is read by a Python function.
         InputError
             If the strata are no data of the model, or not one value for each row.
         UnknownDimError

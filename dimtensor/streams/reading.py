@@ -96,6 +96,16 @@ class RowReader:
             raise _other_lengths({length: title, int(self.length or 0): self.columns[0].title})
         self.length = length
 
+    @property
+    def is_seekable(self) -> bool:
+        """Whether reading may start at any row."""
+        return all(one.source.is_seekable for one in self.columns)
+
+    @property
+    def gathers_rows(self) -> bool:
+        """Whether rows here and there are read without those between them."""
+        return all(one.source.gathers_rows for one in self.columns)
+
     def _stated(self) -> int | None:
         """Return the number of rows that the sources state, which is checked."""
         lengths: dict[int, str] = {}
@@ -126,15 +136,64 @@ class RowReader:
         """
         length = self._stated()
         length = self.length if length is None else length
-        sources = [self.columns[at[0]].source for at in self._groups.values()]
-        opened = [
-            _in_chunks(
-                sources[n].blocks([self.columns[i].column for i in at], self.size), self.size
-            )
-            for n, at in enumerate(self._groups.values())
-        ]
+        rows = yield from self._read(0, None, length)
+        self._check_end(rows, length)
+        if not rows:
+            raise StreamError(f"{self.columns[0].title} has no rows")
+        for at, *_ in self._groups.values():
+            self.columns[at].source.seen = rows
+        for one in self.columns:
+            one.checked = True
+
+    def chunks(self, first: int, stop: int) -> Iterator[Chunk]:
+        """Read some chunks, of sources that are seekable.
+
+        Parameters
+        ----------
+        first, stop : int
+            Numbers of the first chunk, and of the one after the last.
+
+        Raises
+        ------
+        StreamError
+            If a source cannot be read, or has fewer rows than it stated.
+        """
+        assert self.length is not None
+        end = min(stop * self.size, self.length)
+        rows = yield from self._read(first, end, end)
+        if rows != end:
+            raise _incomplete(self.columns[0], rows, end)
+
+    def take(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Read single rows, which are sorted, of sources that are seekable.
+
+        Raises
+        ------
+        StreamError
+            If a source cannot be read.
+        """
+        arrays: list[Any] = [None] * len(self.columns)
+        for at in self._groups.values():
+            one = self.columns[at[0]]
+            try:
+                found = one.source.take([self.columns[i].column for i in at], rows)
+            except Exception as error:
+                raise _unreadable(one, error, "rows") from error
+            for place, values in zip(at, found, strict=True):
+                arrays[place] = values
+        return self._admitted(arrays, None, rows)
+
+    def _read(
+        self, number: int, stop: int | None, length: int | None
+    ) -> Generator[Chunk, None, int]:
+        """Read chunks from one on, and return the number of rows up to their end."""
+        size = self.size
+        start = number * size
+        opened = []
+        for at in self._groups.values():
+            source, names = self.columns[at[0]].source, [self.columns[i].column for i in at]
+            opened.append(_in_chunks(source.blocks(names, size, start, stop), size))
         try:
-            start = number = 0
             while True:
                 arrays: list[Any] = [None] * len(self.columns)
                 for at, blocks in zip(self._groups.values(), opened, strict=True):
@@ -144,20 +203,13 @@ class RowReader:
                     del found
                 ends = [values is None for values in arrays]
                 if all(ends):
-                    break
+                    return start
                 rows = self._check_rows(arrays, start)
                 if length is not None and start + rows > length:
                     self._check_end(start + rows, length)
                 yield Chunk(number, start, self._admitted(arrays, number, start))
                 arrays.clear()
                 number, start = number + 1, start + rows
-            self._check_end(start, length)
-            if not start:
-                raise StreamError(f"{self.columns[0].title} has no rows")
-            for source in sources:
-                source.seen = start
-            for one in self.columns:
-                one.checked = True
         finally:
             for blocks in opened:
                 blocks.close()
@@ -184,21 +236,20 @@ class RowReader:
             if one.source.seen not in (None, rows):
                 raise _changed(one, rows, one.source.seen)
         if length is not None and rows != length:
-            raise StreamError(
-                f"the pass is given up: {self.columns[0].title} has {rows:,} rows, not {length:,}",
-                hint="it may be written to at the moment, or be incomplete",
-            )
+            raise _incomplete(self.columns[0], rows, length)
 
     def _admitted(
-        self, arrays: Sequence[np.ndarray], number: int, start: int
+        self, arrays: Sequence[np.ndarray], number: int | None, start: int | np.ndarray
     ) -> tuple[np.ndarray, ...]:
+        """Check the values of a chunk, or of single rows, whose positions are given."""
         found = []
         for one, values in zip(self.columns, arrays, strict=True):
             try:
                 found.append(one.admit(values))
             except DimtensorError as error:
                 at = _first_refused(one, values)
-                place = f"chunk {number}, row {start + at:,}: "
+                row = start + at if isinstance(start, int) else start[at]
+                place = f"row {row:,}: " if number is None else f"chunk {number}, row {row:,}: "
                 raise _prefixed(place, one, values[at : at + 1], error) from None
         return tuple(found)
 
@@ -295,6 +346,13 @@ def _changed(column: StreamColumn, now: int, before: int | None) -> StreamError:
         "pass",
         hint="a stream is read many times, and has to be the same each time: a factory returns a "
         "new iterator at each call, and rows that were added belong to a new dt.stream",
+    )
+
+
+def _incomplete(column: StreamColumn, rows: int, length: int) -> StreamError:
+    return StreamError(
+        f"the pass is given up: {column.title} has {rows:,} rows, not {length:,}",
+        hint="it may be written to at the moment, or be incomplete",
     )
 
 

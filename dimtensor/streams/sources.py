@@ -17,6 +17,8 @@ from dimtensor.errors import ArgumentError, DimError, InputError, StreamError, d
 from dimtensor.extras import require
 from dimtensor.values.labeled import is_dataarray
 
+# rows that are read for some of them where a source has no blocks of its own
+_BLOCK = 2**16
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux, which Python's module does not name
 # Arrays of the same rows, one for each column that was asked for.
 Block = tuple[np.ndarray, ...]
@@ -27,12 +29,18 @@ class Source(ABC):
 
     Attributes
     ----------
+    is_seekable : bool
+        Whether reading may start at any row.
+    gathers_rows : bool
+        Whether rows here and there are read without those between them.
     rows : int or None
         Number of rows that the source reads at a time without waste, if it has one.
     seen : int or None
         Number of rows of the first whole pass, which later ones must have.
     """
 
+    is_seekable = False
+    gathers_rows = False
     rows: int | None = None
 
     def __init__(self) -> None:
@@ -48,8 +56,33 @@ class Source(ABC):
         return None
 
     @abstractmethod
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
-        """Read consecutive blocks of rows; blocks of `size` rows are the best."""
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
+        """Read consecutive blocks of rows; blocks of `size` rows are the best.
+
+        Parameters
+        ----------
+        columns : sequence of str or None
+        size : int
+        start, stop : int, optional
+            The rows that are read, of a source that is seekable; by default all of them.
+        """
+
+    def take(self, columns: Sequence[str | None], rows: np.ndarray) -> Block:
+        """Read single rows of a seekable source, which are sorted."""
+        size = self.rows or _BLOCK
+        parts = []
+        for block in np.unique(rows // size).tolist():
+            start, stop = block * size, min((block + 1) * size, self.length() or 0)
+            inside = rows[(rows >= start) & (rows < stop)] - start
+            whole = zip(*self.blocks(columns, size, start, stop), strict=True)
+            parts.append([np.concatenate(column)[inside] for column in whole])
+        return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+    def for_workers(self) -> Source | None:
+        """Return the source as processes on other machines open it; None if they cannot."""
+        return None
 
     def labels(self) -> Any:
         """Return the index of the rows, if the source has one in memory."""
@@ -59,17 +92,26 @@ class Source(ABC):
 class ArraySource(Source):
     """Array that is read by slices: of NumPy, or of another library."""
 
+    is_seekable = True
+
     def __init__(self, array: Any):
         super().__init__()
         self._array = array
+        self.gathers_rows = isinstance(array, np.ndarray)
 
     def length(self) -> int:
         return int(self._array.shape[0])
 
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
-        for start in range(0, self.length(), size):
-            found = np.asarray(self._array[start : start + size])
-            yield tuple(found if name is None else found[name] for name in columns)
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
+        for at, end in _ranges(start, self.length() if stop is None else stop, size):
+            yield _fields(np.asarray(self._array[at:end]), columns)
+
+    def take(self, columns: Sequence[str | None], rows: np.ndarray) -> Block:
+        if not self.gathers_rows:
+            return super().take(columns, rows)
+        return _fields(self._array[rows], columns)
 
 
 class FileSource(Source):
@@ -78,6 +120,8 @@ class FileSource(Source):
     Each chunk is mapped on its own, so that what was read counts as free memory again. A file that
     was truncated is found before it is mapped: to read beyond the end of one ends the process.
     """
+
+    is_seekable = gathers_rows = True
 
     def __init__(self, path: Path, offset: int, dtype: np.dtype, shape: tuple[int, ...]):
         super().__init__()
@@ -90,26 +134,51 @@ class FileSource(Source):
     def length(self) -> int:
         return self._shape[0]
 
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
         with open(self._path, "rb", buffering=0) as file:
-            for start in range(0, self._shape[0], size):
-                found = self._mapped(file.fileno(), start, min(size, self._shape[0] - start))
-                yield tuple(found if name is None else found[name] for name in columns)
-                del found
+            for at, end in _ranges(start, self._shape[0] if stop is None else stop, size):
+                memory, found = self._mapped(file.fileno(), at, end - at)
+                if memory is not None:
+                    _read_pages(memory)
+                block = _fields(found, columns)
+                del memory, found
+                yield block
+                del block
 
-    def _mapped(self, file: int, start: int, rows: int) -> np.ndarray:
+    def take(self, columns: Sequence[str | None], rows: np.ndarray) -> Block:
+        with open(self._path, "rb", buffering=0) as file:
+            first = int(rows[0])
+            memory, found = self._mapped(file.fileno(), first, int(rows[-1]) + 1 - first)
+            if memory is not None and hasattr(mmap, "MADV_RANDOM"):
+                memory.madvise(mmap.MADV_RANDOM)
+            return _fields(found[rows - first], columns)
+
+    def for_workers(self) -> Source:
+        return FileSource(self._path.absolute(), self._offset, self._dtype, self._shape)
+
+    def _mapped(self, file: int, start: int, rows: int) -> tuple[mmap.mmap | None, np.ndarray]:
         shape = (rows, *self._shape[1:])
         row = self._dtype.itemsize * math.prod(shape[1:])
         begin, end = self._offset + start * row, self._offset + (start + rows) * row
         if os.fstat(file).st_size < end:
             raise InputError(f"the file {os.fspath(self._path)!r} ends there")
         if begin == end:
-            return np.empty(shape, self._dtype)
+            return None, np.empty(shape, self._dtype)
         page = begin - begin % mmap.ALLOCATIONGRANULARITY
         memory = mmap.mmap(file, end - page, access=mmap.ACCESS_READ, offset=page)
-        _read_pages(memory)
         found = np.frombuffer(memory, self._dtype, math.prod(shape), begin - page)
-        return found.reshape(shape)
+        return memory, found.reshape(shape)
+
+
+def _ranges(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut rows into ranges of `size` rows, the last one shorter."""
+    return ((at, min(at + size, stop)) for at in range(start, stop, size))
+
+
+def _fields(rows: np.ndarray, columns: Sequence[str | None]) -> Block:
+    return tuple(rows if name is None else rows[name] for name in columns)
 
 
 def _read_pages(memory: mmap.mmap) -> None:
@@ -130,6 +199,8 @@ class DataArraySource(Source):
         The dims in the order of the axes of blocks, the dim of the rows first.
     """
 
+    is_seekable = True
+
     def __init__(self, array: Any, dims: tuple[str, ...]):
         super().__init__()
         self._array = array.transpose(*dims)
@@ -144,15 +215,24 @@ class DataArraySource(Source):
     def labels(self) -> Any:
         return self._array.indexes.get(self._dim)
 
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
-        bounds = self._bounds or [*range(0, self.length(), size), self.length()]
-        for start, stop in itertools.pairwise(bounds):
-            found = self._array.isel({self._dim: slice(start, stop)}).values
-            yield (found,) * len(columns)
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
+        stop = self.length() if stop is None else stop
+        bounds = self._bounds or [*range(start, stop, size), stop]
+        for at, end in itertools.pairwise(bounds):
+            at, end = max(at, start), min(end, stop)
+            if at < end:
+                yield (self._array.isel({self._dim: slice(at, end)}).values,) * len(columns)
+
+    def for_workers(self) -> Source | None:
+        return None if self._bounds is None else self
 
 
 class ZarrSource(Source):
     """Zarr array, or arrays of a group; opened in each pass again."""
+
+    is_seekable = True
 
     def __init__(self, store: Any, path: str, column: str | None):
         super().__init__()
@@ -184,19 +264,32 @@ class ZarrSource(Source):
     def length(self) -> int:
         return int(self._open(self._first).shape[0])
 
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
         arrays = [self._open(name) for name in columns]
-        for start in range(0, max(x.shape[0] for x in arrays), size):
-            yield tuple(np.asarray(x[start : start + size]) for x in arrays)
+        whole = max(x.shape[0] for x in arrays)
+        for at, end in _ranges(start, whole if stop is None else stop, size):
+            yield tuple(np.asarray(x[at:end]) for x in arrays)
+
+    def for_workers(self) -> Source | None:
+        store = getattr(self._store, "root", self._store)
+        if isinstance(store, (str, Path)):
+            if "://" not in str(store):
+                store = Path(store).absolute()
+            return ZarrSource(store, self._path, self._first)
+        is_in_memory = isinstance(store, dict) or hasattr(store, "_store_dict")
+        return None if is_in_memory else self
 
 
 class ParquetSource(Source):
     """Columns of a Parquet file, or of all files of a folder in the order of their names."""
 
+    is_seekable = True
+
     def __init__(self, path: Path, column: str | None):
         super().__init__()
-        self._path = path
-        self._parquet = require("pyarrow.parquet", "sampling", "a stream from Parquet")
+        self._path, self._first = path, column
         names = self._open(self._files()[0]).schema_arrow.names
         if column not in names:
             given = "a Parquet file has columns" if column is None else None
@@ -220,16 +313,38 @@ class ParquetSource(Source):
         return found
 
     def _open(self, path: Path) -> Any:
-        return self._parquet.ParquetFile(path)
+        parquet = require("pyarrow.parquet", "sampling", "a stream from Parquet")
+        return parquet.ParquetFile(path)
 
     def length(self) -> int:
         return sum(self._open(path).metadata.num_rows for path in self._files())
 
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
+        at = 0  # of the next row group or batch
         for path in self._files():
             with self._open(path) as file:
-                for batch in file.iter_batches(batch_size=size, columns=[*dict.fromkeys(columns)]):
-                    yield tuple(_of_arrow(batch.column(name)) for name in columns)
+                groups = []
+                for number in range(file.num_row_groups):
+                    end = at + file.metadata.row_group(number).num_rows
+                    if end > start and (stop is None or at < stop):
+                        groups.append((number, at))
+                    at = end
+                if not groups:
+                    continue
+                own, numbers = [*dict.fromkeys(columns)], [number for number, _ in groups]
+                place = groups[0][1]
+                for batch in file.iter_batches(size, numbers, own):
+                    place, before = place + len(batch), place
+                    first = max(start - before, 0)
+                    last = len(batch) if stop is None else min(stop - before, len(batch))
+                    if first < last:
+                        part = batch.slice(first, last - first)
+                        yield tuple(_of_arrow(part.column(name)) for name in columns)
+
+    def for_workers(self) -> Source:
+        return ParquetSource(self._path.absolute(), self._first)
 
 
 def _of_arrow(column: Any) -> np.ndarray:
@@ -251,7 +366,9 @@ class FactorySource(Source):
     def key(self) -> Any:
         return self._factory
 
-    def blocks(self, columns: Sequence[str | None], size: int) -> Iterator[Block]:
+    def blocks(
+        self, columns: Sequence[str | None], size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[Block]:
         blocks = iter(self._factory())
         try:
             for block in blocks:

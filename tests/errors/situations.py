@@ -1397,9 +1397,40 @@ def minibatch_of_no_sum():
 
 @building
 def minibatch_of_a_stream():
-    y, mu = dt.stream(np.zeros(5), OBS, chunks=2, name="y"), dt.scalar("mu")
+    y, mu = dt.stream(lambda: [np.zeros(5)], OBS, chunks=2, name="y"), dt.scalar("mu")
     density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
     density.minibatch(OBS, size=2)
+
+
+class Store:
+    """Rows that are read by slices alone."""
+
+    shape, dtype = (5,), np.dtype("float64")
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return np.zeros(5)[rows]
+
+
+def _batches_of_a_store(dim: dt.Dim, **options: Any) -> None:
+    y, mu = dt.stream(Store(), OBS, chunks=2, name="y"), dt.scalar("mu")
+    other = dt.data(np.zeros(5), dims=AGE)
+    terms = {"y": -((y - mu) ** 2), "other": -((other - mu) ** 2)}
+    dt.LogDensity(terms, {mu: dt.real}, backend="python").minibatch(dim, **options)
+
+
+@building
+def minibatch_longer_than_a_chunk():
+    _batches_of_a_store(OBS, size=3)
+
+
+@building
+def minibatch_of_strata_in_chunks():
+    _batches_of_a_store(OBS, size=2, by=[0, 0, 1, 1, 1])
+
+
+@building
+def minibatch_along_another_dim_than_a_stream():
+    _batches_of_a_store(AGE, size=1)
 
 
 @building

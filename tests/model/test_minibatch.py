@@ -171,6 +171,185 @@ def test_values_of_a_batch_by_hand():
     np.testing.assert_allclose(batches.logp([0.3], batches.take(rows)), expected)
 
 
+# -- streams ---------------------------------------------------------------------------------------
+
+
+class Slices:
+    """Array that is read by slices alone, as stores are."""
+
+    def __init__(self, values: Any):
+        self._values, self.shape, self.dtype = values, values.shape, values.dtype
+
+    def __getitem__(self, rows: slice) -> Any:
+        assert isinstance(rows, slice)
+        return self._values[rows]
+
+
+def filtered_in_rows(read: Any, backend: str = "python", positive: bool = True) -> dt.LogDensity:
+    """Sums over rows that a mask selects, groups, and means, with one column in memory."""
+    b, theta = dt.scalar("b"), dt.tensor("theta", dims=GROUP)
+    x, m = read(VALUES["x"], dims=OBS, name="x"), read(VALUES["matrix"][1], (OBS, K), name="m")
+    who = read(VALUES["who"], dims=OBS, name="who", categories=GROUP)
+    y = dt.data(Y, dims=OBS, name="y")
+    logp = (
+        -(((x[x > 0] if positive else x) - b) ** 2).sum()
+        - (x * b + dt.arange(OBS) * b).mean()
+        - (theta * (x * b).groupby(who).sum()).sum()
+        - ((m * b - y + theta.sel(group=who)) ** 2).sum()
+        - (theta**2).sum()
+    )
+    return dt.LogDensity(logp, {b: dt.real, theta: dt.real}, backend=backend)
+
+
+def by_rows(values: Any, dims: Any, **options: Any) -> Any:
+    return dt.stream(values, dims, chunks=4, **options)
+
+
+def by_chunk(values: Any, dims: Any, **options: Any) -> Any:
+    return dt.stream(Slices(values), dims, chunks=4, **options)
+
+
+def test_the_mean_over_all_batches_of_a_stream_is_the_log_density():
+    x = np.random.default_rng(2).normal(size=4)
+    value, gradient = filtered_in_rows(dt.data).logp_and_grad(x)
+    batches = filtered_in_rows(by_rows).minibatch(OBS, size=2, seed=1)
+    found, slope = mean_of(batches, x, itertools.combinations(range(N), 2))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-12, atol=1e-12)
+    for chosen in [batches, filtered_in_rows(by_chunk).minibatch(OBS, size=2)]:
+        np.testing.assert_allclose(chosen.logp(x, chosen.whole), value, rtol=1e-12)
+        np.testing.assert_allclose(chosen.logp(x, chosen.take([5, 4, 3, 2, 1, 0])), value)
+    strata = np.array([0, 1, 1, 0, 1, 1])
+    in_strata = filtered_in_rows(by_rows).minibatch(OBS, size=3, by=strata)
+    each = [itertools.combinations(np.flatnonzero(strata == at), n) for at, n in [(0, 1), (1, 2)]]
+    chosen = [[*one, *other] for one, other in itertools.product(*each)]
+    found, slope = mean_of(in_strata, x, chosen)
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-12, atol=1e-12)
+    assert next(iter(in_strata)).weight.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_the_mean_over_all_batches_of_chunks_is_the_log_density():
+    """Two chunks, of 4 and of 2 rows: each batch has rows of one of them."""
+    x = np.random.default_rng(2).normal(size=4)
+    value, gradient = filtered_in_rows(dt.data).logp_and_grad(x)
+    batches = filtered_in_rows(by_chunk).minibatch(OBS, size=3, seed=1)
+    every = {
+        (0, 4): itertools.combinations(range(4), 3),
+        (4, 2): itertools.product([4, 5], repeat=3),
+    }
+    total, slope = 0.0, np.zeros(4)
+    for (_, rows), each in every.items():
+        made = [batches.take(positions) for positions in each]
+        made = [batch._replace(weight=np.asarray(2 * rows / 3)) for batch in made]
+        found = [batches.logp_and_grad(x, batch) for batch in made]
+        total += np.mean([y for y, _ in found]) / 2
+        slope += np.mean([g for _, g in found], axis=0) / 2
+    np.testing.assert_allclose(total, value, rtol=1e-12)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-12, atol=1e-12)
+    drawn = [*itertools.islice(batches, 400)]
+    starts = [0 if batch.positions.max() < 4 else 4 for batch in drawn]
+    assert starts.count(0) == 200
+    assert {(at, b.weight.item()) for at, b in zip(starts, drawn, strict=True)} == {
+        (0, 8 / 3), (4, 4 / 3)
+    }  # fmt: skip
+    for at, batch in zip(starts, drawn, strict=True):
+        assert all(at <= row < (4 if at == 0 else 6) for row in batch.positions)
+        assert at or len(set(batch.positions)) == 3
+        np.testing.assert_array_equal(batch.rows[0], VALUES["x"][batch.positions])
+    assert starts[:10] != [0, 4] * 5
+    again = [batch.positions for batch in itertools.islice(batches, 20)]
+    np.testing.assert_array_equal(again, [batch.positions for batch in drawn[:20]])
+
+
+def test_batches_of_a_stream_are_random_subsets():
+    for replace in (False, True):
+        batches = filtered_in_rows(by_rows).minibatch(OBS, size=2, seed=3, replace=replace)
+        found = [*itertools.islice(batches, 600)]
+        counts = np.bincount(np.concatenate([batch.positions for batch in found]), minlength=N)
+        # 200 of each row: binomial, with standard deviation 12
+        assert abs(counts - 200).max() < 50
+        assert all(batch.weight == 3.0 for batch in found)
+        assert all(len(set(batch.positions)) == 2 for batch in found) != replace
+        np.testing.assert_array_equal(found[7].rows[0], VALUES["x"][found[7].positions])
+        again = pickle.loads(pickle.dumps(batches))
+        np.testing.assert_array_equal(next(iter(again)).positions, found[0].positions)
+
+
+@pytest.mark.parametrize("kind", ["npy", "memmap", "zarr", "parquet"])
+def test_models_of_files_have_batches(kind: str, tmp_path: Any):
+    rows, mu = np.random.default_rng(0).normal(size=1000), dt.rv("mu", dist.Normal(0, 1))
+    if kind == "npy":
+        np.save(tmp_path / "y.npy", rows)
+        source: Any = tmp_path / "y.npy"
+    elif kind == "memmap":
+        rows.tofile(tmp_path / "y.raw")
+        source = np.memmap(tmp_path / "y.raw", dtype=float)
+    elif kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        source = zarr.create_array(str(tmp_path / "y"), shape=1000, chunks=(100,), dtype="f8")
+        source[:] = rows
+    else:
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        source = tmp_path / "y.parquet"
+        pq.write_table(pa.table({"y": rows}), source, row_group_size=130)
+    column = "y" if kind == "parquet" else None
+    y = dt.stream(source, OBS, chunks=200, name="y", column=column)
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=OBS), backend="python").observe(y=y)
+    batches = model.minibatch(OBS, size=50, seed=1)
+    a_chunk = " rows of a chunk, of 1000 along 'obs'>"
+    expected = " of 1000 rows along 'obs'>" if kind in ("npy", "memmap") else a_chunk
+    assert repr(batches) == f"<Minibatches of 50{expected}"
+    for batch in itertools.islice(batches, 6):
+        np.testing.assert_array_equal(batch.rows[0], rows[batch.positions])
+        prior, likelihood = scipy.stats.norm.logpdf(0.3), scipy.stats.norm(0.3, 1.0).logpdf
+        wanted = prior + 20 * likelihood(rows[batch.positions]).sum()
+        np.testing.assert_allclose(batches.logp([0.3], batch), wanted, rtol=1e-12)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", LONG_JAX)
+def test_backends_estimate_the_same_from_streams(backend: str):
+    x = np.random.default_rng(4).normal(size=4)
+    # the number of rows that a mask selects is none of JAX's lengths
+    whole = filtered_in_rows(dt.data, positive=False).minibatch(OBS, size=3)
+    batches = filtered_in_rows(by_rows, backend, positive=False).minibatch(OBS, size=3)
+    wanted, slope = whole.logp_and_grad(x, whole.take([5, 0, 2]))
+    batch = batches.take([5, 0, 2])
+    value, gradient = batches.logp_and_grad(x, batch)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-11)
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        estimate = jax.jit(jax.value_and_grad(batches.to_blackjax()))
+        value, gradient = estimate(x, batch)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-11)
+
+
+def test_streams_without_batches():
+    b, day = dt.scalar("b"), dt.Dim("day")
+    y = dt.stream(lambda: iter([Y]), dims=OBS, chunks=2, name="y")
+    density = dt.LogDensity({"y": -((y - b) ** 2)}, {b: dt.real}, backend="python")
+    with pytest.raises(dt.GraphError, match=r"Python function.*\n  read by a function: .*'y'"):
+        density.minibatch(OBS, size=2)
+    with pytest.raises(dt.OptionError, match="strata need rows from anywhere"):
+        filtered_in_rows(by_chunk).minibatch(OBS, size=3, by=np.arange(N) % 2)
+    with pytest.raises(dt.OptionError, match="size=5 is more than the 4 rows of a chunk"):
+        filtered_in_rows(by_chunk).minibatch(OBS, size=5)
+    with pytest.raises(dt.OptionError, match="size=7 is more than the 6 rows"):
+        filtered_in_rows(by_rows).minibatch(OBS, size=7)
+    z = dt.data([1.0, 2.0], dims=day, name="z")
+    terms = {"y": -((by_rows(Y, OBS, name="y") - b) ** 2), "z": -((z - b) ** 2)}
+    density = dt.LogDensity(terms, {b: dt.real}, backend="python")
+    with pytest.raises(dt.GraphError, match="data along dim 'obs' are read from streams"):
+        density.minibatch(day, size=2)
+    long = dt.data(np.zeros(7), dims=OBS, name="z")
+    density = dt.LogDensity(-((by_rows(Y, OBS) - long - b) ** 2).sum(), {b: dt.real}, "python")
+    with pytest.raises(dt.StreamError, match="7 rows"):
+        density.minibatch(OBS, size=2)
+
+
 # -- which rows ------------------------------------------------------------------------------------
 
 
@@ -415,13 +594,6 @@ def test_a_density_that_is_no_sum():
     b, x = dt.scalar("b"), dt.data(Y, dims=OBS, name="x")
     density = dt.LogDensity((b * x).max(), {b: dt.real}, backend="python")
     with pytest.raises(dt.GraphError, match="no sum over dim 'obs': it combines rows by maximum"):
-        density.minibatch(OBS, size=2)
-
-
-def test_streams_are_read_in_order():
-    b, y = dt.scalar("b"), dt.stream(Y, dims=OBS, chunks=2, name="y")
-    density = dt.LogDensity({"y": -((y - b) ** 2)}, {b: dt.real}, backend="python")
-    with pytest.raises(dt.GraphError, match=r"a stream is read from its start\n  streams: 'y'"):
         density.minibatch(OBS, size=2)
 
 

@@ -61,6 +61,14 @@ def dask_backed(folder: Path) -> Any:
     return xr.DataArray(da.from_array(X, chunks=130), dims="obs")
 
 
+def parquet(folder: Path) -> Any:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (folder / "rows").mkdir()
+    for at, part in enumerate((X[:500], X[500:])):
+        pq.write_table(pa.table({"x": part}), folder / f"rows/{at}.parquet", row_group_size=170)
+    return folder / "rows"
+
+
 SOURCES: dict[str, Callable[[Path], Any]] = {
     "array": lambda folder: X,
     "npy": npy,
@@ -96,6 +104,40 @@ def test_chunks_make_the_whole(name: str, tmp_path: Path):
     assert all(one.flags.c_contiguous and one.flags.aligned for one in arrays)
     assert {one.dtype for one in arrays} == {np.dtype("float64")}
     np.testing.assert_array_equal(np.concatenate(arrays), X)
+
+
+SEEKABLE = [name for name in SOURCES if not name.startswith("factory")]
+
+
+@pytest.mark.parametrize("name", [*SEEKABLE, "parquet"])
+def test_some_chunks_and_single_rows_are_those_of_the_whole(name: str, tmp_path: Path):
+    made = SOURCES[name](tmp_path) if name in SOURCES else parquet(tmp_path)
+    column = "x" if name == "parquet" else None
+    x = dt.stream(made, OBS, chunks=100, dtype="float64", column=column)
+    reader = RowReader(streams_of(x))
+    assert reader.is_seekable
+    for first, stop in [(0, 2), (3, 4), (7, 11)]:
+        found = [*reader.chunks(first, stop)]
+        assert [chunk.number for chunk in found] == [*range(first, stop)]
+        assert [chunk.start for chunk in found] == [100 * at for at in range(first, stop)]
+        values = np.concatenate([chunk.arrays[0] for chunk in found])
+        np.testing.assert_array_equal(values, X[100 * first : 100 * stop])
+    assert reader.gathers_rows == (name in ("array", "npy", *filter(lambda x: "map" in x, SOURCES)))
+    for rows in ([0, 3, 63, 64, 299, 300, 1002], [500], [7, 7, 8]):
+        (values,) = reader.take(np.array(rows))
+        np.testing.assert_array_equal(values, X[rows])
+        assert values.dtype == float
+    assert not RowReader(streams_of(dt.stream(pieces(X), OBS))).is_seekable
+
+
+def test_a_label_of_a_single_row_names_it():
+    labels = np.array(["a", "b", "c"])[WHO]
+    labels[417] = "z"
+    who = dt.stream(labels, OBS, chunks=100, name="who", categories=GROUP)
+    reader = RowReader(streams_of(who))
+    np.testing.assert_array_equal(reader.take(np.array([3, 500]))[0], WHO[[3, 500]])
+    with pytest.raises(dt.LabelError, match=r"^row 417: the stream 'who': .* label 'z'"):
+        reader.take(np.array([3, 417, 500]))
 
 
 def test_systems_that_do_not_read_pages_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

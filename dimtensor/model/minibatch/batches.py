@@ -20,8 +20,11 @@ from dimtensor.errors import (
 )
 from dimtensor.model.minibatch.estimate import Estimate, split_of
 from dimtensor.model.minibatch.strata import Strata
+from dimtensor.model.minibatch.streamed import ChunkBatches, random_rows, reader_of
 from dimtensor.random.seeds import checked_seed
+from dimtensor.streams.reading import RowReader
 from dimtensor.tensor.handle import TensorHandle
+from dimtensor.values.data import title_of
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -53,6 +56,32 @@ class Minibatch(NamedTuple):
     weight: np.ndarray
 
 
+class StreamedMinibatch(NamedTuple):
+    """Rows of a mini-batch whose data are read from streams: a pytree of JAX.
+
+    Attributes
+    ----------
+    positions, weight : ndarray
+        As of :class:`Minibatch`.
+    rows : tuple of ndarray
+        Values of the streams in these rows, labels as positions.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> obs = dt.Dim("obs")
+    >>> y, mu = dt.stream(np.arange(10.0), dims=obs, name="y"), dt.scalar("mu")
+    >>> density = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, backend="python")
+    >>> batch = density.minibatch(obs, size=2).take([3, 9])
+    >>> batch.weight.item(), batch.rows[0].tolist()
+    (5.0, [3.0, 9.0])
+    """
+
+    positions: np.ndarray
+    weight: np.ndarray
+    rows: tuple[np.ndarray, ...]
+
+
 class BatchOptions(NamedTuple):
     """Arguments of :meth:`LogDensity.minibatch`."""
 
@@ -74,6 +103,11 @@ class Minibatches:
     The rows are shuffled, and taken in pieces. When fewer rows are left than a batch has, these are
     left out, and all are shuffled again: they are a random subset, so that each batch is one, too,
     and its estimate is unbiased.
+
+    Batches of streams hold the values of their rows. Arrays in memory and in files, of NumPy or
+    mapped, give batches of independent random subsets of all rows: no order of all rows is kept.
+    Other stores read a whole chunk for a row, so there the rows of a batch are of one random chunk.
+    This is unbiased, too, and noisier where the rows of a chunk resemble each other.
 
     Attributes
     ----------
@@ -108,7 +142,8 @@ class Minibatches:
         self.density = density
         self.dim = found.dim
         self.size = int(size)
-        self.length = density.functions.known.length(found.dim)
+        self._reader = reader_of([density.expression.node], found.dim)
+        self.length = _length_of(density, found.dim, self._reader)
         self._seed = checked_seed(seed, "minibatch")
         self._replace = replace
         title = self.dim._title
@@ -119,7 +154,17 @@ class Minibatches:
                 f"minibatch: size={size} is more than the {self.length} rows along {title}",
                 hint=f"size={self.length}; with replace=True rows occur several times",
             )
-        self._groups = _RowStrata.of(density, self.dim, self.length, by)
+        self._chunks: ChunkBatches | None = None
+        if self._reader is not None and not self._reader.gathers_rows:
+            self._chunks = ChunkBatches(self._reader, self.size)
+            if by is not None:
+                raise OptionError(
+                    "minibatch: the rows of a batch are of one chunk, and strata need rows from "
+                    f"anywhere, as {self._reader.columns[0].title} is read chunk by chunk",
+                    hint="files of NumPy and memory maps have strata",
+                )
+        is_stream = self._reader is not None
+        self._groups = _RowStrata.of(density, self.dim, self.length, by, is_stream)
         if size < len(self._groups.names):
             raise OptionError(
                 f"minibatch: size={size} is less than the number of strata, "
@@ -127,18 +172,35 @@ class Minibatches:
                 [("strata", listing(self._groups.names))],
                 f"size={len(self._groups.names)}",
             )
-        self._strata = Strata(self._groups.numbers, self.size)
-        self._estimate = Estimate(density, found, by is not None, self.size)
+        draws_rows = is_stream and by is None
+        self._strata = None if draws_rows else Strata(self._groups.numbers, self.size)
+        self._estimate = Estimate(density, found, by is not None, self.size, self.length)
         self._ready: dict[str, Callable[..., Any]] = {}
 
-    def __iter__(self) -> Iterator[Minibatch]:
+    def __iter__(self) -> Iterator[Minibatch | StreamedMinibatch]:
         rng = np.random.default_rng(self._seed)
-        weights = self._strata.weights
-        weight = weights if self._groups.is_asked else np.asarray(weights[0])
-        for positions in self._strata.batches(rng, self._replace):
-            yield Minibatch(positions, weight)
+        if self._chunks is not None:
+            for positions, represented, rows in self._chunks.draw(self._replace, rng):
+                yield StreamedMinibatch(positions, np.asarray(represented), rows)
+        if self._strata is None:
+            weight = np.asarray(self.length / self.size)
+            drawn = random_rows(self.length, self.size, self._replace, rng)
+        else:
+            weights = self._strata.weights
+            weight = weights if self._groups.is_asked else np.asarray(weights[0])
+            drawn = self._strata.batches(rng, self._replace)
+        for positions in drawn:
+            yield self._batch(positions, weight)
 
-    def take(self, positions: ArrayLike) -> Minibatch:
+    def _batch(self, positions: np.ndarray, weight: np.ndarray) -> Minibatch | StreamedMinibatch:
+        if self._reader is None:
+            return Minibatch(positions, weight)
+        order = np.argsort(positions, kind="stable")
+        values = self._reader.take(positions[order])
+        back = np.argsort(order)
+        return StreamedMinibatch(positions, weight, tuple(x[back] for x in values))
+
+    def take(self, positions: ArrayLike) -> Minibatch | StreamedMinibatch:
         """Make a batch of given rows.
 
         Each row represents as many rows as there are for each row of its stratum in the batch.
@@ -150,7 +212,7 @@ class Minibatches:
 
         Returns
         -------
-        Minibatch
+        Minibatch or StreamedMinibatch
 
         Raises
         ------
@@ -184,8 +246,9 @@ class Minibatches:
             )
         rows = rows.astype(np.int64, copy=False)
         if not self._groups.is_asked:
-            return Minibatch(rows, np.asarray(self.length / rows.size))
+            return self._batch(rows, np.asarray(self.length / rows.size))
         groups = self._groups
+        assert self._strata is not None
         numbers = groups.numbers[rows]
         counts = np.bincount(numbers, minlength=len(groups.names))
         if not counts.all():
@@ -195,16 +258,18 @@ class Minibatches:
                 [("strata without", listing(missing))],
             )
         weights = (self._strata.lengths / counts)[numbers]
-        return Minibatch(rows, weights)
+        return self._batch(rows, weights)
 
     @property
-    def whole(self) -> Minibatch:
+    def whole(self) -> Minibatch | StreamedMinibatch:
         """The batch of all rows, whose estimate is the log density."""
         return self.take(np.arange(self.length))
 
     # -- estimates -------------------------------------------------------------------------------
 
-    def logp_and_grad(self, x: ArrayLike, batch: Minibatch) -> tuple[float, np.ndarray]:
+    def logp_and_grad(
+        self, x: ArrayLike, batch: Minibatch | StreamedMinibatch
+    ) -> tuple[float, np.ndarray]:
         """Estimate the log density and its gradient.
 
         Parameters
@@ -231,7 +296,7 @@ class Minibatches:
         value, gradient = self._function("logp_and_grad")(self.density._vector(x), batch)
         return float(value), gradient
 
-    def logp(self, x: ArrayLike, batch: Minibatch) -> float:
+    def logp(self, x: ArrayLike, batch: Minibatch | StreamedMinibatch) -> float:
         """Estimate the log density; see :meth:`logp_and_grad`.
 
         Parameters
@@ -255,12 +320,20 @@ class Minibatches:
         """
         return float(self._function("logp")(self.density._vector(x), batch)[0])
 
-    def _function(self, kind: str) -> Callable[[np.ndarray, Minibatch], Any]:
+    def _function(self, kind: str) -> Callable[[np.ndarray, Minibatch | StreamedMinibatch], Any]:
         found = self._ready.get(kind)
         if found is None:
             positional = self._estimate.function(kind).positional
             lengths = self._estimate.lengths
-            found = self._ready[kind] = lambda x, batch: positional(x, *batch, *lengths)
+            orders = self._estimate.orders(kind)
+
+            def found(x: np.ndarray, batch: Minibatch | StreamedMinibatch) -> Any:
+                positions, weight, *rows = batch
+                values = zip(rows[0] if rows else (), orders, strict=True)
+                streamed = [np.ascontiguousarray(x.transpose(order)) for x, order in values]
+                return positional(x, positions, weight, *streamed, *lengths)
+
+            self._ready[kind] = found
         return found
 
     def to_blackjax(self) -> Callable[[Any, Any], Any]:
@@ -295,10 +368,27 @@ class Minibatches:
 
     @printable
     def __repr__(self) -> str:
+        if self._chunks is not None:
+            return (
+                f"<Minibatches of {self.size} rows of a chunk, of {self.length} along "
+                f"{self.dim._short!r}>"
+            )
         strata = f", in {len(self._groups.names)} strata" if self._groups.is_asked else ""
         return (
             f"<Minibatches of {self.size} of {self.length} rows along {self.dim._short!r}{strata}>"
         )
+
+
+def _length_of(density: LogDensity, dim: Dim, reader: RowReader | None) -> int:
+    """Return the number of all rows, which data in memory and streams have in common."""
+    known = density.functions.known
+    if reader is None:
+        return known.length(dim)
+    for node in known.arrays:
+        if dim in node.dims:
+            reader.expect(known.length(dim), title_of(node))
+    assert reader.length is not None
+    return reader.length
 
 
 class _RowStrata(NamedTuple):
@@ -309,8 +399,8 @@ class _RowStrata(NamedTuple):
     is_asked: bool
 
     @classmethod
-    def of(cls, density: LogDensity, dim: Dim, length: int, by: Any) -> _RowStrata:
-        """Read the strata of rows.
+    def of(cls, density: LogDensity, dim: Dim, length: int, by: Any, is_stream: bool) -> _RowStrata:
+        """Read the strata of rows; of streams without strata, the rows have no numbers.
 
         Raises
         ------
@@ -320,7 +410,7 @@ class _RowStrata(NamedTuple):
             If values have labels, which would not be compared with those of the dim.
         """
         if by is None:
-            return cls(np.zeros(length, np.int64), [None], False)
+            return cls(np.zeros(0 if is_stream else length, np.int64), [None], False)
         labels = None
         name = by if isinstance(by, str) else getattr(by, "name", None)
         if isinstance(by, (str, TensorHandle)):

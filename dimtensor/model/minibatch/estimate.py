@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dimtensor.compile.function import CompiledFunction, function
-from dimtensor.dims import Dim, Dims
-from dimtensor.errors import GraphError, OptionError, listing
+from dimtensor.dims import Dim, Dims, sort_dims
+from dimtensor.errors import GraphError, OptionError
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import InputAttrs
 from dimtensor.graph.partition.analysis import Combined, Split
@@ -38,15 +38,8 @@ def split_of(density: LogDensity, dim: Dim | str) -> Split:
     OptionError
         If it does not depend on the dim.
     GraphError
-        If rows are combined otherwise than by a sum, or data are read from streams.
+        If rows are combined otherwise than by a sum.
     """
-    streams = streamed([density.expression.node])
-    if streams:
-        raise GraphError(
-            "minibatch: a batch needs rows from anywhere, and a stream is read from its start",
-            [("streams", listing([node.name for node in streams]))],
-            "replace the streams by data in memory",
-        )
     found = checked_split(density.expression.node, dim)
     if found.role is None:
         raise OptionError(f"minibatch: the log density does not depend on {found.dim._title}")
@@ -63,7 +56,8 @@ class Estimate:
     """Estimate of a log density, as functions of a flat vector and a batch.
 
     It is what is counted once, and the share of the rows of the batch times a weight. A batch
-    consists of positions of rows, and of one weight for all of them or one for each.
+    consists of positions of rows, of one weight for all of them or one for each, and of the values
+    of streams in these rows.
 
     Parameters
     ----------
@@ -74,11 +68,15 @@ class Estimate:
         Whether each row has a weight of its own.
     size : int
         Rows of a batch, which decides how look-ups are computed.
+    length : int
+        Number of all rows.
 
     Attributes
     ----------
     lengths : list of ndarray
         Lengths of dims, arguments after those of the batch.
+    dtypes : list of str
+        Of the arrays of a batch.
 
     Raises
     ------
@@ -86,16 +84,22 @@ class Estimate:
         If rows cannot have weights of their own.
     """
 
-    def __init__(self, density: LogDensity, found: Split, has_strata: bool, size: int):
+    def __init__(self, density: LogDensity, found: Split, has_strata: bool, size: int, length: int):
         self._known = known = density.functions.known
         row = Dim("row")
         positions = _input("positions", (row,), "int64")
         weight = _input("weight", (row,) if has_strata else (), "float64")
-        rows = partial(gathered, length=known.length(found.dim), positions=positions)
+        streams = streamed([density.expression.node])
+        in_row = {found.dim: row}
+        values = {}
+        for at, x in enumerate(streams):
+            own_dims = sort_dims(in_row.get(dim, dim) for dim in x.dims)
+            values[x] = _input(f"rows of {at}", own_dims, x.dtype, x.categories)
+        rows = partial(gathered, length=length, positions=positions)
         if has_strata:
-            value = _weighted(density.expression.node, found, weight, rows)
+            value = _weighted(density.expression.node, found, weight, rows, values)
         else:
-            part, *rest = [rows(x, found, rows={}) for x in _part_and_rest(found)]
+            part, *rest = [rows(x, found, rows=values) for x in _part_and_rest(found)]
             value = _total([make("elemwise", (part, weight), "multiply"), *rest])
 
         def number(dims: Sequence[Dim]) -> int:
@@ -104,7 +108,11 @@ class Estimate:
         logp = wrap(hoist_lookups(value, number))
         self._assembly = assemble(logp, density.parameters, density.jacobian)
         self._backend = density.backend
-        self._inputs = [positions, weight]
+        self._inputs = [positions, weight, *values.values()]
+        self.dtypes = [each.dtype for each in self._inputs]
+        self._streamed = [
+            tuple(in_row.get(dim, dim) for dim in stream.dims) for stream in streams.values()
+        ]
         self._data = {x for x in toposort([self._assembly.value.node]) if x.kind == "data"}
         own = {dim for node in [*self._inputs, *self._data] for dim in node.dims}
         dims = [dim for p in density.parameters for dim in (*p.tensor.dims, *p.free_dims)]
@@ -112,6 +120,12 @@ class Estimate:
         self._late = [dim for dim in late if dim.length is None and dim not in own]
         self.lengths = [np.asarray(known.length(dim), np.int64) for dim in self._late]
         self._compiled: dict[str, CompiledFunction] = {}
+
+    def orders(self, kind: str) -> list[list[int]]:
+        """Return how the axes of the values of streams are transposed for a function."""
+        taken = self.function(kind).positional.input_dims[3:]
+        pairs = zip(self._streamed, taken, strict=False)
+        return [[dims.index(dim) for dim in wanted] for dims, wanted in pairs]
 
     def function(self, kind: str) -> CompiledFunction:
         """Return a function of the vector, the batch and `lengths`; see `ModelFunctions`."""
@@ -126,11 +140,17 @@ class Estimate:
         return found
 
 
-def _input(name: str, dims: Dims, dtype: str) -> Node:
-    return make("input", (), InputAttrs(name, None, dims, dtype, None))
+def _input(name: str, dims: Dims, dtype: str, categories: Dim | None = None) -> Node:
+    return make("input", (), InputAttrs(name, None, dims, dtype, categories))
 
 
-def _weighted(y: Node, found: Split, weight: Node, rows: Callable[..., Node]) -> Node:
+def _weighted(
+    y: Node,
+    found: Split,
+    weight: Node,
+    rows: Callable[..., Node],
+    values: Mapping[Node, Node],
+) -> Node:
     """Multiply the share of each row by its weight.
 
     Raises
@@ -147,7 +167,7 @@ def _weighted(y: Node, found: Split, weight: Node, rows: Callable[..., Node]) ->
             hint="without by= all rows of a batch have one weight",
         )
     found = checked_split(new, found.dim)
-    return _total([rows(x, found, rows={along: weight}) for x in _part_and_rest(found)])
+    return _total([rows(x, found, rows={along: weight, **values}) for x in _part_and_rest(found)])
 
 
 def _part_and_rest(found: Split) -> list[Node]:
