@@ -288,15 +288,26 @@ PROGRESS_PATIENCE, PROGRESS_PERIOD = 2.0, 0.25
 
 # --- Slices for threads --------------------------------------------------------------------------
 
-# Operations that take as long as a byte that is read: both weights fit four densities of 10**5 to
-# 10**6 observations within a factor of two, and one within four (`threads`).
-READ_BYTE = 4
-# Work of a slice: some 0.1 to 0.2 ms, twenty times what its call takes (`threads`, scale.md).
-SLICE_WORK = 7_500_000
-# Operations of a slice for each element of its results, which are written and added (not measured).
+# Time of a sum or product beside that of a byte that is read, 0.05 ns; that of a library's function
+# is its weight, `CALL`. The estimates of 14 log densities with gradients, of 10**5 to 10**6
+# observations, are within a factor of two of their times (`threads`, scale.md).
+QUICK_OPERATION = 0.3
+# Work of a slice, in bytes: 0.06 to 0.12 ms, fifty times what its call takes (`threads`, scale.md).
+SLICE_WORK = 1_250_000
+# Rows of a block in which loops run (`BLOCK`); long slices have whole ones.
+SLICE_BLOCK = 256
+# With work for fewer slices, half a millisecond, threads gain little.
+FEWEST_SLICES = 8
+# Work of a slice for each element of its results, which are written and added (not measured).
 SLICE_RESULTS = 32
 # Slices: twice as many as a large machine has cores, four times as many as most have.
 MOST_SLICES = 256
+# Seconds for which a helper waits actively for the next call: to wake it takes as long (`threads`).
+HELPER_WAIT = 50e-6
+# Slices that the calling thread computes between two looks for interruptions (not measured).
+OWN_SLICES = 16
+# Seconds that it sleeps, where helpers need longer, before it looks again (not measured).
+OWN_NAP = 0.02
 
 # --- Clusters ------------------------------------------------------------------------------------
 

@@ -39,6 +39,10 @@ CONSTANTS = {
         "_PER_THREAD", "_UNDEFINED", "_ABSOLUTE", "_FIRST_SPECIAL",
     },
     "kernels/native/parts.py": {"_CELL"},
+    "kernels/native/team.py": {
+        "_DONE", "_SLEEPERS", "_STOPPED", "_WAITS", "_COUNT", "_FUNCTION", "_CALLS", "_CODES",
+        "_MUTEX", "_BEGUN", "_ENDED", "_SIZE", "_BUSY", "_TAKEN", "_FINISHED",
+    },
     "kernels/native/values.py": {"OUT_OF_MEMORY", "INTERRUPTED", "FIRST_ERROR"},
     "kernels/native/wrapper.py": {
         "_DATA", "_NDIM", "_SHAPE", "_DESCR", "_FLAGS", "_BYTE_ORDER", "_TYPE_NUMBER", "_SIZE",

@@ -114,16 +114,49 @@ def test_machine_code_of_value_and_gradients():
 def test_parameters_along_the_dim_are_cut_with_it():
     i, j = dt.Dim("i", length=40), dt.Dim("j", length=3)
     a, b, y = dt.tensor("a", dims=i), dt.tensor("b", dims=j), dt.tensor("y", dims=[i, j])
-    value = ((y - a - b) ** 2).sum()
+    value = ((y - a - b) ** 2).sum() + (b**2).sum()
     f = dt.function([a, b, y], [value, *dt.grad(value, [a, b])], "python", threads=2)
     assert f.cut(f._data_binding).dim is i
     rng = np.random.default_rng(0)
     arrays = rng.normal(size=40), rng.normal(size=3), rng.normal(size=(40, 3))
     found = f(*arrays[:2], (("i", "j"), arrays[2]))
     residual = arrays[2] - arrays[0][:, None] - arrays[1]
-    expected = [(residual**2).sum(), -2 * residual.sum(1), -2 * residual.sum(0)]
+    own = 2 * arrays[1]
+    expected = [(residual**2).sum() + (arrays[1] ** 2).sum(), -2 * residual.sum(1),
+                own - 2 * residual.sum(0)]  # fmt: skip
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.compiled
+def test_machine_code_reads_and_writes_along_the_dim():
+    i, j = dt.Dim("i", length=30), dt.Dim("j", length=30)
+    a, b, y = dt.tensor("a", dims=i), dt.tensor("b", dims=j), dt.tensor("y", dims=[i, j])
+    residual = dt.check(y < 5.0, "y is small", y) - a - b
+    value = (residual**2).sum() + (b**2).sum()
+    outputs = [value, *dt.grad(value, [a, b]), residual.max(), (y > 0).any(i)]
+    bits = []
+    for threads in (1, 3):
+        f = dt.function([a, b, y], outputs, threads=threads).positional
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            u, v, table = rng.normal(size=30), rng.normal(size=30), rng.normal(size=(30, 30))
+            stored = table if f.input_dims[2] == (i, j) else np.ascontiguousarray(table.T)
+            rest = table - u[:, None] - v
+            expected = [(rest**2).sum() + (v**2).sum(), -2 * rest.sum(1), -2 * rest.sum(0) + 2 * v,
+                        rest.max(), (table > 0).any(0)]  # fmt: skip
+            found = f(u, v, stored)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-11)
+        (frame,) = f._frames.values()
+        assert frame._call._evaluate._machine is not None
+        bits.append(found)
+        with pytest.raises(dt.CheckError, match="y is small"):
+            f(u, v, stored + 10.0)
+        for one, other in zip(f(u, v, stored), found, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for one, other in zip(*bits, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_other_data_and_batches_and_pickles():

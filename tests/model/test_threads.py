@@ -22,7 +22,7 @@ from tests.model.test_sliced_densities import OBS, K, model_of
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch):
     """Slices of a few rows."""
-    monkeypatch.setattr(cuts, "SLICE_WORK", 100)
+    monkeypatch.setattr(cuts, "SLICE_WORK", 20)
     monkeypatch.setattr(cuts, "SLICE_RESULTS", 1)
 
 
@@ -92,12 +92,21 @@ def test_little_work_is_not_cut():
 def test_the_number_of_slices_follows_from_the_work():
     x = dt.tensor("x", dims=OBS)
     y = (dt.exp(x) * 2.0).sum().node
-    for length, number in [(10**4, None), (10**6, 4), (10**7, 32), (10**9, 256)]:
+    for length, number in [(10**4, None), (10**5, None), (10**6, 8), (10**7, 128), (10**9, 256)]:
         binding = Binding()
         binding.add_length(OBS, length, "a test")
-        assert work([y], binding) == (12 + 4 * 8) * length
+        assert work([y], binding) == (10 + 8) * length
         cut = cut_for([y], dims_to_cut([y]), binding)
         assert cut == (None if number is None else SliceCut(OBS, number))
+
+
+def test_what_is_cheap_is_computed_while_data_are_read():
+    x, b = dt.tensor("x", dims=OBS), dt.scalar("b")
+    binding = Binding()
+    binding.add_length(OBS, 1000, "a test")
+    assert work([((x - b) ** 2).sum().node], binding) == 8 * 1000 + 8
+    both = dt.logsumexp(dt.stack([x, -x], dt.Dim("k", length=2)), "k").sum().node
+    assert work([both], binding) >= 10 * 2 * 1000
 
 
 def test_long_results_take_larger_slices():
@@ -106,7 +115,7 @@ def test_long_results_take_larger_slices():
     y = dt.exp(x).groupby(who).sum().node
     binding = Binding()
     binding.add_length(OBS, 10**7, "a test")
-    assert cut_for([y], [OBS], binding).number == 16
+    assert cut_for([y], [OBS], binding).number == 8
 
 
 @pytest.mark.usefixtures("small")

@@ -21,7 +21,16 @@ from dimtensor.graph.partition.analysis import Combined, Split, split
 from dimtensor.graph.regions import DERIVATIVES
 from dimtensor.graph.walk import LEAF_KINDS, with_regions
 from dimtensor.lower import plan_axes
-from dimtensor.tuning import MOST_SLICES, READ_BYTE, SLICE_RESULTS, SLICE_WORK
+from dimtensor.tuning import (
+    CALL,
+    FEWEST_SLICES,
+    MOST_SLICES,
+    QUICK,
+    QUICK_OPERATION,
+    SLICE_BLOCK,
+    SLICE_RESULTS,
+    SLICE_WORK,
+)  # fmt: skip
 
 
 class SliceCut(NamedTuple):
@@ -37,8 +46,14 @@ class SliceCut(NamedTuple):
     number: int
 
     def ends(self, length: int) -> list[tuple[int, int]]:
-        """Return where slices start and stop, whose lengths differ by one at most."""
-        bounds = [length * at // self.number for at in range(self.number + 1)]
+        """Return where slices start and stop.
+
+        Long slices have whole blocks of rows, which start at cache lines where the whole does.
+        Lengths differ by a block at most, those of short slices by one.
+        """
+        unit = SLICE_BLOCK if length >= self.number * SLICE_BLOCK * 16 else 1
+        bounds = [length * at // self.number // unit * unit for at in range(self.number)]
+        bounds.append(length)
         return list(itertools.pairwise(bounds))
 
 
@@ -94,37 +109,61 @@ def cut_for(outputs: Sequence[Node], dims: Sequence[Dim], binding: Binding) -> S
     combined = [y for y in outputs if isinstance(split(y, dim).role, Combined)]
     results = sum(_size(y, binding) for y in combined)
     most = work(outputs, binding) / max(SLICE_WORK, SLICE_RESULTS * results)
+    if most < FEWEST_SLICES:
+        return None
     number = 2 ** int(math.log2(max(1, min(most, MOST_SLICES, lengths[dim]))))
     return SliceCut(dim, number) if number > 1 else None
 
 
 def work(outputs: Sequence[Node], binding: Binding) -> float:
-    """Estimate the work of outputs: operations, weighted by their costs, and bytes read.
+    """Estimate the time of outputs, in units of the time that a byte takes to be read.
 
     Notes
     -----
-    A derivative costs about twice as much as its function. Repetitions of loops are not counted, so
-    that loops are cut into fewer slices than they could be.
+    Functions of a library take time of their own; cheap operations are made while the next values
+    are read. A derivative costs about twice as much as its function. Repetitions of loops are not
+    counted, so that loops are cut into fewer slices than they could be.
     """
     nodes = toposort(outputs)
     inside = with_regions([node for node in nodes if node.kind in DERIVATIVES])
-    own = sum(_operations(node, binding) for node in with_regions(nodes))
-    return own + sum(_operations(node, binding) for node in inside)
+    read = sum(_bytes(node, binding) for node in nodes)
+    calls, quick = 0.0, 0.0
+    for node in [*with_regions(nodes), *inside]:
+        cost = _operations(node, binding)
+        if _is_call(node):
+            calls += cost
+        else:
+            quick += cost
+    return calls + max(read, QUICK_OPERATION * quick)
+
+
+def _bytes(node: Node, binding: Binding) -> int:
+    return np.dtype(node.dtype).itemsize * _size(node, binding) if node.kind in LEAF_KINDS else 0
+
+
+def _is_call(node: Node) -> bool:
+    """Return True for operations that a library's functions compute."""
+    if node.kind == "reduce":
+        return bool(node.attrs.name == "logsumexp")
+    if node.kind != "elemwise" or weight(node.attrs) < CALL:
+        return False
+    # powers with constant exponents are products, and roots
+    return not (node.attrs == "power" and node.inputs[1].kind == "constant")
 
 
 def _operations(node: Node, binding: Binding) -> float:
-    if node.kind in LEAF_KINDS:
-        return READ_BYTE * np.dtype(node.dtype).itemsize * _size(node, binding)
-    if node.kind in DERIVATIVES or not node.inputs:
+    if node.kind in LEAF_KINDS or node.kind in DERIVATIVES or not node.inputs:
         return 0
     if node.kind == "dot":
         dims = dict.fromkeys(dim for x in node.inputs for dim in x.dims)
         return math.prod(_length(dim, binding) for dim in dims)
     if node.kind == "elemwise":
-        return weight(node.attrs) * _size(node, binding)
+        cost = weight(node.attrs)
+        return (QUICK if cost == CALL and not _is_call(node) else cost) * _size(node, binding)
     if node.kind == "index":
         return _size(node, binding)
-    return max(_size(x, binding) for x in (node, *node.inputs))
+    largest = max(_size(x, binding) for x in (node, *node.inputs))
+    return CALL * largest if _is_call(node) else largest
 
 
 def _size(node: Node, binding: Binding) -> int:

@@ -16,6 +16,7 @@ from dimtensor.compile.function import CompiledFunction, Structure
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.compile.program import masks_for_labels
 from dimtensor.compile.sliced.cuts import SliceCut, cut_for, dims_to_cut
+from dimtensor.compile.sliced.evaluation import SlicedEvaluation
 from dimtensor.compile.sliced.pool import Pool
 from dimtensor.compile.sliced.program import SliceProgram
 from dimtensor.dims import Binding, Dim, Dims
@@ -162,8 +163,7 @@ class _SlicedCall:
         pool: Pool,
         whole: Callable[[], CallFrame],
     ):
-        self._slices = slices
-        self._pool = pool
+        self._along = slices.along_inputs
         self._whole = whole
         self._fine = [np.asarray(True)] * len(program.checks)
         own = slices.code.program.slots
@@ -175,49 +175,29 @@ class _SlicedCall:
         length = cut.dim._bound_length(binding)
         assert length is not None
         held = slices.hold(replaced, length=length, told=binding)
-        calls = [partial(self._share, held.share(held.pieces(*ends), *_extent(ends)), ends)
-                 for ends in cut.ends(length)]  # fmt: skip
-        self._calls: list[Callable[..., Any]] = [lambda arrays: held.rest(*arrays), *calls]
-
-    def _share(
-        self,
-        share: Callable[..., Sequence[np.ndarray]],
-        ends: tuple[int, int],
-        arrays: Sequence[np.ndarray],
-    ) -> Sequence[np.ndarray]:
-        along = self._slices.along_inputs
-        return share(
-            *(along[at].piece(x, *ends) if at in along else x for at, x in enumerate(arrays))
-        )
+        self._evaluate = SlicedEvaluation(held, cut, pool, told=True)
 
     def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
         given = [
             x if order is None else x.transpose(order)
             for x, order in zip(arrays, self._inputs, strict=True)
         ]
-        along = self._slices.along_inputs
         given = [
-            x if at in along or x.flags.carray else np.ascontiguousarray(x)
+            x if at in self._along or x.flags.carray else np.ascontiguousarray(x)
             for at, x in enumerate(given)
         ]
         try:
-            rest, *shares = self._pool.run(self._calls, given)
+            total = self._evaluate(*given)
         except Exception:
             found = self._whole().run(arrays)
             if all(found[len(found) - len(self._fine) :]):  # the whole has neither error nor check
                 raise
             return found
-        total = self._slices.total(shares, rest)
         results = [
             x if order is None else x.transpose(order)
             for x, order in zip(total, self._outputs, strict=True)
         ]
         return [*results, *self._fine]
-
-
-def _extent(ends: tuple[int, int]) -> tuple[int, int]:
-    start, stop = ends
-    return start, stop - start
 
 
 def _order(given: Dims, wanted: Dims) -> list[int] | None:

@@ -26,6 +26,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class BoundSlice:
+    """Function of a slice with its data.
+
+    Arguments are arrays of the inputs, in order; those along the dim are restricted to the slice.
+    Results are the shares of the slice: one for each output that depends on the dim.
+
+    Attributes
+    ----------
+    function : PositionalFunction
+    told : tuple of ndarray
+        Last arguments of the function: lengths and the position of the slice.
+    """
+
+    function: PositionalFunction
+    told: tuple[np.ndarray, ...]
+
+    def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
+        return self.function(*arrays, *self.told)
+
+
+@dataclass(frozen=True, eq=False)
 class ShareCode:
     """Code of shares with what all slices have in common, which other processes get pickled.
 
@@ -58,7 +79,7 @@ class ShareCode:
 
     def share(
         self, pieces: Sequence[np.ndarray], start: int = 0, length: int | None = None
-    ) -> Callable[..., Sequence[np.ndarray]]:
+    ) -> BoundSlice:
         """Bind the data of a slice; see :meth:`HeldSlices.share`."""
         binding = self.binding.copy()
         for (title, dims), array in zip(self.along, pieces, strict=True):
@@ -73,7 +94,7 @@ class ShareCode:
         told = [_integer(self.length)] if takes_length else []
         told += [_integer(start)] if takes_start else []
         told += [_integer(dim._bound_length(binding)) for dim in self.untold]
-        return (lambda *given: call(*given, *told)) if told else call
+        return BoundSlice(call, tuple(told))
 
 
 class HeldSlices:
@@ -169,7 +190,7 @@ class HeldSlices:
 
     def share(
         self, pieces: Sequence[np.ndarray], start: int = 0, length: int | None = None
-    ) -> Callable[..., Sequence[np.ndarray]]:
+    ) -> BoundSlice:
         """Bind the data of a slice.
 
         Parameters
@@ -184,9 +205,7 @@ class HeldSlices:
 
         Returns
         -------
-        callable
-            From arrays of the inputs, in order, to the shares of the slice: one for each output
-            that depends on the dim. Inputs along the dim are restricted to the slice.
+        BoundSlice
 
         Raises
         ------

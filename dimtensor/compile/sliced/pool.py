@@ -11,6 +11,8 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
+from dimtensor.kernels.native.team import Batch, Team
+
 
 def available_cores() -> int:
     """Return the number of cores that this process may use."""
@@ -38,6 +40,30 @@ class Pool:
     def __init__(self, threads: int):
         self.threads = threads
         self._executor: tuple[int, ThreadPoolExecutor] | None = None
+        self._teams: tuple[int, list[Team]] = os.getpid(), []
+
+    def compute[T](self, batch: Batch, meanwhile: Callable[[], T]) -> T:
+        """Make calls of machine code without Python's lock, and another call before them.
+
+        Returns
+        -------
+        object
+            What `meanwhile` returns.
+        """
+        if self._teams[0] != os.getpid():  # a child of a fork has none of the threads
+            self._teams = os.getpid(), []
+        idle = self._teams[1]
+        try:
+            team = idle.pop()
+        except IndexError:
+            team = Team(self.threads - 1, eager=self.threads <= available_cores())
+        try:
+            found = team.run(batch, meanwhile)
+        except Exception:
+            idle.append(team)
+            raise
+        idle.append(team)
+        return found
 
     def run(self, calls: Sequence[Callable[..., Any]], *args: Any) -> list[Any]:
         """Call functions with the same arguments, and return their results in order.

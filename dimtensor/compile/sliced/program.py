@@ -217,13 +217,10 @@ class SliceProgram:
         rest : list of ndarray or None, optional
             What :meth:`HeldSlices.rest` returns.
         """
-        columns = iter(zip(*shares, strict=True))
-        once = rest if rest is not None else [None] * len(self.outputs)
-        found = []
-        for operation, dims, given in zip(self.operations, self.output_dims, once, strict=True):
+        columns = zip(*shares, strict=True)
+        parts = []
+        for operation, dims in zip(self.operations, self.output_dims, strict=True):
             if not operation:
-                assert given is not None
-                found.append(given)
                 continue
             values = [np.asarray(x) for x in next(columns)]
             if operation == "concat":
@@ -231,11 +228,29 @@ class SliceProgram:
                 whole = values[0] if len(values) == 1 else np.concatenate(values, axis=axis)
             else:
                 whole = tree(values, getattr(np, operation))
+            parts.append(whole)
+        return self.with_rest(parts, rest)
+
+    def with_rest(
+        self, parts: Sequence[np.ndarray], rest: Sequence[np.ndarray | None] | None
+    ) -> list[np.ndarray]:
+        """Add the rest of each output to what its shares combine to."""
+        own = iter(parts)
+        once = rest if rest is not None else [None] * len(self.outputs)
+        found = []
+        for operation, given in zip(self.operations, once, strict=True):
+            if not operation:
+                assert given is not None
+                found.append(given)
+                continue
+            whole = next(own)
             found.append(np.asarray(whole if given is None else np.add(given, whole)))
         return found
 
 
-def tree(values: Sequence[np.ndarray], combine: Callable[[Any, Any], Any]) -> np.ndarray:
+def tree(
+    values: Sequence[np.ndarray] | np.ndarray, combine: Callable[[Any, Any], Any]
+) -> np.ndarray:
     """Combine values by a binary tree, whose leaves are the values in order.
 
     Parameters

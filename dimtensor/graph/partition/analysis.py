@@ -510,15 +510,23 @@ def _inside(leaf: Node, role: Role, standing: dict[Node, Node]) -> Role:
 def _of_expression(node: Node, y: Node, standing: dict[Node, Node]) -> Node:
     """Return a derivative of another expression of the same variables.
 
-    Captured nodes that the expression does not depend on are left out: what is counted once does
-    not depend on the values of a slice.
+    Captured nodes that the expression does not depend on are left out, and so are variables other
+    than that of a gradient: what is counted once does not depend on the values of a slice.
     """
     region, n, m = node.attrs.region, node.attrs.n_wrt, len(node.attrs.region.bound)
+    output = node.attrs.output
     outputs = (y, *region.outputs[1:])
     used = set(nodes_with_masks(outputs))
     own = dict(zip(region.bound, node.inputs[:m], strict=True)) | standing
-    kept = {leaf: x for at, (leaf, x) in enumerate(own.items()) if at < n or leaf in used}
+    wrt = [
+        leaf
+        for at, leaf in enumerate([*own][:n])
+        if node.kind != "gradient" or at == output or leaf in used
+    ]
+    output = wrt.index([*own][output]) if node.kind == "gradient" else output
+    kept = {leaf: x for leaf, x in own.items() if leaf in wrt or leaf in used}
     bound = numbered([*kept], {leaf for leaf in kept if leaf.kind != "bound"})
     closed = rebuild(outputs, dict(zip(kept, bound, strict=True)))
     inputs = (*kept.values(), *node.inputs[m:])
-    return make(node.kind, inputs, node.attrs._replace(region=Region(tuple(closed), bound)))
+    attrs = node.attrs._replace(region=Region(tuple(closed), bound), n_wrt=len(wrt), output=output)
+    return make(node.kind, inputs, attrs)

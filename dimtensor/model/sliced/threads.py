@@ -12,6 +12,7 @@ import numpy as np
 from dimtensor.arrays import check_whole
 from dimtensor.backends import backend_of
 from dimtensor.compile.sliced.cuts import SliceCut, cut_for, dims_to_cut
+from dimtensor.compile.sliced.evaluation import SlicedEvaluation
 from dimtensor.compile.sliced.pool import Pool, available_cores
 from dimtensor.errors import OptionError
 from dimtensor.model.sliced.density import DensitySlices, Pair
@@ -104,19 +105,15 @@ class ThreadedDensity:
         self.pool = Pool(threads)
         self._functions = functions
         self._slices = DensitySlices(functions, cut.dim, rows=True)
-        held = self._slices.held
-        assert held.length is not None
-        shares = [self._slices.share(held.pieces(*e), e[0]) for e in cut.ends(held.length)]
-        self._calls = [self._slices.rest, *shares]
+        self._evaluate = SlicedEvaluation(self._slices.held, cut, self.pool)
 
     def logp_and_grad(self, x: np.ndarray) -> Pair:
         """Return value and gradient at a flat vector."""
         try:
-            rest, *shares = self.pool.run(self._calls, x)
+            return self._evaluate(x, *self._slices.lengths)
         except Exception as error:
             self._whole(x)  # its error has the labels of the whole
             raise error
-        return self._slices.total(shares, rest)
 
     @cached_property
     def _whole(self) -> Callable[[np.ndarray], Pair]:

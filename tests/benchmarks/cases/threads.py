@@ -127,11 +127,12 @@ def _flat(results):
 def _parts(call):
     """Seconds of the slowest slice, of what is counted once, and of the tree."""
     (frame,) = call._frames.values()
-    run = frame._call
+    run = frame._call._evaluate
     arrays = [np.asarray(x) for x in call.arguments]
-    first, *slices = [min(_seconds(lambda c=c: c(arrays), 3) for _ in range(5)) for c in run._calls]
-    rest, *shares = [c(arrays) for c in run._calls]
-    tree = min(_seconds(lambda: run._slices.total(shares, rest), 3) for _ in range(5))
+    calls = [partial(run._held.rest, *arrays), *(partial(s, *arrays) for s in run._shares)]
+    first, *slices = [min(_seconds(each, 3) for _ in range(5)) for each in calls]
+    rest, *shares = [each() for each in calls]
+    tree = min(_seconds(lambda: run._program.total(shares, rest), 3) for _ in range(5))
     return len(slices), max(slices), first, tree
 
 

@@ -1,0 +1,67 @@
+"""Evaluation of a program in slices, on the threads of a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dimtensor.compile.sliced.cuts import SliceCut
+from dimtensor.compile.sliced.held import BoundSlice, HeldSlices
+from dimtensor.compile.sliced.machine import MachineSlices, machine_slices
+from dimtensor.compile.sliced.pool import Pool
+
+
+class SlicedEvaluation:
+    """Function of plain arrays that is computed in slices on threads.
+
+    Slices that are machine code are called without Python between them, unless they write along an
+    inner axis. If one fails, all are computed again by Python, which raises its error.
+
+    Parameters
+    ----------
+    held : HeldSlices
+    cut : SliceCut
+    pool : Pool
+    told : bool
+        Whether slices are told their lengths, which data need not tell.
+    """
+
+    def __init__(self, held: HeldSlices, cut: SliceCut, pool: Pool, *, told: bool = False):
+        assert held.length is not None
+        self._held = held
+        self._program = held.program
+        self._pool = pool
+        self._ends = cut.ends(held.length)
+        self._shares = [
+            held.share(held.pieces(start, stop), start, stop - start if told else None)
+            for start, stop in self._ends
+        ]
+        self._machine: MachineSlices | None = None
+        self._asked = False
+
+    def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
+        """Compute the outputs, with axes in the order of ``SliceProgram.output_dims``."""
+        rest = partial(self._held.rest, *arrays)
+        if not self._asked:
+            self._machine = machine_slices(self._program, self._shares, self._ends, arrays)
+            self._asked = True
+        if self._machine is not None:
+            found = self._machine(self._pool, arrays, rest)
+            if found is not None:
+                return found
+        calls: list[Callable[[], Any]] = [rest]
+        for share, ends in zip(self._shares, self._ends, strict=True):
+            calls.append(partial(self._share, share, ends, arrays))
+        once, *shares = self._pool.run(calls)
+        return self._program.total(shares, once)
+
+    def _share(
+        self, share: BoundSlice, ends: tuple[int, int], arrays: Sequence[np.ndarray]
+    ) -> Sequence[np.ndarray]:
+        along = self._program.along_inputs
+        return share(
+            *(along[at].piece(x, *ends) if at in along else x for at, x in enumerate(arrays))
+        )
