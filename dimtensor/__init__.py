@@ -61,6 +61,9 @@ _provided_by(
 
 _SUBMODULES = frozenset({"datasets", "dist", "fft", "linalg", "random", "special", "supports"})
 
+# public packages that no other module imports
+_ASIDE = frozenset({"testing"})
+
 
 def _all_names() -> dict[str, Any]:
     """Import all public names into the package, and return them."""
@@ -74,6 +77,8 @@ def _all_names() -> dict[str, Any]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
+    if name in _ASIDE:
+        return import_module(f"dimtensor.{name}")
     if not name.startswith("_"):
         found = _all_names()
         if name in found:

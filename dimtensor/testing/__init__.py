@@ -1,4 +1,10 @@
-"""Random dims, tensors and arrays, and oracles, for tests of code that uses dims.
+"""Contracts of functions and models; random dims, tensors and arrays, and oracles for tests.
 
 The rest of dimtensor does not import it; :mod:`dimtensor.testing.strategies` needs hypothesis.
 """
+
+from dimtensor.testing.contracts import ContractError as ContractError
+from dimtensor.testing.contracts import Finding as Finding
+from dimtensor.testing.contracts import Report as Report
+from dimtensor.testing.contracts import check_function as check_function
+from dimtensor.testing.models import check_model as check_model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 import dimtensor as dt
@@ -153,6 +154,19 @@ def test_dims_are_exchanged_beside_tensors():
     assert found is dt.substitute(X * A, {"a": 2.0 * A}, dims={"k": wide})
     with pytest.raises(dt.DimError, match="is replaced by a dim, not DimTensor"):
         dt.substitute(X, dims={K: X})
+
+
+def test_stacked_tensors_keep_their_labels_in_another_order():
+    term = dt.Dim("term", coords=["one", "two"])
+    x, y = dt.scalar("x"), dt.scalar("y")
+    stacked = dt.stack([x, y], term)
+    moved = dt.substitute(stacked, {term: dt.Dim("term", coords=["two", "one"])})
+    assert moved.eval({x: 1.0, y: 2.0}).sel(term=["one", "two"]).values.tolist() == [1.0, 2.0]
+    assert dt.substitute(stacked, {term: dt.Dim("term", coords=["two"])}).eval({y: 2.0}) == [2.0]
+    with pytest.raises(dt.LabelError, match="none for labels of the dim that replaces it"):
+        dt.substitute(stacked, {term: dt.Dim("term", coords=["one", "three"])})
+    with pytest.raises(dt.DimError, match="has values along dim 'term', and none along another"):
+        dt.substitute(dt.from_shaped(pt.vector(shape=(2,)), dims=[term]), {term: dt.Dim("term", coords=["two", "one"])})
 
 
 def test_dims_are_exchanged_by_name():

@@ -126,6 +126,12 @@ class Exchange:
             moved = self._positions(node.attrs, [int(inputs[0].attrs.value)])
             number = make("constant", (), constant_attrs(moved[0], inputs[0].dtype))
             return make("codes", (number,), self._dims[node.attrs])
+        if node.kind == "stack" and node.attrs in self._dims:
+            return make("stack", self._restacked(node.attrs, inputs), self._dims[node.attrs])
+        if node.kind == "concat" and node.attrs.whole in self._dims:
+            self._refuse_to_rejoin(node.attrs.whole)
+        if node.kind == "shaped":
+            self._refuse_other_dims(node)
         if node.kind == "relabel":
             for old, new in node.attrs.pairs:
                 if isinstance(old, SelDim) and old.parent._unrenamed in self._dims:
@@ -176,7 +182,16 @@ class Exchange:
         made = self._made(node)
         if made is not None:
             return made
-        for dim in attrs.dims:
+        self._refuse_other_dims(node)
+        if attrs.categories not in self._dims:
+            return None
+        values = self._positions(attrs.categories, attrs.values).astype(attrs.values.dtype)
+        other = self._dims[attrs.categories]
+        return make("data", (), DataAttrs(attrs.name, attrs.dims, values, other, attrs.labels))
+
+    def _refuse_other_dims(self, node: Node) -> None:
+        """Raise the error of known values along a dim that is replaced."""
+        for dim in node.dims:
             if self.dim(dim) is not dim:
                 raise DimError(
                     f"substitute: {describe(node)} has values along {dim._title}, and none "
@@ -184,11 +199,31 @@ class Exchange:
                     [("instead", repr(self.dim(dim)))],
                     "replace the data, too: dt.substitute(x, {dim: other, data: other_data})",
                 )
-        if attrs.categories not in self._dims:
-            return None
-        values = self._positions(attrs.categories, attrs.values).astype(attrs.values.dtype)
-        other = self._dims[attrs.categories]
-        return make("data", (), DataAttrs(attrs.name, attrs.dims, values, other, attrs.labels))
+
+    def _restacked(self, dim: Dim, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Bring stacked tensors into the order of their labels in the replacement of a dim."""
+        labels, others = dim_labels(dim), dim_labels(self._dims[dim])
+        if labels is None or others is None:
+            return inputs
+        found = np.asarray(labels.find(others))
+        lacking = [x for x, at in zip(others.to_list(), found, strict=True) if at < 0]
+        if lacking:
+            raise LabelError(
+                f"substitute: tensors are stacked along {dim._title}, and none for labels of the "
+                "dim that replaces it",
+                [("labels", listing(lacking)), ("stacked", repr(dim))],
+            )
+        return tuple(inputs[at] for at in found)
+
+    def _refuse_to_rejoin(self, dim: Dim) -> None:
+        """Raise an error if tensors are joined by position along a dim that gets other labels."""
+        labels, others = dim_labels(dim), dim_labels(self._dims[dim])
+        if labels is not None and others is not None and labels.to_list() != others.to_list():
+            raise DimError(
+                f"substitute: tensors are joined along {dim._title} by position, and could belong "
+                "to other labels along another dim",
+                [("instead", repr(self._dims[dim]))],
+            )
 
     def _item(self, item: IndexItem) -> IndexItem:
         other = map_dim(item.dim, self._mapping)
