@@ -60,10 +60,11 @@ class Hook:
         for load in (None, *(partial(import_module, name) for name in _PROVIDERS), self._load):
             if load is not None:
                 load()
-            for base in type(x).__mro__:
+            for base in type(x).__mro__[:-1]:
                 if base in self._functions:
                     return self._functions[base]
-        return None
+        # one for all classes, where no module has one for this class
+        return self._functions.get(object)
 
     def __call__(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """Call the function for the class of an argument.
