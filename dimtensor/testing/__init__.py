@@ -3,8 +3,8 @@
 The rest of dimtensor does not import it; :mod:`dimtensor.testing.strategies` needs hypothesis.
 """
 
-from dimtensor.testing.contracts import ContractError as ContractError
-from dimtensor.testing.contracts import Finding as Finding
-from dimtensor.testing.contracts import Report as Report
 from dimtensor.testing.contracts import check_function as check_function
+from dimtensor.testing.findings import ContractError as ContractError
+from dimtensor.testing.findings import Finding as Finding
+from dimtensor.testing.findings import Report as Report
 from dimtensor.testing.models import check_model as check_model

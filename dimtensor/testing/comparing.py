@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dimtensor.errors import listing
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 ANONYMOUS = "dim_0"  # name in results of an anonymous dim
 
@@ -58,3 +64,67 @@ def _plain_label(label: Any) -> Any:
     if isinstance(label, np.datetime64) or hasattr(label, "isoformat"):
         return str(np.datetime64(label, "ns"))
     return label
+
+
+def difference(
+    found: Any, expected: xr.DataArray, dim: str, order: np.ndarray, rtol: float
+) -> str | None:
+    """Describe where a result of reordered arguments is another; None if it is the same.
+
+    Labels are compared by their values; positions of a dim without labels are expected to move
+    with those of the arguments.
+    """
+    if dim not in expected.dims:  # rows of a table have a name of the function's own
+        for name in expected.dims:
+            if name not in expected.indexes and expected.sizes[name] == len(order):
+                if difference(found, expected, str(name), order, rtol) is None:
+                    return None
+    if found is None:
+        return "so that it is missing"
+    if set(found.dims) != set(expected.dims):
+        return f"in its dims: {listing(map(str, found.dims))}"
+    found = found.transpose(*expected.dims)
+    is_rearranged = False
+    for name in expected.dims:
+        if name in expected.indexes and name in found.indexes:
+            at = found.indexes[name].get_indexer(expected.indexes[name])
+            if len(at) != found.sizes[name] or (at < 0).any():
+                return f"in its labels of {name}"
+            found = found.isel({name: at})
+        elif found.sizes[name] != expected.sizes[name]:
+            return f"in its length of {name}"
+        elif name == dim and found.sizes[name] == len(order):
+            expected = expected.isel({name: order})
+        elif name == dim:  # positions are selected from those of the arguments
+            is_rearranged = True
+    return unequal(found, expected, rtol, is_rearranged)
+
+
+def unequal(
+    found: xr.DataArray, expected: xr.DataArray, rtol: float, is_rearranged: bool = False
+) -> str | None:
+    """Describe the first element in which arrays of the same dims differ; None if all are equal."""
+    one, other = found.values, expected.values
+    if is_rearranged:
+        one, other = np.sort(one, axis=None), np.sort(other, axis=None)
+    if one.dtype.kind in "fciub" and other.dtype.kind in "fciub":
+        finite = np.abs(other[np.isfinite(other)])
+        scale = float(finite.max()) if finite.size else 0.0
+        same = np.isclose(one, other, rtol=rtol, atol=rtol * scale, equal_nan=True)
+    else:
+        same = one == other
+    if np.all(same):
+        return None
+    if is_rearranged:
+        return ""
+    index = np.unravel_index(int(np.argmin(same)), np.shape(same))
+    places = []
+    for name, at in zip(expected.dims, index, strict=True):
+        label = expected.indexes[name][at] if name in expected.indexes else int(at)
+        places.append(f"{name}={label!r}")
+    where = f"at {', '.join(places)} " if places else ""
+    return f"{where}from {_number(other[index])} to {_number(one[index])}"
+
+
+def _number(x: Any) -> str:
+    return f"{x:.6g}" if isinstance(x, (float, np.floating)) and math.isfinite(x) else str(x)

@@ -78,6 +78,7 @@ MODULES = (
     "random",
     "special",
     "supports",
+    "testing",
     "testing.comparing",
     "testing.differences",
     "testing.strategies",
@@ -90,7 +91,7 @@ def entries() -> list[Entry]:
 
     found = [*_names(dimtensor, ""), *_methods(dimtensor.DimTensor)]
     for module in MODULES:
-        if module.startswith("testing."):
+        if module.partition(".")[0] == "testing":
             importlib.import_module(f"dimtensor.{module}")
         part = operator.attrgetter(module)(dimtensor)
         known = {id(entry.value) for entry in found}
@@ -157,7 +158,7 @@ def _names(module: ModuleType, prefix: str) -> Iterator[Entry]:
     for name in names:
         value = getattr(module, name)
         home = getattr(value, "__module__", None) or ""
-        foreign = prefix.startswith("testing.") and home != module.__name__
+        foreign = prefix.startswith("testing.") and not home.startswith(module.__name__)
         if not inspect.ismodule(value) and not foreign:
             topic = prefix.removesuffix(".")
             yield Entry(prefix + name, value, topic if topic in TOPICS else topic_of(home, name))

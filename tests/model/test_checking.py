@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -65,6 +67,18 @@ def test_a_right_model_is_calibrated_and_compiled_once(posteriors):
     assert "mu  3 elements" in text
 
 
+@pytest.mark.compiled
+def test_normal_approximations_tell_a_posterior_that_is_too_narrow():
+    """The posterior is normal, so that the approximation is exact."""
+    wide, narrow = normal_mean(3.0), normal_mean(1.0)
+    right = dt.calibrate(narrow, 40, seed=1, ranks=19, processes=1, method="laplace")
+    assert right.highest == 19
+    assert (right.p_values["mu"] > 0.001).all()
+    wide.observe = narrow.observe
+    wrong = dt.calibrate(wide, 40, seed=1, ranks=19, processes=1, method="laplace")
+    assert wrong.p_values["mu"].min() < 1e-3
+
+
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_a_posterior_that_is_too_narrow_is_found():
@@ -86,6 +100,21 @@ def test_p_values_are_those_of_a_chi_squared_test(rng):
     found = Calibration(ranks, 99, ranks, none, 1)
     counts = np.bincount(values // 5, minlength=20)
     np.testing.assert_allclose(found.p_values["x"], stats.chisquare(counts).pvalue)
+
+
+def test_pictures_of_graphs_do_not_hide_those_of_ranks():
+    """The plug-in draws whatever is a graph; a class with a picture of its own keeps it."""
+    code = """
+import dimtensor as dt
+from dimtensor.hooks import Hook
+from dimtensor.renderers import picture
+import dimtensor.plugins.pictures
+from dimtensor.model.checking.calibrate import Calibration
+print(picture.find(object.__new__(Calibration)).__name__, picture.find(dt.scalar("x")).__name__)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split()[0] == "calibration_figure"
+    assert found.stdout.split()[1] != "calibration_figure"
 
 
 def test_a_picture_of_ranks_has_a_band_that_uniform_ranks_keep_to(rng, tmp_path):
@@ -137,6 +166,7 @@ def test_processes_compile_once_and_give_the_same():
     [
         (lambda m: dt.calibrate(m, 0, seed=1), "n=0 is below 1"),
         (lambda m: dt.calibrate(m, 2, seed=1, thin=0), "thin=0 is below 1"),
+        (lambda m: dt.calibrate(m, 2, seed=1, method="mode"), "there is no method 'mode'"),
         (lambda m: dt.calibrate(m, 2, seed=1, processes=0), "processes=0 is below 1"),
         (lambda m: dt.calibrate(m, 2, seed=1, chains=4), "calibrate does not take 'chains'"),
         (lambda m: dt.calibrate(m, 2, seed=1, draws=9), "take 'draws': ranks times thin are drawn"),
