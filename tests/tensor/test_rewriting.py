@@ -166,7 +166,10 @@ def test_stacked_tensors_keep_their_labels_in_another_order():
     with pytest.raises(dt.LabelError, match="none for labels of the dim that replaces it"):
         dt.substitute(stacked, {term: dt.Dim("term", coords=["one", "three"])})
     with pytest.raises(dt.DimError, match="has values along dim 'term', and none along another"):
-        dt.substitute(dt.from_shaped(pt.vector(shape=(2,)), dims=[term]), {term: dt.Dim("term", coords=["two", "one"])})
+        dt.substitute(
+            dt.from_shaped(pt.vector(shape=(2,)), dims=[term]),
+            {term: dt.Dim("term", coords=["two", "one"])},
+        )
 
 
 def test_dims_are_exchanged_by_name():
