@@ -29,7 +29,7 @@ from dimtensor.lower.layout.preferences import (
     same_order,
 )
 from dimtensor.ops import special
-from dimtensor.ops.along import LogSumExp, RunningProduct, composed_log_sum_exp, largest, smallest
+from dimtensor.ops.along import LogSumExp, RunningProduct, largest, smallest
 from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.ufuncs import UFUNCS
@@ -313,8 +313,6 @@ def reduce(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable,
     row = TABLE.get(name)
     if row is not None and row.needs_element:
         x = with_an_element(ctx, node, x, axes, dims, name == "max")
-    if name == "logsumexp" and ctx.in_steps:
-        return composed_log_sum_exp(x, numbers), rest
     return REDUCTIONS[name](x, numbers, node.dtype), rest
 
 

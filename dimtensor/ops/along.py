@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from pytensor.tensor.extra_ops import CumOp
@@ -350,24 +349,6 @@ class ScaledSoftmax(_OverExponentials):
         lengths = [v.type.shape for v in node.inputs]
         pairs = zip(*shapes, *lengths, strict=True)
         return [tuple(other if n == 1 and m != 1 else own for own, other, n, m in pairs)]
-
-
-def composed_log_sum_exp(x: Variable, axis: Sequence[int]) -> Variable:
-    """Compose log-sum-exp of other operations, with gradients of zero where it is -inf.
-
-    The step of a loop has it in this form: which of its parts are stored, and which leave the loop,
-    is decided part by part.
-    """
-    largest = disconnected_grad(pt.max(x, axis=list(axis), keepdims=True, initial=-np.inf))
-    zero, one = (pt.constant(n, dtype=x.type.dtype) for n in (0, 1))
-    shift = pt.switch(pt.or_(pt.isnan(largest), pt.isinf(largest)), zero, largest)
-    dtype = x.type.dtype
-    total = pt.sum(pt.exp(x - shift), axis=list(axis), dtype=dtype, acc_dtype=dtype)
-    nothing = pt.eq(total, zero)
-    logarithm = pt.log(pt.switch(nothing, one, total))
-    infinite = pt.constant(-np.inf, dtype=dtype)
-    kept = [at for at in range(x.type.ndim) if at not in axis]
-    return pt.switch(nothing, infinite, logarithm) + shift.dimshuffle(kept)
 
 
 @vectorize_node.register(_OverExponentials)

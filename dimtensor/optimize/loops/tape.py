@@ -29,6 +29,7 @@ from dimtensor.ops.graphs import bound, freeze, inputs_of, nodes_of, replace_var
 from dimtensor.ops.loop.node import InputParts, ScanGraph, Trace
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import is_of_one_length
+from dimtensor.optimize.exponentials import write_out_exponentials
 from dimtensor.traversal import reached
 from dimtensor.tuning import CALL, COMPARED_EXPRESSION, RECOMPUTED_STEP_OPERATIONS, TRACED_ROW
 from dimtensor.upstream.freezing import signature
@@ -85,6 +86,8 @@ def _written(variable: Variable) -> Hashable:
 
 def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool:
     before, after = ScanGraph(source), ScanGraph(node)
+    _write_out(before)
+    _write_out(after)
     if inner and before.runs_all:
         _save_in_steps(before, after)
     known = _known(before, after, inner)
@@ -108,6 +111,13 @@ def _save(graph: FunctionGraph, source: Apply, node: Apply, inner: bool) -> bool
     after.substitute(elements)
     replace_variables(graph, after.build())
     return True
+
+
+def _write_out(parts: ScanGraph) -> None:
+    """Write log-sum-exp and softmax out: both loops use the exponentials and their sum."""
+    step = FunctionGraph(parts.inner, parts.outputs, clone=False)
+    write_out_exponentials(step)
+    parts.set_outputs(list(step.outputs))
 
 
 def _save_in_steps(before: ScanGraph, after: ScanGraph) -> None:

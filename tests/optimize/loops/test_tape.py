@@ -5,6 +5,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from dimtensor.ops.along import LogSumExp
 from dimtensor.ops.loop import scan
 from dimtensor.testing.differences import gradient_by_differences
 from tests.ops.loop.runs import evaluate, loops_of, rewritten
@@ -48,6 +49,15 @@ def test_what_a_step_back_needs_is_not_computed_again(reverse):
     assert (forward.derivative, back.derivative) == (False, True)
     assert "Tanh" in operations(forward)
     assert not {"Tanh", "Exp"} & set(operations(back))
+
+
+def test_exponentials_of_a_log_sum_exp_are_not_computed_again():
+    start, moves = pt.vector("start", shape=(3,)), pt.matrix("moves", shape=(3, 3))
+    result = scan(lambda states, _: ([LogSumExp([1])(states[0] + moves)], []), [start], n_steps=4)
+    back = pytensor.grad(result.states[0].sum(), [start, moves])
+    forward, backward = loops_of(rewritten([start, moves], back))
+    assert operations(forward).count("Exp") == 1
+    assert not {"Exp", "LogSumExp", "ScaledSoftmax"} & set(operations(backward))
 
 
 @pytest.mark.parametrize(
