@@ -105,7 +105,7 @@ def test_values_of_a_namespace():
         ("y ~ (" + " + ".join(f"x:I(x + {i})" for i in range(40)) + ")**5", "has 760098 terms"),
         ("y ~ " + " * ".join(f"I(x + {i})" for i in range(30)), "terms, of at most 2000"),
         ("y ~ " + ":".join(f"c{i}" for i in range(8)), "8 columns interact in a term, of at most"),
-        ("y ~ c0:c1:c2:c3:c4", "100001 columns in 24 rows"),
+        ("y ~ c0:c1:c2:c3:c4", "100001 columns and 2 numbers in each of 24 rows"),
         ("y ~ I(10 ** (10 ** 10))", "cannot be computed"),
         ("y ~ I(x * (9.0 ** 999))", "cannot be computed"),
         ("y ~ I(1 / 0 * x)", "1 / 0 cannot be computed"),

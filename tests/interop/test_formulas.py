@@ -323,6 +323,11 @@ def designed(formula, by, point):
         ("y ~ C(g, Sum)", "y ~ C(g, Sum)"),
         ("y ~ x * g + poly(z, 2) + scale(u)", "y ~ x * g + poly(z, 2) + scale(u)"),
         ("y ~ x + (x | county / h)", "y ~ x + (x | county / h)"),
+        ("y ~ x + C(h, Sum):x + z:h", "y ~ x + C(h, Sum):x + z:h"),
+        (
+            "y ~ C(g, Treatment('b')):k + (0 + g:h || county)",
+            "y ~ C(g, Treatment('b')):k + (0 + g:h | county)",
+        ),
     ],
 )
 def test_linear_predictors_are_those_of_the_matrices(formula, by):
@@ -337,8 +342,41 @@ def test_linear_predictors_are_those_of_the_matrices(formula, by):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_labels_are_looked_up():
+    """Common effects of labels: no indicator matrix, 1 GB here, and the same linear predictor."""
+    rows, levels = 25_000, 5_000
+    rng = np.random.default_rng(2)
+    g = rng.permutation(np.resize(np.arange(levels), rows))
+    table = pd.DataFrame({"y": rng.normal(size=rows), "x": rng.normal(size=rows), "g": g}).astype(
+        {"g": str}
+    )
+    names = np.unique(table["g"])
+    at = np.searchsorted(names, table["g"])
+    tracemalloc.start()
+    try:
+        fit = model("y ~ g + x:g", table=table)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6
+    own, slopes = rng.normal(size=levels - 1), rng.normal(size=levels)
+    point = {"Intercept": 1.0, "g": own, "x:g": slopes, "sigma": 1.0}
+    x = table["x"].to_numpy()
+    mean = 1.0 + np.append(0.0, own)[at] + slopes[at] * x
+    found = densities(fit, point)
+    np.testing.assert_allclose(found["y"], st.norm(mean, 1.0).logpdf(table["y"]).sum())
+    first, second = (np.bincount(at, x**k) / rows for k in (1, 2))
+    scales = 2.5 * np.std(table["y"]) / np.sqrt(second - first**2)
+    np.testing.assert_allclose(found["x:g"], st.norm(0, scales).logpdf(slopes).sum())
+
+
 def test_new_rows_of_nested_terms_and_contrasts():
-    for formula in ("y ~ g / x", "y ~ C(g, Sum) + (x || county)", "y ~ log(u) + (1 | C(g))"):
+    for formula in (
+        "y ~ g / x",
+        "y ~ C(g, Sum) + (x || county)",
+        "y ~ log(u) + (1 | C(g))",
+        "y ~ 0 + poly(x, 2):g + (0 + g:x || county)",
+    ):
         fit = model(formula)
         drawn = fit.draw(4, seed=3)["prior"].to_dataset()
         drawn["sigma"] = 1e-9 * drawn["sigma"]

@@ -59,7 +59,7 @@ class ArgumentValue(NamedTuple):
     value : object
         Value of a constant, or of a name of the user.
     columns : int
-        Number of columns.
+        Number of values for each row; 1 for levels, which are looked up, without contrasts.
     levels : int
         Number of levels, for a categorical predictor.
     """
@@ -196,7 +196,9 @@ class Arguments:
             return first
         kind = _RESULTS.get(name, "numbers")
         if kind == _LEVELS:
-            return ArgumentValue(kind, levels=first.levels)
+            contrasts = name == "S" or "contrast" in given
+            columns = first.levels if contrasts else first.columns
+            return ArgumentValue(kind, columns=columns, levels=first.levels)
         return ArgumentValue(kind, columns=_columns_of(name, given, first), levels=self.table.rows)
 
     def _check_function(self, name: str) -> None:

@@ -17,9 +17,10 @@ _Term = tuple[str, ...]  # the texts of its parts, () is the intercept
 
 
 class TermPart(NamedTuple):
-    """Part of an interaction, with its number of columns."""
+    """Part of an interaction, with its numbers of columns and of values for each row."""
 
     columns: int
+    values: int
     levels: int  # 0 for numeric columns
 
 
@@ -103,9 +104,8 @@ class Expansion:
         if value.kind in ("trials", "contrast"):
             self.refuse(f"{text} is no predictor")
         labels = value.kind in ("text", "levels")
-        self.parts[text] = (
-            TermPart(value.levels, value.levels) if labels else TermPart(value.columns, 0)
-        )
+        levels = value.levels if labels else 0
+        self.parts[text] = TermPart(levels if labels else value.columns, value.columns, levels)
         return text
 
     def _column(self, node: Any) -> ArgumentValue:
@@ -243,7 +243,7 @@ class Expansion:
             self.refuse(f"it has {terms} terms, of at most {limits.TERMS}")
 
     def _check_size(self, terms: ExpandedTerms) -> None:
-        columns = 0
+        columns = values = 0
         for term in [*terms.common, *(each for each, _ in terms.grouped)]:
             if len(term) > limits.ORDER:
                 reason = f"{len(term)} columns interact in a term, of at most {limits.ORDER}"
@@ -252,11 +252,12 @@ class Expansion:
             # formulae compares the subsets of the labels that interact with each other
             self._spend(8 ** sum(part.levels > 0 for part in parts))
             columns += prod(part.columns for part in parts)
+            values += prod(part.values for part in parts)
         rows = self.arguments.table.rows
-        if columns > limits.COLUMNS or columns * rows > limits.ELEMENTS:
+        if columns > limits.COLUMNS or values * rows > limits.ELEMENTS:
             self.refuse(
-                f"its terms have {columns} columns in {rows} rows, of at most {limits.COLUMNS} "
-                f"columns and {limits.ELEMENTS} numbers",
+                f"its terms have {columns} columns and {values} numbers in each of {rows} rows, of "
+                f"at most {limits.COLUMNS} columns and {limits.ELEMENTS} numbers",
                 "effects of many levels are those of groups: (1 | g)",
             )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dimtensor.interop.formulas.design import DesignMatrix
+
 # prior scale of the effect of one standard deviation of a predictor, in those of the response
 STEP = 2.5
 
@@ -27,24 +29,28 @@ class Scales:
         self.by_probability = family in ("bernoulli", "binomial") and link in ("logit", "probit")
         self.mean, self.scale = 0.0, 1.0
         if scaled:
-            self.mean, self.scale = float(np.mean(response)), float(_spread(response))
+            self.mean, self.scale = (
+                float(np.mean(response)),
+                float(DesignMatrix(response[:, None], None, 1).spreads()[0]),
+            )
         self._shift = 0.0
 
-    def slopes(self, columns: np.ndarray) -> np.ndarray:
+    def slopes(self, columns: DesignMatrix) -> np.ndarray:
         """Return the prior scales of the coefficients of columns."""
-        return STEP * self.scale / _spread(columns)
+        return STEP * self.scale / columns.spreads()
 
-    def common(self, columns: np.ndarray, kind: str, labeled: bool) -> np.ndarray:
+    def common(self, columns: DesignMatrix, kind: str, labeled: bool) -> np.ndarray:
         """Return the prior scales of a common term, and widen that of the intercept."""
         if not self.by_probability:
             found = self.slopes(columns)
         elif labeled:
-            found = np.ones(columns.shape[1])
+            found = np.ones(columns.width)
         elif kind == "interaction":
-            found = np.full(columns.shape[1], 1 / _spread(columns.sum(axis=1)))
+            total = DesignMatrix(columns.values.sum(axis=1)[:, None], None, 1)
+            found = np.full(columns.width, 1 / total.spreads()[0])
         else:
-            found = 1 / _spread(columns)
-        self._shift += float((found**2 * columns.mean(axis=0) ** 2).sum())
+            found = 1 / columns.spreads()
+        self._shift += float((found**2 * columns.means() ** 2).sum())
         return found
 
     def intercept(self) -> tuple[float, float]:
@@ -56,9 +62,3 @@ class Scales:
     def varying(self) -> float:
         """Return the prior scale of the deviation of group-specific intercepts."""
         return float(np.sqrt((STEP * self.scale) ** 2 + self._shift))
-
-
-def _spread(columns: np.ndarray) -> np.ndarray:
-    """Return the standard deviations of columns, and 1 for (nearly) constant ones."""
-    spread, size = columns.std(axis=0), np.abs(columns).max(axis=0)
-    return np.where(spread > 1e-12 * size, spread, 1.0)

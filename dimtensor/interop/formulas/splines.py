@@ -55,19 +55,14 @@ class BoundedSpline:
 def bound_splines(design: EvaluatedFormula, table: Any) -> list[BoundedSpline]:
     """Replace the B-splines in the terms of a design by bounded ones, and check its rows."""
     found = []
-    for term in _terms(design):
-        for component in getattr(term, "components", ()):
+    for term in design.terms().values():
+        for component in term.components:
             call: Any = getattr(component, "call", None)
             splines = list(_splines(call))
             found += splines
             if splines:
                 call.eval(table, component.env)
     return found
-
-
-def _terms(design: EvaluatedFormula) -> Iterator[Any]:
-    yield from design.common.values()
-    yield from (term.expr for term in design.group.values())
 
 
 def _splines(call: Any) -> Iterator[BoundedSpline]:

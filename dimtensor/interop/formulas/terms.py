@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,12 @@ import dimtensor.dist as dist
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.errors import ArgumentError, OptionError, listing
-from dimtensor.interop.formulas.design import EvaluatedFormula
+from dimtensor.interop.formulas.design import (
+    DesignMatrix,
+    EvaluatedFormula,
+    EvaluatedTerm,
+    GroupTerm,
+)
 from dimtensor.interop.formulas.grammar import FormulaDescription, column_of
 from dimtensor.interop.formulas.priors import Scales
 from dimtensor.interop.formulas.splines import Outside, bound_splines
@@ -21,7 +25,6 @@ from dimtensor.interop.formulas.tables import (
     check_levels,
     groups_of,
     levels_of,
-    numbers_of,
 )
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.inputs import data as make_data
@@ -34,29 +37,50 @@ if TYPE_CHECKING:
 
 
 class _Design(NamedTuple):
-    """Design of a group-specific term, and the prior of its standard deviations.
+    """Design matrix of a term as data, with which its effects are multiplied.
 
     Attributes
     ----------
     x : DimTensor or None
-        The design matrix; None for an intercept.
+        Values; None where all are 1.
+    at : DimTensor or None
+        Positions of the values along the dim of the columns; None for a dense matrix.
     along : tuple of Dim
-        The dim of the columns, if there are several.
+        The dim of the columns, if they have labels.
+    basis : tuple of Dim
+        The dim along which the values of a row are added, if there are several.
+    """
+
+    x: DimTensor | None
+    at: DimTensor | None = None
+    along: tuple[Dim, ...] = ()
+    basis: tuple[Dim, ...] = ()
+
+    def times(self, effect: DimTensor, where: Mapping[Dim, DimTensor]) -> DimTensor:
+        """Return the product with effects, which are looked up by group in `where`."""
+        effect = effect.sel(where) if where else effect
+        if self.at is not None:
+            effect = effect.isel({self.along[0]: self.at})
+        if self.x is None:
+            return effect
+        return dot(effect, self.x, dim=self.basis) if self.basis else effect * self.x
+
+
+class _Varying(NamedTuple):
+    """Design of a group-specific term, and the prior of its standard deviations.
+
+    Attributes
+    ----------
+    design : _Design
     prior : Distribution
         Prior of the standard deviations.
     labels : list of str
         One label per column.
     """
 
-    x: DimTensor | None
-    along: tuple[Dim, ...]
+    design: _Design
     prior: Distribution
     labels: list[str]
-
-    def times(self, effect: DimTensor) -> DimTensor:
-        if self.x is None:
-            return effect
-        return dot(effect, self.x, dim=self.along) if self.along else effect * self.x
 
 
 class FormulaTerms:
@@ -75,11 +99,7 @@ class FormulaTerms:
         self.splines = bound_splines(design, table)
         self.priors = dict(priors)
         self.made: dict[str, DimTensor] = {}
-        self.common: dict[
-            str, bool
-        ] = {}  # whether the design matrix of a term has a dim of columns
         self.factors: dict[str, tuple[Dim, list[str]]] = {}
-        self.within: dict[str, tuple[Any, bool]] = {}  # the expressions of group-specific terms
         self.levels: dict[str, list[Any]] = {}
         self.extra: list[str] = []
         self.rows: str | None = None  # data that only determine the number of rows
@@ -98,9 +118,8 @@ class FormulaTerms:
         """Return the linear predictor over rows and `rest`, the non-reference response levels."""
         total: Any = 0.0
         for name, term in self.design.common.items():
-            if term.kind != "intercept":
-                total = total + self._common(name, term, scales, rest)
-        if any(term.kind == "intercept" for term in self.design.common.values()) and intercept:
+            total = total + self._common(name, term, scales, rest)
+        if self.design.intercept and intercept:
             total = total + self.variable("Intercept", dist.Normal(*scales.intercept()), rest)
         for terms in self._blocks():
             total = total + self._varying(terms, scales, rest)
@@ -109,28 +128,45 @@ class FormulaTerms:
             total = total + make_data(np.zeros(len(self.table)), dims=self.obs, name=self.rows)
         return total
 
-    def _common(self, name: str, term: Any, scales: Scales, rest: tuple[Dim, ...]) -> DimTensor:
-        kinds = [component.kind for component in term.components]
-        columns, labels = _columns(name, term)
+    def _common(
+        self, name: str, term: EvaluatedTerm, scales: Scales, rest: tuple[Dim, ...]
+    ) -> DimTensor:
         self._keep_levels(term)
-        self.common[name] = labels is not None
         if term.kind == "offset":
-            return make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-        found = scales.common(columns, term.kind, all(kind == "categoric" for kind in kinds))
-        x, along, scale = self._matrix(name, columns, labels, found)
-        effect = self.variable(name, dist.Normal(0.0, scale), [*along, *rest])
-        return dot(x, effect, dim=along) if along else x * effect
+            values = self._values(name, term, term.columns)[f"{name}_data"]
+            return make_data(values, dims=self.obs, name=f"{name}_data")
+        found = scales.common(term.columns, term.kind, term.labeled)
+        design, scale = self._matrix(name, term, found)
+        effect = self.variable(name, dist.Normal(0.0, scale), [*design.along, *rest])
+        return design.times(effect, {})
 
-    def _matrix(
-        self, name: str, columns: np.ndarray, labels: list[Any] | None, scales: np.ndarray
-    ) -> tuple[DimTensor, tuple[Dim, ...], Any]:
-        """Return the design matrix of a term as data, the dim of its columns, and their scales."""
-        if labels is None:
-            x = make_data(columns[:, 0], dims=self.obs, name=f"{name}_data")
-            return x, (), float(scales[0])
-        along = Dim(f"{name}_dim", coords=labels)
-        x = make_data(columns, dims=[self.obs, along], name=f"{name}_data")
-        return x, (along,), make_data(scales, dims=along)
+    def _matrix(self, name: str, term: EvaluatedTerm, scales: np.ndarray) -> tuple[_Design, Any]:
+        """Return the design matrix of a term as data, and the scales of its columns."""
+        along = () if term.labels is None else (Dim(f"{name}_dim", coords=term.labels),)
+        scale = make_data(scales, dims=along) if along else float(scales[0])
+        several = term.columns.values.shape[1]
+        dense = term.columns.at is None
+        basis: tuple[Dim, ...] = along if dense else ()
+        if not dense and several > 1:
+            basis = (Dim(f"{name}_basis", length=several),)
+        data = {
+            key: make_data(values, dims=[self.obs, *basis], name=key)
+            for key, values in self._values(name, term, term.columns).items()
+        }
+        at = None if dense else data.pop(f"{name}_data")
+        return _Design(next(iter(data.values()), None), at, along, basis), scale
+
+    def _values(
+        self, name: str, term: EvaluatedTerm, columns: DesignMatrix
+    ) -> dict[str, np.ndarray]:
+        """Return the data of a term by name, over rows, and the values of a row if several."""
+        flat = columns.values.shape[1] == 1 and (columns.at is not None or term.labels is None)
+        cut = (slice(None), 0) if flat else ()
+        if columns.at is None:
+            return {f"{name}_data": columns.values[cut]}
+        at = np.broadcast_to(columns.at, columns.values.shape)[cut]
+        weights = {f"{name}_weight": columns.values[cut]} if term.weighted else {}
+        return {f"{name}_data": at} | weights
 
     def _blocks(self) -> Iterable[dict[str, Any]]:
         """Return group-specific terms by name, in blocks with correlated effects."""
@@ -149,33 +185,31 @@ class FormulaTerms:
         group = self._group(next(iter(terms.values())).factor)
         where = self.made[f"{group._short}_data"]
         spreads = {
-            name: self.variable(f"{name}_sigma", design.prior, [*design.along, *rest])
-            for name, design in designs.items()
+            name: self.variable(f"{name}_sigma", prior, [*design.along, *rest])
+            for name, (design, prior, _) in designs.items()
         }
         standard = self._standard(designs, group, rest)
         total: Any = 0.0
-        for name, design in designs.items():
+        for name, (design, _, _) in designs.items():
             if standard is None:
                 prior = dist.Normal(0.0, spreads[name])
                 effect = self.variable(name, prior, [group, *design.along, *rest])
             else:
                 effect = named(name, spreads[name] * standard[name])
-            total = total + design.times(effect.sel({group: where}))
+            total = total + design.times(effect, {group: where})
         return total
 
-    def _within(self, name: str, term: Any, scales: Scales) -> _Design:
-        if term.kind == "intercept":
-            return _Design(None, (), dist.HalfNormal(scales.varying()), ["1"])
-        columns, labels = _columns(name, term.expr)
+    def _within(self, name: str, term: GroupTerm, scales: Scales) -> _Varying:
+        if term.expr is None:
+            return _Varying(_Design(None), dist.HalfNormal(scales.varying()), ["1"])
         self._keep_levels(term.expr)
-        self.within[name] = term.expr, labels is not None
-        x, along, scale = self._matrix(name, columns, labels, scales.slopes(columns))
-        text = term.expr.name
+        design, scale = self._matrix(name, term.expr, scales.slopes(term.expr.columns))
+        text, labels = term.expr.name, term.expr.labels
         names = [text] if labels is None else [f"{text}[{label}]" for label in labels]
-        return _Design(x, along, dist.HalfNormal(scale), names)
+        return _Varying(design, dist.HalfNormal(scale), names)
 
     def _standard(
-        self, designs: Mapping[str, _Design], group: Dim, rest: tuple[Dim, ...]
+        self, designs: Mapping[str, _Varying], group: Dim, rest: tuple[Dim, ...]
     ) -> dict[str, DimTensor] | None:
         """Return standardized correlated effects by term, or None if effects are independent.
 
@@ -183,7 +217,7 @@ class FormulaTerms:
         independent standard normal variables.
         """
         first = next(iter(designs))
-        labels = [label for design in designs.values() for label in design.labels]
+        labels = [label for varying in designs.values() for label in varying.labels]
         if first not in self.correlated or len(labels) == 1:
             return None
         text = self.correlated[first][1]
@@ -203,13 +237,13 @@ class FormulaTerms:
         raw = self.variable(f"{name}_z", dist.Normal(0.0, 1.0), [group, row, *rest])
         effects = dot(chol, raw.rename({row: col}), dim=[col])
         found, at = {}, 0
-        for term, design in designs.items():
+        for term, (design, _, own) in designs.items():
             if design.along:
-                positions = make_data(np.arange(at, at + len(design.labels)), dims=design.along)
+                positions = make_data(np.arange(at, at + len(own)), dims=design.along)
                 found[term] = effects.isel({row: positions})
             else:
                 found[term] = effects.isel({row: at})
-            at += len(design.labels)
+            at += len(own)
         return found
 
     def _group(self, factor: Any) -> Dim:
@@ -218,7 +252,7 @@ class FormulaTerms:
         names = [column_of(component.name) for component in factor.components]
         if any(name not in self.table for name in names):
             raise OptionError(f"groups of a formula are columns of the table, not {factor.name}")
-        taken = {*self.design.common, self.obs._short, "chain", "draw"}
+        taken = {*self.design.common, "Intercept", self.obs._short, "chain", "draw"}
         name = f"{factor.name}_group" if factor.name in taken else factor.name
         rows, groups = groups_of(self.table, names)
         group = Dim(name, coords=groups)
@@ -236,9 +270,8 @@ class FormulaTerms:
 
     def of_new(self, table: Any, outside: Outside) -> tuple[dict[str, Any], dict[Dim, Dim]]:
         """Return the data of new rows, and replacements of the dims of rows and groups."""
-        parts = {name: (self.design.common[name], has_dim) for name, has_dim in self.common.items()}
-        parts |= self.within
-        used = {name for term, _ in parts.values() for name in term.var_names}
+        terms = self.design.terms()
+        used = {name for term in terms.values() for name in term.var_names}
         used &= set(self.table.columns)  # others are names of the user
         used |= {name for _, names in self.factors.values() for name in names}
         frame = as_pandas(table, used | set(self.extra))
@@ -246,32 +279,26 @@ class FormulaTerms:
         for spline in self.splines:
             spline.outside = outside
         values: dict[str, Any] = {}
-        for name, (term, has_dim) in parts.items():
-            columns = numbers_of(name, partial(term.eval_new_data, frame))
-            named = ([self.obs._short, f"{name}_dim"], columns)
-            values[f"{name}_data"] = named if has_dim else columns[:, 0]
+        for name, term in terms.items():
+            columns = term.of_new(frame)
+            suffix = "dim" if columns.at is None else "basis"
+            for key, numbers in self._values(name, term, columns).items():
+                dims = [self.obs._short, f"{name}_{suffix}"][: numbers.ndim]
+                values[key] = (dims, numbers)
         for name in self.extra:
             values[f"{name}_data"] = frame[name].to_numpy()
         n = len(frame)
         if self.rows is not None:
             values[self.rows] = np.zeros(n)
-        dims = {}
+        wider = {}
         if self.obs.length is not None:
             labels = None if self.obs.coords is None else range(n)
-            dims[self.obs] = Dim(self.obs._short, length=n, coords=labels)
+            wider[self.obs] = Dim(self.obs._short, length=n, coords=labels)
         for group, names in self.factors.values():
             rows, _ = groups_of(frame, names)
             known = () if group.coords is None else group.coords
             more = sorted(set(rows).difference(known))
             if more:
-                dims[group] = Dim(group._short, coords=[*known, *more])
+                wider[group] = Dim(group._short, coords=[*known, *more])
             values[f"{group._short}_data"] = np.asarray(rows)
-        return values, dims
-
-
-def _columns(name: str, term: Any) -> tuple[np.ndarray, list[Any] | None]:
-    """Return the design matrix of a term, and labels of its columns unless there is just one."""
-    columns = numbers_of(name, lambda: term.data)
-    if term.kind != "offset" and term.levels is not None:
-        return columns, list(map(str, term.levels))
-    return columns, list(range(columns.shape[1])) if columns.shape[1] > 1 else None
+        return values, wider

@@ -289,9 +289,6 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
     LabelError
         It names the selection by position.
     """
-    labels = dim_labels(dim)
-    if labels is None or labels.family not in ("string", "datetime", "zoned", "period", "cftime"):
-        return
     node = key.node if isinstance(key, TensorHandle) else None
     if node is not None:
         integers = node.categories is None and is_integer(node.dtype)
@@ -302,7 +299,11 @@ def refuse_positions(x: Node, dim: Dim, key: Any) -> None:
         listed = isinstance(items, list) and len(items) > 0
         integers = integers or (listed and all(map(is_position, items)))
         given = repr(items) if integers and len(items) <= 8 else "positions"
-    if integers:
+    if not integers:  # labels of a product of long dims take time to be made
+        return
+    labels = dim_labels(dim)
+    texts = ("string", "datetime", "zoned", "period", "cftime")
+    if labels is not None and labels.family in texts:
         raise LabelError(
             f"sel: integers are not labels of {dim._title}",
             [("labels", listing(labels.values))],
