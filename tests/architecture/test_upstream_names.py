@@ -57,6 +57,7 @@ NAMES = [
     ("numba.core.types", "StarArgTuple.from_types", "kernels/routines"),
     ("numba.extending", "intrinsic", "upstream/numba"),
     ("numba.core.errors", "NumbaError", "upstream/numba"),
+    ("formulae.terms.terms", "Model._get_encoding_bools", "upstream/formulae"),
     ("llvmlite.binding.newpassmanagers", "NewPassManager._dispose", "upstream/llvmlite"),
     ("jax._src.callback", "logger.addFilter", "upstream/jax"),
     ("jax._src.compilation_cache", "_cache", "upstream/jax"),

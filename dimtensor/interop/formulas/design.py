@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.interop.formulas.tables import numbers_of
+from dimtensor.upstream.formulae import codings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +110,13 @@ class Coding:
         return codes
 
 
+def _values(component: Any, table: pd.DataFrame) -> Any:
+    """Return the labels of a component of a term."""
+    if hasattr(component, "call"):
+        return component.call.eval(table, component.env)
+    return table[component.name]
+
+
 def _unboxed(values: Any) -> pd.Series:
     """Return a column without the contrasts that ``C(...)`` adds."""
     import pandas as pd
@@ -135,7 +143,7 @@ class EvaluatedTerm:
         Labels of the columns; None for a single column without one.
     """
 
-    def __init__(self, term: Any, full: Any):
+    def __init__(self, term: Any, full: Any, table: pd.DataFrame):
         self.name, self.kind, self.components = term.name, term.kind, term.components
         self.var_names = term.var_names
         self._codings: dict[int, Coding] = {}
@@ -143,14 +151,14 @@ class EvaluatedTerm:
         for at, component in enumerate(self.components):
             if component.kind == "categoric":
                 spans = full.get(component.name, False) if isinstance(full, dict) else full
-                coding = Coding(component._intermediate_data, spans)
+                coding = Coding(_values(component, table), spans)
                 self._codings[at] = coding
                 labels.append(coding.labels)
             else:
                 component.set_data(False)
                 many = component.value.shape[1] if component.value.ndim == 2 else 1
                 labels.append(list(map(str, range(many))) if many > 1 else [])
-        self.columns = self._evaluated(None)
+        self.columns = self._evaluated(table, False)
         several = [each for at, each in enumerate(labels) if each or at in self._codings]
         self.labels: list[Any] | None = None
         if self._codings or (len(self.components) > 1 and several):
@@ -182,13 +190,13 @@ class EvaluatedTerm:
         InputError
             If it cannot be computed, or is not finite.
         """
-        return self._evaluated(table)
+        return self._evaluated(table, True)
 
-    def _evaluated(self, table: pd.DataFrame | None) -> DesignMatrix:
+    def _evaluated(self, table: pd.DataFrame, new: bool) -> DesignMatrix:
         blocks: list[tuple[np.ndarray, np.ndarray, int]] = []
 
         def values() -> np.ndarray:
-            blocks.extend(self._block(at, table) for at in range(len(self.components)))
+            blocks.extend(self._block(at, table, new) for at in range(len(self.components)))
             found = blocks[0][0]
             for one, _, _ in blocks[1:]:
                 found = (found[:, :, None] * one[:, None, :]).reshape(len(found), -1)
@@ -205,20 +213,15 @@ class EvaluatedTerm:
             )
         return DesignMatrix(numbers, places, count)
 
-    def _block(self, at: int, table: pd.DataFrame | None) -> tuple[np.ndarray, np.ndarray, int]:
+    def _block(self, at: int, table: pd.DataFrame, new: bool) -> tuple[np.ndarray, np.ndarray, int]:
         """Return values of a component, their columns, and the number of columns."""
         component, coding = self.components[at], self._codings.get(at)
         if coding is None:
-            found = component.value if table is None else component.eval_new_data(table)
+            found = component.eval_new_data(table) if new else component.value
             values = np.asarray(found, dtype=float)
             values = values[:, None] if values.ndim == 1 else values
             return values, np.arange(values.shape[1])[None], values.shape[1]
-        found = component._intermediate_data
-        if table is not None and hasattr(component, "call"):
-            found = component.call.eval(table, component.env)
-        elif table is not None:
-            found = table[component.name]
-        codes = coding.codes(found, component.name)
+        codes = coding.codes(_values(component, table), component.name)
         if coding.contrasts is not None:
             count = len(coding.labels)
             return coding.contrasts[codes].astype(float), np.arange(count)[None], count
@@ -272,10 +275,10 @@ def evaluated(terms: Any, table: pd.DataFrame, environment: Any) -> EvaluatedFor
     from formulae.matrices import ResponseMatrix
 
     terms.set_types(table, environment)
-    terms.add_extra_terms(terms._get_encoding_bools(), table, environment)
-    codings = terms._get_encoding_bools()
+    terms.add_extra_terms(codings(terms), table, environment)
+    coded = codings(terms)
     common = {
-        term.name: EvaluatedTerm(term, codings.get(term.name, [False])[0])
+        term.name: EvaluatedTerm(term, coded.get(term.name, [False])[0], table)
         for term in terms.common_terms
         if term.kind != "intercept"
     }
@@ -284,7 +287,9 @@ def evaluated(terms: Any, table: pd.DataFrame, environment: Any) -> EvaluatedFor
     for term in terms.group_terms:
         full = term.factor.name not in with_intercept
         plain = term.expr.kind == "intercept"
-        group[term.name] = GroupTerm(None if plain else EvaluatedTerm(term.expr, full), term.factor)
+        group[term.name] = GroupTerm(
+            None if plain else EvaluatedTerm(term.expr, full, table), term.factor
+        )
     response = ResponseMatrix(terms.response)
     response.evaluate(table, environment)
     intercept = any(term.kind == "intercept" for term in terms.common_terms)
