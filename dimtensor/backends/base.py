@@ -106,6 +106,9 @@ class Executable:
     placing : callable, optional
         Replaces the inputs that stay for many calls by arrays on several devices, which `raw` and
         bound calls take instead.
+    of_device : callable, optional
+        What `raw` computes, within a ``jax.shard_map`` over the mesh: of inputs that are not cut,
+        and of the device's slices of the placed arrays.
     """
 
     call: Callable[..., Sequence[Any]]
@@ -118,6 +121,7 @@ class Executable:
     reason: str = ""
     once: Executable | None = None
     placing: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+    of_device: Callable[..., Any] | None = None
 
     def settled(self, fixed: Sequence[Any]) -> tuple[Any, ...]:
         """Arrays that are reused by many calls, with the values that follow from them alone."""

@@ -95,6 +95,7 @@ class BlackJAXSampler(JaxSampler):
     """No-U-Turn sampler of BlackJAX, with Stan's windows of adaptation."""
 
     name = "blackjax"
+    chain_axis = 0
 
     def program(
         self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options

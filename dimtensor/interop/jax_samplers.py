@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.arrays import check_whole
+from dimtensor.backends.jax.devices import fetch
+from dimtensor.compile.devices.mesh import CHAIN, Placement
 from dimtensor.errors import ArgumentError, OptionError, did_you_mean
 from dimtensor.extras import require
 from dimtensor.interop.watching import watch
@@ -22,7 +25,6 @@ from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 
 if TYPE_CHECKING:
-    from dimtensor.compile.devices.mesh import Placement
     from dimtensor.model.logdensity import LogDensity
 
 # Default number of tuning draws.
@@ -40,11 +42,14 @@ class PureDensity(NamedTuple):
         Data and lengths.
     identity : object
         Compiled code of the function: equal for models that differ in data only.
+    of_device : callable
+        The same as `function`, within a ``jax.shard_map`` over the devices that hold the data.
     """
 
     function: Callable[..., Any]
     fixed: tuple[Any, ...]
     identity: Any
+    of_device: Callable[..., Any]
 
 
 def pure_density(model: LogDensity, placement: Placement | None = None) -> PureDensity:
@@ -63,7 +68,8 @@ def pure_density(model: LogDensity, placement: Placement | None = None) -> PureD
         return _density_on_devices(model, placement)
     positional = model.functions.get("logp_on_jax").positional
     fixed = (*model.functions.late_lengths("logp_on_jax"), *positional.fixed)
-    return PureDensity(impossible_where_checks_fail(positional.raw), fixed, positional.raw)
+    function = impossible_where_checks_fail(positional.raw)
+    return PureDensity(function, fixed, positional.raw, function)
 
 
 def impossible_where_checks_fail(pure: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,15 +116,20 @@ def _through_python(model: LogDensity) -> PureDensity:
         value, gradient = both(*primals)
         return value, jax.numpy.dot(gradient, *tangents)
 
-    return PureDensity(exact, (), model.functions.evaluator)
+    return PureDensity(exact, (), model.functions.evaluator, exact)
 
 
 def _density_on_devices(model: LogDensity, placement: Placement) -> PureDensity:
-    import jax
-
     positional = model.functions.get(ON_DEVICES, placement).positional
-    pure = positional.raw
+    pure, of_device = positional.raw, positional.executable.of_device
+    assert of_device is not None
     fixed = (*model.functions.late_lengths(ON_DEVICES), *positional.fixed)
+    return PureDensity(_with_gradient(pure), fixed, pure, _with_gradient(of_device))
+
+
+def _with_gradient(pure: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the value of a function of value and gradient, which JAX differentiates by it."""
+    import jax
 
     def value_and_gradient(x: Any, *fixed: Any) -> tuple[Any, Any]:
         value, gradient, *fine = pure(x, *fixed)
@@ -135,7 +146,7 @@ def _density_on_devices(model: LogDensity, placement: Placement) -> PureDensity:
         value, gradient = value_and_gradient(*primals)
         return value, jax.numpy.dot(gradient, tangents[0])
 
-    return PureDensity(density, fixed, pure)
+    return density
 
 
 @contextmanager
@@ -202,10 +213,13 @@ class JaxSampler(ABC):
     ----------
     name : str
         Of the library, and of the extra that installs it.
+    chain_axis : int
+        Axis of all results of the program that counts chains.
     keeps_warmup : bool
     """
 
     name: str
+    chain_axis: int
     keeps_warmup = False
     on_devices = True
 
@@ -252,18 +266,25 @@ class JaxSampler(ABC):
             density = pure_density(model, settings.placement)
             starts = starts_of(model, density, start, chains, seed)
             keys = jax.random.split(jax.random.key(seed), chains)
-            arguments = (keys, starts, *density.fixed)
-            placement = settings.placement
+            of_data, of_chains = settings.placement, settings.chain_placement
             key = (
-                self.name, settings.draws, tune, chains, settings.save_warmup, options, placement
+                self.name, settings.draws, tune, chains, settings.save_warmup, options, of_data,
+                of_chains,
             )  # fmt: skip
-            make = partial(self.program, density, settings, tune, options)
+            make, devices = partial(self.program, density, settings, tune, options), (1, 1)
+            if of_data is not None or of_chains is not None:
+                placed = ChainsOnDevices(of_data, of_chains, self.chain_axis, chains)
+                on_device = density._replace(function=density.of_device)
+                pure = self.program(on_device, settings, tune, options)
+                make = partial(placed.mapped, pure, density.fixed)
+                keys, starts, devices = placed.put(keys), placed.put(starts), placed.devices
+            arguments = (keys, starts, *density.fixed)
             program = kept_program(model, density, key, make, 0, *arguments)
             started = time.perf_counter()
             total, label = tune + settings.draws, f"{chains} chains"
             with errors_named(model):
-                found = watch(program, arguments, total, label, settings.progress_bar)
-            after, before = jax.tree.map(np.asarray, found)
+                found = watch(program, arguments, total, label, settings.progress_bar, *devices)
+            after, before = jax.tree.map(fetch, found)
             seconds = time.perf_counter() - started
         warmup = None if before is None else self.draws_of(before, options.maxdepth)
         attributes = {
@@ -271,6 +292,76 @@ class JaxSampler(ABC):
             "inference_library_version": library.__version__,
         }
         return Run(self.draws_of(after, options.maxdepth), warmup, seconds, attributes)
+
+
+class ChainsOnDevices:
+    """Chains on a mesh: each device, or each group of devices that share data, runs some of them.
+
+    If their number is not a multiple, some devices run copies of the last chain. These take as long
+    as the chains of the others, and are discarded.
+
+    Parameters
+    ----------
+    of_data, of_chains : Placement or None
+        Without a placement of chains, all devices compute the log density of each chain together.
+    axis : int
+        Axis of results that counts chains.
+    chains : int
+    """
+
+    def __init__(
+        self, of_data: Placement | None, of_chains: Placement | None, axis: int, chains: int
+    ):
+        placement = of_chains or of_data
+        assert placement is not None
+        self.mesh = placement.mesh
+        self._axes = None if of_chains is None else of_chains.axes[CHAIN]
+        self._groups = math.prod(self.mesh.shape[name] for name in self._axes or ())
+        self._axis = axis
+        self._chains = chains
+
+    @property
+    def devices(self) -> tuple[int, int]:
+        """Number of all devices, and of those that compute together."""
+        return self.mesh.size, self.mesh.size // self._groups
+
+    def put(self, x: Any) -> Any:
+        """Place keys or starts of chains on the devices."""
+        import jax
+
+        rows = np.arange(-(-self._chains // self._groups) * self._groups)
+        sharding = jax.sharding.NamedSharding(self.mesh, jax.P(self._axes))
+        return jax.device_put(x[np.minimum(rows, self._chains - 1)], sharding)
+
+    def mapped(self, program: Callable[..., Any], fixed: Sequence[Any]) -> Callable[..., Any]:
+        """Map a program of the chains of a device over the mesh."""
+        import jax
+
+        def on_device(number: Any, *arguments: Any) -> Any:
+            group = 0 if self._axes is None else jax.lax.axis_index(self._axes)
+            return program(jax.numpy.stack([number, group]), *arguments)
+
+        chains = jax.P(self._axes)
+        specs = (x.sharding.spec if _is_placed(x) else jax.P() for x in fixed)
+        on_devices = jax.shard_map(
+            on_device,
+            mesh=self.mesh,
+            in_specs=(jax.P(), chains, chains, *specs),
+            out_specs=jax.P(*[None] * self._axis, self._axes),
+            check_vma=False,
+        )
+
+        def mapped(*arguments: Any) -> Any:
+            own = (*[slice(None)] * self._axis, slice(self._chains))
+            return jax.tree.map(lambda x: x[own], on_devices(*arguments))
+
+        return mapped
+
+
+def _is_placed(x: Any) -> bool:
+    import jax
+
+    return isinstance(getattr(x, "sharding", None), jax.sharding.NamedSharding)
 
 
 def starts_of(

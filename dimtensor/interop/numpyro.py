@@ -28,6 +28,7 @@ class NumPyroSampler(JaxSampler):
     """No-U-Turn sampler of NumPyro."""
 
     name = "numpyro"
+    chain_axis = 1
 
     def program(
         self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from dimtensor.backends.progress import Progress
 from dimtensor.interop.sampler_threads import delist, enlist, the_end
@@ -21,15 +24,52 @@ _watched: dict[int, _Watch] = {}
 
 
 class _Watch:
-    """State of a running program: its number of steps, and whether it should end."""
+    """State of a running program: its number of steps, and whether it should end.
 
-    def __init__(self) -> None:
-        self.steps = 0
+    Devices that compute a log density together tell a step before any of them tells the next one.
+    They end at the same step, as those that go on would wait for the others.
+
+    Parameters
+    ----------
+    devices : int
+        Number of devices that run the program.
+    together : int
+        Number of devices in a group that computes together.
+    """
+
+    def __init__(self, devices: int = 1, together: int = 1) -> None:
         self.given_up = False
         self.thread: threading.Thread | None = None
+        self._devices = devices
+        self._together = together
+        self._lock = threading.Lock()
+        self._told: Counter[int] = Counter()  # by group
+        self._ends: dict[int, int] = {}
+
+    @property
+    def steps(self) -> int:
+        return _EVERY * sum(self._told.values()) // self._devices
+
+    def tell(self, group: int) -> None:
+        """Count a step of a device in a group.
+
+        Raises
+        ------
+        _GivenUp
+            If the group should end with this step.
+        """
+        with self._lock:
+            told = self._told[group]
+            if self.given_up and told >= self._ends.get(group, 0):
+                raise _GivenUp
+            self._told[group] += 1
 
     def stop(self) -> None:
-        self.given_up = True
+        with self._lock:
+            if not self.given_up:
+                each = self._together
+                self._ends = {group: -(-told // each) * each for group, told in self._told.items()}
+            self.given_up = True
 
     def are_over(self) -> bool:
         return self.thread is None or not self.thread.is_alive()
@@ -42,6 +82,7 @@ class _GivenUp(Exception):
 def tell_step(number: Any, at: Any) -> None:
     """Report a step of a traced program, by the number that the program is called with.
 
+    On several devices it is followed by the number of the group that computes together.
     Every tenth step is reported, by a count that all chains share: under vmap it is one report.
     """
     _teller()(number, at)
@@ -66,12 +107,10 @@ def _teller() -> Callable[[Any, Any], Any]:
 
 
 def _step(number: Any) -> None:
-    watch = _watched.get(int(number))
-    if watch is None:
-        return
-    if watch.given_up:
-        raise _GivenUp
-    watch.steps += _EVERY
+    of, *group = map(int, np.ravel(number))
+    watch = _watched.get(of)
+    if watch is not None:
+        watch.tell(group[0] if group else 0)
 
 
 def watch(
@@ -80,6 +119,8 @@ def watch(
     total: int,
     label: str,
     wanted: bool,
+    devices: int = 1,
+    together: int = 1,
 ) -> Any:
     """Run a program with a progress line.
 
@@ -95,6 +136,9 @@ def watch(
     label : str
     wanted : bool
         Whether there is a line; without it the program can be interrupted, too.
+    devices, together : int
+        Number of devices that run the program and tell its steps, and of those in a group that
+        computes a log density together.
 
     Raises
     ------
@@ -103,7 +147,7 @@ def watch(
     """
     import jax
 
-    number, state = next(_numbers), _Watch()
+    number, state = next(_numbers), _Watch(devices, together)
     found: list[Any] = []
     failed: list[BaseException] = []
 

@@ -59,7 +59,9 @@ def sharded_executable(
     whole = WholeArrays(program, n_inputs, shares, lengths)
     made = _Sharded(whole, outputs, placement, allow)
     stats = {"rewrite": time.perf_counter() - started}
-    return Executable(made.call, made.raw, stats, binder=made.bind, placing=made.place)
+    return Executable(
+        made.call, made.raw, stats, binder=made.bind, placing=made.place, of_device=made.of_device
+    )
 
 
 class SliceCode(NamedTuple):
@@ -289,6 +291,14 @@ class _Sharded:
 
         entering = [reshard(x.array, x.at) for x in given]
         return tuple(self._leave(self._mapped(*entering, *arrays[n:]), jnp, reshard))
+
+    def of_device(self, *arrays: Any) -> tuple[Any, ...]:
+        """Compute as a device does, within a ``jax.shard_map`` over the mesh."""
+        import jax.numpy as jnp
+
+        n = self._whole.n_inputs
+        entering = [x.array for x in self._enter(list(map(jnp.asarray, arrays[:n])))]
+        return tuple(self._leave(self._on_device(*entering, *arrays[n:]), jnp))
 
     def _enter(self, arrays: Sequence[Any]) -> list[DeviceArray]:
         """Arrange the inputs of a call as the pieces take them."""

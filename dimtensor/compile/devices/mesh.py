@@ -26,6 +26,9 @@ from dimtensor.graph.partition.analysis import Combined, Mapped, Split, split
 from dimtensor.graph.partition.slices import restricted
 from dimtensor.graph.rebuilding.substitute import map_dim, named_dims
 
+# The dim of draws that samplers on JAX have in common.
+CHAIN = "chain"
+
 _current: ContextVar[Placement | None] = ContextVar("placement", default=None)
 
 
@@ -77,6 +80,19 @@ class Placement:
                     [("axes of the mesh", listing(names))],
                 )
 
+    @property
+    def of_chains(self) -> Placement | None:
+        """Placement of the chains of samplers, None if they are not placed."""
+        return self._only({CHAIN: self.axes[CHAIN]} if CHAIN in self.axes else {})
+
+    @property
+    def of_data(self) -> Placement | None:
+        """Placement of all dims but the chains of samplers, None if there are none."""
+        return self._only({dim: names for dim, names in self.axes.items() if dim != CHAIN})
+
+    def _only(self, axes: dict[Dim | str, tuple[str, ...]]) -> Placement | None:
+        return Placement(axes, self.mesh) if axes else None
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Placement):
             return NotImplemented
@@ -127,7 +143,9 @@ def mesh(axes: Mapping[Dim | str, str | tuple[str, ...]], mesh: Any = None) -> P
     ----------
     axes : dict of Dim or str to str
         Axis of the mesh by dim, or by the name of the dim: ``{obs: "data"}``. A dim can be cut over
-        several axes: ``{obs: ("rows", "columns")}``.
+        several axes: ``{obs: ("rows", "columns")}``. For samplers ``"chain"`` is the dim of their
+        chains, each of which runs on one device, or on those that share its data:
+        ``{"chain": "chains", obs: "data"}``.
     mesh : jax.sharding.Mesh or dict of str to int, optional
         The devices, or the lengths of the axes. By default the mesh of ``jax.set_mesh``, and
         without one all devices in a row.
@@ -192,7 +210,7 @@ def placement_for(shard: Any, outputs: Sequence[Node], backend: str) -> Placemen
         return None
     placement = read_placement(shard)
     if placement is not None and shard is not None:
-        _check_used(placement, outputs)
+        check_used(placement, outputs)
     return placement
 
 
@@ -223,7 +241,7 @@ def shares_of(placement: Placement, outputs: Sequence[Node]) -> DeviceShares | N
     return None
 
 
-def _check_used(placement: Placement, outputs: Sequence[Node]) -> None:
+def check_used(placement: Placement, outputs: Sequence[Node]) -> None:
     """Check that outputs have one of the dims.
 
     Raises

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.arrays import check_whole
-from dimtensor.compile.devices.mesh import Placement, placement_for, shares_of
+from dimtensor.compile.devices.mesh import Placement, check_used, read_placement, shares_of
 from dimtensor.errors import (
     ArgumentError,
     GraphError,
@@ -110,7 +110,8 @@ def sample(
         and the worst R-hat and effective sample size of the parameters with their names.
     shard : dict of Dim or str to str, or Placement, optional
         Axes of a mesh of devices by dim, for samplers on JAX: see :func:`dimtensor.mesh`. By
-        default that of the context.
+        default that of the context. ``{"chain": "chains"}`` runs chains on devices of their own;
+        their number need not be a multiple of that of the devices.
     **options
         ``target_accept`` and ``maxdepth``; on JAX also ``dense_mass``; what else ``nutpie.sample``
         takes: ``adaptation``, ...
@@ -178,10 +179,10 @@ def sample(
     given = {name: number for name, number in optional.items() if number is not None}
     _check(model, {"draws": draws, "chains": chains, **given}, seed)
     chosen = sampler_of(sampler)
-    placement = _placement(model, chosen, sampler, shard)
+    placements = _placements(model, chosen, sampler, shard)
     run_it = chosen.prepare(options, list(inspect.signature(sample).parameters)[1:-1])
     model = in_slices(model, threads, client, "sample")
-    if placement is not None and model.functions.evaluator is not None:
+    if any(placements) and model.functions.evaluator is not None:
         raise OptionError(
             "sample: a log density that is computed by threads, on a cluster or from a stream is "
             "not on devices"
@@ -197,7 +198,7 @@ def sample(
     check_data(model, start)
     seed = any_seed() if seed is None else int(seed)
     settings = SamplerSettings(
-        draws, tune, chains, cores, seed, progress_bar, save_warmup, placement
+        draws, tune, chains, cores, seed, progress_bar, save_warmup, *placements
     )
     try:
         run = run_it(model, start, settings)
@@ -239,8 +240,10 @@ def _judge(model: LogDensity, tree: xr.DataTree, seconds: float, report: bool) -
         warn(complaint, SamplingWarning)
 
 
-def _placement(model: LogDensity, chosen: Sampler, name: str, shard: Any) -> Placement | None:
-    """Return the placement of the log density on devices; None if it has no dim that is placed."""
+def _placements(
+    model: LogDensity, chosen: Sampler, name: str, shard: Any
+) -> tuple[Placement | None, Placement | None]:
+    """Return the placements of the log density and of chains on devices, None if not placed."""
     value = [model.functions.assembly.value.node]
     if not getattr(chosen, "on_devices", False):
         if shard is not None:
@@ -248,9 +251,17 @@ def _placement(model: LogDensity, chosen: Sampler, name: str, shard: Any) -> Pla
                 f"sample: the devices of shard are those of JAX, and {name} computes on processors",
                 hint='sampler="numpyro", or "blackjax"',
             )
-        return None
-    placement = placement_for(shard, value, "jax")
-    return None if placement is None or shares_of(placement, value) is None else placement
+        return None, None
+    placement = read_placement(shard)
+    if placement is None:
+        return None, None
+    of_data = placement.of_data
+    if of_data is not None:
+        if shard is not None:
+            check_used(of_data, value)
+        if shares_of(of_data, value) is None:
+            of_data = None
+    return of_data, placement.of_chains
 
 
 def _check_dims(model: LogDensity, kept: list[str]) -> None:

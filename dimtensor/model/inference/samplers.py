@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SamplerSettings:
-    """Settings of a run that all samplers take; those of :func:`dimtensor.sample`."""
+    """Settings of a run that all samplers take; those of :func:`dimtensor.sample`.
+
+    The data are on the devices of `placement`, and the chains on those of `chain_placement`.
+    """
 
     draws: int
     tune: int | None
@@ -29,6 +32,7 @@ class SamplerSettings:
     progress_bar: bool
     save_warmup: bool
     placement: Placement | None = None
+    chain_placement: Placement | None = None
 
 
 class Sampler(Protocol):

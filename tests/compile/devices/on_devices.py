@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import signal
 import sys
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -20,6 +23,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.interop import watching
 from tests.differential.generate import random_program
 from tests.differential.named import NumPy
 from tests.differential.program import build, run
@@ -281,6 +285,66 @@ def sampling() -> None:
             other = fit.sample(**options, **quiet)
     assert one["posterior"].equals(other["posterior"])
     assert one["posterior"].sizes["draw"] == 3
+
+
+def fitted() -> tuple[Any, dict[str, Any]]:
+    """A model of 21 observations, and options of its sampling."""
+    mu, sd = dt.rv("mu", dt.dist.Normal(0, 1)), dt.rv("sd", dt.dist.HalfNormal(1))
+    y = dt.rv("y", dt.dist.Normal(mu, sd), dims=OBS)
+    fit = dt.Model(y).observe(y=np.random.default_rng(5).normal(size=21))
+    quiet = {"progress_bar": False, "report": False}
+    return fit, {"draws": 4, "tune": 4, "chains": 3, "seed": 1, **quiet}
+
+
+@check("chains of NumPyro")
+def chains_of_numpyro() -> None:
+    """Chains on devices equal those on one to rounding, which steps amplify; so there are few."""
+    fit, options = fitted()
+    both = dt.mesh({"chain": "chains", OBS: "data"}, {"chains": 2, "data": 3})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = fit.sample(sampler="numpyro", **options)
+        other = fit.sample(sampler="numpyro", **options, shard={"chain": "chains"})
+        with both:
+            third = fit.sample(sampler="numpyro", save_warmup=True, **options)
+    first, *others = one["posterior"]["mu"].values
+    assert all(not np.isclose(first, each).any() for each in others)
+    assert one["posterior"].sizes == other["posterior"].sizes == third["posterior"].sizes
+    close(other["posterior"]["mu"], one["posterior"]["mu"])
+    assert third["warmup_posterior"].sizes == {"chain": 3, "draw": 4}
+    close(third["posterior"]["mu"], one["posterior"]["mu"])
+
+
+@check("chains of BlackJAX")
+def chains_of_blackjax() -> None:
+    fit, options = fitted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = fit.sample(sampler="blackjax", **options)
+        other = fit.sample(sampler="blackjax", **options, shard={"chain": "chains"})
+    close(one["posterior"]["mu"], other["posterior"]["mu"])
+    assert one["posterior"].sizes == other["posterior"].sizes
+
+
+@check("an interruption of sampling")
+def interruption() -> None:
+    """A program on all devices ends, and the process does not."""
+    fit, options = fitted()
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt() -> None:
+        while not any(watch.steps > 100 for watch in watching._watched.values()):
+            time.sleep(0.05)
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    options |= {"draws": 5_000_000, "chains": 2, "sampler": "numpyro"}
+    shard = dt.mesh({"chain": "chains", OBS: "data"}, {"chains": 2, "data": 3})
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit.sample(**options, shard=shard)
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 @check("random programs")

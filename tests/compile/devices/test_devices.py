@@ -64,6 +64,21 @@ def test_functions_on_processors_have_no_devices():
     density = dt.LogDensity(-(B**2), {B: dt.real}, backend="python")
     with pytest.raises(dt.OptionError, match="nutpie computes on processors"):
         dt.sample(density, draws=2, shard={OBS: "data"}, progress_bar=False)
+    with pytest.raises(dt.OptionError, match="nutpie computes on processors"):
+        dt.sample(density, draws=2, shard={"chain": "chains"}, progress_bar=False)
+
+
+def test_placements_of_chains_and_of_data():
+    lengths = {"chains": 1, "data": 1}
+    both = dt.mesh({"chain": "chains", OBS: "data"}, lengths)
+    assert both.of_chains == dt.mesh({"chain": "chains"}, both.mesh)
+    assert both.of_data == dt.mesh({OBS: "data"}, both.mesh)
+    assert both.of_chains.of_data is None
+    assert both.of_data.of_chains is None
+    density = dt.LogDensity(-(B**2), {B: dt.real}, backend="python")
+    shard = dt.mesh({"chain": "chains", "day": "data"}, lengths)
+    with pytest.raises(dt.UnknownDimError, match="the outputs have no dim 'day'"):
+        dt.sample(density, draws=2, sampler="numpyro", shard=shard, progress_bar=False)
 
 
 def test_positions_that_are_mixed():
