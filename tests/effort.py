@@ -7,7 +7,7 @@ profile   whole  a third  a tenth  a twentieth  a fiftieth
 ========  =====  =======  =======  ===========  ==========
 dev         100       33       10            5           2
 ci          300      100       30           15           6
-thorough   1000      333      100           50          20
+thorough    700      233       70           35          14
 ========  =====  =======  =======  ===========  ==========
 
 The examples of ``thorough`` are drawn by the day: `make slow` seeds hypothesis with the date of
@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, settings
 # Read by the workers of xdist, too. DIMTENSOR_DAY=2026-01-31 repeats the long tests of a day.
 DAY = date.fromisoformat(os.environ.setdefault("DIMTENSOR_DAY", date.today().isoformat()))
 
-PROFILES = {"dev": 100, "ci": 300, "thorough": 1000, "search": 3000}
+PROFILES = {"dev": 100, "ci": 300, "thorough": 700, "search": 3000}
 
 for _name, _examples in PROFILES.items():
     settings.register_profile(

@@ -24,14 +24,9 @@ def test_numbers_of_mpmath(case):
     np.testing.assert_allclose(found, wanted, rtol=rtol)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(
-    "backend",
-    [
-        pytest.param(*backend.values, marks=[pytest.mark.slow] if "jax" in backend.values else [])
-        for backend in COMPILED
-    ],
-)
+@pytest.mark.parametrize("backend", COMPILED)
 def test_numbers_of_mpmath_compiled(backend):
     inputs, outputs, values = [], [], []
     for at, (name, what, parameters, points, *_) in enumerate(REFERENCE):
@@ -128,6 +123,7 @@ def test_the_lower_tail_of_log_gamma():
     np.testing.assert_allclose(back, [-4000.0, -90.0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_slopes_of_tails_that_are_too_small_for_a_number():
     x = dt.tensor("x", dims=dt.Dim("k", length=2))
     shape, rate = dt.scalar("shape"), dt.scalar("rate")

@@ -270,7 +270,17 @@ PLACES = [
 CODE = [(name, code) for name, text in PLACES for code in fragments(text)]
 
 
-@pytest.mark.parametrize(("name", "code"), CODE)
+# compiles, and the same is tested by tests/model
+_LONG = {"model.sample(prior=True)"}
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        pytest.param(name, code, marks=[pytest.mark.slow] if code in _LONG else [])
+        for name, code in CODE
+    ],
+)
 def test_code_of_hints_runs(name, code):
     if (name, code) in NOT_RUN:
         return

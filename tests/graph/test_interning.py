@@ -180,7 +180,14 @@ def costed():
 
 
 @pytest.mark.parametrize(
-    "make", [wide, looped, masked, differentiated, modeled, marginalized, rewritten, costed]
+    "make",
+    [
+        *(wide, looped, masked, modeled),
+        *(
+            pytest.param(make, marks=pytest.mark.slow)
+            for make in (differentiated, marginalized, rewritten, costed)
+        ),
+    ],
 )
 def test_graphs_are_freed_without_the_collector(make, collector_off):
     before = set(alive())

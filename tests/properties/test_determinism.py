@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import dimtensor as dt
 from tests.steps import counted_calls
 
@@ -44,6 +46,7 @@ def _text(seed: str) -> str:
     return child.stdout
 
 
+@pytest.mark.slow
 def test_hash_seed_changes_nothing() -> None:
     one, other = (_text(seed).splitlines() for seed in ("1", "2"))
     assert len(one) > 500

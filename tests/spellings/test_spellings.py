@@ -83,8 +83,9 @@ def run(code, model):
 
 
 # what takes long, writes files, or needs draws
-NOT_RUN = ("fit.sample", "model.predict", "model.to_graph", "az.summary", "fit.log_", "fit.advi",
-           "fit.pathfinder", "fit.laplace", "fit.mode", "model.draw", "dt.Model(x).draw",
+NOT_RUN = ("fit.sample", "post = fit.sample", "model.predict", "model.to_graph", "az.summary",
+           "fit.log_", "fit.advi", "fit.pathfinder", "fit.laplace", "fit.mode", "model.draw",
+           "dt.Model(x).draw",
            "dist.Wishart", "model.do", "model.observe({p")  # fmt: skip
 CODE = [
     code

@@ -8,6 +8,8 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from tests.reference_models.generative import PROGRAMS
+from tests.reference_models.reference import load
 from tests.testing.faults import (
     COUNTY,
     FRAME,
@@ -193,3 +195,15 @@ def test_all_failures_are_told_at_once():
     found = [(finding.contract, finding.variable) for finding in caught.value.findings]
     assert found == [("labels", "one"), ("batches", "two")]
     assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "eight_schools" else [pytest.mark.slow])
+        for name in PROGRAMS
+    ],
+)
+def test_models_with_the_densities_of_stan_raise_no_alarm(name):
+    report = dt.testing.check_model(PROGRAMS[name](load(name)["data"], "python").fit)
+    assert {"batches", "gradients"} <= set(report.checked)

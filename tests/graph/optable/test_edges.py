@@ -70,7 +70,7 @@ def test_values_at_the_edges(row: OpRow):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("are_complex", [False, pytest.param(True, marks=pytest.mark.falls_back)])
-@pytest.mark.parametrize("backend", DIFFERENT)
+@pytest.mark.parametrize("backend", ["native", pytest.param("jax", marks=pytest.mark.slow)])
 def test_values_at_the_edges_when_compiled(backend: str, are_complex: bool):
     makes_complex = {"complex", "complex_from_polar"}
     chosen = [r for r in ROWS if r.arity <= 2 and (r.name in makes_complex) == are_complex]

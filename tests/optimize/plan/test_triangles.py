@@ -181,7 +181,9 @@ def values_for(n, groups):
 
 
 @pytest.mark.parametrize("groups", [(), (3,)], ids=["one", "groups"])
-@pytest.mark.parametrize("n", [0, 1, 8, 9, 15, 16, 17, 33, 40])
+@pytest.mark.parametrize(
+    "n", [0, 1, 8, 17, *(pytest.param(n, marks=pytest.mark.slow) for n in (9, 15, 16, 33, 40))]
+)
 def test_gradients_of_gaussian_processes(n, groups):
     group = [dt.Dim(f"group{at}", length=size) for at, size in enumerate(groups)]
     inputs, total, _ = process(n, group)
