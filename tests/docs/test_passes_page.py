@@ -21,9 +21,14 @@ def test_the_example_is_a_pass(monkeypatch):
     added = pipeline.Pass("powers_of_two", module["powers_of_two"])
     monkeypatch.setattr(pipeline, "PASSES", (*pipeline.PASSES, added))
     x, k = pt.dvector("x"), pt.lvector("k")
+    whole = pt.cast(k, "float64")
     arrays = np.arange(1.0, 8.0), np.arange(-3, 4)
-    for off, function in (("", "np.exp2("), ("-powers_of_two", "power_float64_int64_float64(")):
+    for off, function in (("", "np.exp2("), ("-powers_of_two", "power(")):
         monkeypatch.setenv("DIMTENSOR_PASSES", off)
-        kernel = interpreted([x, k], [x * 2.0**k])
-        assert function in kernel.source
-        np.testing.assert_array_equal(kernel(*arrays)[0], np.ldexp(*arrays))
+        for exponent in (k, whole):
+            kernel = interpreted([x, k], [x * 2.0**exponent])
+            assert function in kernel.source.replace("_float64_int64_float64", "")
+            np.testing.assert_array_equal(kernel(*arrays)[0], np.ldexp(*arrays))
+    # not an integer: the power is left
+    monkeypatch.setenv("DIMTENSOR_PASSES", "")
+    assert "power(" in interpreted([x], [2.0**x]).source
