@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from queue import SimpleQueue
@@ -105,6 +106,42 @@ class RowReader:
     def gathers_rows(self) -> bool:
         """Whether rows here and there are read without those between them."""
         return all(one.source.gathers_rows for one in self.columns)
+
+    def for_workers(self) -> RowReader:
+        """Return a reader of the same rows in other processes, which open the sources themselves.
+
+        Raises
+        ------
+        StreamError
+            If a source can be read by this process only.
+        """
+        other = copy.copy(self)
+        other.columns = tuple(map(copy.copy, self.columns))
+        for at in self._groups.values():
+            one = self.columns[at[0]]
+            source = one.source.for_workers()
+            if source is None:
+                raise StreamError(
+                    f"workers of a cluster cannot read {one.title}: its values are in the memory "
+                    "of this process, or a Python function gives them",
+                    hint="write the rows to a file of NumPy, a Zarr store or Parquet, which "
+                    "workers open themselves; values in memory are data, and are sent to workers",
+                )
+            for place in at:
+                other.columns[place].source = source
+        return other
+
+    def check_lengths(self) -> None:
+        """Check that the sources state as many rows as at first.
+
+        Raises
+        ------
+        StreamError
+            If one does not.
+        """
+        length = self._stated()
+        if length is not None and self.length not in (None, length):
+            raise _incomplete(self.columns[0], length, int(self.length or 0))
 
     def _stated(self) -> int | None:
         """Return the number of rows that the sources state, which is checked."""

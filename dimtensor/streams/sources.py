@@ -204,7 +204,8 @@ class DataArraySource(Source):
     def __init__(self, array: Any, dims: tuple[str, ...]):
         super().__init__()
         self._array = array.transpose(*dims)
-        self._dim = dims[0]
+        self._dim, self._names = dims[0], dims
+        self._scheduler: str | None = None
         chunks = self._array.chunks
         self._bounds = None if chunks is None else [0, *np.cumsum(chunks[0]).tolist()]
         self.rows = None if chunks is None else max(chunks[0], default=0) or None
@@ -223,10 +224,17 @@ class DataArraySource(Source):
         for at, end in itertools.pairwise(bounds):
             at, end = max(at, start), min(end, stop)
             if at < end:
-                yield (self._array.isel({self._dim: slice(at, end)}).values,) * len(columns)
+                part = self._array.isel({self._dim: slice(at, end)})
+                if self._scheduler is not None:
+                    part = part.compute(scheduler=self._scheduler)
+                yield (part.values,) * len(columns)
 
     def for_workers(self) -> Source | None:
-        return None if self._bounds is None else self
+        if self._bounds is None:
+            return None
+        other = DataArraySource(self._array, self._names)
+        other._scheduler = "synchronous"  # a worker's task would wait for others of its cluster
+        return other
 
 
 class ZarrSource(Source):

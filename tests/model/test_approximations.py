@@ -198,7 +198,7 @@ def test_approximations_of_blackjax(method):
 @pytest.mark.slow
 def test_variational_inference_in_slices(monkeypatch):
     pytest.importorskip("blackjax")
-    monkeypatch.setattr(cuts, "SLICE_WORK", 100)
+    monkeypatch.setattr(cuts, "SLICE_WORK", 20)
     monkeypatch.setattr(cuts, "SLICE_RESULTS", 1)
     obs, mu, y = dt.Dim("obs"), dt.rv("mu", dist.Normal(0.0, 1.0)), np.linspace(0.0, 2.0, 200)
     model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=obs), backend="python")

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,13 @@ import xarray as xr
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.compile.sliced.cuts import SliceCut
-from dimtensor.compile.sliced.program import subtrees, tree
-from dimtensor.model.logdensity import evaluated
+from dimtensor.compile.sliced.program import combined, subtrees, tree
+from dimtensor.model.logdensity import evaluated, threaded
 from dimtensor.model.sliced import cluster as clusters
 from dimtensor.model.sliced.cluster import Cluster, WorkerCode, WorkerData
 from dimtensor.model.sliced.density import DensitySlices
+from dimtensor.streams.reading import RowReader
+from dimtensor.streams.stream import stream_of
 from tests.model.test_sliced_densities import OBS, model_of
 
 CUT = SliceCut(OBS, 8)
@@ -70,6 +74,65 @@ def test_code_for_workers_is_pickled_without_the_data():
     assert found.keys() == {(1, 0), (0, 2)}
     same(found[1, 0], [a + b for a, b in zip(own[0], own[1], strict=True)])
     same(found[0, 2], own[2])
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def density_of_files(folder: Path) -> dt.LogDensity:
+    """Columns in files that workers open, and one in memory."""
+    rng, rows = np.random.default_rng(0), 203
+    group = dt.Dim("group", coords=["a", "b", "c"])
+    np.save(folder / "x.npy", rng.normal(size=rows))
+    np.save(folder / "who.npy", rng.choice(["a", "b", "c"], rows))
+    x = dt.stream(folder / "x.npy", OBS, chunks=40)
+    who = dt.stream(folder / "who.npy", OBS, categories=group, name="who")
+    y = dt.data(rng.normal(size=rows), OBS, name="y")
+    mu, sd = dt.tensor("mu", group), dt.scalar("sd")
+    terms = {
+        "y": -0.5 * ((y - mu.sel(group=who) * x) / sd) ** 2 - dt.log(sd) - dt.arange(OBS) * sd**2,
+        "mean": x.mean() * mu - mu**2,
+        "sd": -sd,
+    }
+    return dt.LogDensity(terms, {mu: dt.real, sd: dt.positive}, "python")
+
+
+def test_chunks_of_streams_are_read_and_computed_elsewhere(tmp_path: Path):
+    density = density_of_files(tmp_path)
+    work = clusters.StreamWork(density.functions)
+    assert work.number == 6
+    code, x = pickle.loads(pickle.dumps(work.code())), np.array([0.3, -0.2, 0.5, 0.1])
+    found: clusters.Shares = {}
+    for numbers in [(0, 1, 2), (3,), (4, 5)]:
+        pickled = pickle.dumps(work.chunks(numbers))
+        assert len(pickled) < 8000  # without the rows of streams
+        chunks = pickle.loads(pickled)
+        for _ in range(2):
+            shares = code.shares(chunks, x)
+        found |= shares
+    (whole,) = subtrees(found, 6, partial(combined, work.operations)).values()
+    same(work.total(whole, work.rest(x)), threaded(density, 1, "test").logp_and_grad(x))
+    (tmp_path / "x.npy").unlink()
+    with pytest.raises(dt.StreamError, match="chunk 4, from row 160 on") as caught:
+        code.shares(chunks, x)
+    assert caught.value.__notes__ == [
+        "A worker of the cluster reads it, at the same path as this process."
+    ]
+
+
+@pytest.mark.parametrize("kind", ["array", "factory", "DataArray", "zarr in memory"])
+def test_streams_of_this_process_are_refused(kind: str):
+    values: Any = np.zeros(5)
+    if kind == "factory":
+        values = lambda: [np.zeros(5)]  # noqa: E731
+    elif kind == "DataArray":
+        values = xr.DataArray(values, dims="obs")
+    elif kind == "zarr in memory":
+        zarr = pytest.importorskip("zarr")
+        values = zarr.create_array(zarr.storage.MemoryStore(), shape=5, dtype="f8")
+    x = stream_of(dt.stream(values, OBS, name="x"))
+    with pytest.raises(dt.StreamError, match="workers of a cluster cannot read the stream 'x'"):
+        RowReader([x]).for_workers()
 
 
 def test_what_is_no_client_is_refused():
@@ -161,6 +224,30 @@ def test_draws_are_the_same_after_a_worker_died(mortal: Any):
     xr.testing.assert_identical(found, expected)
     mode = fit.mode(client=mortal)["posterior"]["mu"]
     xr.testing.assert_identical(mode, fit.mode(threads=1)["posterior"]["mu"])
+
+
+@pytest.mark.slow
+def test_workers_read_streams(client: Any, tmp_path: Path):
+    density = density_of_files(tmp_path)
+    on_cluster, here = evaluated(density, Cluster(client)), threaded(density, 1, "test")
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=density.size)
+        same(on_cluster.logp_and_grad(x), here.logp_and_grad(x))
+    zarr, da = pytest.importorskip("zarr"), pytest.importorskip("dask.array")
+    y = np.random.default_rng(1).normal(size=203)
+    stored = zarr.create_array(str(tmp_path / "y"), shape=203, chunks=(50,), dtype="f8")
+    stored[:] = y
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=OBS), backend="python")
+    for source in (stored, xr.DataArray(da.from_array(y, chunks=60), dims="obs")):
+        fit = model.observe(y=dt.stream(source, OBS, chunks=40))
+        mode = fit.mode(client=client)["posterior"]["mu"]
+        xr.testing.assert_identical(mode, fit.mode(threads=1)["posterior"]["mu"])
+    with pytest.raises(dt.StreamError, match="cannot read the stream"):
+        model.observe(y=dt.stream(y, OBS)).mode(client=client)
+    (tmp_path / "x.npy").unlink()
+    with pytest.raises(dt.StreamError, match=r"cannot be read: .* No such file"):
+        on_cluster.logp_and_grad(x)
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_bits_depend_on_the_chunks_alone(tmp_path: Path):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch):
     """Slices of a few rows."""
-    monkeypatch.setattr(cuts, "SLICE_WORK", 100)
+    monkeypatch.setattr(cuts, "SLICE_WORK", 20)
     monkeypatch.setattr(cuts, "SLICE_RESULTS", 1)
 
 
@@ -187,7 +187,8 @@ def test_rows_that_are_filtered():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("threads", [None, 2])
-def test_memory_is_that_of_three_chunks(threads: int | None, small: None):
+def test_memory_is_that_of_three_chunks(threads: int | None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cuts, "SLICE_WORK", 30_000)
     rows, count = 50_000, 20
     chunk = 8 * rows
 
@@ -199,6 +200,7 @@ def test_memory_is_that_of_three_chunks(threads: int | None, small: None):
     mu = dt.scalar("mu")
     y = dt.stream(read, OBS, chunks=rows, name="y")
     found = dt.LogDensity({"y": -((y - mu) ** 2)}, {mu: dt.real}, threads=threads)
+    assert (found.functions.evaluator.code.slices > 4) == (threads is not None)
     found.logp_and_grad(np.zeros(1))
     tracemalloc.start()
     found.logp_and_grad(np.zeros(1))

@@ -134,16 +134,31 @@ class ChunkCode:
             found.append(ChunkSlice(chunk.start + start, arrays, parts))
         return found
 
-    def shares(self, slices: Sequence[ChunkSlice], x: np.ndarray, pool: Pool) -> list[np.ndarray]:
-        """Compute the shares of the slices of a chunk, and combine them."""
+    def shares(self, slices: list[ChunkSlice], x: np.ndarray, pool: Pool) -> list[np.ndarray]:
+        """Compute the shares of the slices of a chunk, and combine them.
+
+        Parameters
+        ----------
+        slices : list of ChunkSlice
+            Emptied, so that a thread that comes late to the pool holds no rows.
+        x : ndarray
+        pool : Pool
+        """
         bound, total = self._bound, RunningTotal(self.operations)
-        for share in pool.run([partial(self._share, one, bound) for one in slices], x):
+        calls = [partial(self._share, slices, at, bound) for at in range(len(slices))]
+        for share in pool.run(calls, x):
             total.add(share)
+        slices.clear()
         return total.result()
 
     def _share(
-        self, one: ChunkSlice, bound: Callable[..., Pair] | None, x: np.ndarray
+        self,
+        slices: list[ChunkSlice],
+        at: int,
+        bound: Callable[..., Pair] | None,
+        x: np.ndarray,
     ) -> list[np.ndarray]:
+        one = slices[at]
         share = bound or self._code.share(one.pieces, one.start)
         return [np.array(y) for y in share(x, *self._lengths, *one.arrays)]
 
@@ -235,15 +250,29 @@ class StreamedDensity:
         code = self._held.code
         return ChunkCode(code, self._lengths, operations, axes, self._orders, self._slices)
 
+    def rest(self, x: np.ndarray) -> list[np.ndarray | None]:
+        """Compute the terms without rows: priors and Jacobians."""
+        return self._held.rest(x, *self._lengths, *self._unread)
+
+    def total(self, shares: Pair, rest: Sequence[np.ndarray | None]) -> Pair:
+        """Add the shares of all chunks and the rest."""
+        return self._program.total([shares], rest)
+
+    def pieces(self, number: int) -> list[np.ndarray]:
+        """Return the data in memory along the rows of a chunk."""
+        size, length = self.reader.size, self.reader.length
+        assert length is not None
+        return self._held.pieces(number * size, min((number + 1) * size, length))
+
     def logp_and_grad(self, x: np.ndarray, /) -> Pair:
         """Add the shares of all chunks to the rest, in one pass over the streams."""
-        rest = self._held.rest(x, *self._lengths, *self._unread)
+        rest = self.rest(x)
         total = RunningTotal(self.code.operations)
         with ReadAhead(self._chunks()) as chunks:
             for slices in chunks:
                 total.add(self.code.shares(slices, x, self._pool))
                 del slices
-        return self._program.total([total.result()], rest)
+        return self.total(total.result(), rest)
 
     def _chunks(self) -> Iterator[list[ChunkSlice]]:
         """Read chunks in slices."""
