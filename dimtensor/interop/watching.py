@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.backends.progress import Progress
+from dimtensor.forks import freed_in_children
 from dimtensor.interop.sampler_threads import delist, enlist, the_end
 
 # Seconds between two checks of a program; steps between two callbacks, which take longer than a
@@ -42,7 +43,7 @@ class _Watch:
         self.thread: threading.Thread | None = None
         self._devices = devices
         self._together = together
-        self._lock = threading.Lock()
+        self._lock = freed_in_children(threading.Lock())
         self._told: Counter[int] = Counter()  # by group
         self._ends: dict[int, int] = {}
 
