@@ -37,6 +37,7 @@ from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import OptionError as OptionError
 from dimtensor.errors import PartitionError as PartitionError
 from dimtensor.errors import PositionError as PositionError
+from dimtensor.errors import RaggedDimError as RaggedDimError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.errors import StreamError as StreamError
 from dimtensor.errors import UnknownDimError as UnknownDimError

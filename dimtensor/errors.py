@@ -114,6 +114,10 @@ class UnknownDimError(DimError, KeyError):
     """A dim that is named and not there: xarray raises a ValueError or a KeyError."""
 
 
+class RaggedDimError(DimError):
+    """An operation that would mix the positions of different parents of a ragged dim."""
+
+
 class LabelError(DimtensorError, KeyError, ValueError):
     """A label or name that is looked up in vain, labels that occur twice, or that disagree."""
 

@@ -43,6 +43,7 @@ from dimtensor.errors import NotNativeWarning as NotNativeWarning
 from dimtensor.errors import OptionError as OptionError
 from dimtensor.errors import PartitionError as PartitionError
 from dimtensor.errors import PositionError as PositionError
+from dimtensor.errors import RaggedDimError as RaggedDimError
 from dimtensor.errors import SamplingWarning as SamplingWarning
 from dimtensor.errors import UnknownDimError as UnknownDimError
 from dimtensor.explanation.frontend import explain as explain
@@ -157,6 +158,7 @@ from dimtensor.tensor.linalg import trace as trace
 from dimtensor.tensor.linalg.contract import dot as dot
 from dimtensor.tensor.positional.apply import apply as apply
 from dimtensor.tensor.positional.border import from_shaped as from_shaped
+from dimtensor.tensor.ragged.making import ragged as ragged
 from dimtensor.tensor.reductions.covariances import corr as corr
 from dimtensor.tensor.reductions.covariances import cov as cov
 from dimtensor.tensor.reductions.polynomials import polyval as polyval

@@ -2,16 +2,22 @@
 
 from dimtensor.dims.algebra import Dims as Dims
 from dimtensor.dims.algebra import DimTuple as DimTuple
+from dimtensor.dims.algebra import ancestors as ancestors
 from dimtensor.dims.algebra import as_dim_tuple as as_dim_tuple
 from dimtensor.dims.algebra import canonical_dims as canonical_dims
 from dimtensor.dims.algebra import clash_error as clash_error
 from dimtensor.dims.algebra import dim_set as dim_set
 from dimtensor.dims.algebra import find_dim as find_dim
 from dimtensor.dims.algebra import find_dims as find_dims
+from dimtensor.dims.algebra import find_plain_dim as find_plain_dim
 from dimtensor.dims.algebra import in_order as in_order
+from dimtensor.dims.algebra import mixing_error as mixing_error
 from dimtensor.dims.algebra import only_dim as only_dim
+from dimtensor.dims.algebra import outer_error as outer_error
+from dimtensor.dims.algebra import refuse_ragged as refuse_ragged
 from dimtensor.dims.algebra import sort_dims as sort_dims
 from dimtensor.dims.algebra import union as union
+from dimtensor.dims.algebra import with_ancestors as with_ancestors
 from dimtensor.dims.algebra import without as without
 from dimtensor.dims.binding import Binding as Binding
 from dimtensor.dims.binding import RowNumbers as RowNumbers
@@ -22,8 +28,10 @@ from dimtensor.dims.derivation import DERIVED as DERIVED
 from dimtensor.dims.derivation import DerivedDim as DerivedDim
 from dimtensor.dims.derivation import family as family
 from dimtensor.dims.derived import ConcatDim as ConcatDim
+from dimtensor.dims.derived import PadDim as PadDim
 from dimtensor.dims.derived import RenamedDim as RenamedDim
 from dimtensor.dims.derived import SelDim as SelDim
+from dimtensor.dims.derived import SortedDim as SortedDim
 from dimtensor.dims.derived import depends_on_mask as depends_on_mask
 from dimtensor.dims.derived import has_run_time_length as has_run_time_length
 from dimtensor.dims.derived import mask_keys as mask_keys
@@ -33,5 +41,4 @@ from dimtensor.dims.dim import NamedDim as NamedDim
 from dimtensor.dims.dim import dim_labels as dim_labels
 from dimtensor.dims.product import ProductDim as ProductDim
 from dimtensor.dims.product import product_below as product_below
-from dimtensor.dims.unlabeled import PadDim as PadDim
-from dimtensor.dims.unlabeled import SortedDim as SortedDim
+from dimtensor.dims.ragged import RaggedDim as RaggedDim

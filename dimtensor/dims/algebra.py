@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import EllipsisType
 from typing import Any
 
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, UnknownDimError, did_you_mean
+from dimtensor.errors import DimError, RaggedDimError, UnknownDimError, did_you_mean
 
 Dims = tuple[Dim, ...]
 
@@ -105,6 +105,11 @@ def canonical_dims(dims: Dim | Iterable[Dim] | None, what: str) -> Dims:
                 dim,
                 hint="give one of them another name: dim.rename(name)",
             )
+    if any(dim._within is not None for dim in given):
+        outer = outer_error(given, what)
+        if outer is not None:
+            raise outer
+        _check_apart([dim for dim in given if dim._within is not None], what)
     return sort_dims(given)
 
 
@@ -141,6 +146,8 @@ def union(
 ) -> Dims:
     """Return all dims of several tensors, in canonical order.
 
+    A ragged dim stands for the dims that it is within, whose values its positions look up.
+
     `names` gives names of the tensors for the message of an error.
 
     Raises
@@ -170,7 +177,30 @@ def union(
                 )
             merged[dim] = position
             by_name[dim._namespace] = dim
+    ragged = [dim for dim in merged if dim._within is not None]
+    for dim in ragged:
+        for above in ancestors(dim):
+            merged.pop(above, None)
+    if len(ragged) > 1:
+        _check_apart([dim for dim in ragged if dim in merged], operation)
     return sort_dims(merged)
+
+
+def _check_apart(ragged: Sequence[Dim], operation: str) -> None:
+    """Refuse ragged dims of the same parents, whose positions would combine across parents."""
+    seen: dict[Dim, Dim] = {}
+    for dim in ragged:
+        for above in ancestors(dim):
+            other = seen.setdefault(above, dim)
+            if other is not dim:
+                raise RaggedDimError(
+                    f"{operation} would combine each {dim._short} with each {other._short}, of "
+                    f"other labels of {above._title}, too",
+                    [("dims", ", ".join(map(repr, ragged)))],
+                    f"reduce one of them first, such as x.sum({dim._short}), which has "
+                    f"{above._short}; or ignore {above._short}: x.relabel({dim._short}, "
+                    f"{dim._short}.flat)",
+                )
 
 
 def dim_set(dims: Iterable[Dim]) -> str:
@@ -253,6 +283,21 @@ def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:
     return dims[0]
 
 
+def find_plain_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
+    """Return the dim that a user names, which is not ragged.
+
+    Raises
+    ------
+    DimError
+        If it is not among the dims.
+    RaggedDimError
+        If it is ragged.
+    """
+    dim = find_dim(dims, key, operation)
+    refuse_ragged(dim, operation)
+    return dim
+
+
 def find_dims(
     dims: Dims, keys: Dim | str | Iterable[Dim | str] | EllipsisType | None, operation: str
 ) -> Dims:
@@ -271,3 +316,67 @@ def without(dims: Dims, removed: Iterable[Dim]) -> Dims:
     """Return the dims that are not removed."""
     removed = tuple(removed)
     return tuple(dim for dim in dims if dim not in removed)
+
+
+def ancestors(dim: Dim) -> Iterator[Dim]:
+    """Iterate over the dim that a ragged dim is within, the one that this is within, and so on.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> document = Dim("document", length=1)
+    >>> sentence = dt.ragged("sentence", within=document, lengths=[2])
+    >>> word = dt.ragged("word", within=sentence, lengths=[3, 1])
+    >>> [dim.name for dim in ancestors(word)]
+    ['sentence', 'document']
+    """
+    above = dim._within
+    while above is not None:
+        yield above
+        above = above._within
+
+
+def with_ancestors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
+    """Return dims and the dims that they are within."""
+    dims = tuple(dims)
+    return (*dims, *(above for dim in dims for above in ancestors(dim)))
+
+
+def refuse_ragged(dim: Dim, what: str) -> None:
+    """Refuse an operation that combines positions along a dim if these have several parents.
+
+    Raises
+    ------
+    RaggedDimError
+        If the dim is ragged.
+    """
+    if dim._within is not None:
+        raise mixing_error(dim, what)
+
+
+def mixing_error(dim: Dim, what: str) -> RaggedDimError:
+    """Return the error of an operation that would mix the positions of different parents."""
+    name, above = dim._short, dim._within
+    assert above is not None
+    return RaggedDimError(
+        f"{what} along {dim._title} would mix positions of different labels of {above._title}, "
+        "and works on a plain dim only",
+        [("dim", repr(dim))],
+        f"for one label: x.sel({above._short}=...); to ignore {above._short}: "
+        f"x.relabel({name}, {name}.flat)",
+    )
+
+
+def outer_error(dims: Sequence[Dim], what: str) -> RaggedDimError | None:
+    """Return the error of dims among which is a ragged one and a dim it is within, if any."""
+    for dim in dims:
+        for above in ancestors(dim):
+            if above in dims:
+                return RaggedDimError(
+                    f"{what} have {dim._title} and {above._title}, but each {dim._short} belongs "
+                    f"to one {above._short}",
+                    [("dims", ", ".join(map(repr, dims)))],
+                    f"leave out {above._short}; to combine each {dim._short} with every "
+                    f"{above._short}, rename it: {above._short}.rename('other')",
+                )
+    return None

@@ -46,6 +46,7 @@ class BlockDim(ChildDim):
     __slots__ = ("boundary", "side", "size")
 
     _recipe = "blocks"
+    _mixes = "cutting into blocks"
     _named_as_parent = True
 
     size: int

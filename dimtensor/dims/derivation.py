@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dimtensor.dims.algebra import mixing_error
 from dimtensor.dims.coords import Coords
 from dimtensor.dims.dim import DERIVED, MOST_POSITIONS, Dim
 from dimtensor.errors import MemoryLimitError
@@ -45,6 +46,8 @@ class DerivedDim(Dim):
     _recipe: ClassVar[str]
     # it has the name of its parent
     _named_as_parent: ClassVar[bool] = False
+    # what combines positions of the parent, for the message of an error; None if nothing does
+    _mixes: ClassVar[str | None] = "this operation"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -138,8 +141,15 @@ class DerivedDim(Dim):
 
     def _settle(self) -> None:
         """Derive the length from the parents."""
+        self._check_parents()
         if self._length is None:
             self._length = self._length_from([parent.length for parent in self.parents])
+
+    def _check_parents(self) -> None:
+        """Refuse a ragged parent, whose positions would be combined across its own parents."""
+        for parent in self.parents:
+            if parent._within is not None and self._mixes is not None:
+                raise mixing_error(parent, self._mixes)
 
     @property
     def _bases(self) -> tuple[Dim, ...]:

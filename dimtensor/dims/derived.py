@@ -1,4 +1,4 @@
-"""Selected, renamed and concatenated dims."""
+"""Selected, renamed, concatenated, padded and sorted dims."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class SelDim(ChildDim):
 
     _recipe = "selection"
     _named_as_parent = True
+    _mixes = "a selection by position or by a mask"
 
     selection: Selection
 
@@ -111,7 +112,7 @@ class SelDim(ChildDim):
         return cls._intern(key, parent.name, length, parent=parent, selection=selection)
 
     def _settle(self) -> None:  # the length is known, or comes with the data
-        pass
+        self._check_parents()
 
     @classmethod
     def _made(cls, parents: Sequence[Dim], options: tuple, name: str | None) -> Dim:
@@ -220,6 +221,7 @@ class RenamedDim(ChildDim):
     __slots__ = ()
 
     _recipe = "renamed"
+    _mixes = None
 
     def __new__(cls, parent: Dim, name: str | None = None) -> Any:
         if name is None:
@@ -241,6 +243,10 @@ class RenamedDim(ChildDim):
     @property
     def _unrenamed(self) -> Dim:
         return self.parent
+
+    @property
+    def _within(self) -> Dim | None:
+        return self.parent._within
 
     def _is_cut_with(self, dims: Collection[Dim]) -> bool:
         return self.parent in dims
@@ -310,6 +316,7 @@ class ConcatDim(DerivedDim):
     __slots__ = ("parts",)
 
     _recipe = "concat"
+    _mixes = "a concatenation"
 
     parts: tuple[Dim, ...]
 
@@ -371,3 +378,112 @@ def _reassembled(parts: tuple[Dim, ...]) -> Dim | None:
         else:
             return None
     return SelDim(sources[0], positions=np.concatenate(positions))
+
+
+class PadDim(ChildDim):
+    """A dim with unlabeled positions added before and after.
+
+    Parameters
+    ----------
+    parent : Dim
+    before, after : int
+        Numbers of positions that are added.
+
+    Examples
+    --------
+    >>> PadDim(Dim("t", coords=[1, 2]), 1, 0).coords.tolist()
+    [nan, 1.0, 2.0]
+    """
+
+    __slots__ = ("after", "before")
+
+    _recipe = "pad"
+    _mixes = "padding"
+    _named_as_parent = True
+
+    before: int
+    after: int
+
+    def __new__(cls, parent: Dim, before: int, after: int) -> Any:
+        if before < 0 or after < 0:
+            raise DimError(f"{parent._title} cannot be padded by {before} and {after} positions")
+        if before == after == 0:
+            return parent
+        key = (parent, before, after)
+        return cls._intern(key, parent.name, parent=parent, before=before, after=after)
+
+    @property
+    def _options(self) -> tuple:
+        return (self.before, self.after)
+
+    def _length_of_parents(self, lengths: Sequence[Any]) -> Any:
+        return lengths[0] + self.before + self.after
+
+    def _is_longer_than(self, other: Dim) -> bool:  # as of any dim
+        return other is self.parent
+
+    def _text(self, parents: Sequence[str]) -> str:
+        return f"PadDim({parents[0]}, {self.before}, {self.after})"
+
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        return None if labels[0] is None else self._padded(labels[0])
+
+    def _padded(self, labels: Coords) -> Coords:
+        values = labels.values
+        missing: Any
+        exact = values.dtype.kind not in "iu" or not ((values > 2**53) | (values < -(2**53))).any()
+        if values.dtype.kind in "iuf" and exact:
+            missing, dtype = np.nan, np.dtype(float)
+        elif values.dtype.kind in "mM":
+            missing, dtype = np.array("NaT", dtype=values.dtype), values.dtype
+        else:
+            missing, dtype = np.nan, np.dtype(object)
+        if labels.extension is not None:
+            import pandas as pd
+
+            around = [*[missing] * self.before, *values, *[missing] * self.after]
+            try:
+                return Coords(pd.Index(around, dtype=labels.extension))
+            except ValueError:  # intervals of integers hold no missing one, those of floats do
+                return Coords(pd.Index(around))
+        padded = np.full(len(values) + self.before + self.after, missing, dtype=dtype)
+        padded[self.before : self.before + len(values)] = values
+        return Coords(padded)
+
+    @printable
+    def __repr__(self) -> str:
+        return f"PadDim({self.parent._short}, {self.before}, {self.after})"
+
+
+class SortedDim(ChildDim):
+    """Ranks along a parent dim: position 0 holds the smallest element. It has no labels.
+
+    Parameters
+    ----------
+    parent : Dim
+
+    Examples
+    --------
+    >>> ranks = SortedDim(Dim("t", coords=["a", "b"]))
+    >>> len(ranks), ranks.coords
+    (2, None)
+    """
+
+    __slots__ = ()
+
+    _recipe = "sorted"
+    _mixes = "sorting"
+    _named_as_parent = True
+
+    def __new__(cls, parent: Dim) -> Any:
+        return cls._intern((parent,), parent.name, parent=parent)
+
+    def _labels_from(self, labels: Sequence[Coords | None]) -> Coords | None:
+        return None
+
+    def _text(self, parents: Sequence[str]) -> str:
+        return f"SortedDim({parents[0]})"
+
+    @printable
+    def __repr__(self) -> str:
+        return f"SortedDim({self.parent._short})"

@@ -204,6 +204,11 @@ class Dim:
         """The dim that this one is under another name; of a dim that is not renamed, itself."""
         return self
 
+    @property
+    def _within(self) -> Dim | None:
+        """The dim whose positions have those of this dim, which is ragged then; else None."""
+        return None
+
     def _is_cut_with(self, dims: Collection[Dim]) -> bool:
         """Return True if the recipe, applied to a slice of a parent, gives a part of the dim.
 
@@ -278,15 +283,7 @@ class Dim:
         return binding.labels(self) if labels is None else labels
 
     def _told_by(self, labels: Coords) -> Iterable[tuple[Dim, Coords]]:
-        """Infer labels of the parents from labels supplied at call time.
-
-        Parameters
-        ----------
-        labels : Coords
-
-        Returns
-        -------
-        iterable of pairs of a parent and its labels
+        """Infer labels of the parents from labels supplied at call time, as pairs of both.
 
         Examples
         --------

@@ -73,6 +73,7 @@ class ProductDim(DerivedDim):
     __slots__ = ("factors",)
 
     _recipe = "product"
+    _mixes = "raveling"
 
     factors: tuple[Dim, ...]
 

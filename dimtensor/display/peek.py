@@ -64,7 +64,10 @@ def _note(dim: Dim, own_length: int | None, labeled: bool) -> str:
     notes = []
     if not isinstance(dim, (NamedDim, AnonymousDim)):
         parents = ", ".join(parent._short for parent in dim.parents)
-        notes.append(f"{type(dim).__name__} of {parents}" if labeled else dim_text(dim))
+        if dim._within is not None:
+            notes.append(f"within {dim._within._short}")
+        else:
+            notes.append(f"{type(dim).__name__} of {parents}" if labeled else dim_text(dim))
     if dim.length is None:
         notes.append(f"{own_length} in these data" if own_length is not None else "with the data")
     elif not labeled and dim.length > 0:

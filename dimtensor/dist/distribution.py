@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dimtensor.dims import Dim, Dims, canonical_dims, sort_dims, union, without
+from dimtensor.dims import Dim, Dims, canonical_dims, refuse_ragged, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support, with_known_parameters
 from dimtensor.dist.given import KnownElements, known_start, refusal
 from dimtensor.dist.parameters import (
@@ -75,6 +75,7 @@ class Distribution(
     # unless a subclass computes `parameters` or `support`
     _parameters: Mapping[str, DimTensor]
     _support: Support
+    _is_per_parent: ClassVar[bool] = False  # along a ragged dim: independent for each parent
     _own_dims: Dims = ()  # of draws, beside those of parameters
     _hidden_dims: Dims = ()  # of parameters, which draws do not have
 
@@ -91,7 +92,16 @@ class Distribution(
 
     @property
     def dims(self) -> Dims:
-        """Dims of one draw: those of the parameters, and `event_dims`."""
+        """Dims of one draw: those of the parameters, and `event_dims`.
+
+        Raises
+        ------
+        RaggedDimError
+            If an event dim is ragged, and the distribution is not one of each parent then.
+        """
+        if not self._is_per_parent:
+            for dim in self.event_dims:
+                refuse_ragged(dim, self.name)
         sets = [self._own_dims, self.event_dims, *(p.dims for p in self.parameters.values())]
         return without(sort_dims(union(sets, self.name)), self._hidden_dims)
 

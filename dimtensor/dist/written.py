@@ -95,6 +95,10 @@ class WithCapturedTensors(
         return {**found, **{str(was.name): now for was, now in pairs}}
 
     @property
+    def _is_per_parent(self) -> bool:  # type: ignore[override]
+        return self._base._is_per_parent
+
+    @property
     def categories(self) -> Dim | None:
         labels = self._base.categories
         return None if labels is None else map_dim(labels, self._mapping)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from dimtensor.dims import Dim, Dims, dim_set
 from dimtensor.graph.forms import Entry, Parsed, Reader, plain
 from dimtensor.graph.node import KINDS, Node, NodeType, make
+from dimtensor.graph.rebuilding.parents import aligned
 from dimtensor.graph.rebuilding.substitute import DimMap, Replace, map_dim
 
 if TYPE_CHECKING:
@@ -77,12 +78,16 @@ class Kind[A]:
         Whether its values come from outside of the graph.
     has_regions : bool
         Whether its nodes contain graphs, such as loop bodies.
+    broadcasts : bool
+        Whether its inputs are broadcast to common dims: values of the parents of a ragged dim are
+        then looked up at its positions.
     """
 
     attrs: ClassVar[Any]
     spoken: ClassVar[str | None] = None
     is_leaf: ClassVar[bool] = False
     has_regions: ClassVar[bool] = False
+    broadcasts: ClassVar[bool] = False
 
     def __init__(self, name: str):
         self.name = name
@@ -111,6 +116,14 @@ class Kind[A]:
         raise NotImplementedError
 
     # -- dims ------------------------------------------------------------------------------------
+
+    def aligned(self, inputs: tuple[Node, ...], attrs: A, dims: Dims) -> Node | None:
+        """Make the node of inputs whose values of parents are looked up along ragged dims.
+
+        None if there are no such values.
+        """
+        found = aligned(inputs, dims)
+        return None if found == inputs else make(self.name, found, attrs)
 
     def map_dims(self, attrs: A, f: DimMap) -> A:
         """Replace all dims in attributes by the results of `f`."""

@@ -205,6 +205,13 @@ def recorded[T](call: Callable[[], T]) -> tuple[T, set[Node]]:
 def _new(known: Kind, key: tuple[str, tuple[Node, ...], Any]) -> Node:
     kind, inputs, attrs = key
     dims, dtype, categories = known.infer(inputs, attrs)
+    if known.broadcasts:
+        for dim in dims:
+            if dim._within is not None:
+                looked_up = known.aligned(inputs, attrs, dims)
+                if looked_up is not None:
+                    return looked_up
+                break
     node = object.__new__(_Fields)
     node.kind = kind
     node.inputs = inputs

@@ -10,6 +10,7 @@ from dimtensor.graph import make
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import as_node, cast, constant, elemwise, wrap
+from dimtensor.tensor.ragged.layout import numbers, sizes
 from dimtensor.typing import DimsLike
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def ones_like(x: DimTensor, dtype: DtypeLike | None = None) -> DimTensor:
 
 
 def arange(dim: Dim, dtype: DtypeLike = "int64") -> DimTensor:
-    """Return the positions along a dim: 0, 1, 2, ….
+    """Return the positions along a dim: 0, 1, 2, …; along a ragged dim within each parent.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ def arange(dim: Dim, dtype: DtypeLike = "int64") -> DimTensor:
     [0, 1, 2]
     """
     (dim,) = canonical_dims(dim, "the dim of arange")
-    node = make("positions", (), dim)
+    node = make("positions", (), dim) if dim._within is None else numbers(dim).node
     return wrap(cast(node, valid_dtype(dtype)))
 
 
@@ -216,7 +217,7 @@ def labels(dim: Dim) -> DimTensor:
 
 
 def length(dim: Dim) -> DimTensor:
-    """Return the length of a dim as a scalar tensor.
+    """Return the length of a dim as a scalar tensor; of a ragged dim, that of each parent.
 
     Parameters
     ----------
@@ -234,6 +235,8 @@ def length(dim: Dim) -> DimTensor:
     3
     """
     (dim,) = canonical_dims(dim, "the dim of length")
+    if dim._within is not None:
+        return sizes(dim)
     return wrap(make("length", (), dim))
 
 

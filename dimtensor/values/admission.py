@@ -123,7 +123,8 @@ def in_axis_order(labeled: Labeled, dims: Dims, binding: Binding, source: str) -
     for axis, dim in enumerate(dims):
         labels = labeled.labels.get(names[dim])
         if isinstance(labels, RowNumbers):
-            binding.add_labels(dim, labels, source)
+            if dim._within is None:  # rows of a table are in the order of a ragged dim
+                binding.add_labels(dim, labels, source)
         elif labels is not None:
             labels = _in_order_of_factors(labels, labeled.levels.get(names[dim]), dim, source)
             own_labels = dim_labels(dim)

@@ -213,7 +213,8 @@ def with_row_numbers(array: Any, axes: Collection[str]) -> Any:
 def labels_of_rows(index: Any, dim: Dim) -> Coords:
     """Return the labels of an index; a default index gives row numbers to an unlabeled dim."""
     plain = type(index).__name__ == "RangeIndex" and index.name is None
-    if plain and index.start == 0 and index.step == 1 and dim.coords is None:
+    unlabeled = dim._within is not None or dim.coords is None
+    if plain and index.start == 0 and index.step == 1 and unlabeled:
         return RowNumbers(len(index))
     return labels_of(index)
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Dim, Dims, RowNumbers, depends_on_mask, product_below, sort_dims
+from dimtensor.dims import (
+    Binding,
+    Dim,
+    Dims,
+    RaggedDim,
+    RowNumbers,
+    depends_on_mask,
+    product_below,
+    sort_dims,
+)
 from dimtensor.dims.labels import index_of_tuples
 from dimtensor.values.admission import check_positions
 from dimtensor.values.labeled import axis_names
@@ -131,6 +140,12 @@ class Held:
 def _coordinates(dim: Dim, key: str, binding: Binding, taken: set) -> Any:
     import xarray as xr
 
+    base = dim._unrenamed
+    if isinstance(base, RaggedDim) and base.layout is not None:
+        index = base._bound_index(binding)
+        while any(level in taken for level in index.names):  # a renamed dim beside this one
+            index = index.rename([f"{level}'" for level in index.names])
+        return xr.Coordinates.from_pandas_multiindex(index, key)
     labels = dim._bound_labels(binding)
     if labels is None:
         return None

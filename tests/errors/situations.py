@@ -133,6 +133,28 @@ def slices_that_do_not_match():
 
 
 @building
+def roll_along_a_ragged_dim():
+    dt.zeros(dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])).roll(trial=1)
+
+
+@building
+def ragged_dim_beside_its_parent():
+    dt.zeros([dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1]), COUNTRY])
+
+
+@building
+def ragged_dims_of_one_parent():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    dt.zeros(trial) + dt.zeros(dt.ragged("visit", within=COUNTRY, lengths=[1, 1, 1]))
+
+
+@building
+def computed_mask_of_a_ragged_dim():
+    x = dt.tensor("x", dims=dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1]))
+    x[x > 0]
+
+
+@building
 def dim_length_negative():
     dt.Dim("age", length=-1)
 

@@ -74,6 +74,7 @@ class Series(
     """
 
     name = "Series"
+    _is_per_parent = True
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dimtensor.dims import Dim, Dims, union, without
+from dimtensor.dims import Dim, Dims, refuse_ragged, union, without
 from dimtensor.errors import DimError
 from dimtensor.graph.attrs import DrawAttrs, StreamAttrs
 from dimtensor.graph.dtypes import DTYPES
@@ -78,8 +78,11 @@ class Draw(Kind[DrawAttrs]):
     """Draws of a distribution; inputs are the generator's words and the parameters."""
 
     attrs = DrawAttrs
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: DrawAttrs) -> NodeType:
+        if attrs.event is not None:
+            refuse_ragged(attrs.event, attrs.name)
         if attrs.output == 0:
             return NodeType(inputs[0].dims, "uint64")
         given: Sequence[Dims] = [without(x.dims, (attrs.word,)) for x in inputs]

@@ -28,6 +28,8 @@ CHECK = "check "
 class _Elementwise[A](Kind[A]):
     """Base class of elementwise nodes."""
 
+    broadcasts = True
+
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from dimtensor.dims import Dim, Dims, union, without
+from dimtensor.dims import Dim, Dims, refuse_ragged, union, without
 from dimtensor.errors import DimError
 from dimtensor.graph.attrs import ApplyAttrs
 from dimtensor.graph.checking.lengths import Requirement
@@ -34,8 +34,11 @@ class Dot(Kind[Dims]):
     """Contraction: the product of all inputs, summed over the dims in the attribute."""
 
     attrs = tuple
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
+        for dim in attrs:
+            refuse_ragged(dim, "dot")
         for x in inputs:
             require_no_labels(x, "dot")
         joint = union([x.dims for x in inputs], "dot", lambda: list(map(describe, inputs)))
@@ -77,9 +80,13 @@ class Apply(Kind[ApplyAttrs]):
     """Positional function with core dims, batched over other dims."""
 
     attrs = ApplyAttrs
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: ApplyAttrs) -> NodeType:
         name = attrs.name or "apply"
+        for core in (*attrs.core_in, attrs.core_out):
+            for dim in core:
+                refuse_ragged(dim, name)
         batches = [without(x.dims, core) for x, core in zip(inputs, attrs.core_in, strict=True)]
         for cores, what in [(attrs.core_in, "of an input"), ((attrs.core_out,), "of the output")]:
             for dim in dict.fromkeys(dim for core in cores for dim in core):

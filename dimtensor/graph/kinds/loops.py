@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dimtensor.dims import Dim, dim_set, sort_dims, without
+from dimtensor.dims import Dim, dim_set, refuse_ragged, sort_dims, without
 from dimtensor.errors import DimError, GraphError
 from dimtensor.graph.checking.verify import open_region
 from dimtensor.graph.checkpoints import Checkpoints
@@ -53,6 +53,8 @@ class Loop(_Bodies[LoopAttrs]):
     def infer(self, inputs: tuple[Node, ...], attrs: LoopAttrs) -> NodeType:
         given = split_inputs(attrs, inputs)
         over = () if attrs.over is None else (attrs.over,)
+        for dim in over:
+            refuse_ragged(dim, "a loop")
         expected = [
             *map(type_of, given.init),
             *(type_of(x)._replace(dims=without(x.dims, over)) for x in given.sequences),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from dimtensor.dims import Dim, Dims, sort_dims, union, without
+from dimtensor.dims import Dim, Dims, refuse_ragged, sort_dims, union, without
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph.attrs import AlongAttrs, GroupAttrs, ReduceAttrs, SortAttrs
 from dimtensor.graph.checking.lengths import Requirement
@@ -49,6 +49,8 @@ class Reduce(Kind[ReduceAttrs]):
     def infer(self, inputs: tuple[Node, ...], attrs: ReduceAttrs) -> NodeType:
         (x,) = inputs
         name, dims = attrs
+        for dim in dims:
+            refuse_ragged(dim, name)
         require_no_labels(x, name)
         row = reduction_row(name)
         dtype = result_dtype(row.dtype, (x.dtype,), name)
@@ -133,6 +135,7 @@ class Cumulate(_AlongOne):
     """Cumulative sum or product."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
+        refuse_ragged(attrs.dim, attrs.name)
         require_no_labels(inputs[0], attrs.name)
         dtype = result_dtype(TABLE[attrs.name].dtype, (inputs[0].dtype,), attrs.name)
         return NodeType(inputs[0].dims, dtype)
@@ -147,6 +150,7 @@ class ArgReduce(_AlongOne):
 
     def infer(self, inputs: tuple[Node, ...], attrs: AlongAttrs) -> NodeType:
         name, dim = attrs
+        refuse_ragged(dim, name)
         if is_complex(inputs[0].dtype):
             raise DtypeError(f"{name} is not defined for {inputs[0].dtype}")
         if dim.length == 0:
@@ -208,6 +212,7 @@ class GroupPosition(Kind[GroupAttrs]):
     attrs = GroupAttrs
 
     def infer(self, inputs: tuple[Node, ...], attrs: GroupAttrs) -> NodeType:
+        refuse_ragged(attrs.along, "groupby")
         rest = [without(x.dims, [attrs.along]) for x in inputs]
         return NodeType(union([*rest, (attrs.groups,)], "groupby"), "int64")
 

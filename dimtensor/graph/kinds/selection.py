@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import Dim, Dims, SelDim, clash_error, dim_set, union, without
+from dimtensor.dims import (
+    Dim,
+    Dims,
+    SelDim,
+    ancestors,
+    clash_error,
+    dim_set,
+    refuse_ragged,
+    union,
+    without,
+)
 from dimtensor.dims.selection import LateSlice, Positions, Slice
 from dimtensor.errors import DimError, DtypeError, LabelError, PositionError
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, UpdateAttrs
@@ -179,6 +189,7 @@ def selected_dims(x: Node, items: Sequence[IndexItem], indexers: tuple[Node, ...
     kept = without(x.dims, [item.dim for item in items])
     added: list[Dims] = []
     for item in items:
+        refuse_ragged(item.dim, "a selection by position")
         if item.kind == "tensor":
             added.append(indexers[item.payload].dims)
         elif item.kind != "int":
@@ -206,10 +217,22 @@ class Index(_Selecting):
     attrs = IndexAttrs
     spoken = "a selection"
     operands = 1
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: IndexAttrs) -> NodeType:
         x = inputs[0]
         return NodeType(selected_dims(x, attrs.items, inputs[1:]), x.dtype, x.categories)
+
+    def aligned(self, inputs: tuple[Node, ...], attrs: IndexAttrs, dims: Dims) -> Node | None:
+        selected = {item.dim for item in attrs.items}
+        kept = [dim for dim in inputs[0].dims if dim not in selected]
+        if not any(above in kept for dim in dims for above in ancestors(dim)):
+            return None
+        for dim in dims:
+            for above in ancestors(dim):
+                if above in selected:  # looked up by the same look-up
+                    return None
+        return super().aligned(inputs, attrs, dims)
 
     def call(self, node: Node, ref: DimRef) -> Call:
         operands, options = self._text(node, ref)

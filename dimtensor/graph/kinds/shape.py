@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dimtensor.dims import Dim, Dims, ProductDim, clash_error, sort_dims, union, without
+from dimtensor.dims import (
+    Dim,
+    Dims,
+    ProductDim,
+    clash_error,
+    outer_error,
+    sort_dims,
+    union,
+    without,
+)
 from dimtensor.errors import DimError, LabelError
 from dimtensor.graph.attrs import ConcatAttrs, RelabelAttrs
 from dimtensor.graph.dtypes import promote
@@ -26,6 +35,7 @@ from dimtensor.graph.kind import (
 )
 from dimtensor.graph.node import Node, NodeType
 from dimtensor.graph.printing.printer import node_text
+from dimtensor.graph.rebuilding.parents import aligned
 from dimtensor.graph.rebuilding.substitute import expand_node, map_dim
 
 
@@ -44,10 +54,15 @@ class Expand(_Moving[Dims]):
     """Broadcast to additional dims, which are the attribute."""
 
     attrs = tuple
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dims) -> NodeType:
         (x,) = inputs
         return NodeType(union([x.dims, attrs], "expand"), x.dtype, x.categories)
+
+    def aligned(self, inputs: tuple[Node, ...], attrs: Dims, dims: Dims) -> Node | None:
+        (x,) = aligned(inputs, dims)
+        return None if x is inputs[0] and set(attrs) <= set(dims) else expand_node(x, dims)
 
     def complaint(self, node: Node) -> str | None:
         return wrong_count(node, 1)
@@ -93,6 +108,9 @@ class Relabel(_Moving[RelabelAttrs]):
                     dim,
                     hint="rename the other one, too: x.rename(a=..., b=...)",
                 )
+        outer = outer_error(dims, "rename: the dims of the result")
+        if outer is not None:
+            raise outer
         return NodeType(sort_dims(dims), x.dtype, x.categories)
 
     def complaint(self, node: Node) -> str | None:
@@ -205,6 +223,7 @@ class Concat(_Moving[ConcatAttrs]):
     """Concatenation of tensors, each along a dim of its own."""
 
     attrs = ConcatAttrs
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: ConcatAttrs) -> NodeType:
         whole = (attrs.whole,)
@@ -242,6 +261,7 @@ class Stack(_Moving[Dim]):
     """Stack of tensors along a new dim, which is the attribute."""
 
     attrs = Dim
+    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: Dim) -> NodeType:
         all_dims = [*(x.dims for x in inputs), (attrs,)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, SelDim
+from dimtensor.dims import Coords, Dim, SelDim, refuse_ragged
 from dimtensor.errors import DimError, GraphError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import DataAttrs
@@ -45,6 +45,7 @@ def binned(
     node = as_node(group, [x.node], "groupby_bins")
     if len(node.dims) != 1 or node.dims[0] not in x.dims:
         raise DimError("groupby_bins: the groups have one dim, which the tensor has, too")
+    refuse_ragged(node.dims[0], "groupby_bins")
     if node.kind != "data":
         raise GraphError(
             "groupby_bins takes data: the values of this tensor are not known before a "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimtensor.dims import Dim, find_dim, find_dims
+from dimtensor.dims import Dim, find_dims, find_plain_dim, refuse_ragged
 from dimtensor.errors import LabelError, OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.coordinates import coordinate
@@ -70,7 +70,7 @@ class CalculusMixin(TensorHandle):
         """
         if edge_order not in (1, 2):
             raise OptionError(f"differentiate: edge_order is 1 or 2, not {edge_order!r}")
-        along = find_dim(self.dims, dim, "differentiate")
+        along = find_plain_dim(self.dims, dim, "differentiate")
         places = coordinate(along, "differentiate", unit=datetime_unit or "s")
         n, least = len(places), edge_order + 1
         if n < least:
@@ -116,6 +116,8 @@ class CalculusMixin(TensorHandle):
         area = wrap(require_float(self.node))
         over = find_dims(self.dims, dim, "integrate")
         for along in over:
+            refuse_ragged(along, "integrate")
+        for along in over:
             steps = np.diff(coordinate(along, "integrate", unit=datetime_unit or "s"))
             weights = np.zeros(len(along))
             if len(along) > 1:
@@ -157,6 +159,8 @@ class CalculusMixin(TensorHandle):
         """
         area = wrap(require_float(self.node))
         over = find_dims(self.dims, dim, "cumulative_integrate")
+        for along in over:
+            refuse_ragged(along, "cumulative_integrate")
         for along in over:
             places = coordinate(along, "cumulative_integrate", unit=datetime_unit or "s")
             n = len(places)

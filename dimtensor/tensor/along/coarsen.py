@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import BlockDim, Dim, Dims, NamedDim, RenamedDim, dim_labels, find_dim
+from dimtensor.dims import (
+    BlockDim,
+    Dim,
+    Dims,
+    NamedDim,
+    RenamedDim,
+    dim_labels,
+    find_dim,
+    find_plain_dim,
+)
 from dimtensor.errors import DimError, LabelError, check_choice, listing, printable
 from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
 from dimtensor.graph.printing.words import say
@@ -99,7 +108,7 @@ class Coarsen(WindowReductions):
         if not given:
             raise DimError("coarsen takes the length of a block by dim: x.coarsen(day=7).mean()")
         blocks = {
-            find_dim(x.dims, key, "coarsen"): positive_integer(n, f"the block along {key!r}")
+            find_plain_dim(x.dims, key, "coarsen"): positive_integer(n, f"the block along {key!r}")
             for key, n in given.items()
         }
         return cls(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, PadDim, find_dim, only_dim
+from dimtensor.dims import Dim, PadDim, find_dim, only_dim, refuse_ragged
 from dimtensor.errors import DimError, DtypeError, check_choice
 from dimtensor.graph.dtypes import is_complex, promote
 from dimtensor.graph.printing.words import say
@@ -76,6 +76,7 @@ def convolve(
             f"convolve: dim is that of the tensor, or that and the one of the weights, not {dim!r}"
         )
     along = only_dim(x.dims, named[0], "convolve")
+    refuse_ragged(along, "convolve")
     lag = _weights_dim(x, weights, along, named[1] if named[1:] else None)
     k = weights.sizes[lag._short]
     a, b = (wrap(require_float(each.node)) for each in (x, weights))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, dim_labels, only_dim
+from dimtensor.dims import Dim, dim_labels, only_dim, refuse_ragged
 from dimtensor.errors import DimError, DtypeError, LabelError, check_choice
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.printing.words import say
@@ -74,6 +74,7 @@ def fft(
     from dimtensor.ops.along import DFT
 
     along = only_dim(x.dims, dim, "fft")
+    refuse_ragged(along, "fft")
     target = _frequencies(along, False, datetime_unit, "fft")
     return _transformed("fft", x, along, _pair(x), [target] * 2, norm, DFT())
 
@@ -113,6 +114,7 @@ def rfft(
     from dimtensor.ops.along import RealDFT
 
     along = only_dim(x.dims, dim, "rfft")
+    refuse_ragged(along, "rfft")
     target = _frequencies(along, True, datetime_unit, "rfft")
     parts = (wrap(require_float(x.node)),)
     return _transformed("rfft", x, along, parts, [target] * 2, norm, RealDFT())
@@ -160,6 +162,7 @@ def ifft(
         return DFT()(b, a)[::-1]
 
     along = only_dim(z.dims, dim, "ifft")
+    refuse_ragged(along, "ifft")
     target = _target(along, to, along.length)
     return _transformed("ifft", z, along, _pair(z), [target] * 2, norm, inverse, True)
 
@@ -214,6 +217,7 @@ def irfft(
         return FromHalf()(weights * a, weights * b, like)
 
     along = only_dim(z.dims, dim, "irfft")
+    refuse_ragged(along, "irfft")
     m = along.length
     target = _target(along, to, None if m is None else max(2 * (m - 1), 0))
     n = target.length

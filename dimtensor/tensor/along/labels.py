@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.arrays import items_of, ndim_of
-from dimtensor.dims import Coords, Dim, dim_labels, find_dim
+from dimtensor.dims import Coords, Dim, dim_labels, find_plain_dim
 from dimtensor.errors import DimError, GraphError, LabelError, OptionError, listing
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.between import interpolated
@@ -94,7 +94,7 @@ class LabelMixin(TensorHandle):
         how = Method.of("interp", method, fill_value, order, kwargs)
         result = wrap(require_float(self.node))
         for key, new in gathered(coords, by_name, self.dims, "interp", "labels").items():
-            result = interpolated(result, find_dim(result.dims, key, "interp"), new, how)
+            result = interpolated(result, find_plain_dim(result.dims, key, "interp"), new, how)
         return say(result, "interp", self)
 
     def sortby(self, key: Any, ascending: bool = True) -> DimTensor:
@@ -153,11 +153,11 @@ class LabelMixin(TensorHandle):
             node = as_node(key, [self.node], "the key of sortby")
             if len(node.dims) != 1:
                 raise DimError(f"sortby: a key has one dim, not {len(node.dims)}")
-            along = find_dim(self.dims, node.dims[0], "sortby")
+            along = find_plain_dim(self.dims, node.dims[0], "sortby")
             if node.kind == "data":
                 return node.attrs.values, along
             return wrap(node).codes if node.categories is not None else wrap(node), along
-        along = find_dim(self.dims, key, "sortby")
+        along = find_plain_dim(self.dims, key, "sortby")
         labels = dim_labels(along)
         if labels is None:
             raise LabelError(f"sortby: the labels of {along._title} are not known")
@@ -210,7 +210,7 @@ class LabelMixin(TensorHandle):
             raise OptionError(f"drop_sel: errors is 'raise' or 'ignore', not {errors!r}")
         result = wrap(self.node)
         for key, given in gathered(labels, by_name, self.dims, "drop_sel", "labels").items():
-            along = find_dim(result.dims, key, "drop_sel")
+            along = find_plain_dim(result.dims, key, "drop_sel")
             given = as_plain(given)
             if is_mask(given):
                 result = result.drop_isel({along: given})
@@ -258,7 +258,7 @@ class LabelMixin(TensorHandle):
         """
         result = wrap(self.node)
         for key, given in gathered(positions, by_name, self.dims, "drop_isel", "positions").items():
-            along = find_dim(result.dims, key, "drop_isel")
+            along = find_plain_dim(result.dims, key, "drop_isel")
             result = result.isel({along: remaining(result.node, along, given)})
         return result
 

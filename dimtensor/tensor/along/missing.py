@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, dim_labels, dim_set, find_dim, without
+from dimtensor.dims import Coords, Dim, dim_labels, dim_set, find_dim, find_plain_dim, without
 from dimtensor.errors import DimError, LabelError, OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.interpolation.gaps import gaps_filled, last_present, next_present
@@ -151,7 +151,7 @@ class MissingMixin(TensorHandle):
         >>> x.interpolate_na("t", max_gap=2).values.tolist()
         [1.0, nan, 4.0, nan]
         """
-        along = find_dim(self.dims, dim, "interpolate_na")
+        along = find_plain_dim(self.dims, dim, "interpolate_na")
         how = Method.of("interpolate_na", method, fill_value, order)
         most = None if limit is None else positive_integer(limit, "interpolate_na: the limit")
         x = wrap(require_float(self.node))
@@ -187,7 +187,7 @@ class MissingMixin(TensorHandle):
         >>> dt.data([1.0, np.nan, 3.0], dims=dt.Dim("t")).dropna("t").values.tolist()
         [1.0, 3.0]
         """
-        along = find_dim(self.dims, dim, "dropna")
+        along = find_plain_dim(self.dims, dim, "dropna")
         if how not in ("any", "all"):
             raise OptionError(f"dropna: how is 'any' or 'all', not {how!r}")
         present = elemwise("logical_not", elemwise("isnan", self))

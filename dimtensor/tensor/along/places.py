@@ -11,6 +11,7 @@ from dimtensor.dims import Dim, Dims, dim_set
 from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.constructors import length
 from dimtensor.tensor.handle import elemwise
+from dimtensor.tensor.ragged.layout import element_at
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def positive_integer(value: Any, what: str) -> int:
 
 def nearest_to(x: DimTensor, along: Dim, places: DimTensor, nothing: Any) -> DimTensor:
     """Return elements at positions, clipped to the dim; `nothing` if the dim is empty."""
+    if along._within is not None:
+        last = elemwise("maximum", elemwise("subtract", length(along), 1), 0)
+        return element_at(along, x, elemwise("minimum", elemwise("maximum", places, 0), last))
     elements, (longer,) = with_an_element(x, (along,), nothing)
     last = elemwise("maximum", elemwise("subtract", length(along), 1), 0)
     inside = elemwise("minimum", elemwise("maximum", places, 0), last)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim
+from dimtensor.tensor.along.places import taken_at
+from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.handle import renamed
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ def combined(
     positions = 1  # of windows along the preceding dims
     for dim, n in windows.items():
         back = n // 2 if centered[dim] else n - 1
+        if dim._within is not None:
+            parts = _of_parents(parts, dim, (back, n - 1 - back), positions, fills, merge)
+            positions *= n
+            continue
         around = {dim: (back, n - 1 - back)}
         padded = tuple(
             x.pad(around, constant_values=fill) if n > 1 else x
@@ -88,6 +94,45 @@ def _along(padded: Parts, dim: Dim, n: int, unit: int, merge: Merge) -> Parts:
         begin += size
     assert result is not None
     return result
+
+
+def _of_parents(
+    parts: Parts, dim: Dim, around: tuple[int, int], unit: int, fills: tuple[Any, ...], merge: Merge
+) -> Parts:
+    """Combine windows within the parents of a ragged dim: those before each position, and after."""
+
+    def moved(parts: Parts, n: int) -> Parts:
+        at = arange(dim) + n
+        return tuple(taken_at(x, dim, at, fill) for x, fill in zip(parts, fills, strict=True))
+
+    def spanning(parts: Parts, n: int, direction: int) -> Parts:
+        """Combine `n` positions that end at each one, or begin there if the direction is 1."""
+        result, size, doubled = None, 1, parts
+        covered = 0
+        while n:
+            if n & 1:
+                piece = moved(doubled, direction * covered) if covered else doubled
+                if result is None:
+                    result = piece
+                elif direction > 0:
+                    result = merge(result, piece, covered * unit, size * unit)
+                else:
+                    result = merge(piece, result, size * unit, covered * unit)
+                covered += size
+            n >>= 1
+            if n:
+                other = moved(doubled, direction * size)
+                pair = (doubled, other) if direction > 0 else (other, doubled)
+                doubled, size = merge(*pair, size * unit, size * unit), 2 * size
+        assert result is not None
+        return result
+
+    back, forth = around
+    before = spanning(parts, back + 1, -1)
+    if not forth:
+        return before
+    after = moved(spanning(parts, forth, 1), 1)
+    return merge(before, after, (back + 1) * unit, forth * unit)
 
 
 class _On:

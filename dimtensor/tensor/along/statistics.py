@@ -6,13 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, SortedDim, dim_set, find_dim, only_dim, without
+from dimtensor.dims import (
+    Dim,
+    SortedDim,
+    dim_set,
+    find_dim,
+    find_plain_dim,
+    only_dim,
+    refuse_ragged,
+    without,
+)
 from dimtensor.errors import DimError, OptionError
 from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.constructors import length, zeros
 from dimtensor.tensor.control.loops import fori_loop
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, renamed, require_float, wrap
+from dimtensor.tensor.ragged.layout import ragged_ranks
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 
 if TYPE_CHECKING:
@@ -60,6 +70,7 @@ def searchsorted(
     if side not in ("left", "right"):
         raise OptionError(f"searchsorted: the side is 'left' or 'right', not {side!r}")
     along = only_dim(node.dims, dim, "searchsorted")
+    refuse_ragged(along, "searchsorted")
     if along in values.dims:
         raise DimError(
             f"searchsorted: the values have {along._title} themselves",
@@ -125,8 +136,8 @@ def cross(x: TensorLike, y: TensorLike, dim: Dim | str) -> DimTensor:
     """
     one = as_node(x, [], "cross")
     left, right = wrap(one), wrap(as_node(y, [one], "cross"))
-    along = find_dim(left.dims, dim, "cross")
-    find_dim(right.dims, along, "cross")
+    along = find_plain_dim(left.dims, dim, "cross")
+    find_plain_dim(right.dims, along, "cross")
     if along.length != 3:
         raise DimError(f"cross: {along._title} has length {along.length}, not 3")
     up, down = left.roll({along: -1}), left.roll({along: 1})
@@ -166,11 +177,14 @@ class StatisticsMixin(TensorHandle):
         """
         along = find_dim(self.dims, dim, "rank")
         x = wrap(require_float(self.node))
-        ordered, ranks = x.sort(along), SortedDim(along)
-        below, above = (
-            _place(renamed(ordered, {ranks: _apart(along)}), _apart(along), x, side)
-            for side in ("left", "right")
-        )
+        if along._within is not None:
+            below, above = ragged_ranks(along, x)
+        else:
+            ordered, ranks = x.sort(along), SortedDim(along)
+            below, above = (
+                _place(renamed(ordered, {ranks: _apart(along)}), _apart(along), x, side)
+                for side in ("left", "right")
+            )
         mean = (below + above + 1).astype(x.dtype) / 2
         if pct:
             mean = mean / x.count(along).astype(x.dtype)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_dim
+from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_plain_dim
 from dimtensor.dims.calendars import cftimes
 from dimtensor.dims.dates import calendar_index, date_index, time_index
 from dimtensor.errors import DimError, DimtensorError, LabelError, OptionError
@@ -152,7 +152,7 @@ def resampled(
     if len(given) != 1:
         raise DimError(f"resample takes one dim, {len(given)} are given: x.resample(day='W')")
     ((key, freq),) = given.items()
-    dim = find_dim(x.dims, key, "resample")
+    dim = find_plain_dim(x.dims, key, "resample")
     if offset is not None:
         offset = pd_timedelta(offset, "resample: the offset")
     codes = resampled_dates(dim, freq, closed, label, offset, origin)

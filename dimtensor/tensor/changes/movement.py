@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, find_dim
+from dimtensor.dims import Dim, find_dim, find_plain_dim
 from dimtensor.errors import DimError, DtypeError, OptionError
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.places import taken_at
 from dimtensor.tensor.along.time import is_distance, shifted_by
 from dimtensor.tensor.changes.padding import filler, filler_dim
-from dimtensor.tensor.handle import TensorHandle, renamed, require_float, wrap
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.handle import (
+    TensorHandle,
+    as_node,
+    elemwise,
+    renamed,
+    require_float,
+    wrap,
+)
 from dimtensor.tensor.joining import concat
 from dimtensor.tensor.numpy_style import with_named_dims
 from dimtensor.tensor.selection.indexing import gathered
@@ -79,6 +88,12 @@ class MovementMixin(TensorHandle):
                 continue
             if n == 0 or dim.length == 0:
                 continue
+            if dim._within is not None:
+                value = wrap(as_node(fill_value, [result.node], "the fill value"))
+                moved = taken_at(result, dim, elemwise("subtract", arange(dim), n), value)
+                options = _options(dim, n, "fill_value", fill_value)
+                result = say(moved, "shift", result, **options)
+                continue
             added = filler(result, dim, abs(n), fill_value)
             pieces = [added, result] if n > 0 else [result, added]
             whole = concat(pieces, [filler_dim(dim, abs(n)), dim][:: 1 if n > 0 else -1],
@@ -122,7 +137,7 @@ class MovementMixin(TensorHandle):
         """
         result: Any = wrap(self.node)
         for key, n in gathered(shifts, by_name, self.dims, "roll", "numbers").items():
-            dim = find_dim(self.dims, key, "roll")
+            dim = find_plain_dim(self.dims, key, "roll")
             _refuse_bool(n, "roll", dim)
             if roll_coords and dim.length is None:
                 raise DimError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim
+from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim, find_plain_dim
 from dimtensor.errors import DimError, DtypeError, OptionError, check_choice
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
@@ -88,7 +88,9 @@ class PaddingMixin(TensorHandle):
         check_choice("pad", "reflect_type", reflect_type, ("even", "odd"))
         result: Any = wrap(self.node)
         widths = gathered(pad_width, by_name, self.dims, "pad", "numbers")
-        pairs = {find_dim(self.dims, key, "pad"): _pair(width) for key, width in widths.items()}
+        pairs = {
+            find_plain_dim(self.dims, key, "pad"): _pair(width) for key, width in widths.items()
+        }
         constants, ends, lengths = (
             _by_dim(self.dims, option) for option in (constant_values, end_values, stat_length)
         )

@@ -74,7 +74,7 @@ def associative_scan[X](
         results = leaves_like(tree, value, f"{_NAME}: what the function returns")
         return [_checked(x, a, name) for x, a, name in zip(results, one, names, strict=True)]
 
-    if along.length is None:
+    if along.length is None or along._within is not None:
         return _one_by_one(combine, leaves, tree, along, reverse)
     found = _prefixes(combine, leaves, along, along.length, reverse)
     for at, one in enumerate(found):

@@ -12,11 +12,13 @@ from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints
 from dimtensor.graph.infer import describe
 from dimtensor.graph.printing.words import say
 from dimtensor.graph.rebuilding.batching import loop_attrs
+from dimtensor.graph.rebuilding.parents import at_positions
 from dimtensor.graph.regions import close, loop_nodes, placeholder
 from dimtensor.tensor.control.pytree import flatten, paths, unflatten
 from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
 from dimtensor.tensor.control.streams import use_generators
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.ragged.layout import ragged_scan
 
 
 def run_scan(
@@ -31,6 +33,9 @@ def run_scan(
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
     along, sequences, fill = along_dim(name, xs, dim)
+    if along._within is not None:
+        options = (reverse, checkpoint, inverse, truncate)
+        return ragged_scan(along, name, step, init, sequences, fill, *options)
     states = States(init, name)
     elements = [placeholder(without(x.dims, [along]), x.dtype, x.categories) for x in sequences]
     shape: list[Any] = [None]
@@ -150,6 +155,7 @@ def along_dim(
         dim = find_dim(union([(), *(x.dims for x in nodes)], name), dim, name)
     if not isinstance(dim, Dim):
         raise DimError(f"{name}: dim is a Dim or the name of one, not {dim!r}")
+    nodes = [at_positions(node, dim) for node in nodes]
     for place, node in zip(places, nodes, strict=True):
         if dim not in node.dims:
             raise _lacking(name, place, node, dim)

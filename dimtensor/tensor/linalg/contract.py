@@ -9,7 +9,7 @@ from dimtensor.dims import find_dims, union
 from dimtensor.errors import OptionError
 from dimtensor.graph import make
 from dimtensor.graph.dtypes import promote
-from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, wrap
 from dimtensor.tensor.numpy_style import named_dims
 
 if TYPE_CHECKING:
@@ -61,4 +61,9 @@ def dot(*tensors: TensorLike, dim: DimKey = None) -> DimTensor:
         summed = tuple(each for each in joint if each in find_dims(joint, dim, "dot"))
     if promote(tuple(x.dtype for x in nodes)) == "bool":
         nodes = [make("cast", (x,), "int64") for x in nodes]
+    if any(each._within is not None for each in summed):
+        product = wrap(nodes[0])
+        for x in nodes[1:]:
+            product = elemwise("multiply", product, wrap(x))
+        return product.sum(summed)
     return wrap(make("dot", tuple(nodes), summed))

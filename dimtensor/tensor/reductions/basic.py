@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dims, find_dims, without
+from dimtensor.dims import Dims, find_dims, with_ancestors, without
 from dimtensor.errors import OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ReduceAttrs
@@ -17,6 +17,7 @@ from dimtensor.graph.dtypes import is_complex, is_inexact
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import TensorHandle, constant, elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.ragged.layout import ragged_count, ragged_reduced
 from dimtensor.typing import DimKey as DimKey
 
 if TYPE_CHECKING:
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
 
 
 def reduced(x: Node, name: str, dims: Dims) -> DimTensor:
-    """Reduce a node over dims; over none it is unchanged, if the dtype is the same."""
+    """Reduce a node over dims; over none it is unchanged, if the dtype is the same.
+
+    Over a ragged dim it has the dim of the parents, unless that is among the dims, too.
+    """
+    if any(dim._within is not None for dim in dims):
+        return ragged_reduced(x, name, dims)
     node = make("reduce", (x,), ReduceAttrs(name, dims))
     return wrap(node if dims or node.dtype != x.dtype else x)
 
@@ -42,6 +48,8 @@ def nan_filled(x: TensorHandle, fill: Any, skipna: bool) -> DimTensor:
 
 def positions_over(dims: Dims) -> DimTensor:
     """Return the number of positions along dims, as a tensor: lengths may come with data."""
+    if any(dim._within is not None for dim in dims):
+        return ragged_count(dims)
     total = wrap(constant(1, "int64"))
     for dim in dims:
         # a node even where the length is known: the dim may be replaced by another
@@ -56,7 +64,10 @@ class ReductionMixin(TensorHandle):
     __slots__ = ()
 
     def _dims(self, dim: DimKey, what: str) -> Dims:
-        return tuple(sorted(find_dims(self.dims, dim, what), key=lambda d: d._sort_key))
+        own: Dims = self.dims
+        if any(each._within is not None for each in own):  # a dim of parents goes after its own
+            own = with_ancestors(own)
+        return tuple(sorted(find_dims(own, dim, what), key=lambda d: d._sort_key))
 
     def sum(
         self, dim: DimKey = None, *, skipna: bool = False, min_count: int | None = None

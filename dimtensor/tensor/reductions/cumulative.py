@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dimtensor.dims import find_dims, sort_dims
 from dimtensor.graph import make
 from dimtensor.graph.attrs import AlongAttrs
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.ragged.layout import ragged_cumulated
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin, nan_filled
 
 if TYPE_CHECKING:
@@ -81,7 +83,10 @@ class CumulativeMixin(ReductionMixin):
 
     def _cumulate(self, name: str, fill: Any, dim: DimKey, skipna: bool) -> DimTensor:
         x = nan_filled(self, fill, skipna).node
-        dims = self._dims(dim, name)
+        dims = sort_dims(find_dims(self.dims, dim, name))
         for along in dims:
-            x = make("cumulate", (x,), AlongAttrs(name, along))
+            if along._within is None:
+                x = make("cumulate", (x,), AlongAttrs(name, along))
+            else:
+                x = ragged_cumulated(along, x, name).node
         return say(wrap(x), name, self, dim=dims, skipna=skipna)

@@ -18,6 +18,7 @@ from dimtensor.tensor.check import check
 from dimtensor.tensor.handle import elemwise, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.ragged.layout import flat_place, ragged_position
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def _position(
     x: DimTensor, name: str, along: Dim, skipna: bool, asked: str | None = None
 ) -> DimTensor:
     if not (skipna and is_inexact(x.dtype)):
-        return wrap(make("arg_reduce", (x.node,), AlongAttrs(name, along)))
+        return _arg_reduced(x, name, along)
     some = elemwise("logical_not", elemwise("isnan", x)).any(along)
     text = f"{asked or name}: all elements are missing along {along._title}"
     return check(some, text, _first_extreme(x, name, along))
@@ -266,10 +267,18 @@ def _first_extreme(x: DimTensor, name: str, along: Dim) -> DimTensor:
     """Return the position of the extreme of elements that are not NaN, 0 if all are NaN."""
     extreme = x.max(along, skipna=True) if name == "argmax" else x.min(along, skipna=True)
     there = elemwise("equal", x, extreme)
-    return wrap(make("arg_reduce", (there.node,), AlongAttrs("argmax", along)))
+    return _arg_reduced(there, "argmax", along)
+
+
+def _arg_reduced(x: DimTensor, name: str, along: Dim) -> DimTensor:
+    if along._within is not None:
+        return ragged_position(along, x, name)
+    return wrap(make("arg_reduce", (x.node,), AlongAttrs(name, along)))
 
 
 def _labels_at(position: DimTensor, along: Dim) -> DimTensor:
+    if along._within is not None:
+        position = flat_place(along, position)
     return wrap(make("codes", (position.node,), along))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from dimtensor.dims import Dim, dim_labels, find_dim
+from dimtensor.dims import Dim, dim_labels, find_dim, find_plain_dim
 from dimtensor.errors import LabelError, OptionError
 from dimtensor.graph.printing.words import say
 from dimtensor.spellings import spelled
@@ -170,7 +170,7 @@ class PolynomialMixin(TensorHandle):
         >>> x.polyfit("t", 0, full=True)["polyfit_residuals"].item()
         8.0
         """
-        along = find_dim(self.dims, dim, "polyfit")
+        along = find_plain_dim(self.dims, dim, "polyfit")
         places = numbers_along(along)
         if not isinstance(deg, int) or deg < 0 or len(places) <= deg:
             raise OptionError(

@@ -16,6 +16,7 @@ from dimtensor.tensor.check import check
 from dimtensor.tensor.handle import TensorHandle, elemwise, require_float, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.tensor.numpy_style import with_named_dims
+from dimtensor.tensor.ragged.layout import ragged_quantile
 from dimtensor.tensor.reductions.basic import DimKey, ReductionMixin, positions_over
 from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.values.admission import real_numbers
@@ -133,7 +134,9 @@ class QuantileMixin(ReductionMixin):
         x = require_float(self.node)
         if is_complex(x.dtype):
             raise DtypeError("quantiles of complex numbers are not defined")
-        if dims:
+        if any(each._within is not None for each in dims):
+            result = ragged_quantile(wrap(x), level, dims, method, skipna)
+        elif dims:
             along = ProductDim(dims)
             flat = wrap(make("merge", (x,), along) if len(dims) > 1 else x)
             result = _along(flat, level, along, method, skipna)

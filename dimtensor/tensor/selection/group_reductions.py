@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dims, without
-from dimtensor.errors import DimError
+from dimtensor.errors import DimError, RaggedDimError
 from dimtensor.graph import make
 from dimtensor.graph.attrs import GroupAttrs
 from dimtensor.graph.dtypes import is_inexact, result_dtype
@@ -54,6 +54,8 @@ class GroupReductions:
         groups: Dim,
         several: Sequence[DimTensor] = (),
     ):
+        if along._within is not None:
+            raise _pooled(along)
         self._x = x
         self._labels = labels
         self._along = along
@@ -459,6 +461,19 @@ class GroupReductions:
     def _back(self, result: DimTensor) -> DimTensor:
         labels = self._several or [self._labels]
         return result.sel(dict(zip(self._result_dims, labels, strict=True)))
+
+
+def _pooled(dim: Dim) -> RaggedDimError:
+    """Return the error of groups along a ragged dim, which would have elements of all parents."""
+    name, above = dim._short, dim._within
+    assert above is not None
+    return RaggedDimError(
+        f"groupby along {dim._title} would put positions of different labels of {above._title} "
+        "into one group",
+        [("dim", repr(dim))],
+        f"x.mean({name}) is along {above._short}; to group the positions of all: "
+        f"x.relabel({name}, {name}.flat).groupby(labels.relabel({name}, {name}.flat))",
+    )
 
 
 def _nothing_left(squares: DimTensor) -> DimTensor:

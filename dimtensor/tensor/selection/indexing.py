@@ -17,6 +17,7 @@ from dimtensor.graph.attrs import UpdateAttrs
 from dimtensor.graph.infer import describe
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.numpy_style import no_attribute
+from dimtensor.tensor.ragged.layout import ragged_selected
 from dimtensor.tensor.selection.date_parts import DateParts
 from dimtensor.tensor.selection.groupby import GroupBy
 from dimtensor.tensor.selection.lookup import (
@@ -39,8 +40,6 @@ from dimtensor.values.labeled import is_dataarray
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
-    from dimtensor.tensor.selection.date_parts import DateParts
-    from dimtensor.tensor.selection.groupby import GroupBy
     from dimtensor.typing import Duration, Indexer, TensorLike
 
 Indexers = Mapping[Any, Any] | None
@@ -106,8 +105,12 @@ class IndexingMixin(TensorHandle):
         >>> x.isel(k=slice(1, None)).dims[0].coords.tolist()
         ['b', 'c']
         """
+        given = gathered(indexers, by_name, self.dims, "isel")
+        ragged = ragged_selected(wrap(self.node), given, "isel")
+        if ragged is not None:
+            return ragged
         found = SelectionItems()
-        for key, selection in gathered(indexers, by_name, self.dims, "isel").items():
+        for key, selection in given.items():
             dim = find_dim(self.dims, key, "isel")
             if is_dataarray(selection):
                 selection = positions_in(self.node, dim, selection)
@@ -184,6 +187,9 @@ class IndexingMixin(TensorHandle):
         {'day': 29}
         """
         given = gathered(indexers, by_name, self.dims, "sel")
+        ragged = ragged_selected(wrap(self.node), given, "sel", method, tolerance)
+        if ragged is not None:
+            return ragged
         product = product_of_levels(self, given)
         if product is not None:
             return select_levels(self, product, given, method=method, tolerance=tolerance)

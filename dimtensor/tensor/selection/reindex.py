@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, Dims, dim_labels, find_dim, sort_dims
+from dimtensor.dims import Coords, Dim, Dims, dim_labels, find_plain_dim, refuse_ragged, sort_dims
 from dimtensor.errors import DimError, DtypeError, LabelError, check_choice, listing
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, ReduceAttrs
@@ -92,7 +92,7 @@ class ReindexMixin(TensorHandle):
             check_choice("reindex", "method", method, [*_METHODS])
         result = self.node
         for key, new in named_indexers(indexers, by_name, self.dims).items():
-            old = find_dim(result.dims, key, "reindex")
+            old = find_plain_dim(result.dims, key, "reindex")
             target = target_dim(result, old, new)
             how = None if method is None else _by_value(method, labels_along(result, old))
             moved = reindex_node(result, old, target, fill_value, how, tolerance)
@@ -203,6 +203,7 @@ def reindex_node(
 
 def moved_to(x: DimTensor, old: Dim, positions: Any, new: Dim) -> DimTensor:
     """Select positions along a dim, and put the elements along another dim."""
+    refuse_ragged(old, "a selection by position")
     taken = x.isel({old: positions})
     (now,) = [dim for dim in taken.dims if dim not in x.dims] or [old]
     return renamed(taken, {now: new})

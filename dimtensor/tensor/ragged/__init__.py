@@ -1,0 +1,1 @@
+"""Operations along ragged dims, for the positions of each parent."""
