@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
 # topic: prefixes of modules; the longest prefix decides
 TOPICS = {
-    "dims": "dims interop.align",
+    "dims": "dims interop.align tensor.ragged",
     "tensors": "tensor.core tensor.inputs tensor.constructors tensor.joining tensor.check "
     "tensor.tables tensor.handle tensor.values tensor.changes tensor.arithmetic "
     "streams",

@@ -9,6 +9,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor.dims import DERIVED, BlockDim, DerivedDim, PadDim, SortedDim, family
+from dimtensor.dims.ragged import FlatDim
 from dimtensor.graph.printing.text import dim_text
 
 A, B = dt.Dim("a"), dt.Dim("b", coords=["u", "v"])
@@ -20,6 +21,7 @@ EXAMPLES: dict[str, tuple[dt.Dim, tuple[int, int], str]] = {
     "concat": (dt.ConcatDim([A, B], "c"), (6, 32), "ConcatDim([a, b])"),
     "pad": (PadDim(A, 2, 1), (7, 33), "PadDim(a, 2, 1)"),
     "blocks": (BlockDim(A, 2), (2, 15), "BlockDim(a, 2, 'exact', 'left')"),
+    "flat": (FlatDim(A), (4, 30), "FlatDim(a)"),
     "sorted": (SortedDim(A), (4, 30), "SortedDim(a)"),
 }
 each = pytest.mark.parametrize("recipe", EXAMPLES)
@@ -44,7 +46,7 @@ def test_a_dim_is_made_of_its_recipe(recipe: str) -> None:
     assert isinstance(dim, DerivedDim)
     assert type(dim)._made(dim.parents, dim._options, dim.name) is dim
     assert dim._with_parents(dim.parents) is dim
-    assert dim._named_as_parent == (recipe in ("selection", "pad", "sorted", "blocks"))
+    assert dim._named_as_parent == (recipe in ("selection", "pad", "sorted", "blocks", "flat"))
     assert dim.length is None
     assert dim._length_from([{A: 4, B: 2}[parent] for parent in dim.parents]) == length
     assert dim._length_from([None for _ in dim.parents]) is None

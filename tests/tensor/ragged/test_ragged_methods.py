@@ -111,7 +111,7 @@ def test_a_method_is_that_of_each_parent(name, owners) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_other_methods_refuse(name) -> None:
     x = dt.data(VALUES, dims=ragged(MIXED))
-    with pytest.raises(dt.RaggedDimError, match="(different|other) labels of dim 'subject'"):
+    with pytest.raises(dt.RaggedDimError, match=r"(different|other) labels of dim 'subject'"):
         REFUSED[name](x, "trial")
 
 
@@ -127,5 +127,5 @@ FUNCTIONS_REFUSED = {
 @pytest.mark.parametrize("name", FUNCTIONS_REFUSED)
 def test_functions_refuse(name) -> None:
     trial = ragged(SORTED)
-    with pytest.raises(dt.RaggedDimError, match="(different|other) labels of dim 'subject'"):
+    with pytest.raises(dt.RaggedDimError, match=r"(different|other) labels of dim 'subject'"):
         FUNCTIONS_REFUSED[name](dt.tensor("x", dims=trial), trial)
