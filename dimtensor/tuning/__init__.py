@@ -302,6 +302,8 @@ FEWEST_SLICES = 8
 SLICE_RESULTS = 32
 # Slices: twice as many as a large machine has cores, four times as many as most have.
 MOST_SLICES = 256
+# Bytes of data that slices read in a narrower dtype, if one holds them; less stays in the cache.
+NARROWED_BYTES = 2**20
 # Seconds for which a helper waits actively for the next call: to wake it takes as long (`threads`).
 HELPER_WAIT = 50e-6
 # Slices that the calling thread computes between two looks for interruptions (not measured).

@@ -6,6 +6,7 @@ import _thread
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,27 @@ def test_threads_end_with_their_pool():
     assert helpers() - before
     del pool
     assert ended(before)
+
+
+def test_threads_that_come_late_keep_nothing_alive():
+    class Chunk:
+        pass
+
+    pool, hold = Pool(3), threading.Event()
+    count = 2 * available_cores()  # so many helpers has the pool
+    busy = [threading.Thread(target=pool.run, args=([hold.wait] * 3, 20)) for _ in range(count)]
+    for thread in busy:
+        thread.start()
+    try:
+        chunk = Chunk()
+        gone = weakref.ref(chunk)
+        pool.run([id, id, id], chunk)  # no helper has the time to take part
+        del chunk
+        assert gone() is None
+    finally:
+        hold.set()
+        for thread in busy:
+            thread.join(30)
 
 
 def test_several_threads_share_a_pool():

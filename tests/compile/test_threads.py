@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from dimtensor.compile.sliced import cuts
+from dimtensor.compile.sliced import cuts, storage
 from tests.graph.test_partition import KEEP, OBS, SPLIT, THETA, B, K, M, X, Y, numbers
 
 NUMBERS = [1, 2, 3, 7]
@@ -18,7 +18,8 @@ NUMBERS = [1, 2, 3, 7]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch):
-    """Slices of a few rows."""
+    """Slices of a few rows, of narrow data."""
+    monkeypatch.setattr(storage, "NARROWED_BYTES", 0)
     monkeypatch.setattr(cuts, "SLICE_WORK", 1)
     monkeypatch.setattr(cuts, "SLICE_RESULTS", 0)
 
@@ -157,6 +158,43 @@ def test_machine_code_reads_and_writes_along_the_dim():
             np.testing.assert_array_equal(one, other)
     for one, other in zip(*bits, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.compiled
+def test_data_are_read_in_the_narrowest_dtype_that_holds_them():
+    rng = np.random.default_rng(0)
+    k = dt.Dim("k", length=300)
+    theta = dt.tensor("theta", dims=k)
+    zero_one, count = rng.integers(0, 2, 400).astype(float), rng.integers(0, 70_000, 400)
+    of, y = rng.integers(0, 100, 400), rng.normal(size=400)
+    x = dt.data(zero_one, dims=OBS, name="x")
+    where = dt.data(of, dims=OBS, categories=k, name="where")
+    many = dt.data(count, dims=OBS, name="many")
+    value = ((dt.data(y, dims=OBS) - theta.sel(k=where) - B * x) ** 2 * many * many).sum()
+    f = dt.function([theta, B], [value, dt.grad(value, theta)], threads=2)
+    cases: list[tuple[dict[str, Any], set[str]]] = [
+        ({}, {"int8", "int32", "float64"}),
+        ({"x": zero_one + 0.5, "where": of + 200}, {"int16", "int32", "float64"}),
+        (
+            {"x": np.where(zero_one == 0, -0.0, 1.0), "many": count * 10**6},
+            {"int8", "int64", "float64"},
+        ),
+    ]
+    for new, dtypes in cases:
+        g = f.with_data(**new)
+        v = {"x": zero_one, "where": of, "many": count} | new
+        for _ in range(2):
+            t, b = rng.normal(size=300), 0.7
+            rest, weight = y - t[v["where"]] - b * v["x"], v["many"].astype(float) ** 2
+            found = g(t, b)
+            np.testing.assert_allclose(found[0], (rest**2 * weight).sum(), rtol=1e-10)
+            slope = -2 * np.bincount(v["where"], rest * weight, minlength=300)
+            np.testing.assert_allclose(found[1], slope, rtol=1e-9)
+        (frame,) = g._frames.values()
+        share = frame._call._evaluate._shares[0].function
+        assert {array.dtype.name for array in share.fixed} == dtypes
+    with pytest.raises(dt.PositionError, match="'where'"):
+        f.with_data(where=of + 250)(np.zeros(300), 0.7)
 
 
 def test_other_data_and_batches_and_pickles():

@@ -11,7 +11,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
-from dimtensor.compile.sliced import cuts
+from dimtensor.compile.sliced import cuts, storage
 from dimtensor.compile.sliced.cuts import SliceCut, cut_for, dims_to_cut, work
 from dimtensor.dims import Binding
 from dimtensor.model.logdensity import threaded
@@ -21,7 +21,8 @@ from tests.model.test_sliced_densities import OBS, K, model_of
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch):
-    """Slices of a few rows."""
+    """Slices of a few rows, of narrow data."""
+    monkeypatch.setattr(storage, "NARROWED_BYTES", 0)
     monkeypatch.setattr(cuts, "SLICE_WORK", 20)
     monkeypatch.setattr(cuts, "SLICE_RESULTS", 1)
 

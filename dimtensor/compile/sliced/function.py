@@ -19,6 +19,7 @@ from dimtensor.compile.sliced.cuts import SliceCut, cut_for, dims_to_cut
 from dimtensor.compile.sliced.evaluation import SlicedEvaluation
 from dimtensor.compile.sliced.pool import Pool
 from dimtensor.compile.sliced.program import SliceProgram
+from dimtensor.compile.sliced.storage import narrow_storage
 from dimtensor.dims import Binding, Dim, Dims
 from dimtensor.errors import OptionError
 from dimtensor.graph import Node
@@ -83,9 +84,10 @@ class ThreadedFunction[R](CompiledFunction[R]):
         slices = self._programs.get(cut.dim)
         if slices is None:
             code = self._code
-            slices = self._programs[cut.dim] = SliceProgram(
-                code.inputs, self._cut_outputs, cut.dim, code.backend, code.kernels, code.allow
-            )
+            stored = narrow_storage(self._cut_outputs, cut.dim, self._replaced)
+            options = (code.backend, code.kernels, code.allow, stored)
+            slices = SliceProgram(code.inputs, self._cut_outputs, cut.dim, *options)
+            self._programs[cut.dim] = slices
         program = self._code.program
         whole = partial(super()._frame_of, binding)
         call = _SlicedCall(slices, program, binding, self._replaced, cut, self._pool, whole)

@@ -124,13 +124,16 @@ class HeldSlices:
         self._replaced = replaced
         self._told = told
         order: dict[Node, Dims] = {}
+        dtypes: dict[Node, str] = {}
         for node, dims in _data_slots(program.code):
-            order[program._original.get(node, node)] = program.whole_dims(dims)
+            source = program._original.get(node, node)
+            order[source], dtypes[source] = program.whole_dims(dims), node.dtype
         sources = [*order]
         data = [x for x in sources if x.kind == "data" and x not in elsewhere]
         binding, arrays = bind_data(data, [order[x] for x in data], replaced)
         found = dict(zip(data, arrays, strict=True))
         found |= self._known({x: order[x] for x in sources if x.kind != "data"}, elsewhere)
+        found = {x: array.astype(dtypes[x], copy=False) for x, array in found.items()}
         self.arrays = tuple(found.get(each.source) for each in program.along)
         places = {each.source: at for at, each in enumerate(program.along)}
         arguments = tuple(places[x] if x in places else found[x] for x in sources)

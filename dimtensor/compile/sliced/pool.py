@@ -90,7 +90,7 @@ class Pool:
             if not isinstance(error, Exception):
                 self.stop()
             raise error
-        return batch.results
+        return batch.take()
 
     def _ask(self, batch: _PooledCalls, helpers: int) -> None:
         """Let threads take part; at the exit of the interpreter there are none."""
@@ -147,3 +147,8 @@ class _PooledCalls:
     def wait(self) -> None:
         """Wait for the calls in other threads."""
         self._done.get()
+
+    def take(self) -> list[Any]:
+        """Return the results, and release the calls, which threads that come late still hold."""
+        found, self.results, self._calls, self._args = self.results, [], (), ()
+        return found

@@ -55,6 +55,8 @@ class SliceProgram:
     backend : {"native", "jax", "python"}
     kernels : bool
     allow : frozenset of str
+    stored : mapping of Node to str, optional
+        Dtypes in which code takes data along the dim, where these are not their own.
 
     Attributes
     ----------
@@ -103,18 +105,20 @@ class SliceProgram:
         backend: str = "native",
         kernels: bool = True,
         allow: Allowed = frozenset(),
+        stored: Mapping[Node, str] | None = None,
     ):
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.dim = dim
         self._options = (backend, kernels, allow)
+        self._stored = dict(stored or {})
         splits = [split(y, dim) for y in self.outputs]
         for found in splits:
             if found.obstacle is not None:
                 raise refusal(found)
         self.cut: frozenset[Dim] = frozenset().union(*(found.cut for found in splits))
         self.operations = tuple(map(_operation, splits))
-        restricted = Restriction(dim, self.cut, [*self.outputs, *_nodes(self.inputs)])
+        restricted = Restriction(dim, self.cut, [*self.outputs, *_nodes(self.inputs)], self._stored)
         taken = [restricted.input(source) for source in self.inputs]
         pairs = [restricted.split(y, found) for y, found in zip(self.outputs, splits, strict=True)]
         parts = [part for part, _ in pairs if part is not None]
@@ -128,7 +132,7 @@ class SliceProgram:
         }
         given = [*taken, *told, *self._untold]
         self.code = Code(given, parts, backend, kernels, allow, expected=known)
-        self._original = {new: old for old, new in restricted.leaves.items()}
+        self._original = restricted.sources
         self._late = restricted.mapping
         self._back = {new: old for old, new in restricted.mapping.items()}
         along = [self._along(slot) for slot in self.code.program.slots]
@@ -143,7 +147,8 @@ class SliceProgram:
         return Along(source, dims, axes[0]) if source is not None and axes else None
 
     def __reduce__(self) -> tuple:
-        return SliceProgram, (self.inputs, self.outputs, self.dim, *self._options)
+        options = (*self._options, self._stored)
+        return SliceProgram, (self.inputs, self.outputs, self.dim, *options)
 
     @cached_property
     def rest_code(self) -> Code | None:

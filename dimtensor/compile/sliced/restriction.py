@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,17 +24,27 @@ class Restriction:
     mapping : dict of Dim to Dim
         Dims of the slice, by those of the whole that are not derived from others of the cut.
     leaves : dict of Node to Node
-        Leaves of the slice, by those of the whole.
+        Leaves of the slice, or conversions of them, by those of the whole.
+    sources : dict of Node to Node
+        Leaves of the whole, by those of the slice.
     length, start : Node or None
         Inputs for the length of the whole, and for the position of the slice.
     """
 
-    def __init__(self, dim: Dim, cut: frozenset[Dim], outputs: Sequence[Node]):
+    def __init__(
+        self,
+        dim: Dim,
+        cut: frozenset[Dim],
+        outputs: Sequence[Node],
+        stored: Mapping[Node, str] | None = None,
+    ):
         self._dim = dim
+        self._stored = stored or {}
         self._cut = cut
         taken = {each for node in toposort(outputs) for each in node.dims} - cut
         self.mapping = late_dims(cut, taken)
         self.leaves: dict[Node, Node] = {}
+        self.sources: dict[Node, Node] = {}
         self.length: Node | None = None
         self.start: Node | None = None
 
@@ -82,9 +92,12 @@ class Restriction:
             shape = [at if map_dim(dim, self._back) in self._cut else dim.length or 0
                      for dim in dims]  # fmt: skip
             name = x.name if x.kind == "data" and x.name else f"constant {at} of the data"
-            new = make("data", (), DataAttrs(name, dims, np.zeros(shape, x.dtype), x.categories))
-        self.leaves[x] = new
-        return new
+            dtype = self._stored.get(x, x.dtype)
+            new = make("data", (), DataAttrs(name, dims, np.zeros(shape, dtype), x.categories))
+        self.sources[new] = x
+        is_narrow = new.dtype != x.dtype and x.categories is None
+        self.leaves[x] = make("cast", (new,), x.dtype) if is_narrow else new
+        return self.leaves[x]
 
     @property
     def _back(self) -> dict[Dim, Dim]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from dimtensor.compile.sliced.program import SliceProgram
+from dimtensor.compile.sliced.storage import narrow_storage
 from dimtensor.dims import Dim
 from dimtensor.graph import Node, leaves
 
@@ -86,15 +87,16 @@ class DensitySlices:
     ):
         parts = functions.computed if rows else functions.assembly
         self._late = functions.late_roots()
-        key = ("slices", dim, parts.value.node, tuple(self._late))
+        values = {**functions.replaced, **functions.row_values} if rows else functions.replaced
+        outputs = [parts.value.node, parts.gradient.node]
+        stored = narrow_storage(outputs, dim, values) if rows else {}
+        key = ("slices", dim, parts.value.node, tuple(self._late), frozenset(stored.items()))
         known = functions.shared.get(key)
         if known is None:
-            outputs = [parts.value.node, parts.gradient.node]
             inputs: list[Node | Dim] = [parts.flat.node, *self._late]
-            known = SliceProgram(inputs, outputs, dim, functions.backend)
+            known = SliceProgram(inputs, outputs, dim, functions.backend, stored=stored)
             functions.shared[key] = known
         self.program: SliceProgram = known
-        values = {**functions.replaced, **functions.row_values} if rows else functions.replaced
         own = set(leaves(self.program.outputs))
         replaced = {node: value for node, value in values.items() if node in own}
         self.held = self.program.hold(replaced, elsewhere, length)
