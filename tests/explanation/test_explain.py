@@ -332,7 +332,7 @@ def test_threads_and_their_slices_are_reported():
     x = dt.tensor("x", dims=obs)
     f = dt.function([x, b], ((x - b) ** 2).sum(), "python", threads=3)
     for lengths, text in [
-        ({obs: 10**7}, "3, for 32 slices of obs"),
+        ({obs: 10**7}, "3, for 64 slices of obs"),
         ({obs: 100}, "3, not used: there is too little work for slices"),
         ({}, "3, and the number of slices depends on the lengths"),
     ]:

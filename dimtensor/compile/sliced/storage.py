@@ -76,6 +76,6 @@ def _is_exact(array: np.ndarray) -> bool:
     """Return whether values are 32-bit integers, with the bits of these integers as floats."""
     if array.dtype.kind != "f":
         return True
-    if not (np.abs(array) < 2**31).all():
+    if not (np.abs(array) <= np.iinfo(np.int32).max).all():
         return False
     return bool((array.astype(np.int32) == array).all() and not np.signbit(array[array == 0]).any())
