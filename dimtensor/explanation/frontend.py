@@ -23,6 +23,8 @@ from dimtensor.explanation.report import Explanation, XlaCost, made_at
 from dimtensor.graph import Node, leaves, toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.walk import with_regions
+from dimtensor.streams.reading import RowReader
+from dimtensor.streams.stream import rows_of
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import wrap
@@ -184,9 +186,15 @@ def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -
         binding.add_length(flat, density.size, "the parameters")
     for dim, length in () if rows is None else rows.lengths.items():
         binding.add_length(dim, length, "distinct rows")
+    if functions.streams:
+        # costs are those of a chunk, of which two are in memory
+        reader, dim = RowReader([*functions.streams.values()]), rows_of(functions.streams)
+        rows_of_chunk = min(reader.size, reader.length or reader.size)
+        binding = binding.without([dim])
+        binding.add_length(dim, rows_of_chunk, "a chunk of the streams")
     return _Asked(
-        "a log density",
-        [parts.flat.node, *late],
+        "a log density" + (", one chunk of its streams" if functions.streams else ""),
+        [parts.flat.node, *late, *functions.streams],
         [parts.value.node],
         [parts.value.node, parts.gradient.node],
         binding,
@@ -198,6 +206,7 @@ def _of_density(density: LogDensity, backend: str | None, other_lengths: bool) -
 def _threads(x: Any, known: Lengths) -> str:
     """Describe how a function or a log density is cut for its threads."""
     from dimtensor.model.logdensity import LogDensity
+    from dimtensor.model.sliced.streamed import StreamedDensity
     from dimtensor.model.sliced.threads import ThreadedEvaluation, density_cut
 
     if isinstance(x, ThreadedFunction):
@@ -209,8 +218,13 @@ def _threads(x: Any, known: Lengths) -> str:
             binding.add_length(dim, length or 0, "a length that is known")
         return f"{x.threads}, {_slices_of(x.cut(binding))}"
     if isinstance(x, LogDensity) and isinstance(x.functions.evaluation, ThreadedEvaluation):
-        number = x.functions.evaluation.number
-        return f"{number}, {_slices_of(density_cut(x.functions))}"
+        number, evaluator = x.functions.evaluation.number, x.functions.evaluator
+        if not isinstance(evaluator, StreamedDensity):
+            return f"{number}, {_slices_of(density_cut(x.functions))}"
+        slices, rows = evaluator.code.slices, rows_of(x.functions.streams)._short
+        if slices == 1:
+            return f"{number}, not used: there is too little work for slices of a chunk"
+        return f"{number}, for {slices} slices of {rows} in each chunk"
     return ""
 
 

@@ -343,3 +343,22 @@ def test_threads_and_their_slices_are_reported():
     density = dt.LogDensity(-((y - b) ** 2).sum(), {b: dt.real}, "python", threads=2)
     assert dt.explain(density).threads == "2, not used: there is too little work for slices"
     assert dt.explain((x * b).sum()).threads == ""
+
+
+def test_a_chunk_of_streams_is_explained():
+    obs, b = dt.Dim("obs"), dt.scalar("b")
+    y = dt.stream(np.ones(10**6), obs, chunks=400_000, name="y")
+    terms = {"y": -dt.exp(dt.sin((y - b) ** 2))}
+    density = dt.LogDensity(terms, {b: dt.real}, "python", threads=2)
+    number = density.functions.evaluator.code.slices
+    assert number > 1
+    found = dt.explain(density)
+    assert found.what == "a log density, one chunk of its streams"
+    assert found.threads == f"2, for {number} slices of obs in each chunk"
+    assert found.lengths.get(obs) == 400_000
+    assert found.peak < 2 * 8 * 400_000
+    z = dt.stream(lambda: [np.ones(50)], obs, chunks=60, name="z")
+    density = dt.LogDensity({"z": -((z - b) ** 2)}, {b: dt.real}, "python", threads=2)
+    text = "2, not used: there is too little work for slices of a chunk"
+    assert dt.explain(density).threads == text
+    assert "  obs          added" in str(dt.explain(density)).splitlines()

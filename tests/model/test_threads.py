@@ -205,6 +205,18 @@ def test_the_mode_is_found_on_threads():
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.filterwarnings("ignore:the draws may not be")
+def test_the_report_says_that_nothing_is_cut(capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("nutpie")
+    b, options = dt.scalar("b"), {"draws": 5, "tune": 5, "chains": 1, "seed": 1}
+    density = dt.LogDensity(-((dt.data(np.ones(3), OBS) - b) ** 2).sum(), {b: dt.real}, "python")
+    for threads in (None, 2):
+        dt.sample(density, threads=threads, progress_bar=False, **options)
+        assert ("there is too little work for slices" in capsys.readouterr().out) == (threads == 2)
+    dt.sample(density, threads=2, progress_bar=False, report=False, **options)
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_draws_do_not_depend_on_the_number_of_threads():

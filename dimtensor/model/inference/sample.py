@@ -81,12 +81,13 @@ def sample(
         for all of their threads. Of nutpie alone: on JAX all chains are one program.
     threads : int, optional
         Threads of each chain, which compute the log density in slices of the data, if there is
-        enough work for slices. Draws do not depend on their number. They pay for data beyond some
-        10,000 rows, where cores outnumber chains.
+        enough work for slices; otherwise the report says that there is not. Draws do not depend on
+        their number. They pay for data beyond some 10,000 rows, where cores outnumber chains.
     client : distributed.Client, optional
         Cluster of dask that computes the log density in the same slices. The data are sent to its
         workers once; draws depend neither on their number nor on losses of workers, and are those
-        of ``threads=1``. It pays where an evaluation takes longer than some 20 ms.
+        of ``threads=1``. With too little work for slices this process computes the log density, and
+        the report says so. It pays where an evaluation takes longer than some 20 ms.
     seed : int, optional
         One is drawn where it is left out; it is among the attributes of the result.
     progress_bar : bool
@@ -207,8 +208,11 @@ def sample(
         raise
     told = {"seed": seed, "sampling_time": run.seconds, **run.attributes}
     tree = labeled(model, replace(run, attributes=told), unconstrained, terms)
+    asked_for_slices = threads is not None or client is not None
     with keeping(tree):
         _judge(model, tree, run.seconds, report)
+        if report and asked_for_slices and model.functions.evaluator is None:
+            print("the log density was computed as a whole: there is too little work for slices")
     return tree
 
 
