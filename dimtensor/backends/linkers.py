@@ -32,8 +32,15 @@ def _teach_jax() -> None:
 def _teach_numba() -> None:
     from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
 
-    from dimtensor.ops.along import DFT, Convolve, FromHalf, LogSumExp, RealDFT, ScaledSoftmax
-    from dimtensor.ops.group import GroupPosition
+    from dimtensor.ops.along import (
+        DFT,
+        Convolve,
+        FromHalf,
+        GroupPosition,
+        LogSumExp,
+        RealDFT,
+        ScaledSoftmax,
+    )
     from dimtensor.ops.linalg import CholeskyGradient
     from dimtensor.ops.loop.conditional import Conditional
     from dimtensor.ops.loop.op import Loop, Scan

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
@@ -29,6 +28,7 @@ from dimtensor.lower.layout.order import AxisOrder
 from dimtensor.lower.verify import verify_variable
 from dimtensor.ops.nodes import alloc
 from dimtensor.ops.notes import write_note
+from dimtensor.ops.slices import slice_length
 from dimtensor.optimize.target import INTERPRETER, Target
 from dimtensor.scopes import quiet
 
@@ -286,7 +286,7 @@ class Lowering:
     def _selected_length(self, dim: SelDim) -> Any:
         selection = dim.selection
         if isinstance(selection, Slice):
-            return slice_length(selection, self.length(dim.parent))
+            return slice_length(selection.as_slice(), self.length(dim.parent))
         if isinstance(selection, Mask):
             if self.makes(selection.key):  # the mask may be lowered later, or not be in the graph
                 return pt.sum(self.variable(selection.key), dtype="int64")
@@ -363,17 +363,3 @@ def _is_computed(leaf: Node) -> bool:
         return False
     variable = leaf.attrs.variable
     return variable.owner is not None or isinstance(variable, Constant)
-
-
-def slice_length(selection: Slice, length: Any) -> Any:
-    """Compute the length of a slice of a vector."""
-    if isinstance(length, (int, np.integer)):
-        return selection.length(int(length))
-    start, stop, step = selection.start, selection.stop, selection.step
-    if step < 0:  # a forward slice of the reversed vector
-        start, stop = (None if end is None else -1 - end for end in (start, stop))
-    # the distance is negative for an empty slice
-    first = 0 if start is None else start if start >= 0 else pt.maximum(length + start, 0)
-    last = length if stop is None else length + stop if stop < 0 else pt.minimum(stop, length)
-    distance = last if start is None else last - first
-    return pt.maximum(distance if abs(step) == 1 else -(-distance // abs(step)), 0)

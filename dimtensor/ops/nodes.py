@@ -23,6 +23,7 @@ from pytensor.tensor.type_other import NoneConst
 from pytensor.tensor.variable import TensorVariable
 
 from dimtensor.caches import bounded
+from dimtensor.ops.slices import slice_length
 
 
 class _Unknown(Exception):
@@ -84,7 +85,7 @@ def _slice_length(entry: slice, length: int | None) -> int | None:
     parts = [_number(end) for end in ends]
     if any(part is None and end is not None for part, end in zip(parts, ends, strict=True)):
         return None
-    return len(range(*slice(*parts).indices(length)))
+    return slice_length(slice(*parts), length)
 
 
 def _number(part: Any) -> int | None:

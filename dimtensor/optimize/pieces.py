@@ -6,7 +6,7 @@ all these sums in its loop, and computes them for each element that it reads.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
@@ -15,7 +15,8 @@ from pytensor.tensor.subtensor import IncSubtensor
 
 from dimtensor.graph.dtypes import is_complex, is_float
 from dimtensor.ops.graphs import nodes_of
-from dimtensor.optimize.rules.selections import entries_of, updates_of_zeros
+from dimtensor.ops.slices import entries_of, selected_positions
+from dimtensor.optimize.rules.selections import updates_of_zeros
 
 
 class _Piece(NamedTuple):
@@ -81,8 +82,8 @@ def _piece(update: Apply) -> _Piece | None:
     shape = list(x.type.shape)
     found: tuple[int, range] | None = None
     for axis, (entry, n) in enumerate(zip(entries_of(update), shape, strict=True)):
-        places = _places(entry, n)
-        if places is None:
+        places = selected_positions(entry, n)
+        if not places or places.step != 1:
             return None
         if isinstance(entry, int):
             value = pt.expand_dims(value, axis)
@@ -106,17 +107,3 @@ def _added_to_zero(value: Variable) -> Variable:
         return value
     zero = pt.constant(0, dtype=value.type.dtype)
     return pt.switch(pt.eq(value, zero), zero, value)
-
-
-def _places(entry: Any, n: int) -> range | None:
-    """Return the adjacent positions that an entry selects, None if they are not known."""
-    if isinstance(entry, int):
-        return range(n)[entry:][:1] if 0 <= entry < n else None
-    if not isinstance(entry, slice):
-        return None
-    if not all(
-        end is None or isinstance(end, int) for end in (entry.start, entry.stop, entry.step)
-    ):
-        return None
-    places = range(n)[entry]
-    return places if places and places.step == 1 else None

@@ -7,8 +7,7 @@ import pytensor
 import pytensor.tensor as pt
 
 import dimtensor as dt
-from dimtensor.dims.selection import Slice
-from dimtensor.lower.context import slice_length
+from dimtensor.ops.slices import slice_length
 
 ENDS = (None, -9, -3, -1, 0, 1, 4, 9)
 STEPS = (1, 2, 3, -1, -2, -3)
@@ -17,7 +16,7 @@ SLICES = [slice(*each) for each in itertools.product(ENDS, ENDS, STEPS)]
 
 def test_formulas():
     n = pt.lscalar()
-    lengths = [slice_length(Slice(each.start, each.stop, each.step), n) for each in SLICES]
+    lengths = [slice_length(each, n) for each in SLICES]
     f = pytensor.function([n], lengths, mode="FAST_COMPILE", on_unused_input="ignore")
     for count in range(12):
         expected = [len(range(count)[each]) for each in SLICES]

@@ -64,8 +64,7 @@ def _dispatch() -> Any:
 def register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
     from dimtensor.backends.jax import cores, loops
-    from dimtensor.ops.along import LogSumExp, ScaledSoftmax
-    from dimtensor.ops.group import GroupPosition
+    from dimtensor.ops.along import GroupPosition, LogSumExp, ScaledSoftmax
     from dimtensor.ops.linalg import CholeskyGradient
 
     cores.register(jax_funcify)

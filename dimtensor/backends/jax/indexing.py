@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from pytensor.graph.basic import Constant
@@ -25,6 +25,7 @@ from pytensor.tensor.subtensor import (
 from dimtensor.backends.jax.symbolic import is_symbol
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.positions import without_empty
+from dimtensor.ops.slices import along_axes, selected_positions
 from dimtensor.tuning import FLOAT32_TERMS, UPDATED_ELEMENTS, UPDATED_PART
 from dimtensor.upstream.pytensor import refuse_broadcast_of_vector_index
 
@@ -174,50 +175,35 @@ def _increment(op: Any) -> Callable[..., Any]:
         if 0 in x.shape:
             return x
         indices = tuple(indices_from_subtensor(arrays, op.idx_list))
-        slices = _static_slices(indices, x.shape)
-        if slices is None:
+        whole = along_axes(indices, x.ndim)
+        positions = _static_positions(whole, x.shape)
+        if positions is None:
             return x.at[indices].add(y)
-        lengths = [len(range(n)[part]) for n, part in zip(x.shape, slices, strict=True)]
+        lengths = [len(at) for at in positions]
         size = int(np.prod(lengths))
         if size == 0 or (x.size > UPDATED_ELEMENTS and size * UPDATED_PART < x.size):
             return x.at[indices].add(y)
-        shown = [n for n, index in zip(lengths, _whole(indices, x.ndim), strict=True)
-                 if isinstance(index, slice)]  # fmt: skip
-        return x + _padded(jnp.broadcast_to(y, shown).reshape(lengths), slices, x.shape)
+        shown = [n for n, index in zip(lengths, whole, strict=True) if isinstance(index, slice)]
+        return x + _padded(jnp.broadcast_to(y, shown).reshape(lengths), positions, x.shape)
 
     return increment
 
 
-def _whole(indices: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
-    return (*indices, *[slice(None)] * (ndim - len(indices)))
+def _static_positions(indices: list[Any], shape: tuple[int, ...]) -> list[range] | None:
+    """Return the positions that entries select along each axis; None if they are traced."""
+    if any(map(is_symbol, shape)):
+        return None
+    found = [selected_positions(e, n) for e, n in zip(indices, shape, strict=True)]
+    return None if None in found else cast("list[range]", found)
 
 
-def _static_slices(indices: tuple[Any, ...], shape: tuple[int, ...]) -> list[slice] | None:
-    """Slices that select what the indices do, integers as slices of one; None if traced."""
-    found = []
-    for index, n in zip(_whole(indices, len(shape)), shape, strict=True):
-        parts = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
-        if is_symbol(n):
-            return None
-        if not all(part is None or isinstance(part, (int, np.integer)) for part in parts):
-            return None
-        if isinstance(index, slice):
-            found.append(index)
-        elif -n <= index < n:
-            found.append(slice(int(index) % n, int(index) % n + 1))
-        else:
-            return None
-    return found
-
-
-def _padded(y: Any, slices: list[slice], shape: tuple[int, ...]) -> Any:
-    """Zeros of a shape with an array in some slices."""
+def _padded(y: Any, positions: list[range], shape: tuple[int, ...]) -> Any:
+    """Return zeros of a shape with an array at some positions of each axis."""
     import jax
 
     edges = []
     backwards = []
-    for axis, (part, n) in enumerate(zip(slices, shape, strict=True)):
-        at = range(n)[part]
+    for axis, (at, n) in enumerate(zip(positions, shape, strict=True)):
         if at.step < 0:
             backwards.append(axis)
             at = at[::-1]

@@ -51,8 +51,7 @@ from dimtensor.kernels.rules.loops import RULES as LOOP_RULES
 from dimtensor.kernels.rules.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.rules.series import RULES as SERIES_RULES
 from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
-from dimtensor.ops.along import DFT, Convolve, FromHalf, RealDFT
-from dimtensor.ops.group import GroupPosition
+from dimtensor.ops.along import DFT, Convolve, FromHalf, GroupPosition, RealDFT
 from dimtensor.ops.linalg import SVD, CholeskyGradient, Det, Eigh, Inverse, SLogDet, TallQR
 from dimtensor.optimize.plan.signatures import (
     batched,

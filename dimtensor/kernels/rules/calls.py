@@ -37,7 +37,8 @@ from dimtensor.kernels.ir.nodes import (
 )
 from dimtensor.kernels.rules.elementwise import Index, Place, counter
 from dimtensor.kernels.rules.scalars import identity
-from dimtensor.kernels.rules.slices import Walk, entries_of, from_the_start, walk_of
+from dimtensor.kernels.rules.slices import Walk, from_the_start, walk_of
+from dimtensor.ops.slices import along_axes
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.signatures import core_op
 
@@ -335,7 +336,7 @@ def _walks(e: Emitter, node: Apply, first: int) -> list[Walk | Expression]:
     """Return the walk of the slice along each axis, or the position of an integer."""
     x = node.inputs[0]
     found: list[Walk | Expression] = []
-    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+    for axis, entry in enumerate(along_axes(node.op.idx_list, x.type.ndim)):
         if isinstance(entry, slice):
             found.append(walk_of(e, node, axis, entry, first, partial(_named, e)))
             continue

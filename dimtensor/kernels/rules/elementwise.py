@@ -14,7 +14,8 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from dimtensor.kernels.ir.make import ZERO, call, cast, known, op
 from dimtensor.kernels.ir.nodes import NOTHING, Array, Expression, Length, Load, Names, Part, Var
-from dimtensor.kernels.rules.slices import entries_of, from_the_start, position_of, walk_of
+from dimtensor.kernels.rules.slices import from_the_start, position_of, walk_of
+from dimtensor.ops.slices import along_axes
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import gather_layout
 from dimtensor.tuning import STATEMENT_TERMS
@@ -230,7 +231,7 @@ def _make_vector(e: Emitter, node: Apply, index: Index, scope: Scope) -> Express
 
 def length_of_slice(e: Emitter, node: Apply, axis: int) -> Expression:
     """Return the length of an axis of the result of slices with constant ends."""
-    entries = entries_of(node.op, node.inputs[0].type.ndim)
+    entries = along_axes(node.op.idx_list, node.inputs[0].type.ndim)
     kept = [(at, entry) for at, entry in enumerate(entries) if isinstance(entry, slice)]
     return walk_of(e, node, *kept[axis]).number
 
@@ -239,7 +240,7 @@ def basic_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
     """Return the position in the source of an element of slices with constant ends."""
     remaining = iter(index)
     found: list[Expression] = []
-    for axis, entry in enumerate(entries_of(node.op, node.inputs[0].type.ndim)):
+    for axis, entry in enumerate(along_axes(node.op.idx_list, node.inputs[0].type.ndim)):
         if not isinstance(entry, slice):
             found.append(position_of(e, node, axis, entry))
         elif entry == slice(None):
@@ -257,7 +258,7 @@ def gather_index(e: Emitter, node: Apply, index: Index, scope: Scope) -> Index:
     by_index = {source: index[at] for at, (kind, source) in enumerate(layout) if kind == "index"}
     ndim = len(by_index)
     result = []
-    for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+    for axis, entry in enumerate(along_axes(node.op.idx_list, x.type.ndim)):
         if isinstance(entry, slice):
             result.append(by_full[axis])
             continue

@@ -7,7 +7,7 @@ computed for it; numbers that are known stay numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytensor.graph.basic import Apply, Variable
 
@@ -39,11 +39,6 @@ class Walk(NamedTuple):
         if step is not None and step < 0:
             return op("-", self.low, op("*", integer(-step), position))
         return op("+", self.low, op("*", self.step, position))
-
-
-def entries_of(operation: Any, ndim: int) -> list[int | slice]:
-    """Return the entries of a basic selection, with those of the axes that it leaves whole."""
-    return [*operation.idx_list, *[slice(None)] * (ndim - len(operation.idx_list))]
 
 
 def walk_of(

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Literal
 
-import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.null_type import NullType
 from pytensor.graph.traversal import io_toposort
 from pytensor.graph.utils import MethodNotDefined
@@ -17,6 +16,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.type import TensorType
 
 from dimtensor.errors import GraphError
+from dimtensor.ops.constants import is_constant
 from dimtensor.ops.derivatives.flow import (
     SPARSE,
     USED,
@@ -177,7 +177,7 @@ def push(
 def _seed(value: Variable | Flow, like: Variable) -> Flow:
     if isinstance(value, Flow):
         return value
-    whole = isinstance(value, Constant) and bool(np.all(np.asarray(value.data) != 0))
+    whole = is_constant(value)
     if isinstance(like.type, TensorType):
         value = of_type(pt.as_tensor_variable(value), like)
     return Flow(value, None, USED if whole else SPARSE)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.graphs import bound, freeze, replaced
 from dimtensor.ops.loop.op import Scan, ScanInputs
 from dimtensor.ops.loop.spec import LoopSpec
@@ -51,7 +52,7 @@ class Trace:
 
 def has_steps(n_steps: Variable) -> bool:
     """Return whether a number of steps is known and positive."""
-    return isinstance(n_steps, Constant) and int(n_steps.data) > 0
+    return (integer_of(n_steps) or 0) > 0
 
 
 class ScanGraph:

@@ -9,13 +9,14 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc
-from pytensor.tensor.subtensor import Subtensor, get_idx_list
+from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.ops.constants import is_small_constant
+from dimtensor.ops.constants import integer_of, is_small_constant
 from dimtensor.ops.graphs import freeze, identities, merge_equal, nodes_of, replace_variables
 from dimtensor.ops.loop.conditional import Conditional
-from dimtensor.ops.loop.node import InputParts, ScanGraph, has_steps
+from dimtensor.ops.loop.node import InputParts, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
+from dimtensor.ops.slices import WHOLE, entries_of, selected_positions
 from dimtensor.optimize.loops.fusion import fuse, share_steps
 from dimtensor.optimize.loops.hoisting import hoist, vectorize
 from dimtensor.optimize.loops.sum_order import associate, carry_sums, ordered
@@ -385,8 +386,8 @@ def _use_final_states(graph: FunctionGraph) -> bool:
         op = node.op
         if not isinstance(op, Scan) or not op.runs_all:
             continue
-        n_steps = node.inputs[0]
-        if not has_steps(n_steps):
+        n_steps = integer_of(node.inputs[0]) or 0
+        if n_steps <= 0:
             continue
         last = 0 if op.reverse else -1
         results = op.split_outputs(node.outputs)
@@ -401,14 +402,9 @@ def _use_final_states(graph: FunctionGraph) -> bool:
     return bool(replace)
 
 
-def _looks_up(client: Any, trace: Variable, last: int, n_steps: Constant) -> bool:
+def _looks_up(client: Any, trace: Variable, last: int, n_steps: int) -> bool:
     if not isinstance(client.op, Subtensor) or client.inputs[0] is not trace:
         return False
-    indices = get_idx_list(client.inputs, client.op.idx_list)
-    if len(indices) != 1 or isinstance(indices[0], slice):
-        return False
-    index = indices[0]
-    if not isinstance(index, Constant):
-        return False
-    n = int(n_steps.data)
-    return int(index.data) % n == last % n and -n <= int(index.data) < n
+    entry, *others = entries_of(client)
+    at = None if isinstance(entry, slice) else selected_positions(entry, n_steps)
+    return at is not None and at[0] == last % n_steps and all(e == WHOLE for e in others)

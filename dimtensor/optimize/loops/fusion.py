@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from pytensor.conditional.op import IfElse
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.loop.op import Scan
@@ -54,7 +55,8 @@ def fuse(graph: FunctionGraph) -> bool:
 
 
 def _steps_key(n_steps: Variable) -> Any:
-    return int(n_steps.data) if isinstance(n_steps, Constant) else n_steps
+    known = integer_of(n_steps)
+    return n_steps if known is None else known
 
 
 def _depends(node: Apply, other: Apply) -> bool:

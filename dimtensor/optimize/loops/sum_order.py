@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
@@ -20,7 +19,7 @@ from pytensor.scalar.basic import Add, Mul, Neg, Sub
 from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_float
-from dimtensor.ops.constants import is_zero
+from dimtensor.ops.constants import is_constant, is_zero
 from dimtensor.ops.loop.node import ScanGraph
 from dimtensor.ops.nodes import elementwise
 from dimtensor.tuning import FACTORED_OPERANDS
@@ -234,15 +233,11 @@ def _terms(body: _Body, variable: Variable, top: Variable, sign: int) -> list[tu
     if _is(node, (Neg,)):
         return _terms(body, node.inputs[0], top, -sign)
     if _is(node, (Mul,)):
-        factors = [v for v in node.inputs if not _is_minus_one(v)]
+        factors = [v for v in node.inputs if not is_constant(v, -1)]
         if 0 < len(factors) < len(node.inputs):
             sign *= (-1) ** (len(node.inputs) - len(factors))
             return [(sign, factors[0] if len(factors) == 1 else elementwise(pt.mul, *factors))]
     return [(sign, variable)]
-
-
-def _is_minus_one(variable: Variable) -> bool:
-    return isinstance(variable, Constant) and bool(np.all(np.asarray(variable.data) == -1))
 
 
 def _sum(
@@ -337,7 +332,7 @@ def _factors(
     while stack:
         variable = stack.pop()
         node = variable.owner
-        if _is_minus_one(variable):
+        if is_constant(variable, -1):
             negative = not negative
         elif (
             node is not None

@@ -17,6 +17,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.ops.graphs import reduced_axes_of
+from dimtensor.ops.slices import WHOLE, along_axes
 from dimtensor.optimize.plan.signatures import same_axes
 
 Axis = tuple[Variable, int]
@@ -152,10 +153,9 @@ def full_axes(op: Any, ndim: int) -> list[tuple[int, int]]:
     """(output axis, input axis) of the axes that a basic selection takes in full."""
     pairs = []
     out = 0
-    for axis in range(ndim):
-        entry = op.idx_list[axis] if axis < len(op.idx_list) else slice(None)
+    for axis, entry in enumerate(along_axes(op.idx_list, ndim)):
         if isinstance(entry, slice):
-            if entry == slice(None):
+            if entry == WHOLE:
                 pairs.append((out, axis))
             out += 1
     return pairs
@@ -170,8 +170,8 @@ def gather_layout(node: Apply) -> list[tuple[str, int]] | None:
     incremental = isinstance(op, AdvancedIncSubtensor)
     x = node.inputs[0]
     indices = node.inputs[2:] if incremental else node.inputs[1:]
-    entries = list(op.idx_list) + [slice(None)] * (x.type.ndim - len(op.idx_list))
-    if any(isinstance(e, slice) and e != slice(None) for e in entries):
+    entries = along_axes(op.idx_list, x.type.ndim)
+    if any(isinstance(e, slice) and e != WHOLE for e in entries):
         return None
     if any(not hasattr(i.type, "dtype") or i.type.dtype == "bool" for i in indices):
         return None

@@ -23,8 +23,8 @@ from pytensor.tensor.subtensor import (
 )
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.constants import integer_of
 from dimtensor.ops.facts import REDUCTIONS, facts_of
+from dimtensor.ops.slices import entries_of, is_known, parts_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import (
     Axis,
@@ -435,11 +435,7 @@ def _scalar_reader(node: Apply) -> bool:
     """Return whether a reader of a short vector reads single elements at constant positions."""
     if isinstance(node.op, DimShuffle):
         return True
-    if not isinstance(node.op, Subtensor):
-        return False
-    return all(isinstance(entry, int) for entry in node.op.idx_list) and all(
-        integer_of(v) is not None for v in node.inputs[1:]
-    )
+    return isinstance(node.op, Subtensor) and all(isinstance(e, int) for e in entries_of(node))
 
 
 def has_simple_slices(node: Apply) -> bool:
@@ -447,18 +443,12 @@ def has_simple_slices(node: Apply) -> bool:
 
     Along an axis of unknown length, a slice with a negative step must take all elements.
     """
-    op = node.op
-    first = 2 if isinstance(op, IncSubtensor) else 1
-    for axis, entry in enumerate(op.idx_list):
-        if not isinstance(entry, slice):
-            continue
-        ends = [e for e in (entry.start, entry.stop, entry.step) if e is not None]
-        if any(integer_of(node.inputs[first + end]) is None for end in ends):
-            return False
-        if entry.step is not None and node.inputs[0].type.shape[axis] is None:
-            step = integer_of(node.inputs[first + entry.step])
-            assert step is not None
-            if step < 0 and not (entry.start is None and entry.stop is None):
+    for entry, length in zip(entries_of(node), node.inputs[0].type.shape, strict=True):
+        if isinstance(entry, slice):
+            start, stop, step = parts_of(entry)
+            if not is_known(entry):
+                return False
+            if length is None and (step or 1) < 0 and not start is stop is None:
                 return False
     return True
 

@@ -14,7 +14,9 @@ from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
 from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.linalg import CholeskyGradient
+from dimtensor.ops.slices import entries_of, parts_of
 
 _AS_FIRST_INPUT = (
     IncSubtensor,
@@ -74,15 +76,16 @@ def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Va
 
 
 def _as_length(variable: Variable) -> Variable | int:
-    if isinstance(variable, Constant):
-        return int(variable.data)
+    known = integer_of(variable)
+    if known is not None:
+        return known
     if variable.type.dtype != "int64":
         return pt.cast(variable, "int64")
     return variable
 
 
 def _of_range(start: Variable, stop: Variable, step: Variable) -> Variable | None:
-    known = [int(v.data) if isinstance(v, Constant) else None for v in (start, step)]
+    known = [integer_of(v) for v in (start, step)]
     if known != [0, 1] or isinstance(stop, Constant) or not stop.type.dtype.startswith("int"):
         return None
     return pt.maximum(pt.cast(stop, "int64"), 0)
@@ -90,22 +93,7 @@ def _of_range(start: Variable, stop: Variable, step: Variable) -> Variable | Non
 
 def _selected(node: Apply, axis: int) -> tuple[Variable, int] | None:
     """Return the source of an axis that is selected in full, or reversed."""
-    out = 0
-    entries = [*node.op.idx_list]
-    entries += [slice(None)] * (node.inputs[0].type.ndim - len(entries))
-    for source, entry in enumerate(entries):
-        if not isinstance(entry, slice):
-            continue
-        if out == axis:
-            whole = entry.start is None and entry.stop is None and _is_one_step(node, entry.step)
-            return (node.inputs[0], source) if whole else None
-        out += 1
-    return None
-
-
-def _is_one_step(node: Apply, step: int | None) -> bool:
-    """Return whether the step of a slice, given by operand number, is 1 or -1."""
-    if step is None:
-        return True
-    operand = node.inputs[1 + step]
-    return isinstance(operand, Constant) and operand.data in (1, -1)
+    slices = [(at, e) for at, e in enumerate(entries_of(node)) if isinstance(e, slice)]
+    source, entry = slices[axis]
+    start, stop, step = parts_of(entry)
+    return (node.inputs[0], source) if start is stop is None and step in (None, 1, -1) else None

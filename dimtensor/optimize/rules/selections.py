@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.scalar.basic import Add
 from pytensor.tensor.basic import Alloc, MakeVector
 from pytensor.tensor.elemwise import DimShuffle
@@ -14,11 +14,18 @@ from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
     IncSubtensor,
     Subtensor,
-    indices_from_subtensor,
 )
 
 from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc, has_axes_of, selected
+from dimtensor.ops.slices import (
+    WHOLE,
+    as_slice,
+    entries_of,
+    is_known,
+    parts_of,
+    selected_positions,
+)
 from dimtensor.optimize.rules.table import REDUCTION, rule
 from dimtensor.tuning import SEARCHED_UPDATES
 
@@ -26,33 +33,15 @@ if TYPE_CHECKING:
     from dimtensor.optimize.rules.driver import Rewriting
 
 
-def entries_of(node: Apply) -> list[Any]:
-    """Integers, slices of integers, or variables; one for each axis."""
-    first = 2 if isinstance(node.op, IncSubtensor) else 1
-    found = []
-    for entry in indices_from_subtensor(node.inputs[first:], node.op.idx_list):
-        if isinstance(entry, slice):
-            found.append(slice(*(_plain(end) for end in (entry.start, entry.stop, entry.step))))
-        else:
-            found.append(_plain(entry))
-    return [*found, *[slice(None)] * (node.inputs[0].type.ndim - len(found))]
-
-
-def _plain(end: Any) -> Any:
-    return int(end.data) if isinstance(end, Constant) and end.data is not None else end
-
-
-def _is_known(entry: Any) -> bool:
-    if isinstance(entry, slice):
-        return all(e is None or isinstance(e, int) for e in (entry.start, entry.stop, entry.step))
-    return isinstance(entry, int)
+def _is_whole(entry: Any) -> bool:
+    return isinstance(entry, slice) and entry == WHOLE
 
 
 def _shortest(entry: Any, length: int | None) -> Any:
     """Drop the ends of a slice that coincide with those of the axis."""
     if not isinstance(entry, slice):
         return entry
-    start, stop, step = entry.start, entry.stop, entry.step
+    start, stop, step = parts_of(entry)
     if step == 1:
         step = None
     if step is None or (isinstance(step, int) and step > 0):
@@ -67,20 +56,16 @@ def _shortest(entry: Any, length: int | None) -> Any:
     return slice(start, stop, step)
 
 
-def _is_all(entry: Any) -> bool:
-    return isinstance(entry, slice) and entry == slice(None)
-
-
 @rule(Subtensor)
 def selection(node: Apply, rw: Rewriting) -> Variable | None:
     """Remove a selection of all elements, and write equal selections in one way."""
     x = node.inputs[0]
     entries = entries_of(node)
     shortest = [_shortest(e, n) for e, n in zip(entries, x.type.shape, strict=True)]
-    if all(map(_is_all, shortest)):
+    if all(map(_is_whole, shortest)):
         return x
-    if _written(shortest) == len(node.op.idx_list) and list(map(_key, entries)) == list(
-        map(_key, shortest)
+    if _written(shortest) == len(node.op.idx_list) and list(map(parts_of, entries)) == list(
+        map(parts_of, shortest)
     ):
         return None
     return selected(x, shortest[: _written(shortest)])
@@ -88,11 +73,7 @@ def selection(node: Apply, rw: Rewriting) -> Variable | None:
 
 def _written(entries: list[Any]) -> int:
     """Count the entries before trailing full slices."""
-    return max((at + 1 for at, e in enumerate(entries) if not _is_all(e)), default=0)
-
-
-def _key(entry: Any) -> Any:
-    return (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else entry
+    return max((at + 1 for at, e in enumerate(entries) if not _is_whole(e)), default=0)
 
 
 @rule(Subtensor)
@@ -102,7 +83,7 @@ def selection_of_vector(node: Apply, rw: Rewriting) -> Variable | None:
     if made is None or not isinstance(made.op, MakeVector):
         return None
     (entry,) = entries_of(node)
-    if not _is_known(entry):
+    if not is_known(entry):
         return None
     if isinstance(entry, slice):
         taken = made.inputs[entry]
@@ -126,28 +107,18 @@ def selection_of_selection(node: Apply, rw: Rewriting) -> Variable | None:
             combined.append(entry)
             continue
         following = next(left)
-        if _is_all(following):
+        if _is_whole(following):
             combined.append(entry)
-        elif _is_all(entry):
+        elif _is_whole(entry):
             combined.append(following)
-        elif length is not None and _is_known(entry) and _is_known(following):
-            taken = range(length)[entry]
-            if isinstance(following, int):
-                if not -len(taken) <= following < len(taken):
-                    return None
-                combined.append(taken[following])
-                continue
-            combined.append(_as_slice(taken[following]))
         else:
-            return None
+            taken = selected_positions(entry, length)
+            then = None if taken is None else selected_positions(following, len(taken))
+            if taken is None or then is None:
+                return None
+            single = isinstance(following, int)
+            combined.append(taken[then[0]] if single else as_slice(taken[following]))
     return selected(before.inputs[0], combined)
-
-
-def _as_slice(positions: range) -> slice:
-    if not positions:
-        return slice(0, 0)
-    stop = positions[-1] + positions.step
-    return slice(positions.start, stop if stop >= 0 else None, positions.step)
 
 
 @rule(Subtensor)
@@ -164,10 +135,9 @@ def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
         entries, [*[1] * lead, *value.type.shape], node.inputs[0].type.shape, strict=True
     ):
         if not isinstance(entry, slice):
-            known = isinstance(entry, int) and length is not None and -length <= entry < length
-            if not known:
+            if selected_positions(entry, length) is None:
                 return None
-        elif entry != slice(None) and n != 1:
+        elif not _is_whole(entry) and n != 1:
             return None
     if out.type.ndim and None in out.type.shape:
         return None
@@ -197,7 +167,7 @@ def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
     ]
     rest = made.inputs[0].dimshuffle([o for o, _ in kept])
     remaining = [e for _, e in kept]
-    return rest if all(map(_is_all, remaining)) else selected(rest, remaining)
+    return rest if all(map(_is_whole, remaining)) else selected(rest, remaining)
 
 
 @rule(Subtensor)
@@ -206,7 +176,7 @@ def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, IncSubtensor) or not made.op.set_instead_of_inc:
         return None
-    if list(map(_key, entries_of(node))) != list(map(_key, entries_of(made))):
+    if list(map(parts_of, entries_of(node))) != list(map(parts_of, entries_of(made))):
         return None
     value, out = made.inputs[1], node.outputs[0]
     fits = value.type.ndim == out.type.ndim and value.type.dtype == out.type.dtype
@@ -218,7 +188,7 @@ def update_of_all(node: Apply, rw: Rewriting) -> Variable | None:
     """Replace an update of all elements by a sum, or by the value that is written."""
     x, value = node.inputs[:2]
     entries = [_shortest(e, n) for e, n in zip(entries_of(node), x.type.shape, strict=True)]
-    if not all(map(_is_all, entries)) or value.type.dtype != x.type.dtype:
+    if not all(map(_is_whole, entries)) or value.type.dtype != x.type.dtype:
         return None
     missing = x.type.ndim - value.type.ndim
     value = pt.shape_padleft(value, missing) if missing else value

@@ -39,8 +39,8 @@ from dimtensor.kernels.ir.nodes import (
     Var,
 )
 from dimtensor.kernels.rules.elementwise import Place, counter
-from dimtensor.kernels.rules.slices import entries_of
 from dimtensor.ops.constants import integer_of
+from dimtensor.ops.slices import along_axes
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import gather_layout, selection_of
 from dimtensor.optimize.plan.plan import Group, Plan, Task
@@ -208,7 +208,7 @@ class GuardedEmitter(Emitter):
         """Check that positions are within their axes, and the lengths of slices."""
         x = node.inputs[0]
         out_axis = 0
-        for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+        for axis, entry in enumerate(along_axes(node.op.idx_list, x.type.ndim)):
             if isinstance(entry, slice):
                 if entry != slice(None):
                     length = self._derived_length(node.outputs[0], out_axis)
@@ -238,7 +238,7 @@ class GuardedEmitter(Emitter):
         update = isinstance(node.op, AdvancedIncSubtensor)
         indices = node.inputs[2:] if update else node.inputs[1:]
         wraps = update or self._wraps(x)
-        for axis, entry in enumerate(entries_of(node.op, x.type.ndim)):
+        for axis, entry in enumerate(along_axes(node.op.idx_list, x.type.ndim)):
             if not isinstance(entry, slice):
                 self._guard_positions(indices[entry], self.length(x, axis), wraps)
 
