@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimtensor.interop.formulas.tables import numbers_of
-from dimtensor.upstream.formulae import codings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -273,6 +272,8 @@ def evaluated(terms: Any, table: pd.DataFrame, environment: Any) -> EvaluatedFor
     This is ``Model.eval`` of formulae with other design matrices.
     """
     from formulae.matrices import ResponseMatrix
+
+    from dimtensor.upstream.formulae import codings
 
     terms.set_types(table, environment)
     terms.add_extra_terms(codings(terms), table, environment)
