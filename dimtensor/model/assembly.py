@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, ProductDim
@@ -35,20 +36,28 @@ class Assembly:
         For each parameter its values.
     value : DimTensor
         The log density of the vector.
-    gradient : DimTensor
-        The gradient of the value by the vector.
     logp : DimTensor
         The log density of the parameters, without Jacobians.
     jacobian : bool
         Whether the log Jacobians of transforms are part of `value`.
+    pieces : tuple of DimTensor
+        The elements of `flat` in order, cut by parameter.
+    differentiate : callable
+        It makes the gradient.
     """
 
     flat: DimTensor
     constrained: dict[DimTensor, DimTensor]
     value: DimTensor
-    gradient: DimTensor
     logp: DimTensor
     jacobian: bool
+    pieces: tuple[DimTensor, ...]
+    differentiate: Callable[[], DimTensor]
+
+    @cached_property
+    def gradient(self) -> DimTensor:
+        """Gradient of `value` with respect to `flat`."""
+        return self.differentiate()
 
 
 def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -> Assembly:
@@ -69,7 +78,11 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
     if jacobian:
         for log_jacobian in log_jacobians:
             value = value + log_jacobian
-    return Assembly(flat, constrained, value, grad_by_pieces(value, flat, pieces), logp, jacobian)
+
+    def gradient() -> DimTensor:
+        return grad_by_pieces(value, flat, pieces)
+
+    return Assembly(flat, constrained, value, logp, jacobian, tuple(pieces), gradient)
 
 
 def _support_with_values(parameter: Parameter, before: dict[DimTensor, DimTensor]) -> Support:

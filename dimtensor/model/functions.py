@@ -16,6 +16,7 @@ from dimtensor.errors import GraphError
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
+from dimtensor.model.rows.alike import stack_alike_terms
 from dimtensor.model.rows.chosen import DeduplicatedDensity, ModelData, RowValues, deduplicated
 from dimtensor.model.rows.lookups import hoist_lookups
 from dimtensor.streams.stream import streamed
@@ -67,7 +68,8 @@ class ModelFunctions:
         What the data tell of dims.
     computed : Assembly
         What the numeric functions of the log density compute: the same, with functions of look-ups
-        computed before, and with sums over distinct rows of data, where the first data have few.
+        computed before, with sums over distinct rows of data, where the first data have few, and
+        with terms that differ only in scalar parameters as one vectorized term.
     rows : RowValues or None
         The distinct rows of these data.
     data_nodes : list of Node
@@ -160,7 +162,7 @@ class ModelFunctions:
             logp = logp if found is None else found.expression
             if logp is not parts.logp.node:
                 parts = assemble(wrap(logp), self.parameters, parts.jacobian)
-            self.shared["rows"] = found, parts
+            self.shared["rows"] = found, stack_alike_terms(parts)
         return self.shared["rows"]
 
     # -- functions -------------------------------------------------------------------------------

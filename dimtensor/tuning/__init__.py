@@ -286,6 +286,11 @@ XLA_CACHE_SHARE = 4
 # Seconds after which work shows its progress, and between two states of the line.
 PROGRESS_PATIENCE, PROGRESS_PERIOD = 2.0, 0.25
 
+# Terms of a log density that differ only in scalars become one vectorized term if there are this
+# many, of at most this many operations (scale.md).
+FEWEST_ALIKE_TERMS = 16
+ALIKE_TERM_NODES = 64
+
 # --- Slices for threads --------------------------------------------------------------------------
 
 # Time of a sum or product beside that of a byte that is read, 0.05 ns; that of a library's function

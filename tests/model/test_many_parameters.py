@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 import pytest
+import scipy.stats as st
 import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
 from dimtensor.compile.caching.fingerprint import describe_graph
+from dimtensor.graph import toposort
 from dimtensor.tensor.autodiff import grad_by_pieces
 from tests.steps import counted_calls
 
@@ -79,3 +81,47 @@ def test_the_gradient_by_pieces_is_the_gradient(rng):
     np.testing.assert_allclose(hessian, hessian.T, rtol=1e-13)
     assert hessian[0, 1] == pytest.approx(2 * (total + x[0] * x[1:4].sum()))
     assert "gradient" in dt.dprint(found, file="str")
+
+
+def test_alike_terms_are_one(rng):
+    """Priors, and a sum in the likelihood, of scalars whose positions are no slice."""
+    n = 18
+    mu = [dt.rv(f"mu{i}", dist.Normal(0.0, 2.0)) for i in range(n)]
+    scale = dt.rv("scale", dist.HalfNormal(1.0))
+    pairs = [dt.rv(f"pair{i}", dist.Normal(mu[i] * mu[0], scale)) for i in range(n)]
+    squares = [dt.rv(f"square{i}", dist.Normal(mu[i] * mu[i], scale)) for i in range(n)]
+    total = pairs[0] + squares[0]
+    for at, one, other in zip(range(1, n), pairs[1:], squares[1:], strict=True):
+        total = total + at * one * other
+    y = dt.rv("y", dist.Normal(total * squares[3], 1.5))
+    density = dt.Model(y, backend="python").observe(y=0.5).log_density()
+    x = rng.normal(size=density.size) / 3
+
+    def expected(x):
+        at = {p.name: value for p, value in zip(density.parameters, x, strict=True)}
+        m, p, s = (np.array([at[f"{k}{i}"] for i in range(n)]) for k in ("mu", "pair", "square"))
+        scale = np.exp(at["scale"])
+        mean = (p[0] + s[0] + (np.arange(1, n) * p[1:] * s[1:]).sum()) * s[3]
+        return (
+            st.norm(0, 2).logpdf(m).sum()
+            + st.halfnorm.logpdf(scale)
+            + at["scale"]
+            + st.norm(m * m[0], scale).logpdf(p).sum()
+            + st.norm(m * m, scale).logpdf(s).sum()
+            + st.norm(mean, 1.5).logpdf(0.5)
+        )
+
+    value, gradient = density.logp_and_grad(x)
+    assert value == pytest.approx(expected(x), rel=1e-12)
+    steps = 1e-6 * np.eye(len(x))
+    slopes = [(expected(x + step) - expected(x - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
+    # of the terms of pairs, that of the first differs: its mean is a square
+    kinds = [node.kind for node in toposort([density.functions.computed.value.node])]
+    assert kinds.count("reduce") == 4
+
+
+def test_a_gradient_of_alike_scalars_takes_no_longer_with_more_of_them():
+    few, many = (model_of(n).log_density().functions.computed for n in (20, 40))
+    for x, y in ((few.value, many.value), (few.gradient, many.gradient)):
+        assert len(toposort([x.node])) == len(toposort([y.node]))
