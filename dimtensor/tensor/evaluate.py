@@ -229,7 +229,8 @@ def evaluate(
     values : mapping, Dataset or DataTree, optional
         Values of the inputs, by tensor or by name; lengths or labels by dim. Unused variables of a
         Dataset, or of the group ``posterior`` of a DataTree, are ignored. Random variables may have
-        values, too, such as draws.
+        values, too, such as draws. Arrays of dask are computed chunk by chunk, and loaded as a
+        whole only where the expression needs all positions of a dim.
     backend : {"python", "native", "jax"}
 
     Returns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -245,8 +246,48 @@ def test_shares_are_added_in_a_tree_of_the_chunks():
     assert found.compute(scheduler="threads").item() == shares[0]
 
 
-def test_values_are_loaded_by_evaluation():
-    assert (X.sum() * 2).eval({"x": x.chunk(obs=9)}).item() == pytest.approx(2 * x.values.sum())
+def test_evaluation_is_chunk_by_chunk_where_it_can_be():
+    for of in (X.sum() * 2, X - M, X[X > 0], X.cumsum(OBS), [X.max(), M * X], {"a": X.mean()}):
+        names = [tensor.name for tensor in dt.inputs_of(of)]
+        wanted = dt.evaluate(of, {name: {"x": x, "m": m}[name] for name in names})
+        parts = {"x": x.chunk(obs=9), "m": m.chunk(obs=20)}
+        found = dt.evaluate(of, {name: parts[name] for name in names})
+        for one, other in zip(*map(_flat, (found, wanted)), strict=True):
+            assert isinstance(one.variable._data, np.ndarray)
+            xr.testing.assert_allclose(one, other, rtol=1e-12)
+            assert one.name == other.name
+    with pytest.raises(dt.InputError, match="lacks dim 'obs'"):
+        (X + 1).eval({"x": m.chunk(obs=9).isel(k=0).rename(obs="other")})
+
+
+def _flat(found: Any) -> list[xr.DataArray]:
+    if isinstance(found, dict):
+        return [*found.values()]
+    return found if isinstance(found, list) else [found]
+
+
+def test_evaluation_does_not_hold_all_chunks():
+    rows, count = 20_000, 30
+    made = da.map_blocks(lambda block_info: np.ones(rows), chunks=((rows,) * count,), dtype=float)
+    ((X - 1.0) ** 2).sum().eval({"x": made})  # compiles
+    tracemalloc.start()
+    with dask.config.set(scheduler="synchronous"):
+        assert ((X - 3.0) ** 2).sum().eval({"x": made}).item() == 4.0 * rows * count
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * rows * count / 2
+
+
+def test_predictions_of_draws_in_chunks_are_those_of_draws_in_memory():
+    mu = dt.rv("mu", dt.dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dt.dist.Normal(dt.named("twice", mu * 2.0), 1.0), dims=OBS)
+    fit = dt.Model(y, backend="python").observe(y=np.arange(5.0))
+    draws = xr.Dataset({"mu": (("chain", "draw"), RNG.normal(size=(2, 9)))})
+    whole, parts = (fit.predict(each, seed=1) for each in (draws, draws.chunk(draw=4)))
+    xr.testing.assert_identical(
+        whole["posterior_predictive"]["y"], parts["posterior_predictive"]["y"]
+    )
+    assert isinstance(parts["posterior_predictive"]["y"].variable._data, np.ndarray)
 
 
 @pytest.mark.compiled

@@ -16,7 +16,7 @@ from dimtensor.compile.chunks.terms import ChunkTerm
 from dimtensor.compile.chunks.values import ChunkedValue, labeled_in_chunks, read_operands
 from dimtensor.compile.sliced.program import tree
 from dimtensor.dims import Binding, Dim, depends_on_mask, sort_dims
-from dimtensor.errors import InputError
+from dimtensor.errors import InputError, PartitionError
 from dimtensor.extras import require
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import map_dim
@@ -71,6 +71,20 @@ def call_lazily(function: CompiledFunction, values: Sequence[Any]) -> list[xr.Da
     operands = read_operands(ports, labeled, binding)
     complete(binding, function._code.program)
     return _LazyCall(function, operands, batch, binding).results()
+
+
+def computed_in_chunks(
+    function: CompiledFunction, values: Sequence[Any]
+) -> list[xr.DataArray] | None:
+    """Return the results of a call with arrays in chunks, computed chunk by chunk.
+
+    None if a dim with several chunks cannot be computed so, or a value does not fit its input.
+    """
+    try:
+        found = call_lazily(function, values)
+    except (PartitionError, InputError):
+        return None
+    return list(require("dask", "dask", "a call with dask arrays").compute(*found))
 
 
 def _dims(port: Any) -> tuple[Dim, ...]:
