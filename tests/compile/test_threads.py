@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -158,6 +160,21 @@ def test_machine_code_reads_and_writes_along_the_dim():
             np.testing.assert_array_equal(one, other)
     for one, other in zip(*bits, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.compiled
+def test_loops_that_do_not_end_are_interrupted_in_all_threads():
+    f = dt.function([X], dt.while_loop(lambda s: s > 0.0, lambda s: s + 1.0, X).sum(), threads=2)
+    assert f(-np.ones(64)).item() == -64.0
+    for endless in (slice(None), slice(0, 1), slice(1, 2)):  # in both threads, or in one
+        x = -np.ones(64)
+        x[endless] = 1.0
+        timer = threading.Timer(0.1, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            f(x)
+        timer.join()
+        assert f(-np.ones(64)).item() == -64.0
 
 
 @pytest.mark.compiled

@@ -28,14 +28,14 @@ class _Result(NamedTuple):
     dtype : str
     shape : tuple of int
         Of the whole.
-    start : int
+    place : int or slice
         Place among the results of the same operation and dtype.
     """
 
     operation: str
     dtype: str
     shape: tuple[int, ...]
-    start: int
+    place: int | slice
 
 
 class _Buffers(NamedTuple):
@@ -95,7 +95,7 @@ class MachineSlices:
         parts = [operation for operation in program.operations if operation]
         for at, operation in enumerate(parts):
             dtype, shape = self._native.code.results[at].dtype, whole[0][at]
-            start = 0
+            place: int | slice = 0
             if operation == "concat":
                 lengths = [each[at][0] for each in whole]
                 row = math.prod(shape[1:]) * np.dtype(dtype).itemsize
@@ -104,8 +104,9 @@ class MachineSlices:
                 shape = (sum(lengths), *shape[1:])
             else:
                 start = self._sizes.get((operation, dtype), 0)
-                self._sizes[operation, dtype] = start + math.prod(shape)
-            self._results.append(_Result(operation, dtype, shape, start))
+                stop = self._sizes[operation, dtype] = start + math.prod(shape)
+                place = slice(start, stop) if shape else start
+            self._results.append(_Result(operation, dtype, shape, place))
         n = len(parts)
         condition = first.conditions.start if first.conditions else len(self._native.code.results)
         self._closures = []
@@ -132,9 +133,10 @@ class MachineSlices:
         shares = {key: np.zeros((count, size), key[1]) for key, size in self._sizes.items()}
         results = np.zeros((count, max(len(self._results), 1)), np.uint64)
         rows = np.arange(count)
-        for at, (operation, dtype, _, start) in enumerate(self._results):
+        for at, (operation, dtype, _, place) in enumerate(self._results):
             if operation != "concat":
                 matrix = shares[operation, dtype]
+                start = place.start if isinstance(place, slice) else place
                 first = matrix.ctypes.data + start * matrix.itemsize
                 results[:, at] = first + rows * matrix.strides[0]
         calls = np.stack(
@@ -146,7 +148,7 @@ class MachineSlices:
             axis=1,
         ).astype(np.uint64)
         codes = np.zeros(count, np.int32)
-        kept = (self, inputs, shares, arrays, results, calls)
+        kept = [(self, inputs, shares, arrays, results), (), ()]
         batch = Batch(self._native.flat_address, calls, codes, kept)
         return _Buffers(inputs, shares, arrays, results, batch)
 
@@ -174,10 +176,11 @@ class MachineSlices:
         for at, offsets in self._offsets.items():
             made[at] = np.empty(self._results[at].shape, self._results[at].dtype)
             buffers.results[:, at] = offsets + np.uint64(made[at].ctypes.data)
-        batch = buffers.batch._replace(kept=(buffers.batch.kept, read, made))
+        batch = buffers.batch
+        batch.kept[1:] = read, made
         once = pool.compute(batch, rest)
-        found = None if batch.codes.any() else self._total(buffers, made, once)
-        batch.codes[:] = 0
+        batch.kept[1:] = (), ()
+        found = self._total(buffers, made, once) if batch.is_fine() else None
         self._idle.append(buffers)
         return found
 
@@ -189,11 +192,11 @@ class MachineSlices:
     ) -> list[np.ndarray]:
         totals = {key: tree(matrix, getattr(np, key[0])) for key, matrix in buffers.shares.items()}
         parts = []
-        for at, (operation, dtype, shape, start) in enumerate(self._results):
+        for at, (operation, dtype, shape, place) in enumerate(self._results):
             part = made.get(at)
             if part is None:
-                total = totals[operation, dtype]
-                part = total[start : start + math.prod(shape)].reshape(shape)
+                part = totals[operation, dtype][place]
+                part = part.reshape(shape) if len(shape) > 1 else part
             parts.append(part)
         return self._program.with_rest(parts, rest)
 

@@ -387,10 +387,10 @@ class _Memory:
         self.code.stop(self.address)
 
 
-class Batch(NamedTuple):
+class Batch:
     """Calls of machine code, one for each slice.
 
-    Attributes
+    Parameters
     ----------
     function : int
         Address of a function ``flat``.
@@ -400,12 +400,25 @@ class Batch(NamedTuple):
         What each call returned.
     kept : object
         What the calls read and write.
+
+    Attributes
+    ----------
+    arguments : tuple of int
+        What a team is told of them.
     """
 
-    function: int
-    calls: np.ndarray
-    codes: np.ndarray
-    kept: Any
+    def __init__(self, function: int, calls: np.ndarray, codes: np.ndarray, kept: Any):
+        self.codes, self.kept = codes, kept
+        self.arguments = function, calls.ctypes.data, codes.ctypes.data, len(codes)
+        self._calls = calls
+        self._fine = bytes(codes.nbytes)
+
+    def is_fine(self) -> bool:
+        """Return whether all calls returned 0; codes of calls that did not begin become 0."""
+        if self.codes.tobytes() == self._fine:
+            return True
+        self.codes[:] = 0
+        return False
 
 
 class Team:
@@ -452,7 +465,7 @@ class Team:
         code, at = memory.code, memory.address
         memory.batch = batch
         try:
-            code.begin(at, batch.function, batch.calls.ctypes.data, batch.codes.ctypes.data, count)
+            code.begin(at, *batch.arguments)
             found = meanwhile()
             self._finish()
         except Exception:
