@@ -60,7 +60,9 @@ _provided_by(
     "dimtensor.display.completion",
 )
 
-_SUBMODULES = frozenset({"datasets", "dist", "fft", "linalg", "random", "special", "supports"})
+_SUBMODULES = frozenset(
+    {"datasets", "dist", "fft", "gp", "linalg", "random", "special", "supports"}
+)
 
 # public packages that no other module imports
 _ASIDE = frozenset({"testing"})

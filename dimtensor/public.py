@@ -6,6 +6,7 @@ Those of plug-ins are here for type checkers alone; `dimtensor.plugins` finds th
 import typing as _typing
 
 from dimtensor import datasets as datasets
+from dimtensor import gp as gp
 from dimtensor import random as random
 from dimtensor import special as special
 from dimtensor import supports as supports

@@ -38,6 +38,9 @@ def _binary(name: str) -> _Binary:
     """Make the method of a binary operator, which is a row of the op table."""
 
     def operator(self: Any, other: Any) -> DimTensor:
+        # NumPy's protocol: the other one has the operator
+        if getattr(type(other), "__array_ufunc__", False) is None:
+            return NotImplemented
         return elemwise(name, self, other)
 
     return operator

@@ -45,6 +45,7 @@ TOPICS = {
     "graphs": "tensor.graphs graph",
     "random": "random",
     "supports": "dist.supports",
+    "gp": "dist.processes.kernels",
     "models": "model",
     "marginalization": "marginal",
     "interop": "interop plugins.pytensor_mode tensor.positional",
@@ -74,6 +75,7 @@ RESULTS = {
 # modules whose names are public, beside the package itself; distributions have their own page
 MODULES = (
     "fft",
+    "gp",
     "linalg",
     "random",
     "special",

@@ -43,6 +43,7 @@ LAYERS = (
     "random",
     "dist",
     "supports",
+    "gp",
     "marginal",
     "model",
     "display",

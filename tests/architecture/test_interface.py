@@ -13,12 +13,12 @@ from types import ModuleType
 import pytest
 
 import dimtensor as dt
-from dimtensor import datasets, dist, fft, linalg, random, special, supports
+from dimtensor import datasets, dist, fft, gp, linalg, random, special, supports
 from tests.golden.compare import check_golden
 
 NAMESPACES = {
     "dt": dt, "dt.datasets": datasets, "dt.dist": dist, "dt.fft": fft, "dt.linalg": linalg,
-    "dt.random": random, "dt.special": special, "dt.supports": supports,
+    "dt.gp": gp, "dt.random": random, "dt.special": special, "dt.supports": supports,
 }  # fmt: skip
 # the two supports that most models need, and what NumPy has in both places
 TWICE = {"real", "positive", "diagonal", "kron", "trace"}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_completion_shows_no_modules_of_the_inside():
     modules = {name for name in dir(dt) if isinstance(getattr(dt, name), ModuleType)}
-    assert modules == {"datasets", "dist", "fft", "linalg", "random", "special", "supports"}
+    assert modules == {"datasets", "dist", "fft", "gp", "linalg", "random", "special", "supports"}
     assert {"Dim", "tensor", "function", "rewrite", "exp"} <= {*dir(dt)}
     assert not [name for name in dir(dt) if name.startswith("_")]
 

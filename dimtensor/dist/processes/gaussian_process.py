@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.parameters import as_parameter
+from dimtensor.dist.processes.kernels import CovarianceFunction, check_durations
+from dimtensor.dist.processes.kernels import points as label_points
 from dimtensor.dist.processes.series import series_dim
 from dimtensor.errors import ArgumentError, DimError, OptionError
 from dimtensor.tensor.constructors import arange
@@ -36,14 +38,16 @@ def GP(
 
     Parameters
     ----------
-    kernel : callable or DimTensor
-        A function ``kernel(x, y)`` of points, `y` along the dim renamed, that gives covariances
-        over both; or these covariances, over the dim and the same one renamed.
+    kernel : gp.CovarianceFunction, callable or DimTensor
+        A kernel such as ``dt.gp.Matern52(2.0)``; a function ``kernel(x, y)`` of points, `y` along
+        the dim renamed, that gives covariances over both; or these covariances, over the dim and
+        the same one renamed.
     dim : Dim
         The dim of the points.
     at : DimTensor, optional
         The points, along the dim; of several numbers each if it has other dims, which the
-        kernel sums over. A function needs it.
+        kernel sums over. By default the labels of the dim, of which dates are in days
+        (:func:`dimtensor.gp.points`); a function that is no kernel needs it.
     mean : DimTensor or number
         Of the values.
     jitter : DimTensor or number
@@ -59,7 +63,8 @@ def GP(
     DimError
         If the points, or the covariances, lack the dim.
     OptionError
-        If a function has no points, covariances have some, or `jitter` is below 0.
+        If a function has no points, covariances have some, or `jitter` is below 0; if labels of
+        the dim are no points, or a kernel has durations for points that are not dates.
 
     Examples
     --------
@@ -72,6 +77,12 @@ def GP(
     (Dim('obs', length=3),)
     >>> float(d.logp(dt.zeros(obs)).eval().round(4))
     -2.5142
+
+    The labels of a dim are points, and a length scale may be a duration:
+
+    >>> day = dt.date_range("day", "2026-01-01", periods=3, freq="30D")
+    >>> float(dist.GP(dt.gp.Matern32("60D"), day).logp(dt.zeros(day)).eval().round(4))
+    -1.736
     """
     dim = series_dim(dim, "GP")
     added = as_parameter(jitter, "not negative", "jitter of GP")
@@ -85,6 +96,9 @@ def GP(
 
 
 def _of_points(kernel: Callable[[Any, Any], Any], dim: Dim, at: Any) -> TensorHandle:
+    if at is None and isinstance(kernel, CovarianceFunction):
+        check_durations(kernel, dim)
+        at = label_points(dim)
     if at is None:
         raise OptionError(
             f"GP: a kernel that is a function needs points along {dim._short}: at=..."

@@ -1,0 +1,670 @@
+"""Covariance functions as values: kernels of Gaussian processes, their sums and products."""
+
+# over budget: one family, most of whose lines are docstrings
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimtensor.dims import Dim, without
+from dimtensor.dist.parameters import as_parameter
+from dimtensor.errors import ArgumentError, DimError, OptionError, listing, printable
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import equal, exp, sin, sqrt, where
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
+from dimtensor.tensor.inputs import data, with_recipe
+
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+    from dimtensor.typing import TensorLike
+
+    Duration = str | timedelta | np.timedelta64
+
+
+class CovarianceFunction:
+    """Covariance function of two points, which Gaussian processes take.
+
+    Kernels are added and multiplied, with each other and with numbers or tensors, which scale the
+    variance: ``2.0**2 * SquaredExponential(3.0) + White(0.1)``. Called with points along two dims
+    a kernel returns the covariances over both. Points of several numbers have further dims, which
+    both points share: distances are sums over these.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> kernel = 4.0 * dt.gp.Matern32(2.0) + dt.gp.White(0.1)
+    >>> kernel
+    4.0 * Matern32(lengthscale=2.0) + White(variance=0.1)
+    >>> t = dt.Dim("t", coords=[0.0, 1.0, 5.0])
+    >>> x = dt.gp.points(t)
+    >>> kernel(x, x.relabel(t, t.rename())).eval().values[0].round(3).tolist()
+    [4.1, 3.14, 0.281]
+    """
+
+    def __call__(self, x: TensorLike, y: TensorLike) -> DimTensor:
+        one, other = (z if isinstance(z, TensorHandle) else wrap(as_node(z)) for z in (x, y))
+        return self._of(one, other)
+
+    def _of(self, x: Any, y: Any) -> Any:
+        """Return the covariances of points."""
+        raise NotImplementedError
+
+    def _durations(self) -> list[Any]:
+        """Return the parameters that are durations."""
+        return []
+
+    def __add__(self, other: CovarianceFunction) -> CovarianceFunction:
+        if not isinstance(other, CovarianceFunction):
+            return NotImplemented
+        return SumOfKernels(self, other)
+
+    def __mul__(self, other: Any) -> CovarianceFunction:
+        return ProductOfKernels(self, other) if isinstance(other, CovarianceFunction) else ScaledKernel(other, self)
+
+    def __rmul__(self, other: Any) -> CovarianceFunction:
+        return ScaledKernel(other, self)
+
+    __array_ufunc__ = None  # numbers of NumPy multiply as others do
+
+    def sel(self, labels: Mapping[Any, Any] | None = None, **by_name: Any) -> CovarianceFunction:
+        """Make the kernel of a part of each point, such as one of its numbers.
+
+        Parameters
+        ----------
+        labels : mapping of Dim or str to label, optional
+        **by_name
+            The same, by the name of the dim.
+
+        Returns
+        -------
+        CovarianceFunction
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> feature = dt.Dim("feature", coords=["time", "depth"])
+        >>> dt.gp.Periodic(1.0, period=12.0).sel(feature="time") * dt.gp.Matern52(3.0).sel(
+        ...     feature="depth"
+        ... )
+        Periodic(lengthscale=1.0, period=12.0).sel(feature='time') * \
+Matern52(lengthscale=3.0).sel(feature='depth')
+        """
+        chosen = {**(labels or {}), **by_name}
+        text = ", ".join(f"{getattr(k, 'name', k)}={v!r}" for k, v in chosen.items())
+        return WarpedKernel(self, lambda x: x.sel(labels, **by_name), f".sel({text})")
+
+    def warp(self, function: Callable[[DimTensor], DimTensor]) -> CovarianceFunction:
+        """Make the kernel of a function of the points.
+
+        Parameters
+        ----------
+        function : callable
+            Takes points and returns other points along the same dim, such as ``dt.log``.
+
+        Returns
+        -------
+        CovarianceFunction
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> dt.gp.Matern32(0.5).warp(dt.log)
+        Matern32(lengthscale=0.5).warp(log)
+        """
+        return WarpedKernel(self, function, f".warp({getattr(function, '__name__', function)})")
+
+
+# -- combinations ----------------------------------------------------------------------------------
+
+
+class SumOfKernels(CovarianceFunction):
+    """Sum of two kernels: of the sum of two independent processes."""
+
+    def __init__(self, one: CovarianceFunction, other: CovarianceFunction):
+        self.parts = (one, other)
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self.parts[0]._of(x, y) + self.parts[1]._of(x, y)
+
+    def _durations(self) -> list[Any]:
+        return [each for part in self.parts for each in part._durations()]
+
+    @printable
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.parts))
+
+
+class ProductOfKernels(SumOfKernels):
+    """Product of two kernels: points are correlated if they are by both."""
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self.parts[0]._of(x, y) * self.parts[1]._of(x, y)
+
+    @printable
+    def __repr__(self) -> str:
+        return " * ".join(f"({x!r})" if type(x) is SumOfKernels else repr(x) for x in self.parts)
+
+
+class ScaledKernel(CovarianceFunction):
+    """Kernel with its variance multiplied by a number or tensor."""
+
+    def __init__(self, variance: TensorLike, kernel: CovarianceFunction):
+        self.variance = as_parameter(variance, "not negative", "factor of a kernel")
+        self.kernel = kernel
+        self._text = _text(variance)
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self.variance * self.kernel._of(x, y)
+
+    def _durations(self) -> list[Any]:
+        return self.kernel._durations()
+
+    @printable
+    def __repr__(self) -> str:
+        inner = repr(self.kernel)
+        return f"{self._text} * " + (f"({inner})" if type(self.kernel) is SumOfKernels else inner)
+
+
+class WarpedKernel(CovarianceFunction):
+    """Kernel of a function of the points."""
+
+    def __init__(self, kernel: CovarianceFunction, function: Callable[[Any], Any], text: str):
+        self.kernel = kernel
+        self.function = function
+        self._text = text
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self.kernel._of(self.function(x), self.function(y))
+
+    def _durations(self) -> list[Any]:
+        return self.kernel._durations()
+
+    @printable
+    def __repr__(self) -> str:
+        inner = repr(self.kernel)
+        return (f"({inner})" if isinstance(self.kernel, (SumOfKernels, ScaledKernel)) else inner) + self._text
+
+
+# -- of distances ----------------------------------------------------------------------------------
+
+
+class _Stationary(CovarianceFunction):
+    """Base class of kernels of the distance of two points, in length scales."""
+
+    def __init__(self, lengthscale: TensorLike | Duration, **others: Any):
+        given = {"lengthscale": lengthscale, **others}
+        self._given = given
+        name = type(self).__name__
+        self._values = {
+            key: as_parameter(_in_days(value), "positive", f"{key} of {name}")
+            for key, value in given.items()
+        }
+
+    def _durations(self) -> list[Any]:
+        return [x for x in self._given.values() if _is_duration(x)]
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self._at(_squares(x, y, self._values["lengthscale"]))
+
+    def _at(self, squares: Any) -> Any:
+        """Return the covariance of points at a squared distance."""
+        raise NotImplementedError
+
+    @printable
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key}={_text(value)}" for key, value in self._given.items())
+        return f"{type(self).__name__}({inside})"
+
+
+class SquaredExponential(_Stationary):
+    r"""Squared exponential kernel (RBF, exponentiated quadratic): of smooth functions.
+
+    The covariance at distance r is :math:`\exp(-r^2 / (2 \ell^2))`
+    (Rasmussen and Williams 2006, (4.9)).
+
+    Parameters
+    ----------
+    lengthscale : TensorLike or duration
+        In the unit of the points; one for each number of a point if it has their dim. A duration,
+        such as ``"30D"``, for points that are dates.
+
+    Raises
+    ------
+    OptionError
+        If it is not positive.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.SquaredExponential(2.0)(0.0, 2.0).eval().round(4))
+    0.6065
+    """
+
+    def __init__(self, lengthscale: TensorLike | Duration):
+        super().__init__(lengthscale)
+
+    def _at(self, squares: Any) -> Any:
+        return exp(-0.5 * squares)
+
+
+class Matern12(_Stationary):
+    r"""Matérn kernel of order 1/2 (exponential, Ornstein-Uhlenbeck): of continuous functions.
+
+    The covariance at distance r is :math:`\exp(-r / \ell)` (Rasmussen and Williams 2006, (4.18)).
+
+    Parameters
+    ----------
+    lengthscale : TensorLike or duration
+        As of :class:`SquaredExponential`.
+
+    Raises
+    ------
+    OptionError
+        If it is not positive.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.Matern12(2.0)(0.0, 2.0).eval().round(4))
+    0.3679
+    """
+
+    def __init__(self, lengthscale: TensorLike | Duration):
+        super().__init__(lengthscale)
+
+    def _at(self, squares: Any) -> Any:
+        return exp(-_root(squares))
+
+
+class Matern32(_Stationary):
+    r"""Matérn kernel of order 3/2: of functions that have a slope.
+
+    The covariance at distance r is :math:`(1 + s) \exp(-s)` with :math:`s = \sqrt{3} r / \ell`
+    (Rasmussen and Williams 2006, (4.17)).
+
+    Parameters
+    ----------
+    lengthscale : TensorLike or duration
+        As of :class:`SquaredExponential`.
+
+    Raises
+    ------
+    OptionError
+        If it is not positive.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.Matern32(2.0)(0.0, 2.0).eval().round(4))
+    0.4834
+    """
+
+    def __init__(self, lengthscale: TensorLike | Duration):
+        super().__init__(lengthscale)
+
+    def _at(self, squares: Any) -> Any:
+        s = float(np.sqrt(3.0)) * _root(squares)
+        return (1.0 + s) * exp(-s)
+
+
+class Matern52(_Stationary):
+    r"""Matérn kernel of order 5/2: of functions that are differentiable twice.
+
+    The covariance at distance r is :math:`(1 + s + s^2 / 3) \exp(-s)` with
+    :math:`s = \sqrt{5} r / \ell` (Rasmussen and Williams 2006, (4.17)).
+
+    Parameters
+    ----------
+    lengthscale : TensorLike or duration
+        As of :class:`SquaredExponential`.
+
+    Raises
+    ------
+    OptionError
+        If it is not positive.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.Matern52(2.0)(0.0, 2.0).eval().round(4))
+    0.524
+    """
+
+    def __init__(self, lengthscale: TensorLike | Duration):
+        super().__init__(lengthscale)
+
+    def _at(self, squares: Any) -> Any:
+        s = float(np.sqrt(5.0)) * _root(squares)
+        return (1.0 + s + (5.0 / 3.0) * squares) * exp(-s)
+
+
+class RationalQuadratic(_Stationary):
+    r"""Rational quadratic kernel: a mixture of squared exponentials of many length scales.
+
+    The covariance at distance r is :math:`(1 + r^2 / (2 \alpha \ell^2))^{-\alpha}`
+    (Rasmussen and Williams 2006, (4.19)).
+
+    Parameters
+    ----------
+    lengthscale : TensorLike or duration
+        As of :class:`SquaredExponential`.
+    alpha : TensorLike
+        The larger, the fewer length scales.
+
+    Raises
+    ------
+    OptionError
+        If one is not positive.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.RationalQuadratic(2.0, alpha=1.0)(0.0, 2.0).eval().round(4))
+    0.6667
+    """
+
+    def __init__(self, lengthscale: TensorLike | Duration, alpha: TensorLike):
+        super().__init__(lengthscale, alpha=alpha)
+
+    def _at(self, squares: Any) -> Any:
+        alpha = self._values["alpha"]
+        return (1.0 + squares / (2.0 * alpha)) ** -alpha
+
+
+class Periodic(_Stationary):
+    r"""Periodic kernel: of functions that repeat.
+
+    The covariance at distance r is :math:`\exp(-2 \sin^2(\pi r / p) / \ell^2)` with the period p;
+    of points of several numbers, the product over them (MacKay 1998; Rasmussen and Williams 2006,
+    (4.31)).
+
+    Parameters
+    ----------
+    lengthscale : TensorLike
+        Of the shape within a period: a number, without a unit.
+    period : TensorLike or duration
+        In the unit of the points, or a duration for points that are dates.
+
+    Raises
+    ------
+    OptionError
+        If one is not positive.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.Periodic(1.0, period=12.0)(0.0, 3.0).eval().round(4))
+    0.3679
+    """
+
+    def __init__(self, lengthscale: TensorLike, period: TensorLike | Duration):
+        super().__init__(lengthscale, period=period)
+
+    def _of(self, x: Any, y: Any) -> Any:
+        turns = sin(np.pi * (x - y) / self._values["period"]) / self._values["lengthscale"]
+        return exp(-2.0 * _over_features(turns**2, x, y))
+
+
+# -- of other functions of the points --------------------------------------------------------------
+
+
+class Linear(CovarianceFunction):
+    """Linear kernel: of linear functions of the points.
+
+    The covariance is the scalar product of the points' distances from `center`
+    (Rasmussen and Williams 2006, section 4.2.2).
+
+    Parameters
+    ----------
+    center : TensorLike
+        Where the functions are zero.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.Linear(1.0)(3.0, 4.0).eval())
+    6.0
+    """
+
+    def __init__(self, center: TensorLike = 0.0):
+        self.center: Any = center
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return _over_features((x - self.center) * (y - self.center), x, y)
+
+    @printable
+    def __repr__(self) -> str:
+        return f"Linear(center={_text(self.center)})"
+
+
+class Polynomial(Linear):
+    """Polynomial kernel: of polynomials of the points.
+
+    The covariance is a power of `offset` plus the scalar product of the points' distances from
+    `center` (Rasmussen and Williams 2006, section 4.2.2).
+
+    Parameters
+    ----------
+    power : int
+    offset : TensorLike
+        Not negative.
+    center : TensorLike
+
+    Raises
+    ------
+    OptionError
+        If the power is not a positive integer, or the offset is negative.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> float(dt.gp.Polynomial(2, offset=1.0)(3.0, 2.0).eval())
+    49.0
+    """
+
+    def __init__(self, power: int, offset: TensorLike = 1.0, center: TensorLike = 0.0):
+        super().__init__(center)
+        if isinstance(power, bool) or not isinstance(power, int) or power < 1:
+            raise OptionError(f"Polynomial: the power is a positive integer, not {power!r}")
+        self.power = power
+        self.offset = as_parameter(offset, "not negative", "offset of Polynomial")
+        self._text = _text(offset)
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return (super()._of(x, y) + self.offset) ** self.power
+
+    @printable
+    def __repr__(self) -> str:
+        return f"Polynomial({self.power}, offset={self._text}, center={_text(self.center)})"
+
+
+class White(CovarianceFunction):
+    """White noise: a variance of each point of its own.
+
+    Parameters
+    ----------
+    variance : TensorLike
+
+    Raises
+    ------
+    OptionError
+        If it is negative.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> t = dt.Dim("t", coords=[0.0, 1.0])
+    >>> x = dt.gp.points(t)
+    >>> dt.gp.White(0.5)(x, x.relabel(t, t.rename())).eval().values.tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+
+    def __init__(self, variance: TensorLike = 1.0):
+        self.variance = as_parameter(variance, "not negative", "variance of White")
+        self._text = _text(variance)
+
+    def _of(self, x: Any, y: Any) -> Any:
+        row, col = without(x.dims, y.dims), without(y.dims, x.dims)
+        if len(row) != 1 or len(col) != 1:
+            raise DimError(
+                f"White: points are along one dim each, not {listing([d._short for d in row])} "
+                f"and {listing([d._short for d in col])}"
+            )
+        if row[0]._unrenamed is not col[0]._unrenamed:
+            return 0.0 * arange(row[0]) * arange(col[0])  # points of other sets
+        return where(equal(arange(row[0]), arange(col[0])), self.variance, 0.0)
+
+    @printable
+    def __repr__(self) -> str:
+        return f"White(variance={self._text})"
+
+
+class Coregion(CovarianceFunction):
+    """Kernel of labels: their covariances are given.
+
+    Parameters
+    ----------
+    covariance : DimTensor
+        Over the dim of the labels and the same one renamed, positive definite.
+
+    Raises
+    ------
+    DimError
+        If it has other dims.
+    ArgumentError
+        If it is no tensor.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> kind = dt.Dim("kind", coords=["a", "b"])
+    >>> covariance = dt.data([[1.0, 0.3], [0.3, 2.0]], dims=[kind, kind.rename()])
+    >>> t = dt.Dim("t", length=3)
+    >>> kinds = dt.data(["a", "b", "a"], dims=t, categories=kind)
+    >>> kernel = dt.gp.Coregion(covariance)
+    >>> kernel(kinds, kinds.relabel(t, t.rename())).eval().values.tolist()
+    [[1.0, 0.3, 1.0], [0.3, 2.0, 0.3], [1.0, 0.3, 1.0]]
+    """
+
+    def __init__(self, covariance: TensorLike):
+        from dimtensor.tensor.linalg.matrices import matrix
+
+        if not isinstance(covariance, TensorHandle):
+            raise ArgumentError(f"Coregion: the covariance is a tensor, not {covariance!r}")
+        self.covariance: Any = covariance
+        _, self._row, self._col = matrix(covariance, None, "Coregion")
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self.covariance.isel({self._row: x.codes, self._col: y.codes})
+
+    @printable
+    def __repr__(self) -> str:
+        return f"Coregion(covariance over {self._row._short})"
+
+
+# -- points and distances --------------------------------------------------------------------------
+
+
+def points(dim: Dim) -> DimTensor:
+    """Return the labels of a dim as points: numbers as they are, dates in days since 1970.
+
+    In predictions along a dim with other labels they are those of the new labels.
+
+    Parameters
+    ----------
+    dim : Dim
+
+    Returns
+    -------
+    DimTensor of float64
+
+    Raises
+    ------
+    OptionError
+        If the labels are neither numbers nor dates, or not known yet.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> dt.gp.points(dt.date_range("day", "1970-01-03", periods=2)).eval().values.tolist()
+    [2.0, 3.0]
+    """
+    return with_recipe(data(_coordinates(dim), dims=dim), points, dim)
+
+
+def _coordinates(dim: Dim) -> np.ndarray:
+    labels = dim.coords
+    if labels is None:
+        raise OptionError(
+            f"labels of {dim._short} are not known, so that they are no points of a kernel",
+            hint=f"give the points: at=x, a tensor along {dim._short}",
+        )
+    if are_dates(dim):
+        return labels.astype("M8[ns]").astype("int64") / 86_400e9
+    if labels.dtype.kind not in "iuf":
+        raise OptionError(
+            f"labels of {dim._short} are neither numbers nor dates",
+            [("labels", listing(labels.tolist()))],
+            f"give the points: at=x, a tensor along {dim._short}",
+        )
+    return labels.astype(float)
+
+
+def are_dates(dim: Dim) -> bool:
+    """Return whether the labels of a dim are dates."""
+    return dim.coords is not None and dim.coords.dtype.kind == "M"
+
+
+def check_durations(kernel: CovarianceFunction, dim: Dim) -> None:
+    """Refuse durations as parameters of a kernel whose points are no dates.
+
+    Raises
+    ------
+    OptionError
+    """
+    found = kernel._durations()
+    if found and not are_dates(dim):
+        raise OptionError(
+            f"{found[0]!r} is a duration, and labels of {dim._short} are not dates",
+            [("kernel", repr(kernel))],
+            "give a number in the unit of the points",
+        )
+
+
+def _squares(x: Any, y: Any, lengthscale: Any) -> Any:
+    return _over_features(((x - y) / lengthscale) ** 2, x, y)
+
+
+def _over_features(z: Any, x: Any, y: Any) -> Any:
+    """Sum over the dims that both points have: the numbers that a point consists of."""
+    shared = [dim for dim in x.dims if dim in y.dims]
+    return z.sum(shared) if shared else z
+
+
+def _root(squares: Any) -> Any:
+    """Return the square root, whose slope is taken for 0 where two points are the same."""
+    apart = squares > 0
+    return where(apart, sqrt(where(apart, squares, 1.0)), 0.0)
+
+
+def _is_duration(x: Any) -> bool:
+    return isinstance(x, (str, timedelta, np.timedelta64))
+
+
+def _in_days(x: Any) -> Any:
+    if not _is_duration(x):
+        return x
+    import pandas as pd
+
+    try:
+        return pd.Timedelta(x) / pd.Timedelta(days=1)
+    except ValueError as error:
+        raise OptionError(f"{x!r} is no duration", hint='such as "30D" or "12h"') from error
+
+
+def _text(x: Any) -> str:
+    return (x.name or "…") if isinstance(x, TensorHandle) else repr(x)

@@ -1,0 +1,34 @@
+"""Kernels of Gaussian processes, which :func:`dimtensor.dist.GP` takes: ``dt.gp.Matern52(2.0)``.
+
+Points are the labels of a dim, or a tensor. Kernels are added, multiplied and scaled.
+"""
+
+from dimtensor.dist.processes.kernels import (
+    Coregion,
+    CovarianceFunction,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    SquaredExponential,
+    White,
+    points,
+)
+
+__all__ = [
+    "Coregion",
+    "Kernel",
+    "Linear",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Polynomial",
+    "RationalQuadratic",
+    "SquaredExponential",
+    "White",
+    "points",
+]
