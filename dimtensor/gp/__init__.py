@@ -20,7 +20,7 @@ from dimtensor.dist.processes.kernels import (
 
 __all__ = [
     "Coregion",
-    "Kernel",
+    "CovarianceFunction",
     "Linear",
     "Matern12",
     "Matern32",

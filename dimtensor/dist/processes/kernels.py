@@ -63,7 +63,11 @@ class CovarianceFunction:
         return SumOfKernels(self, other)
 
     def __mul__(self, other: Any) -> CovarianceFunction:
-        return ProductOfKernels(self, other) if isinstance(other, CovarianceFunction) else ScaledKernel(other, self)
+        return (
+            ProductOfKernels(self, other)
+            if isinstance(other, CovarianceFunction)
+            else ScaledKernel(other, self)
+        )
 
     def __rmul__(self, other: Any) -> CovarianceFunction:
         return ScaledKernel(other, self)
@@ -186,7 +190,9 @@ class WarpedKernel(CovarianceFunction):
     @printable
     def __repr__(self) -> str:
         inner = repr(self.kernel)
-        return (f"({inner})" if isinstance(self.kernel, (SumOfKernels, ScaledKernel)) else inner) + self._text
+        return (
+            f"({inner})" if isinstance(self.kernel, (SumOfKernels, ScaledKernel)) else inner
+        ) + self._text
 
 
 # -- of distances ----------------------------------------------------------------------------------
@@ -441,8 +447,10 @@ class Linear(CovarianceFunction):
         return f"Linear(center={_text(self.center)})"
 
 
-class Polynomial(Linear):
-    """Polynomial kernel: of polynomials of the points.
+def Polynomial(
+    power: int, offset: TensorLike = 1.0, center: TensorLike = 0.0
+) -> CovarianceFunction:
+    """Make a polynomial kernel: of polynomials of the points.
 
     The covariance is a power of `offset` plus the scalar product of the points' distances from
     `center` (Rasmussen and Williams 2006, section 4.2.2).
@@ -453,6 +461,10 @@ class Polynomial(Linear):
     offset : TensorLike
         Not negative.
     center : TensorLike
+
+    Returns
+    -------
+    CovarianceFunction
 
     Raises
     ------
@@ -465,21 +477,26 @@ class Polynomial(Linear):
     >>> float(dt.gp.Polynomial(2, offset=1.0)(3.0, 2.0).eval())
     49.0
     """
+    if isinstance(power, bool) or not isinstance(power, int) or power < 1:
+        raise OptionError(f"Polynomial: the power is a positive integer, not {power!r}")
+    return PowerOfKernel(Linear(center), power, offset, center)
 
-    def __init__(self, power: int, offset: TensorLike = 1.0, center: TensorLike = 0.0):
-        super().__init__(center)
-        if isinstance(power, bool) or not isinstance(power, int) or power < 1:
-            raise OptionError(f"Polynomial: the power is a positive integer, not {power!r}")
+
+class PowerOfKernel(CovarianceFunction):
+    """Power of a linear kernel and an offset."""
+
+    def __init__(self, kernel: Linear, power: int, offset: TensorLike, center: TensorLike):
+        self.kernel = kernel
         self.power = power
         self.offset = as_parameter(offset, "not negative", "offset of Polynomial")
-        self._text = _text(offset)
+        self._text = f"{power}, offset={_text(offset)}, center={_text(center)}"
 
     def _of(self, x: Any, y: Any) -> Any:
-        return (super()._of(x, y) + self.offset) ** self.power
+        return (self.kernel._of(x, y) + self.offset) ** self.power
 
     @printable
     def __repr__(self) -> str:
-        return f"Polynomial({self.power}, offset={self._text}, center={_text(self.center)})"
+        return f"Polynomial({self._text})"
 
 
 class White(CovarianceFunction):
