@@ -6,7 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dimtensor.dims import Dim, Dims, canonical_dims, refuse_ragged, sort_dims, union, without
+from dimtensor.dims import (
+    Dim,
+    Dims,
+    ancestors,
+    canonical_dims,
+    refuse_ragged,
+    sort_dims,
+    union,
+    without,
+)
 from dimtensor.dist.conditions import Condition, in_support, with_known_parameters
 from dimtensor.dist.given import KnownElements, known_start, refusal
 from dimtensor.dist.parameters import (
@@ -99,11 +108,15 @@ class Distribution(
         RaggedDimError
             If an event dim is ragged, and the distribution is not one of each parent then.
         """
+        self._refuse_ragged()
+        sets = [self._own_dims, self.event_dims, *(p.dims for p in self.parameters.values())]
+        return without(sort_dims(union(sets, self.name)), self._hidden_dims)
+
+    def _refuse_ragged(self) -> None:
+        """Refuse ragged event dims, unless the distribution is one of each parent then."""
         if not self._is_per_parent:
             for dim in self.event_dims:
                 refuse_ragged(dim, self.name)
-        sets = [self._own_dims, self.event_dims, *(p.dims for p in self.parameters.values())]
-        return without(sort_dims(union(sets, self.name)), self._hidden_dims)
 
     def _set_dims(self, dims: Dims) -> None:
         """Declare the dims of draws, where parameters have others or lack some of them."""
@@ -354,10 +367,10 @@ class Distribution(
 
     def _draw_dims(self, dims: DimsLike) -> Dims:
         asked = canonical_dims(dims, f"the dims of a draw of {self.name}")
-        return canonical_dims(
-            [*self.dims, *(dim for dim in asked if dim not in self.dims)],
-            f"the dims of a draw of {self.name}",
-        )
+        whole = (*self.dims, *(dim for dim in asked if dim not in self.dims))
+        # values of parents are looked up at the positions of a ragged dim
+        parents = {above for dim in whole for above in ancestors(dim)}
+        return canonical_dims(without(whole, parents), f"the dims of a draw of {self.name}")
 
     @printable
     def __repr__(self) -> str:

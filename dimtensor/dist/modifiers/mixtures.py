@@ -60,6 +60,7 @@ class Mixture(Distribution, state=("weights", "parts", "dim", "_shares")):
 
     @property
     def dims(self) -> Dims:
+        self._refuse_ragged()  # one component would be that of all parents
         sets = [self.weights.dims, *(part.dims for part in self._each)]
         return without(sort_dims(union(sets, "mixture")), [self.dim])
 

@@ -67,11 +67,16 @@ class Wrapper(Distribution, state=("base", "_own")):
         self._check_dims()
 
     @property
+    def _is_per_parent(self) -> bool:  # type: ignore[override]
+        return self.base._is_per_parent
+
+    @property
     def parameters(self) -> Mapping[str, DimTensor]:
         return {**self.base.parameters, **self._own}
 
     @property
     def dims(self) -> Dims:
+        self._refuse_ragged()
         own = [self.event_dims, *(p.dims for p in self._own.values())]
         return sort_dims(union([self.base.dims, *own], self.name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, find_dim, sort_dims, union, without
+from dimtensor.dims import Dim, Dims, ancestors, find_dim, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support
 from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
 from dimtensor.dist.given import known_or
@@ -101,7 +101,7 @@ class Series(
         if dim in first.dims:
             raise DimError(f"Series: an element has {dim._short}, the dim of the series")
         self.discrete, self.event_dims = first.discrete, sort_dims((dim, *first.event_dims))
-        self._set_dims(sort_dims((dim, *batch)))
+        self._set_dims(sort_dims((dim, *without(batch, ancestors(dim)))))
 
     @property
     def parameters(self) -> Mapping[str, DimTensor]:
@@ -149,7 +149,9 @@ class Series(
         leaves = list(self._init)
         x = None
         if self._xs_tree is not None:
-            x = unflatten(self._xs_tree, [first_of(leaf, self.dim) for leaf in self._xs])
+            # of values of parents, one for each stands for those at the positions
+            one = [first_of(x, self.dim) if self.dim in x.dims else x for x in self._xs]
+            x = unflatten(self._xs_tree, one)
         while True:
             state = unflatten(self._init_tree, leaves)
             d, after = self._step(state, x)
@@ -196,6 +198,7 @@ class Series(
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         init, _, each = self._settled(whole)
+        each = without(each, ancestors(self.dim))
 
         def step(state: Any, xs: Any) -> Any:
             (before, rng), (x, *known) = state, xs

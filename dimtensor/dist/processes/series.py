@@ -73,6 +73,8 @@ class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
     -2.7568
     """
 
+    _is_per_parent = True
+
     def __init__(self, step: Distribution, dim: Dim, start: Distribution):
         self.dim = series_dim(dim, "RandomWalk")
         self.step = as_distribution(step, "RandomWalk")
@@ -89,6 +91,8 @@ class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
         super().__init__("RandomWalk", given, event, real, hidden)
 
     def logp(self, x: TensorLike) -> DimTensor:
+        if self.dim._within is not None:
+            return self._logp_ahead(x).sum(self.dim)
         x, _ = self._with(x)
         steps = later_than(x, self.dim, 1) - later_than(x, self.dim, 1, by=1)
         along = [dim for dim in steps.dims if dim not in x.dims] or [self.dim]
@@ -125,7 +129,8 @@ class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
 
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
-        first, rng = self.start.draw(rng, without(whole, [self.dim, *self.start.dims]))
+        apart = () if self.dim._within is not None else (self.dim,)  # a start for each parent
+        first, rng = self.start.draw(rng, without(whole, [*apart, *self.start.dims]))
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
         return where(equal(arange(self.dim), 0), first, steps).cumsum(self.dim), rng
 
@@ -222,6 +227,8 @@ class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
     -3.6758
     """
 
+    _is_per_parent = True
+
     def __init__(
         self,
         rho: TensorLike,
@@ -247,6 +254,8 @@ class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
         super().__init__("AR", given, (dim,), real, (self.lag,), dict.fromkeys(given, ()))
 
     def logp(self, x: TensorLike) -> DimTensor:
+        if self.dim._within is not None:
+            return self._logp_ahead(x).sum(self.dim)
         x, p = self._with(x)
         n = len(self.lag)
         center = p["constant"]
@@ -332,6 +341,8 @@ class MarkovChain(PathDistribution, VectorDistribution, state=("dim", "labels", 
     -3.1011
     """
 
+    _is_per_parent = True
+
     def __init__(self, start: Any, move: Any, dim: Dim):
         self.dim = series_dim(dim, "MarkovChain")
         _, self.labels, self.following = matrix(move, None, "MarkovChain")
@@ -346,6 +357,8 @@ class MarkovChain(PathDistribution, VectorDistribution, state=("dim", "labels", 
         return self.labels
 
     def logp(self, x: TensorLike) -> DimTensor:
+        if self.dim._within is not None:
+            return self._logp_ahead(x).sum(self.dim)
         x = as_positions(x, self.labels, self.name)
         p = self._values
         start = log(p["start"])

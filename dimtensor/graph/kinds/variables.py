@@ -30,7 +30,6 @@ class RandomVariable(Kind[RandomAttrs]):
 
     attrs = RandomAttrs
     spoken = "a random variable"
-    broadcasts = True
 
     def infer(self, inputs: tuple[Node, ...], attrs: RandomAttrs) -> NodeType:
         given = [without(x.dims, attrs.spec.hidden) for x in inputs]

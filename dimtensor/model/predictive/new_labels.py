@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dimtensor.dims import Dim
-from dimtensor.errors import DimError, LabelError, listing
+from dimtensor.dims import Dim, ancestors
+from dimtensor.errors import DimError, LabelError, RaggedDimError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.exchange import Exchange
@@ -45,6 +45,16 @@ def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[
                 [("dims of the model", ", ".join(sorted(dim._short for dim in used)))],
                 f"dims={{{old._short}: dt.Dim({old._short!r}, coords=[...])}}, of the same "
                 "name and with labels",
+            )
+
+    for dim in used - set(wider):
+        moved_parents = [above for above in ancestors(dim) if above in wider]
+        if moved_parents:
+            raise RaggedDimError(
+                f"predict: {dim._title} is within {moved_parents[0]._title}, which is another dim, "
+                "so its positions have no parents",
+                [("dim", repr(dim))],
+                f"replace it, too: {dim._short}: dt.ragged({dim._short!r}, within=..., by=...)",
             )
 
     def as_inputs(node: Node, inputs: tuple[Node, ...]) -> Node | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, ancestors, without
@@ -10,6 +11,8 @@ from dimtensor.errors import OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD
 from dimtensor.graph.rebuilding.parents import at_positions, plain
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild
+from dimtensor.graph.walk import toposort
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.control.pytree import flatten, paths, unflatten
 from dimtensor.tensor.control.scans import run_scan
@@ -68,12 +71,13 @@ def scan_ragged(
         for x, looked_up in zip(begin, own, strict=True)
     ]
     start = [_blank(x, dim) if looked_up else x for x, looked_up in zip(begin, own, strict=True)]
+    captured: list[Node] = []
     number = numbers(dim)
     end = elemwise("subtract", sizes(dim), 1) if reverse else 0
     first = sort.sequence(elemwise("equal", number, end).node)
 
     def restarted(state: Any, now: Any) -> Any:
-        is_first, here, elements = now
+        is_first, here, elements, of_parents = now
         before = [
             each if random else elemwise("where", is_first, x if at is None else at, each)
             for x, at, each, random in zip(begin, here, flatten(state)[0], is_random, strict=True)
@@ -81,13 +85,28 @@ def scan_ragged(
         returned = step(unflatten(tree, before), fill([x.node for x in elements]))
         if not isinstance(returned, tuple) or len(returned) != 2:
             return returned
+        found, shape = flatten(returned)
+        nodes = [as_node(x, what=f"{name}: what the step returns") for x in found]
+        more = [x for x in _of_ancestors(nodes, dim) if x not in captured]
+        if more:
+            raise _CapturedError(more)
+        own = dict(zip(captured, [x.node for x in of_parents], strict=True))
+        if own:
+            nodes = rebuild(nodes, own, partial(_at_one_parent, tuple(ancestors(dim))))
+        returned = unflatten(shape, [wrap(x) for x in nodes])
         after = zip(flatten(returned[0])[0], is_random, strict=False)  # the loop checks them
         return returned[0], (returned[1], [x for x, random in after if not random])
 
-    xs = (first, begins, [sort.sequence(x) for x in sequences])
-    end_state, (ys, states) = run_scan(
-        name, restarted, unflatten(tree, start), xs, plain(dim), reverse, checkpoint
-    )
+    given = (first, begins, [sort.sequence(x) for x in sequences])
+    while True:
+        xs = (*given, [sort.sequence(at_positions(x, dim)) for x in captured])
+        try:
+            end_state, (ys, states) = run_scan(
+                name, restarted, unflatten(tree, start), xs, plain(dim), reverse, checkpoint
+            )
+            break
+        except _CapturedError as error:
+            captured += error.nodes
     shown, shape = flatten(ys)
     traced = iter(states)
     last = [
@@ -95,6 +114,37 @@ def scan_ragged(
         for end, initial, random in zip(flatten(end_state)[0], begin, is_random, strict=True)
     ]
     return unflatten(tree, last), unflatten(shape, [sort.result(x) for x in shown])
+
+
+class _CapturedError(Exception):
+    """Tensors along parents that a step captures: its elements at each position are meant."""
+
+    def __init__(self, nodes: list[Node]):
+        super().__init__("captured tensors along the parents of a ragged dim")
+        self.nodes = nodes
+
+
+def _of_ancestors(outputs: Sequence[Node], dim: Dim) -> list[Node]:
+    """Return the largest captured expressions along ancestors of a dim, below some outputs."""
+    nodes = toposort(outputs)
+    bound: set[Node] = set()
+    for node in nodes:
+        if node.kind == "bound" or not bound.isdisjoint(node.inputs):
+            bound.add(node)
+    own = set(ancestors(dim))
+    free = [x for x in nodes if x not in bound and not own.isdisjoint(x.dims)]
+    users = {x for node in nodes for x in node.inputs if node in bound} | set(outputs)
+    return [x for x in free if x in users]
+
+
+def _at_one_parent(above: Dims, node: Node, inputs: tuple[Node, ...]) -> Node | None:
+    """Make an operation along ancestors anew, whose operands are at one of their positions."""
+    if node.kind == "expand" and not set(above).isdisjoint(node.attrs):
+        return expand_node(inputs[0], without(node.attrs, above))
+    if node.kind == "draw" and not set(above).isdisjoint(node.attrs.order):
+        order = without(node.attrs.order, above)
+        return make("draw", inputs, node.attrs._replace(order=order))
+    return None
 
 
 def _blank(x: Any, dim: Dim) -> Any:
