@@ -157,24 +157,13 @@ class CompiledFunction[R](Levels):
         return function._structure.rebuild([one.label(x, binding) for one, x in pairs])
 
     def in_memory(self, /, *args: Any) -> R:
-        """Call the function, whose results are in memory.
+        """Call the function; the results are in memory, values in chunks are if they must be."""
+        from dimtensor.compile.chunks.call import in_memory
 
-        Values in chunks are computed chunk by chunk, or loaded where results need all of a value.
-        """
-        values = self._values(args, {})
-        if any_in_chunks(values):
-            from dimtensor.compile.chunks.call import computed_in_chunks
-
-            found = computed_in_chunks(self, values)
-            if found is not None:
-                return self._structure.rebuild(found)
-        return self._structure.rebuild([one.labeled(one.values) for one in self.held(*args)])
+        return self._structure.rebuild(in_memory(self, args))
 
     def held(self, /, *args: Any) -> list[Held]:
-        """Compute results that are labeled on demand, in the order of `output_nodes`.
-
-        Values in chunks are loaded: what is held, such as data of models, is in memory.
-        """
+        """Compute results that are labeled on demand, in order; values in chunks are loaded."""
         function, frame, arrays = self._read(args)
         results, binding = function._run(frame, arrays)
         pairs = zip(frame.labelers, results, strict=False)

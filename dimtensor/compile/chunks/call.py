@@ -6,6 +6,7 @@ import itertools
 import operator
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,12 @@ import numpy as np
 from dimtensor.compile.binding_values import complete
 from dimtensor.compile.chunks.plan import ChunkGroup, ChunkPlan
 from dimtensor.compile.chunks.terms import ChunkTerm
-from dimtensor.compile.chunks.values import ChunkedValue, labeled_in_chunks, read_operands
+from dimtensor.compile.chunks.values import (
+    ChunkedValue,
+    any_in_chunks,
+    labeled_in_chunks,
+    read_operands,
+)
 from dimtensor.compile.sliced.program import tree
 from dimtensor.dims import Binding, Dim, depends_on_mask, sort_dims
 from dimtensor.errors import InputError, PartitionError
@@ -73,18 +79,17 @@ def call_lazily(function: CompiledFunction, values: Sequence[Any]) -> list[xr.Da
     return _LazyCall(function, operands, batch, binding).results()
 
 
-def computed_in_chunks(
-    function: CompiledFunction, values: Sequence[Any]
-) -> list[xr.DataArray] | None:
-    """Return the results of a call with arrays in chunks, computed chunk by chunk.
+def in_memory(function: CompiledFunction, values: Sequence[Any]) -> list[xr.DataArray]:
+    """Return the results of a call in memory.
 
-    None if a dim with several chunks cannot be computed so, or a value does not fit its input.
+    Values in chunks are computed chunk by chunk. They are loaded where a dim with several chunks
+    cannot be computed so, or the length of a result depends on values.
     """
-    try:
-        found = call_lazily(function, values)
-    except (PartitionError, InputError):
-        return None
-    return list(require("dask", "dask", "a call with dask arrays").compute(*found))
+    if any_in_chunks(values):
+        with suppress(PartitionError, InputError):  # what does not fit is an error of the call
+            found = call_lazily(function, values)
+            return list(require("dask", "dask", "a call with dask arrays").compute(*found))
+    return [one.labeled(one.values) for one in function.held(*values)]
 
 
 def _dims(port: Any) -> tuple[Dim, ...]:
