@@ -39,7 +39,7 @@ class _Result(NamedTuple):
 
 
 class _Buffers(NamedTuple):
-    """What one call reads and writes; calls of several threads have buffers of their own.
+    """Buffers that one call reads and writes; calls of several threads have buffers of their own.
 
     Attributes
     ----------
