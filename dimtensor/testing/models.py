@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, family
+from dimtensor.dims import Dim, RaggedDim, ancestors, family
 from dimtensor.errors import GraphError, OptionError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.node import KINDS
@@ -249,6 +249,8 @@ class _LogDensities:
         leaves = (*self.data, *self.parameters.values())
         if any(dim in family(own) and own is not dim for x in leaves for own in x.dims):
             return "there are data or parameters along a part of it"
+        if any(isinstance(own, RaggedDim) and dim in (own, *ancestors(own)) for own in self.dims):
+            return "it is ragged, or has ragged dims within it"
         length = self._length(dim)
         if length is None or length < 2:
             return f"it has length {length}"
@@ -434,8 +436,8 @@ class _LogDensities:
             spread = max(values) - min(values)
             if not spread <= 100 * rtol * max(1.0, sizes[name]):
                 reason = f"changes by {values[0]:.6g} at one point and {values[1]:.6g} at another"
-                line = self._lines.get(name)
-                findings.append(Finding("scales", name, f"{reason} in other units", line))
+                where = self._lines.get(name)
+                findings.append(Finding("scales", name, f"{reason} in other units", where))
         return findings
 
 
@@ -447,10 +449,9 @@ def _works_along(node: Node, dim: Dim) -> bool:
     """Return whether an operation in order goes along a dim."""
     if node.kind == "loop":
         return node.attrs.over is not None and dim in family(node.attrs.over)
-    mentioned = [own for own, _ in KINDS[node.kind].mentions(node, {})]
     if node.kind == "positions":
-        mentioned = [node.attrs]
-    return any(dim in family(own) for own in mentioned)
+        return dim in family(node.attrs)
+    return any(dim in family(own) for own, _ in KINDS[node.kind].mentions(node, {}))
 
 
 # -- models made by functions ----------------------------------------------------------------------
@@ -482,8 +483,7 @@ def _rebuilt(
     inner = Report()
     whole = NamedResults.of(terms, arguments)
     findings = []
-    keep = ordered & set(lengths)
-    for dim in chosen_dims(lengths, data, None, keep, inner):
+    for dim in chosen_dims(lengths, data, None, ordered & set(lengths), inner):
         rows = [d for d in graph.dims if d.coords is None and graph._length(d) == lengths[dim]]
         also = [str(d.name) for d in rows if dim not in {str(d.name) for d in graph.dims}]
 

@@ -137,6 +137,16 @@ def test_models_as_they_are():
         dt.testing.check_model(normal(FRAME, levels(FRAME)), ordered=["state"])
 
 
+def test_positions_within_parents_stay():
+    test = dt.ragged("test", within=COUNTY, by=FRAME["county"])
+    mean = dt.rv("mean", dist.Normal(0.0, 1.0), dims=COUNTY)
+    y = dt.rv("y", dist.Normal(mean, 1.0), dims=test)
+    fit = dt.Model(y, backend="python").observe({y: FRAME["y"].to_numpy()})
+    report = dt.testing.check_model(fit)
+    assert report.checked == ["batches", "gradients", "range of y"]
+    assert set(report.skipped.values()) == {"it is ragged, or has ragged dims within it"}
+
+
 def test_exchangeability():
     level = dt.rv("level", dist.Normal(0.0, 1.0), dims=COUNTY)
     where = dt.data(FRAME["county"], dims=OBS, categories=COUNTY)
