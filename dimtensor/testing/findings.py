@@ -59,7 +59,7 @@ class ContractError(AssertionError):
 
 @dataclass
 class Report:
-    """What was checked, and what could not be.
+    """Record of the contracts that were checked, and of those that could not be.
 
     Attributes
     ----------

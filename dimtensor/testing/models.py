@@ -48,7 +48,7 @@ def check_model(
     seed: int = 0,
     rtol: float = RTOL,
 ) -> Report:
-    """Check a model for what it should be asked before it is believed.
+    """Check the contracts that a model should keep before its posterior is believed.
 
     - *labels*: the log density of every variable is the same for data and parameters in another
       order of the labels of any dim;

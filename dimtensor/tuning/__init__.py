@@ -293,7 +293,7 @@ ALIKE_TERM_NODES = 64
 
 # --- Slices for threads --------------------------------------------------------------------------
 
-# Time of a sum or product beside that of a byte that is read, 0.05 ns; that of a library's function
+# Time of a sum or product, relative to the 0.05 ns of reading a byte; that of a library's function
 # is its weight, `CALL`. The estimates of 14 log densities with gradients, of 10**5 to 10**6
 # observations, are within a factor of two of their times (`threads`, scale.md).
 QUICK_OPERATION = 0.3

@@ -500,7 +500,7 @@ class PowerOfKernel(CovarianceFunction):
 
 
 class White(CovarianceFunction):
-    """White noise: a variance of each point of its own.
+    """White noise: an independent variance of each point.
 
     Parameters
     ----------
