@@ -158,6 +158,8 @@ class CompiledFunction[R](Levels):
 
     def in_memory(self, /, *args: Any) -> R:
         """Call the function; the results are in memory, values in chunks are if they must be."""
+        if not any_in_chunks(args):
+            return self._structure.rebuild([one.labeled(one.values) for one in self.held(*args)])
         from dimtensor.compile.chunks.call import in_memory
 
         return self._structure.rebuild(in_memory(self, args))
@@ -166,8 +168,7 @@ class CompiledFunction[R](Levels):
         """Compute results that are labeled on demand, in order; values in chunks are loaded."""
         function, frame, arrays = self._read(args)
         results, binding = function._run(frame, arrays)
-        pairs = zip(frame.labelers, results, strict=False)
-        return [Held(one, x, binding) for one, x in pairs]
+        return [Held(one, x, binding) for one, x in zip(frame.labelers, results, strict=False)]
 
     def _values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """Return the values of the inputs, in order."""

@@ -14,12 +14,7 @@ import numpy as np
 from dimtensor.compile.binding_values import complete
 from dimtensor.compile.chunks.plan import ChunkGroup, ChunkPlan
 from dimtensor.compile.chunks.terms import ChunkTerm
-from dimtensor.compile.chunks.values import (
-    ChunkedValue,
-    any_in_chunks,
-    labeled_in_chunks,
-    read_operands,
-)
+from dimtensor.compile.chunks.values import ChunkedValue, labeled_in_chunks, read_operands
 from dimtensor.compile.sliced.program import tree
 from dimtensor.dims import Binding, Dim, depends_on_mask, sort_dims
 from dimtensor.errors import InputError, PartitionError
@@ -80,15 +75,14 @@ def call_lazily(function: CompiledFunction, values: Sequence[Any]) -> list[xr.Da
 
 
 def in_memory(function: CompiledFunction, values: Sequence[Any]) -> list[xr.DataArray]:
-    """Return the results of a call in memory.
+    """Return the results of a call with arrays in chunks in memory, computed chunk by chunk.
 
-    Values in chunks are computed chunk by chunk. They are loaded where a dim with several chunks
-    cannot be computed so, or the length of a result depends on values.
+    Values are loaded where a dim with several chunks cannot be computed so, or the length of a
+    result depends on values.
     """
-    if any_in_chunks(values):
-        with suppress(PartitionError, InputError):  # what does not fit is an error of the call
-            found = call_lazily(function, values)
-            return list(require("dask", "dask", "a call with dask arrays").compute(*found))
+    with suppress(PartitionError, InputError):  # what does not fit is an error of the call
+        found = call_lazily(function, values)
+        return list(require("dask", "dask", "a call with dask arrays").compute(*found))
     return [one.labeled(one.values) for one in function.held(*values)]
 
 
