@@ -11,9 +11,12 @@ from dimtensor.dims import Dim, Dims, NamedDim, PadDim, find_dim, find_plain_dim
 from dimtensor.errors import DimError, DtypeError, OptionError, check_choice
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.printing.words import say
+from dimtensor.tensor.along.places import taken_at
+from dimtensor.tensor.check import check
 from dimtensor.tensor.constructors import arange, full, length
 from dimtensor.tensor.handle import TensorHandle, as_node, elemwise, renamed, require_float, wrap
 from dimtensor.tensor.joining import concat
+from dimtensor.tensor.ragged.layout import sizes
 from dimtensor.tensor.selection.indexing import gathered
 from dimtensor.tensor.selection.reindex import moved_to
 
@@ -32,7 +35,7 @@ class PaddingMixin(TensorHandle):
 
     def pad(
         self,
-        pad_width: Mapping[Any, int | Sequence[int]] | None = None,
+        pad_width: Mapping[Any, int | Sequence[int] | Dim] | None = None,
         mode: str = "constant",
         stat_length: Any = None,
         constant_values: Any = np.nan,
@@ -44,8 +47,9 @@ class PaddingMixin(TensorHandle):
 
         Parameters
         ----------
-        pad_width : dict of Dim or str to int or (before, after), optional
-            Several dims are padded one after the other, in this order.
+        pad_width : dict of Dim or str to int, (before, after) or Dim, optional
+            Several dims are padded one after the other, in this order. For a ragged dim it is a Dim
+            of numbers within the parent, at least as long as the longest parent.
         mode : str
             Values of the new positions: ``"constant"``; the element at the end (``"edge"``); its
             neighbors mirrored, without it (``"reflect"``) or with it (``"symmetric"``); elements of
@@ -66,12 +70,14 @@ class PaddingMixin(TensorHandle):
         -------
         DimTensor
             On a PadDim for each padded dim. New positions have no labels, also in modes in which
-            xarray repeats labels.
+            xarray repeats labels. A ragged dim is replaced by the parents and the given Dim;
+            ``padded.isel(number=dt.arange(trial))`` is the inverse.
 
         Raises
         ------
         DimError
-            If the tensor lacks a dim, or a dim has no element to repeat.
+            If the tensor lacks a dim, or a dim has no element to repeat; if a parent of a ragged
+            dim has more positions than the given Dim.
         OptionError
             If the mode or an option is unknown.
 
@@ -83,11 +89,18 @@ class PaddingMixin(TensorHandle):
         [0.0, 1.0, 2.0, 4.0]
         >>> x.pad(k=2, mode="reflect").values.tolist()
         [4.0, 2.0, 1.0, 2.0, 4.0, 2.0, 1.0]
+        >>> trial = dt.ragged("trial", within=dt.Dim("subject", length=2), lengths=[1, 2])
+        >>> x = dt.data([1.0, 2.0, 4.0], dims=trial)
+        >>> x.pad(trial=dt.Dim("number", length=2)).eval().transpose("subject", ...).values.tolist()
+        [[1.0, nan], [2.0, 4.0]]
         """
         check_choice("pad", "mode", mode, _MODES)
         check_choice("pad", "reflect_type", reflect_type, ("even", "odd"))
         result: Any = wrap(self.node)
         widths = gathered(pad_width, by_name, self.dims, "pad", "numbers")
+        for key in [key for key, width in widths.items() if isinstance(width, Dim)]:
+            dim, number = find_dim(self.dims, key, "pad"), widths.pop(key)
+            result = _rectangle(result, dim, number, mode, constant_values)
         pairs = {
             find_plain_dim(self.dims, key, "pad"): _pair(width) for key, width in widths.items()
         }
@@ -96,7 +109,7 @@ class PaddingMixin(TensorHandle):
         )
         if mode == "constant" and self.categories is None:
             if any(isinstance(each, float) for dim in pairs for each in constants(dim)):
-                result = wrap(require_float(self.node))
+                result = wrap(require_float(result.node))
         for dim, (before, after) in pairs.items():
             new = PadDim(dim, before, after)
             if new is dim:
@@ -111,6 +124,34 @@ class PaddingMixin(TensorHandle):
                 padded = _padded(result, dim, new, mode, lengths(dim), ends(dim), reflect_type)
             result = say(padded, "pad", result, **shown)
         return result
+
+
+def _rectangle(x: DimTensor, dim: Dim, number: Dim, mode: str, fill: Any) -> DimTensor:
+    """Replace a ragged dim by the dim of its parents and one of numbers within them."""
+    if dim._within is None:
+        raise OptionError(
+            f"pad: a Dim pads the parents of a ragged dim, and {dim._title} is not ragged",
+            hint=f"give a number of positions: x.pad({dim._short}=1)",
+        )
+    if mode != "constant" or not isinstance(fill, (bool, int, float, np.generic, TensorHandle)):
+        raise OptionError(f"pad: {dim._title}, which is ragged, is padded by one constant")
+    if isinstance(fill, float) and x.categories is None:
+        x = wrap(require_float(x.node))
+    n = sizes(dim)
+    known = n.node.attrs.values if n.node.kind == "data" else None
+    if known is not None and number.length is not None and (known > number.length).any():
+        raise DimError(
+            f"pad: {number._title} has {number.length} positions, and one of "
+            f"{dim._within._title} has {known.max()} of {dim._title}",
+            [("dim", repr(dim))],
+            f"make it longer: dt.Dim({number._short!r}, length={known.max()})",
+        )
+    value = wrap(as_node(fill, [x.node], "the fill value"))
+    padded = taken_at(x, dim, arange(number), value)
+    if known is None or number.length is None:
+        text = f"pad: {number._title} is at least as long as each of {dim._within._title}"
+        padded = check(elemwise("less_equal", n, length(number)), text, padded)
+    return say(padded, "pad", x, **{dim._short: number})
 
 
 def _pair(value: Any) -> tuple[Any, Any]:

@@ -202,3 +202,34 @@ def test_ranks_shifts_and_fillings(kind) -> None:
             (rank, ranks), (shifted, own.shift(1)), (ffilled, own.ffill()), (bfilled, own.bfill())
         ]:  # fmt: skip
             np.testing.assert_array_equal(found.values[owners == at], expected)
+
+
+@pytest.mark.parametrize("kind", ["sorted", "mixed", "late"])
+def test_rectangles_and_back(kind) -> None:
+    owners, trial, feed = case(kind)
+    x, number = dt.tensor("x", dims=trial), dt.Dim("number", length=4)
+    feed = {x: VALUES, **feed}
+    padded = x.pad(trial=number, constant_values=-1.0)
+    assert set(padded.dims) == {subject, number}
+    found = padded.eval(feed, backend="python").transpose("subject", "number")
+    for at in range(4):
+        own = VALUES[owners == at]
+        expected = [*own, *[-1.0] * (4 - len(own))]
+        assert found.values[at].tolist() == expected
+    back = padded.isel(number=dt.arange(trial)).eval(feed, backend="python")
+    assert back.values.tolist() == VALUES.tolist()
+    with pytest.raises(dt.OptionError, match="is padded by one constant"):
+        x.pad({trial: number}, mode="edge")
+
+
+def test_rectangles_that_are_too_short() -> None:
+    short = dt.Dim("number", length=2)
+    _, trial, _ = case("mixed")
+    with pytest.raises(dt.DimError, match="has 2 positions, and one of dim 'subject' has 3 of"):
+        dt.data(VALUES, dims=trial).pad(trial=short)
+    _, late, feed = case("late")
+    x = dt.tensor("x", dims=late)
+    with pytest.raises(dt.CheckError, match="is at least as long as each of dim 'subject'"):
+        x.pad(trial=short).eval({x: VALUES, **feed}, backend="python")
+    with pytest.raises(dt.OptionError, match="dim 'k' is not ragged"):
+        dt.ones(dt.Dim("k", length=2)).pad(k=short)
