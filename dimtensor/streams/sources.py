@@ -17,7 +17,7 @@ from dimtensor.errors import ArgumentError, DimError, InputError, StreamError, d
 from dimtensor.extras import require
 from dimtensor.values.labeled import is_dataarray
 
-# rows that are read for some of them where a source has no blocks of its own
+# default number of rows of a block that is read to take single rows from it
 _BLOCK = 2**16
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux, which Python's module does not name
 # Arrays of the same rows, one for each column that was asked for.

@@ -270,13 +270,13 @@ def tree(
     >>> tree(np.array(list("abcde"), object), np.frompyfunc(lambda x, y: f"({x}{y})", 2, 1))
     '(((ab)(cd))e)'
     """
-    level = np.asarray(values)
+    level = np.array(values, copy=True if len(values) == 1 else None)
     while len(level) > 1:
         paired = len(level) // 2 * 2
         pairs = combine(level[:paired:2], level[1::2])
         level = pairs if paired == len(level) else np.concatenate([pairs, level[paired:]])
     found: np.ndarray = level[0]
-    return found.copy() if level is values else found
+    return found
 
 
 def subtrees[T](
