@@ -132,6 +132,10 @@ STATEMENTS_PER_SCATTERED = 64
 # LLVM sees all of them at once. LLVM unrolls loops of known lengths: they do not count
 # (`hierarchical_gp`).
 OUTLINED_LOOPS = 20
+# Statements of a vectorized body beyond which it is scalar code, cut into functions: LLVM takes the
+# square of a vectorized body, two minutes for this many, and scalar code runs seven times longer
+# (compile-time.md).
+VECTORIZED_STATEMENTS = 30_000
 # Statements of a block that is cut into functions of so many: register allocation takes the square
 # of a block (expressions of 9,999 operations, compile-time.md).
 SPLIT_STATEMENTS = 3_000

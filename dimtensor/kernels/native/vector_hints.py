@@ -15,7 +15,11 @@ from dimtensor.kernels.ir.make import ZERO, known
 from dimtensor.kernels.ir.walk import expressions_in
 from dimtensor.kernels.native.builder import Hint
 from dimtensor.kernels.native.functions import library
-from dimtensor.tuning import HINTED_ITERATIONS, STATEMENTS_PER_SCATTERED
+from dimtensor.tuning import (
+    HINTED_ITERATIONS,
+    STATEMENTS_PER_SCATTERED,
+    VECTORIZED_STATEMENTS,
+)
 
 _KINDS = (ir.Assign, ir.Store, ir.Accumulate)
 
@@ -25,7 +29,7 @@ def hint_of(node: ir.For) -> Hint | None:
 
     A width permits LLVM to reorder all sums of a loop, so loops with states have no hint.
     """
-    if not node.is_wide or node.step != 1:
+    if not node.is_wide or node.step != 1 or len(node.body) > VECTORIZED_STATEMENTS:
         return None
     if not all(isinstance(each, _KINDS) for each in node.body):
         return None

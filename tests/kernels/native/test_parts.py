@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import dimtensor as dt
-from dimtensor.kernels.native import code, parts
+from dimtensor.kernels.native import code, parts, vector_hints
 from dimtensor.kernels.passes import lines
 from dimtensor.tensor.autodiff import grad_by_pieces
 
@@ -98,8 +98,11 @@ def test_steps_of_a_loop(texts):
     assert slope.item() == pytest.approx(by_hand(0.8 + 1e-20j).imag / 1e-20, rel=1e-12)
 
 
-def test_vectors(texts):
-    """A loop that is vectorized stays whole; the numbers around it are computed in parts."""
+@pytest.mark.parametrize("stays_whole", [True, False])
+def test_vectors(texts, monkeypatch, stays_whole):
+    """A loop that is vectorized stays whole, one of too many statements is cut into parts."""
+    if not stays_whole:
+        monkeypatch.setattr(vector_hints, "VECTORIZED_STATEMENTS", 3)
     s, others = V, []
     for k in range(4):
         s = dt.tanh(s * C) + V * W
@@ -126,7 +129,8 @@ def test_vectors(texts):
         np.testing.assert_array_equal(positive.values, s.real > 0)
         by_step = by_hand(v + 1e-20j, w, i, 0.7)[0].imag / 1e-20
         np.testing.assert_allclose(slope, by_step, rtol=1e-10, atol=1e-11)
-    assert 0 < count(texts) < 10
+    assert count(texts) > 0
+    assert (count(texts) < 10) == stays_whole
 
 
 def test_short_runs_stay_whole(monkeypatch):
