@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, ProductDim
@@ -78,10 +78,7 @@ def assemble(logp: DimTensor, parameters: Sequence[Parameter], jacobian: bool) -
     if jacobian:
         for log_jacobian in log_jacobians:
             value = value + log_jacobian
-
-    def gradient() -> DimTensor:
-        return grad_by_pieces(value, flat, pieces)
-
+    gradient = partial(grad_by_pieces, value, flat, pieces)
     return Assembly(flat, constrained, value, logp, jacobian, tuple(pieces), gradient)
 
 
