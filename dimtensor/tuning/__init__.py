@@ -189,7 +189,9 @@ TRACED_OPERATIONS = 500
 SUMS_BESIDE_LOOP = 6
 # Elements of an array whose sum over steps stays in the loop (not measured).
 STEP_SUM_ELEMENTS = 64
-# Sums of traces that enter a loop again, and operations of their terms (not measured).
+# Sums of traces that enter a loop again, and operations of their terms. Without such sums `kalman`
+# of 200 and 1,000 steps takes 1.20 and 1.03 of the time, recursions of first order with 2 to 4 sums
+# 1.05 to 1.10, `newton` 1.03; but `arma` 0.88 and `arma11` 0.85. The limits are not measured.
 SUMS_IN_LOOP = 8
 SUM_IN_LOOP_OPERATIONS = 6
 # Operations per element that a step repeats rather than read a sequence (not measured).
