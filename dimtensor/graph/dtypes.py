@@ -169,3 +169,20 @@ def scalar_dtype(value: Any, others: Sequence[str]) -> str:
         if not info.min <= value <= info.max:
             raise DtypeError(f"{value} does not fit into {result}; use astype on the tensor first")
     return result
+
+
+def neutral_extreme(largest: bool, dtype: str | np.dtype) -> Any:
+    """Return the neutral element of a maximum or minimum: the result for no elements.
+
+    Examples
+    --------
+    >>> float(neutral_extreme(True, "float32")), int(neutral_extreme(False, "int8"))
+    (-inf, 127)
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if largest else np.inf)
+    if dtype.kind == "b":
+        return not largest
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.min if largest else limits.max)

@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 
 from dimtensor.dims import Dims, has_run_time_length
 from dimtensor.graph import Node
+from dimtensor.graph.dtypes import neutral_extreme
 from dimtensor.lower.context import Lowering
 
 
@@ -27,16 +28,6 @@ def with_an_element(
         length = ctx.length(dim)
         ctx.check(node, pt.gt(length, 0), dim)
         shape: list[Any] = [1 if d is dim else ctx.length(d) for d in axes]
-        last = pt.alloc(_loser(largest, x.type.dtype), *shape)
+        last = pt.alloc(np.asarray(neutral_extreme(largest, x.type.dtype)), *shape)
         x = pt.concatenate([x, last], axis=axes.index(dim))
     return x
-
-
-def _loser(lowest: bool, dtype: str) -> np.ndarray:
-    if np.dtype(dtype).kind == "f":
-        value: Any = -np.inf if lowest else np.inf
-    elif dtype == "bool":
-        value = not lowest
-    else:
-        value = np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
-    return np.asarray(value, dtype=dtype)

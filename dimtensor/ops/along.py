@@ -14,6 +14,7 @@ from pytensor.tensor.extra_ops import CumOp
 from pytensor.tensor.math import Max
 from pytensor.tensor.type import TensorType
 
+from dimtensor.graph.dtypes import neutral_extreme
 from dimtensor.ops.differentiable import WithRules
 from dimtensor.upstream.pytensor import vectorize_node
 
@@ -429,13 +430,7 @@ def group_position(which: str, x: np.ndarray, codes: np.ndarray, n_groups: int) 
     x, codes = x[inside], codes[inside]
     if which != "first" and len(x):
         largest = which == "max"
-        if x.dtype.kind == "f":
-            start = -np.inf if largest else np.inf
-        elif x.dtype.kind == "b":
-            start = not largest
-        else:
-            start = np.iinfo(x.dtype).min if largest else np.iinfo(x.dtype).max
-        extreme = np.full(n_groups, start, dtype=x.dtype)
+        extreme = np.full(n_groups, neutral_extreme(largest, x.dtype), dtype=x.dtype)
         (np.maximum if largest else np.minimum).at(extreme, codes, x)
         hit = x == extreme[codes]
         if x.dtype.kind == "f":

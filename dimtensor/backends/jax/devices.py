@@ -9,6 +9,7 @@ import numpy as np
 
 from dimtensor.errors import OptionError, listing
 from dimtensor.extras import require
+from dimtensor.graph.dtypes import neutral_extreme
 
 
 def mesh_for(given: Any, axes: Sequence[str]) -> Any:
@@ -76,13 +77,7 @@ def neutral(operation: str, dtype: Any) -> Any:
     if operation in ("logical_and", "logical_or"):
         return operation == "logical_and"
     if operation in ("maximum", "minimum"):
-        least = operation == "maximum"
-        if dtype.kind == "f":
-            return dtype.type(-np.inf if least else np.inf)
-        if dtype.kind == "b":
-            return not least
-        bounds = np.iinfo(dtype)
-        return dtype.type(bounds.min if least else bounds.max)
+        return neutral_extreme(operation == "maximum", dtype)
     values = {"add": 0, "multiply": 1, "logaddexp": -np.inf}
     return dtype.type(values[operation])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from pytensor.scalar.basic import (
     TrueDiv,
 )
 
-from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.dtypes import is_float, neutral_extreme
 from dimtensor.kernels.ir.make import cast, number, op, select
 from dimtensor.kernels.ir.nodes import (
     Accumulate,
@@ -134,15 +133,9 @@ def identity(reduction: str, dtype: str) -> Const:
         return number(int(reduction == "*"), dtype)
     if reduction in "&|":
         return number(reduction == "&", "bool")
-    lowest = reduction == "max"
-    if is_float(dtype):
-        return number(-math.inf if lowest else math.inf, dtype)
-    if dtype == "bool":
-        return number(not lowest, dtype)
     if dtype.startswith("complex"):
         raise UnsupportedGraph("extremes of complex numbers")
-    info = np.iinfo(dtype)
-    return number(info.min if lowest else info.max, dtype)
+    return number(neutral_extreme(reduction == "max", dtype), dtype)
 
 
 def combine(reduction: str, total: Var | Load, value: Expression, dtype: str) -> Statement:

@@ -12,7 +12,6 @@ from pytensor.scalar.basic import (
     AND,
     EQ,
     OR,
-    Abs,
     Add,
     Invert,
     Mul,
@@ -20,7 +19,6 @@ from pytensor.scalar.basic import (
     Pow,
     ScalarMaximum,
     ScalarMinimum,
-    Sqr,
     Sub,
     Switch,
     TrueDiv,
@@ -176,16 +174,6 @@ def sign_of_number(node: Apply, rw: Rewriting) -> Variable | None:
     return None
 
 
-@rule(Sqr, Abs)
-def without_sign(node: Apply, rw: Rewriting) -> Variable | None:
-    """Squares and absolute values do not depend on the sign."""
-    x = node.inputs[0]
-    if not _is_real(x):
-        return None
-    inside = operand_of(x, Neg, Abs)
-    return None if inside is None else node.op(inside)
-
-
 @rule(Pow)
 def power(node: Apply, rw: Rewriting) -> Variable | None:
     """Powers by 0, 1, -1, 2 and 0.5 are 1, x, 1 / x, a product and a root, as NumPy takes them.
@@ -256,25 +244,6 @@ def condition_turned(node: Apply, rw: Rewriting) -> Variable | None:
     if inside is None or inside.type.dtype != "bool":
         return None
     return elementwise(pt.switch, inside, otherwise, then)
-
-
-@rule(Switch)
-def arm_of_arm(node: Apply, rw: Rewriting) -> Variable | None:
-    """Resolve arms that select by the condition of the outer selection."""
-    condition, *arms = node.inputs
-    found = list(arms)
-    for at, one in enumerate(arms):
-        if isinstance(scalar_op(one), Switch) and one.owner.inputs[0] is condition:
-            inner = one.owner.inputs[1 + at]
-            if inner.type.dtype == one.type.dtype and inner.type.shape == one.type.shape:
-                found[at] = inner
-    return None if found == arms else elementwise(pt.switch, condition, *found)
-
-
-@rule(Invert)
-def not_not(node: Apply, rw: Rewriting) -> Variable | None:
-    """Remove a double negation."""
-    return operand_of(node.inputs[0], Invert)
 
 
 @rule(AND, OR)

@@ -11,7 +11,7 @@ from pytensor.gradient import DisconnectedGrad, GradClip, GradScale, UndefinedGr
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.raise_op import Assert, CheckAndRaise
 from pytensor.scalar.basic import Cast, Identity, Second
-from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
@@ -146,17 +146,6 @@ def _repeated(variable: Variable) -> Variable:
     value = node.inputs[0]
     missing = variable.type.ndim - value.type.ndim
     return pt.shape_padleft(value, missing) if missing else value
-
-
-@rule(Join)
-def join_of_one(node: Apply, rw: Rewriting) -> Variable | None:
-    """One array joined with nothing is the array."""
-    arrays = (
-        node.inputs[-1:]
-        if len(node.inputs) == 1
-        else [v for v in node.inputs if v.type.ndim == node.outputs[0].type.ndim]
-    )
-    return arrays[0] if len(arrays) == len(node.inputs) == 1 else None
 
 
 # -- numbers and shapes --------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from dimtensor.dims import (
     find_plain_dim,
 )
 from dimtensor.errors import DimError, LabelError, check_choice, listing, printable
-from dimtensor.graph.dtypes import is_complex, is_float, is_inexact
+from dimtensor.graph.dtypes import is_complex, is_inexact, neutral_extreme
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import inside_of, nearest_to, positive_integer, reduced
 from dimtensor.tensor.along.windows import WindowReductions
@@ -241,12 +241,7 @@ def _neutral(name: str, dtype: str) -> Any:
         return 0 if name == "sum" else 1
     if name not in ("min", "max") or is_complex(dtype):
         return None
-    if dtype == "bool":
-        return name == "min"
-    if is_float(dtype):
-        return np.inf if name == "min" else -np.inf
-    info = np.iinfo(dtype)
-    return np.asarray(info.max if name == "min" else info.min, dtype=dtype)[()]
+    return neutral_extreme(name == "max", dtype)
 
 
 def _by_dim(

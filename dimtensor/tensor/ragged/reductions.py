@@ -9,7 +9,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, ancestors, sort_dims
 from dimtensor.errors import RaggedDimError
 from dimtensor.graph import Node
-from dimtensor.graph.dtypes import is_inexact
+from dimtensor.graph.dtypes import neutral_extreme
 from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import elemwise, renamed, wrap
@@ -89,13 +89,7 @@ def _reduced(by: GroupBy, name: str) -> DimTensor:
 def _extreme(by: GroupBy, name: str) -> DimTensor:
     """Return the extreme of each group; that of no elements is the dtype's other end."""
     x, at = by._x, by._position(name)
-    if is_inexact(x.dtype):
-        nothing: Any = -np.inf if name == "max" else np.inf
-    elif x.dtype == "bool":
-        nothing = name == "min"
-    else:
-        info = np.iinfo(x.dtype)
-        nothing = info.min if name == "max" else info.max
+    nothing = neutral_extreme(name == "max", x.dtype)
     elements, (along,) = with_an_element(x, (by._along,), nothing)
     found = elements.isel({along: elemwise("maximum", at, 0)})
     none = elemwise("less", at, 0)
