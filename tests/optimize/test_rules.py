@@ -125,6 +125,7 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "known_conditions": lambda: pt.and_(on, pt.constant([True])),
     "condition_and_its_negation": lambda: [pt.invert(on) | on, on & pt.invert(on)],
     "reduced_axes": lambda: m.dimshuffle(0, "x", 1).sum(axis=(1, 2)),
+    "reduced_transposed": lambda: m.T.max(axis=0),
     "reduced_twice": lambda: m.sum(axis=0).sum(),
     "sum_of_fill": lambda: pt.alloc(s, x.shape[0]).sum(),
     "log_of_one_and": lambda: [pt.log(1.0 + x), pt.log(1.0 - x)],

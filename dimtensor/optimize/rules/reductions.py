@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.scalar.basic import AND, OR, Add, ScalarMaximum, ScalarMinimum
 from pytensor.tensor.basic import Alloc
-from pytensor.tensor.elemwise import CAReduce
+from pytensor.tensor.elemwise import CAReduce, DimShuffle
 from pytensor.tensor.math import All, Any, Max, Min, Prod, ProdWithoutZeros, Sum
 
 from dimtensor.graph.dtypes import is_float
@@ -47,6 +47,22 @@ def reduced_axes(node: Apply, rw: Rewriting) -> Variable | None:
     kept = [a for a in range(x.type.ndim) if a not in single]
     rest = x.dimshuffle(kept)
     return _over(node, rest, [kept.index(a) for a in longer]) if longer else rest
+
+
+@rule(*_REDUCTIONS)
+def reduced_transposed(node: Apply, rw: Rewriting) -> Variable | None:
+    """Axes need not be moved before they are reduced over."""
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, DimShuffle) or "x" in made.op.new_order:
+        return None
+    order, axes = made.op.new_order, reduced_axes_of(node)
+    source = made.inputs[0]
+    if len(order) != source.type.ndim:
+        return None
+    kept = [order[a] for a in range(len(order)) if a not in axes]
+    if kept != sorted(kept):
+        return None
+    return _over(node, source, sorted(order[a] for a in axes))
 
 
 @rule(Sum, Max, Min, All, Any, CAReduce, kind=REDUCTION)
