@@ -14,6 +14,7 @@ from dimtensor.dist.supports import Support
 from dimtensor.errors import InputError, OptionError, listing
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.graph.walk import toposort
 from dimtensor.model.observations import Observation, StreamedObservation
@@ -226,6 +227,8 @@ def with_missing(node: Node, observed: Observation) -> tuple[DimTensor, DimTenso
     if not absent.any():
         return known, None
     pairs = _with_labels(node, value)
+    own = [dim for dim in node.dims if dim._within is not None and dim not in dict(pairs)]
+    pairs = [*pairs, *((dim, plain(dim)) for dim in own)]
     part = _at(absent, wrap(relabel_node(known.node, *pairs)))
     unknown = tensor(missing_name(str(node.name)), part.dims, node.dtype)
     whole = part.set(unknown)

@@ -173,3 +173,19 @@ def test_a_latent_walk_of_each_parent_has_the_evidence_of_its_marginal() -> None
 def test_other_distributions_along_ragged_dims_refuse(make) -> None:
     with pytest.raises(dt.RaggedDimError, match="labels of dim 'subject'"):
         dt.rv("x", make())
+
+
+@pytest.mark.parametrize("missing", ["drop", "infer"])
+def test_missing_observations_along_a_ragged_dim(missing) -> None:
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=subject)
+    seen = np.where(np.arange(5) == 2, np.nan, VALUES)
+    model = dt.Model(dt.rv("y", dist.Normal(mu, 1.0), dims=trial), backend="python")
+    post = model.observe({"y": seen}, missing=missing).laplace(draws=5, seed=1)
+    there = np.arange(5) != 2
+    expected = 0.0
+    for at in range(3):
+        own = seen[there & (at == OWNERS)]
+        if len(own):
+            normal = stats.multivariate_normal(np.zeros(len(own)), np.eye(len(own)) + 1)
+            expected += normal.logpdf(own)
+    assert post["posterior"].attrs["log_evidence"] == pytest.approx(expected, rel=1e-6)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_plain_dim
+from dimtensor.dims import Coords, Dim, calendar, dim_labels, find_plain_dim, outer_error
 from dimtensor.dims.calendars import cftimes
 from dimtensor.dims.dates import calendar_index, date_index, time_index
 from dimtensor.errors import DimError, DimtensorError, LabelError, OptionError
@@ -415,6 +415,8 @@ def one_hot(labels: DimTensor, dtype: DtypeLike = "float64") -> DimTensor:
     ------
     LabelError
         If the tensor holds no labels.
+    RaggedDimError
+        If these are the parents of a ragged dim, each of which has one.
 
     Examples
     --------
@@ -426,6 +428,9 @@ def one_hot(labels: DimTensor, dtype: DtypeLike = "float64") -> DimTensor:
     dim = getattr(labels, "categories", None)
     if dim is None:
         raise LabelError("one_hot takes a tensor of labels; dt.data(..., categories=dim) makes one")
+    outer = outer_error((*labels.dims, dim), "the dims of one_hot")
+    if outer is not None:
+        raise outer
     codes: Node = labels.codes.node
     places = make("positions", (), dim)
     return elemwise("equal", wrap(codes), wrap(places)).astype(dtype)

@@ -136,7 +136,9 @@ class ElementMixin(TensorHandle):
             others = without(condition.dims, (dim,))
             some = condition.any(others) if others else condition
             known = some.known_values()
-            kept[dim] = some if known is None else np.flatnonzero(known)
+            kept[dim] = some if known is None else np.asarray(known)
+            if known is not None and dim._within is None:
+                kept[dim] = np.flatnonzero(known)
         operands = [
             wrap(y.node).isel({dim: kept[dim] for dim in y.dims if dim in kept})
             if isinstance(y, TensorHandle)

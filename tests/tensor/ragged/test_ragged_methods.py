@@ -129,3 +129,18 @@ def test_functions_refuse(name) -> None:
     trial = ragged(SORTED)
     with pytest.raises(dt.RaggedDimError, match=r"(different|other) labels of dim 'subject'"):
         FUNCTIONS_REFUSED[name](dt.tensor("x", dims=trial), trial)
+
+
+def test_a_known_condition_drops_positions_of_all() -> None:
+    x = dt.data(VALUES, dims=ragged(MIXED))
+    kept = x.where(x > 1.5, drop=True)
+    with np.errstate(invalid="ignore"):
+        keep = VALUES > 1.5
+    assert kept.values.tolist() == VALUES[keep].tolist()
+    sums = np.bincount(np.array(MIXED)[keep], VALUES[keep], minlength=3)
+    assert kept.sum("trial").values.tolist() == sums.tolist()
+
+
+def test_columns_of_the_parents_are_refused() -> None:
+    with pytest.raises(dt.RaggedDimError, match="each trial belongs to one subject"):
+        dt.one_hot(ragged(MIXED).owner)
