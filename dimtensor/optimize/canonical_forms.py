@@ -7,7 +7,9 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import pytensor.tensor as pt
+from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, optdb
+from pytensor.compile.rewriting import inline_ofg_node
 from pytensor.conditional.op import IfElse
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.fg import FunctionGraph
@@ -43,6 +45,14 @@ from dimtensor.ops.graphs import nodes_of
 from dimtensor.upstream.pytensor import compiled_in
 
 _BATCHED = (Blockwise, BlockwiseWithCoreShape)
+
+
+def inline_graphs(graph: FunctionGraph) -> None:
+    """Inline operations that are graphs of their own, whose derivatives have been taken."""
+    while nodes := [node for node in nodes_of(graph, OpFromGraph) if node.op.is_inline]:
+        for node in nodes:
+            pairs = list(zip(node.outputs, inline_ofg_node(node), strict=True))
+            graph.replace_all(pairs, reason="inline_graphs", import_missing=True)
 
 
 def split_as_slices(graph: FunctionGraph) -> None:

@@ -17,6 +17,7 @@ from dimtensor.optimize.canonical_forms import (
     accumulated_as_asked,
     conditionals_as_branches,
     decompositions_as_ours,
+    inline_graphs,
     products_as_reductions,
     solves_by_factors,
     split_as_slices,
@@ -84,6 +85,7 @@ _RULES = OptimizerStep("rules", lambda graph, run: rewrite(graph, run.rules), _r
 # the steps for the body of a loop, and for a graph around its loops
 OF_BODIES = (
     _step(conditionals_as_branches, _fuses),
+    _step(inline_graphs, lambda target: target.rewrites and not target.differentiated),
     _RULES,
     _step(drop_assertions, lambda target: target.rewrites and not target.raises),
     _step(decompositions_as_ours, _fuses),

@@ -50,6 +50,7 @@ CONSTANTS = {
         "_PYARRAY_TYPE", "_PYARRAY_NEW", "_ANY",
     },
     "kernels/passes/logarithm_products.py": {"_LEAST", "_MOST"},
+    "ops/derivatives/matrix_functions.py": {"_TERMS"},
     "ops/derivatives/scalars/partials.py": {"_LARGE"},
     "optimize/loops/sum_order.py": {"_FIXED", "_OF_ELEMENTS"},
     "ops/random/rows.py": {"FINITE", "_MOST"},

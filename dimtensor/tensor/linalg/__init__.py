@@ -15,6 +15,7 @@ from dimtensor.tensor.linalg.decompositions import QRResult as QRResult
 from dimtensor.tensor.linalg.decompositions import SVDResult as SVDResult
 from dimtensor.tensor.linalg.decompositions import cholesky as cholesky
 from dimtensor.tensor.linalg.decompositions import eigh as eigh
+from dimtensor.tensor.linalg.decompositions import funm as funm
 from dimtensor.tensor.linalg.decompositions import qr as qr
 from dimtensor.tensor.linalg.decompositions import svd as svd
 from dimtensor.tensor.linalg.equations import SlogdetResult as SlogdetResult

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dimtensor.dims import Dim
-from dimtensor.errors import DtypeError
+from dimtensor.errors import DtypeError, OptionError
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.functions import BatchedFunction
 from dimtensor.tensor.linalg.matrices import (
@@ -21,6 +21,9 @@ from dimtensor.tensor.linalg.matrices import (
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import TensorLike
+
+
+_MATRIX_FUNCTIONS = ("sqrt", "rsqrt", "log", "exp")
 
 
 class EighResult(NamedTuple):
@@ -134,7 +137,8 @@ def eigh(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "eigen") -
     -------
     EighResult
         ``eigenvalues`` on the new dim, ascending; ``eigenvectors`` on the row dim and the new dim,
-        with arbitrary signs. Their gradients are not finite where eigenvalues repeat.
+        with arbitrary signs. Their gradients are not finite where eigenvalues repeat; those of
+        `funm` are.
 
     Raises
     ------
@@ -164,6 +168,60 @@ def eigh(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "eigen") -
             [((new,), node.dtype), ((row, new), node.dtype)],
         )
     )
+
+
+def funm(
+    x: TensorLike,
+    function: Literal["sqrt", "rsqrt", "log", "exp"],
+    dims: DimPair | None = None,
+) -> DimTensor:
+    """Apply a function to a symmetric matrix: to its eigenvalues, in the basis of eigenvectors.
+
+    Derivatives of all orders are finite and right where eigenvalues repeat or nearly do, unlike
+    those of an expression of `eigh`: they are sums of divided differences (N. J. Higham, Functions
+    of Matrices, 2008, theorem 3.11).
+
+    Parameters
+    ----------
+    x : DimTensor
+        Symmetric, not complex; only its lower triangle is read.
+    function : {"sqrt", "rsqrt", "log", "exp"}
+        Square root, inverse square root, logarithm or exponential function.
+    dims : pair of Dim or str, optional
+        Row and column dim.
+
+    Returns
+    -------
+    DimTensor
+        On the same dims, symmetric. It is not finite where an eigenvalue is outside of the
+        function's domain, and its derivatives are not finite on the border of the domain: a square
+        root takes a matrix that is positive definite.
+
+    Raises
+    ------
+    DimError
+        If the dims are not there, or are not known to have the same length and labels.
+    DtypeError
+        If x is complex.
+    OptionError
+        If the function is none of these.
+
+    Examples
+    --------
+    >>> import dimtensor as dt
+    >>> k = dt.Dim("k", length=2)
+    >>> cov = dt.data([[5.0, 4.0], [4.0, 5.0]], dims=[k, k.rename()])
+    >>> dt.linalg.funm(cov, "sqrt").eval().round(6).values.tolist()
+    [[2.0, 1.0], [1.0, 2.0]]
+    """
+    if function not in _MATRIX_FUNCTIONS:
+        known = ", ".join(map(repr, _MATRIX_FUNCTIONS))
+        raise OptionError(f"funm: function is one of {known}, not {function!r}")
+    node, row, col = symmetric(x, dims, "funm")
+    if is_complex(node.dtype):
+        raise DtypeError(f"funm takes real matrices, not {node.dtype}")
+    apply = BatchedFunction("dimtensor.ops.derivatives.matrix_functions:funm", function=function)
+    return call("funm", apply, [node], [(row, col)], [((row, col), node.dtype)])[0]
 
 
 def svd(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "rank") -> SVDResult:
