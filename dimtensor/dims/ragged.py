@@ -126,7 +126,7 @@ class RaggedDim(Dim):
 
     @property
     def is_sorted(self) -> bool:
-        """Whether the positions of each parent are known to be consecutive, in parents' order."""
+        """True if positions are known to be sorted by parent."""
         if self._source is None:
             return False
         return self.layout is None or self.layout.order is None

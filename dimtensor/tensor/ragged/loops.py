@@ -64,7 +64,7 @@ def scan_ragged(
     places = paths(tree, "state")
     begin = [wrap(as_node(x, what=f"{name}: {p}")) for x, p in zip(leaves, places, strict=True)]
     own = [any(above in x.dims for above in ancestors(dim)) for x in begin]
-    # a generator goes on from parent to parent: none draws the same numbers as another
+    # the state of a generator is kept: parents draw different numbers
     is_random = [WORD in x.dims for x in begin]
     begins = [
         sort.sequence(at_positions(x.node, dim)) if looked_up else None

@@ -87,7 +87,7 @@ def _reduced(by: GroupBy, name: str) -> DimTensor:
 
 
 def _extreme(by: GroupBy, name: str) -> DimTensor:
-    """Return the extreme of each group; that of no elements is the dtype's other end."""
+    """Return the extreme of each group; for an empty one, the neutral element of the dtype."""
     x, at = by._x, by._position(name)
     nothing = neutral_extreme(name == "max", x.dtype)
     elements, (along,) = with_an_element(x, (by._along,), nothing)
