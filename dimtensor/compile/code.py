@@ -26,7 +26,8 @@ from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
 from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.compile.devices.executable import sharded_executable
-from dimtensor.compile.devices.mesh import Placement, shares_of
+from dimtensor.compile.devices.mesh import Placement
+from dimtensor.compile.devices.shares import shares_of
 from dimtensor.compile.memory import check_intermediates
 from dimtensor.compile.program import Program, check_inputs, masks_for_labels, program_for
 from dimtensor.dims import Binding, Dim, union

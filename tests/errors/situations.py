@@ -1724,9 +1724,10 @@ def devices_and_positions_chosen_by_values():
 
 
 @building
-def devices_and_two_dims_that_are_cut():
-    both = {COUNTRY: "rows", AGE: "columns"}
-    dt.function([X, Y], EFFECT.sum(), "jax", shard=dt.mesh(both, {"rows": 1, "columns": 1}))
+def devices_of_a_dim_and_its_rename():
+    week = dt.Dim("week")
+    both = dt.mesh({OBS: "rows", week: "columns"}, {"rows": 1, "columns": 1})
+    dt.function([LATE], [LATE.sum(), LATE.relabel(OBS, week).sum()], "jax", shard=both)
 
 
 @building

@@ -82,7 +82,7 @@ def neutral(operation: str, dtype: Any) -> Any:
     return dtype.type(values[operation])
 
 
-def joined(operation: str, one: Any, other: Any) -> Any:
+def combine(operation: str, one: Any, other: Any) -> Any:
     """Combine values of two slices."""
     import jax.numpy as jnp
 

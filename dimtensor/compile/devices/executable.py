@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dimtensor.backends import Allowed, CompileOptions, Executable, backend_of, compile_positional
-from dimtensor.compile.devices.arrays import DeviceArray, SliceAxes, WholeArrays
-from dimtensor.compile.devices.mesh import DeviceShares, Placement
+from dimtensor.compile.devices.arrays import (
+    DeviceArray,
+    Segment,
+    SliceAxes,
+    WholeArrays,
+    joined,
+    segments,
+)
+from dimtensor.compile.devices.mesh import Placement
+from dimtensor.compile.devices.pieces import SliceCode, Total
+from dimtensor.compile.devices.shares import DeviceShares, Share
 from dimtensor.compile.program import Program, Slot, build_program, program_for
 from dimtensor.dims import Dim, Dims
 from dimtensor.errors import GraphError
@@ -35,7 +46,8 @@ def sharded_executable(
     The rows are cut into slices of equal length, one for each device, and a remainder of fewer rows
     than there are devices. Each device computes the share of its slice, and the first ones that of
     one more row; the others compute that of a copy of a row, and discard it. So all devices run the
-    same code, no expression is masked, and no derivative passes through a copy.
+    same code, no expression is masked, and no derivative passes through a copy. If several dims are
+    cut, there is code for each combination of their slices.
 
     Parameters
     ----------
@@ -64,40 +76,6 @@ def sharded_executable(
     )
 
 
-class SliceCode(NamedTuple):
-    """Code for slices of one length.
-
-    Attributes
-    ----------
-    first : int
-        Position of the first slice.
-    length : int
-        Of a slice.
-    holders : int
-        Number of devices that have one.
-    given : list of int
-        The inputs of the whole that it takes, by their number.
-    program : Program
-    executable : Executable
-    """
-
-    first: int
-    length: int
-    holders: int
-    given: list[int]
-    program: Program
-    executable: Executable
-
-    def rows(self, array: Any, at: int, devices: int) -> Any:
-        """Return the slices of all devices along an axis; those without one copy the last row."""
-        rows = array[
-            (*[slice(None)] * at, slice(self.first, self.first + self.holders * self.length))
-        ]
-        if self.holders == devices:
-            return rows
-        return rows.take(np.minimum(np.arange(devices), self.holders - 1), axis=at)
-
-
 class _Sharded:
     """A program on the devices of a mesh."""
 
@@ -109,17 +87,18 @@ class _Sharded:
         self._whole = whole
         self._shares = whole.shares
         self._mesh = placement.mesh
-        self._devices = math.prod(placement.mesh.shape[axis] for axis in whole.shares.axes)
+        self._cut_axes = [cut.axes for cut in whole.shares.cuts]
+        self._counts = [
+            math.prod(placement.mesh.shape[name] for name in names) for names in self._cut_axes
+        ]
         self._allow = allow
         self._known = self._known_program()
-        each, more = divmod(whole.length, self._devices)
-        self._pieces: list[SliceCode] = []
-        if each or not more:
-            self._pieces.append(self._piece(0, each, self._devices, rests=True))
-        if more:
-            self._pieces.append(self._piece(each * self._devices, 1, more, not self._pieces))
-        # layout of the placed arrays of each piece: the axis that is cut, and is_stacked
-        self._held: list[list[tuple[int | None, bool]]] = []
+        pairs = zip(whole.lengths_cut, self._counts, strict=True)
+        self._segments = [segments(length, count) for length, count in pairs]
+        chosen = itertools.product(*map(enumerate, self._segments))
+        self._pieces = [self._piece(each) for each in chosen]
+        # layout of the placed arrays of each piece: the axes that are cut, and is_stacked
+        self._held: list[list[tuple[tuple[int | None, ...], bool]]] = []
         self._jitted = jax.jit(self._mapped)
 
     # -- code --------------------------------------------------------------------------------------
@@ -131,30 +110,33 @@ class _Sharded:
         program = program_for("python", [], self._shares.known, self._whole.lengths)
         return program, compile_positional("python", program.inputs, program.outputs)
 
-    def _piece(self, first: int, length: int, count: int, rests: bool) -> SliceCode:
-        """Compile the code for slices of one length.
-
-        Parameters
-        ----------
-        first, length, count : int
-        rests : bool
-            Whether it also computes what is counted once.
-        """
+    def _piece(self, chosen: Sequence[tuple[int, Segment]]) -> SliceCode:
+        """Compile the code for slices of one length along each cut."""
         shares = self._shares
-        outputs = [one.part for one in shares.outputs if one.part is not None]
-        if rests:
-            outputs += [one.rest for one in shares.outputs if one.rest is not None]
+        # a term that does not depend on a cut is computed with its first segment
+        later = {cut for cut, (number, _) in enumerate(chosen) if number}
+        terms = [
+            (at, term)
+            for at, share in enumerate(shares.outputs)
+            for term in share.terms
+            if later <= term.cuts
+        ]
+        outputs = [term.node for _, term in terms]
         given = list(self._given(set(leaves(outputs))))
         inputs = self._whole.inputs
-        fixed = [x for x in (shares.length, shares.start) if x is not None]
+        scalars = [(cut.length, cut.start) for cut in shares.cuts]
+        fixed = [x for pair in scalars for x in pair if x is not None]
         fixed += [x for old, x in shares.leaves.items() if old not in inputs and x.kind == "input"]
-        lengths = {**self._whole.lengths, **dict.fromkeys(shares.mapping.values(), length)}
+        lengths = dict(self._whole.lengths)
+        parts = tuple(segment for _, segment in chosen)
+        for cut, segment in zip(shares.cuts, parts, strict=True):
+            lengths |= dict.fromkeys(cut.mapping.values(), segment.length)
         options = LoweringOptions(backend_of("jax").target)
         entering = [*(local for _, local in given), *fixed]
         program = build_program(entering, outputs, lengths, None, options, len(given))
         compiled = CompileOptions(True, True, self._allow, len(given))
         executable = compile_positional("jax", program.inputs, program.outputs, compiled)
-        return SliceCode(first, length, count, [at for at, _ in given], program, executable)
+        return SliceCode(parts, terms, [at for at, _ in given], program, executable)
 
     def _given(self, used: set[Node]) -> Iterator[tuple[int, Node | Dim]]:
         """Iterate over the inputs of a slice, each with the number of the whole's input."""
@@ -163,7 +145,7 @@ class _Sharded:
             if local is not None:
                 yield at, local
             # the length of a dim that is cut is known
-            elif source in used or source not in self._shares.cut:
+            elif source in used or not any(source in cut.dims for cut in self._shares.cuts):
                 yield at, source
 
     # -- data --------------------------------------------------------------------------------------
@@ -173,7 +155,7 @@ class _Sharded:
         names = self._whole.sources[self._whole.n_inputs :]
         arrays = dict(zip(names, map(np.asarray, fixed), strict=True))
         known, conditions = self._known_values(arrays)
-        placed = [self._placed(DeviceArray(conditions, None))]
+        placed = [self._placed(DeviceArray(conditions, self._nowhere))]
         self._held = []
         for piece in self._pieces:
             slots = piece.program.slots[len(piece.given) :]
@@ -206,19 +188,28 @@ class _Sharded:
         known: Mapping[Node, np.ndarray],
     ) -> DeviceArray:
         """Return what the devices hold for an input of their code."""
-        whole, source = self._whole, slot.source
-        if source is self._shares.length:
-            return DeviceArray(np.asarray(whole.length, dtype=np.int64), None)
-        if source is self._shares.start:
-            starts = piece.first + piece.length * np.arange(self._devices, dtype=np.int64)
-            return DeviceArray(starts, 0, is_stacked=True)
+        source = slot.source
+        for number, cut in enumerate(self._shares.cuts):
+            if source is cut.length:
+                length = np.asarray(self._whole.lengths_cut[number], dtype=np.int64)
+                return DeviceArray(length, self._nowhere)
+            if source is cut.start:
+                segment = piece.segments[number]
+                steps = np.arange(segment.devices, dtype=np.int64)
+                at = [0 if one == number else None for one in range(len(self._counts))]
+                return DeviceArray(segment.first + segment.length * steps, tuple(at), True)
         of: Any = self._wholes.get(source, source)
         array = known[of] if of in known else arrays[of]
         return (
-            DeviceArray(array, None)
+            DeviceArray(array, self._nowhere)
             if not array.ndim
             else self._cut(piece, array, self._axes(slot))
         )
+
+    @property
+    def _nowhere(self) -> tuple[None, ...]:
+        """Axes of an array that is not cut."""
+        return (None,) * len(self._counts)
 
     @cached_property
     def _wholes(self) -> dict[Any, Node]:
@@ -238,20 +229,24 @@ class _Sharded:
         if once is None:
             return []
         of_devices = [
-            once.call(*(column.of_device(number, self._devices) for column in columns))
-            for number in range(self._devices)
+            once.call(*(column.of_device(numbers, self._counts) for column in columns))
+            for numbers in itertools.product(*map(range, self._counts))
         ]
-        return [DeviceArray(np.stack(values), 0, True) for values in zip(*of_devices, strict=True)]
+        at = tuple(range(len(self._counts)))
+        found = [np.stack(values) for values in zip(*of_devices, strict=True)]
+        return [DeviceArray(x.reshape(*self._counts, *x.shape[1:]), at, True) for x in found]
 
     def _placed(self, column: DeviceArray) -> Any:
         from dimtensor.backends.jax.devices import place_on
 
         return place_on(self._mesh, self._spec(column.at), column.array)
 
-    def _spec(self, at: int | None) -> Any:
+    def _spec(self, at: Sequence[int | None]) -> Any:
         from jax.sharding import PartitionSpec
 
-        return PartitionSpec() if at is None else PartitionSpec(*[None] * at, self._shares.axes)
+        names = dict(zip(at, self._cut_axes, strict=True))
+        last = max((axis for axis in at if axis is not None), default=-1)
+        return PartitionSpec(*(names.get(axis) for axis in range(last + 1)))
 
     # -- the function of the whole -----------------------------------------------------------------
 
@@ -269,7 +264,7 @@ class _Sharded:
         def call(*arrays: np.ndarray) -> list[np.ndarray]:
             columns = self._enter(list(map(np.asarray, arrays)))
             with jax.enable_x64(True):
-                entering = [x.array if x.at is None else self._placed(x) for x in columns]
+                entering = [x.array if x.at == self._nowhere else self._placed(x) for x in columns]
                 results = self._jitted(*entering, *placed)
             return self._leave(list(map(fetch, results)), np)
 
@@ -286,7 +281,7 @@ class _Sharded:
         if jax.sharding.AxisType.Explicit not in self._mesh.axis_types:
             return tuple(self._leave(self._mapped(*entering, *arrays[n:]), jnp))
 
-        def reshard(x: Any, at: int | None = None) -> Any:
+        def reshard(x: Any, at: Sequence[int | None] = self._nowhere) -> Any:
             return jax.reshard(x, jax.sharding.NamedSharding(self._mesh, self._spec(at)))
 
         entering = [reshard(x.array, x.at) for x in given]
@@ -323,9 +318,10 @@ class _Sharded:
 
     def _cut(self, piece: SliceCode, array: Any, axes: SliceAxes) -> DeviceArray:
         array = axes.enter(array)
-        if axes.at is None:
-            return DeviceArray(array, None)
-        return DeviceArray(piece.rows(array, axes.at, self._devices), axes.at)
+        for segment, at in zip(piece.segments, axes.at, strict=True):
+            if at is not None:
+                array = segment.rows(array, at)
+        return DeviceArray(array, axes.at)
 
     def _leave(
         self, results: Sequence[Any], xp: Any, gather: Callable[[Any], Any] = lambda x: x
@@ -333,21 +329,13 @@ class _Sharded:
         """Join the slices of results, and merge the factors of product dims."""
         todo, found = iter(results), []
         for share, axes in zip(self._shares.outputs, self._joints, strict=True):
-            if share.operation != "concat" or self._is_even:
-                found.append(axes.merge(next(todo)))
-                continue
-            assert axes.at is not None
-            parts = []
-            for piece in self._pieces:
-                rows = slice(0, piece.holders * piece.length)
-                parts.append(gather(next(todo))[(*[slice(None)] * axes.at, rows)])
-            found.append(axes.merge(xp.concatenate(parts, axes.at)))
+            parts = {cut: self._segments[cut] for cut in sorted(share.joined)}
+            blocks = [next(todo) for _ in itertools.product(*parts.values())]
+            if not all(one.is_full for each in parts.values() for one in each):
+                blocks = [gather(block) for block in blocks]
+            at = {cut: axis for cut, axis in enumerate(axes.at) if axis is not None}
+            found.append(axes.merge(joined(blocks, parts, at, xp)))
         return [*found, *todo]
-
-    @property
-    def _is_even(self) -> bool:
-        """Equal lengths of the slices of all devices."""
-        return all(piece.holders == self._devices for piece in self._pieces)
 
     @cached_property
     def _joints(self) -> list[SliceAxes]:
@@ -357,33 +345,19 @@ class _Sharded:
         pairs = zip(whole.program.output_dims, factors, strict=True)
         return [whole.axes(dims, tuple(local)) for dims, local in pairs]
 
-    @cached_property
-    def _layouts(self) -> list[list[SliceAxes]]:
-        """Axes of each result of each piece."""
-        dims, outputs = self._whole.program.output_dims, self._shares.outputs
-        of = [x for x, share in zip(dims, outputs, strict=True) if share.part is not None]
-        of += [x for x, share in zip(dims, outputs, strict=True) if share.rest is not None]
-        return [
-            [
-                self._whole.axes(own, local)
-                for own, local in zip(of, piece.program.output_dims, strict=False)
-            ]
-            for piece in self._pieces
-        ]
-
     # -- the function of a device ------------------------------------------------------------------
 
     def _mapped(self, *arrays: Any) -> tuple[Any, ...]:
         """Map the function of a device over the mesh."""
         import jax
 
-        none = self._spec(None)
+        none = self._spec(self._nowhere)
         inputs = [self._spec(axes.at) for _, _, axes in self._entries]
         held = [self._spec(at) for piece in self._held for at, _ in piece]
         results = []
         for share, axes in zip(self._shares.outputs, self._joints, strict=True):
-            is_cut = share.operation == "concat"
-            results += [self._spec(axes.at)] * len(self._pieces) if is_cut else [none]
+            blocks = math.prod(len(self._segments[cut]) for cut in share.joined)
+            results += [self._spec(axes.at)] * blocks
         results += [none] * len(self._whole.program.checks)
         return jax.shard_map(
             self._on_device,
@@ -395,62 +369,103 @@ class _Sharded:
 
     def _on_device(self, *arrays: Any) -> tuple[Any, ...]:
         """Compute the share of a device, and reduce the shares of all devices."""
-        from dimtensor.backends.jax.devices import reduce_over
-
         todo = iter(arrays)
         given = [[next(todo) for _ in piece.given] for piece in self._pieces]
         conditions = next(todo)
         found: list[list[Any]] = []  # by piece
         for piece, entering, held in zip(self._pieces, given, self._held, strict=True):
-            entering += [next(todo)[0] if is_stacked else next(todo) for _, is_stacked in held]
+            for at, is_stacked in held:
+                x = next(todo)
+                entering.append(x[(0,) * sum(one is not None for one in at)] if is_stacked else x)
             found.append(list(piece.executable.raw(*entering)))
-        for values, layouts in zip(found, self._layouts, strict=True):
-            for at, axes in enumerate(layouts):
-                values[at] = axes.leave(values[at])
-        outputs = self._shares.outputs
-        n_parts = sum(share.part is not None for share in outputs)
-        parts = iter([*zip(*(values[:n_parts] for values in found), strict=True)])
-        rests = iter(found[0][n_parts:])
-        results: list[Any] = []
-        reduced: dict[int, str] = {}  # operations, by number of the result
-        added: dict[int, Any] = {}
-        for share in outputs:
-            own: tuple[Any, ...] = () if share.part is None else next(parts)
-            rest = None if share.rest is None else next(rests)
-            if share.operation is None:
-                results.append(rest)
-            elif share.operation == "concat":
-                results += own
-            else:
-                if rest is not None:
-                    added[len(results)] = rest
-                reduced[len(results)] = share.operation
-                results.append(self._combined(share.operation, own))
-        for at, check in enumerate(self._whole.program.checks):
+        totals = [
+            self._combined(share.operation, share.reduced, block)
+            for at, share in enumerate(self._shares.outputs)
+            for block in self._blocks(at, share, found)
+        ]
+        every = frozenset(range(len(self._counts)))
+        for number, check in enumerate(self._whole.program.checks):
             pairs = zip(self._pieces, found, strict=True)
-            hold = [self._condition(piece, values, check) for piece, values in pairs]
-            reduced[len(results)] = "logical_and"
-            results.append(self._combined("logical_and", hold) & conditions[at])
-        totals = reduce_over(
-            self._shares.axes, [*reduced.values()], [results[at] for at in reduced]
-        )
-        for at, total in zip(reduced, totals, strict=True):
-            results[at] = total + added[at] if at in added else total
-        return tuple(results)
+            hold = [(piece, every, self._condition(piece, x, check)) for piece, x in pairs]
+            total = self._combined("logical_and", every, hold)
+            totals.append(total._replace(value=total.value & conditions[number]))
+        return self._reduced(totals)
 
-    def _combined(self, operation: str, values: Sequence[Any]) -> Any:
-        """Combine the values of the slices that this device has."""
+    def _blocks(
+        self, at: int, share: Share, found: Sequence[Sequence[Any]]
+    ) -> Iterator[list[tuple[SliceCode, frozenset[int], Any]]]:
+        """Iterate over the slices of an output along joined cuts; for each, values of its terms."""
+        joined = sorted(share.joined)
+        blocks: dict[tuple[Segment, ...], list[Any]] = {
+            chosen: [] for chosen in itertools.product(*(self._segments[cut] for cut in joined))
+        }
+        dims = self._whole.program.output_dims[at]
+        for piece, values in zip(self._pieces, found, strict=True):
+            of = blocks[tuple(piece.segments[cut] for cut in joined)]
+            for (number, term), value, local in zip(
+                piece.terms, values, piece.program.output_dims, strict=False
+            ):
+                if number == at:
+                    of.append((piece, term.cuts, self._whole.axes(dims, local).leave(value)))
+        yield from blocks.values()
+
+    def _combined(
+        self,
+        operation: str,
+        reduced: frozenset[int],
+        values: Sequence[tuple[SliceCode, frozenset[int], Any]],
+    ) -> Total:
+        """Combine the values that this device has.
+
+        Parameters
+        ----------
+        operation : str
+        reduced : frozenset of int
+            Cuts along which devices are combined.
+        values : sequence of (SliceCode, frozenset of int, array)
+            Values, and the cuts that they depend on. One that does not depend on a cut is counted
+            on the first device along it, or after devices are combined.
+        """
         import jax
 
-        from dimtensor.backends.jax.devices import joined, neutral
+        from dimtensor.backends.jax.devices import combine, neutral
 
         total: Any = None
-        for piece, value in zip(self._pieces, values, strict=True):
-            if piece.holders < self._devices:
-                has_slice = jax.lax.axis_index(self._shares.axes) < piece.holders
-                value = jax.numpy.where(has_slice, value, neutral(operation, value.dtype))
-            total = value if total is None else joined(operation, total, value)
-        return total
+        rest: Any = None
+        for piece, cuts, value in values:
+            if cuts.isdisjoint(reduced):
+                rest = value if rest is None else combine(operation, rest, value)
+                continue
+            holders = {
+                cut: piece.segments[cut].holders if cut in cuts else 1 for cut in sorted(reduced)
+            }
+            conditions = [
+                jax.lax.axis_index(self._cut_axes[cut]) < n
+                for cut, n in holders.items()
+                if n < self._counts[cut]
+            ]
+            if conditions:
+                counts = functools.reduce(jax.numpy.logical_and, conditions)
+                value = jax.numpy.where(counts, value, neutral(operation, value.dtype))
+            total = value if total is None else combine(operation, total, value)
+        return Total(operation, reduced, total, rest)
+
+    def _reduced(self, totals: Sequence[Total]) -> tuple[Any, ...]:
+        """Combine the totals of devices, those along the same cuts together."""
+        from dimtensor.backends.jax.devices import reduce_over
+
+        results = [total.rest for total in totals]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for at, total in enumerate(totals):
+            if total.value is not None:
+                groups.setdefault(tuple(sorted(total.cuts)), []).append(at)
+        for cuts, members in groups.items():
+            axes = tuple(name for cut in cuts for name in self._cut_axes[cut])
+            given = [totals[at] for at in members]
+            found = reduce_over(axes, [x.operation for x in given], [x.value for x in given])
+            for at, value in zip(members, found, strict=True):
+                results[at] = value if results[at] is None else value + results[at]
+        return tuple(results)
 
     def _condition(self, piece: SliceCode, values: Sequence[Any], check: Check) -> Any:
         """Return whether a check of the whole holds in a slice."""

@@ -1,30 +1,24 @@
-"""Meshes of devices: which dim is cut over which axis, and the shares of a device."""
+"""Meshes of devices: which dim is cut over which axis."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from dimtensor.backends import backend_of
-from dimtensor.compile.obstacles import refusal
-from dimtensor.compile.sliced.restriction import Restriction
-from dimtensor.dims import Dim, Dims, ProductDim, depends_on_mask, family, sort_dims
+from dimtensor.dims import Dim, Dims, family, sort_dims
 from dimtensor.errors import (
     ArgumentError,
-    GraphError,
     OptionError,
     UnknownDimError,
     did_you_mean,
     listing,
     printable,
 )
-from dimtensor.graph import Node, make, toposort
-from dimtensor.graph.attrs import InputAttrs
-from dimtensor.graph.partition.analysis import Combined, Mapped, Split, split
-from dimtensor.graph.partition.slices import restricted
-from dimtensor.graph.rebuilding.substitute import map_dim, named_dims
+from dimtensor.graph import Node, toposort
+from dimtensor.graph.rebuilding.substitute import named_dims
 
 # The dim of draws that samplers on JAX have in common.
 CHAIN = "chain"
@@ -122,7 +116,7 @@ class Placement:
         return f"<Placement of {', '.join(pairs)}>"
 
 
-def _dims_below(outputs: Sequence[Node]) -> Dims:
+def dims_below(outputs: Sequence[Node]) -> Dims:
     """Return the dims of all expressions below outputs, and their parents."""
     dims = {dim for x in toposort(outputs) for own in named_dims(x) for dim in family(own)}
     return sort_dims(dims)
@@ -214,33 +208,6 @@ def placement_for(shard: Any, outputs: Sequence[Node], backend: str) -> Placemen
     return placement
 
 
-def shares_of(placement: Placement, outputs: Sequence[Node]) -> DeviceShares | None:
-    """Return the shares of outputs along the dim that is cut; None if they have no such dim.
-
-    Raises
-    ------
-    PartitionError
-        If an output mixes positions along the dim.
-    GraphError
-        If there are two of these dims, or its slices have lengths that depend on values.
-    """
-    found = {
-        dim: axes
-        for dim in _dims_below(outputs)
-        for key, axes in placement.axes.items()
-        if dim is key or (dim.name == key and not dim.parents)
-    }
-    if len(found) > 1:
-        raise GraphError(
-            "the outputs of a function are cut along one dim, and these have "
-            f"{' and '.join(dim._title for dim in found)}",
-            hint="name one of them, and leave the others whole",
-        )
-    for dim, axes in found.items():
-        return DeviceShares(outputs, dim, axes)
-    return None
-
-
 def check_used(placement: Placement, outputs: Sequence[Node]) -> None:
     """Check that outputs have one of the dims.
 
@@ -249,115 +216,10 @@ def check_used(placement: Placement, outputs: Sequence[Node]) -> None:
     UnknownDimError
         If they have none.
     """
-    dims = _dims_below(outputs)
+    dims = dims_below(outputs)
     if not any(dim in placement.axes or dim.name in placement.axes for dim in dims):
         names = [key if isinstance(key, str) else key._short for key in placement.axes]
         raise UnknownDimError(
             f"shard: the outputs have no dim {listing(names)}",
             [("dims", listing([dim._short for dim in dims]) or "none")],
         )
-
-
-class Share(NamedTuple):
-    """Expressions of one output on a device.
-
-    Attributes
-    ----------
-    operation : str or None
-        Combines the values of `part`; None if the output does not depend on the dim.
-    part : Node or None
-        An expression of a slice.
-    rest : Node or None
-        Counted once.
-    """
-
-    operation: str | None
-    part: Node | None
-    rest: Node | None
-
-
-class DeviceShares(Restriction):
-    """Outputs as expressions of a slice of a dim.
-
-    Attributes
-    ----------
-    dim : Dim
-    axes : tuple of str
-        Axes of the mesh that the dim is cut over.
-    outputs : list of Share
-        Results along a product dim have its factors as dims, and so have leaves.
-    known : list of Node
-        Constants computed from the data of the whole.
-    cut : frozenset of Dim
-    """
-
-    def __init__(self, outputs: Sequence[Node], dim: Dim, axes: tuple[str, ...]):
-        self.dim = dim
-        self.axes = axes
-        splits = [split(x, dim) for x in outputs]
-        for found in splits:
-            if found.obstacle is not None:
-                raise refusal(found)
-            if any(map(depends_on_mask, found.cut)):
-                raise GraphError(
-                    f"the length of {dim._title} where a mask is true depends on values, and "
-                    "devices compute with fixed lengths",
-                    hint="dt.where(mask, x, 0.0).sum() in place of x[mask].sum()",
-                )
-        self.cut: frozenset[Dim] = frozenset().union(*(found.cut for found in splits))
-        super().__init__(dim, self.cut, outputs)
-        pairs = zip(outputs, splits, strict=True)
-        self.outputs = [self._share(x, found) for x, found in pairs]
-        known = frozenset().union(*(found.known for found in splits))
-        self.known = [x for x in self.leaves if x in known]
-
-    def _share(self, x: Node, found: Split) -> Share:
-        part, rest = self.split(x, found)
-        if isinstance(found.role, Mapped) and part is not None:
-            return Share("concat", self._split_products(part, found.role.dim), None)
-        if rest is not None:
-            # constants of the whole are known in it, too
-            rest = restricted(rest, self.cut, found.known, self.mapping, self.leaf)
-        operation = found.role.operation if isinstance(found.role, Combined) else None
-        return Share(operation, part, rest)
-
-    def leaf(self, x: Node) -> Node:
-        """Return the leaf of a slice; along a product dim, merged from one along its factors."""
-        products = [dim for dim in x.dims if dim in self.cut and isinstance(dim, ProductDim)]
-        if not products:
-            return super().leaf(x)
-        (product,) = products
-        if x not in self.leaves:
-            dims = sort_dims(map(self.local, self.factors(x.dims)))
-            attrs = InputAttrs(None, f"leaf {len(self.leaves)}", dims, x.dtype, x.categories)
-            self.leaves[x] = make("input", (), attrs)
-        return self._merge_products(self.leaves[x], product)
-
-    def _merge_products(self, x: Node, product: ProductDim) -> Node:
-        for factor in product.factors:
-            if factor in self.cut and isinstance(factor, ProductDim):
-                x = self._merge_products(x, factor)
-        return make("merge", (x,), self.local(product))
-
-    def _split_products(self, x: Node, dim: Dim) -> Node:
-        if not isinstance(dim, ProductDim):
-            return x
-        x = make("split", (x,), self.local(dim))
-        for factor in dim.factors:
-            if factor in self.cut:
-                x = self._split_products(x, factor)
-        return x
-
-    def local(self, dim: Dim) -> Dim:
-        """Return the slice's counterpart of a dim of the whole."""
-        return map_dim(dim, self.mapping)
-
-    def factors(self, dims: Dims) -> list[Dim]:
-        """Replace product dims that are cut by their factors, in the order of their positions."""
-        found: list[Dim] = []
-        for dim in dims:
-            if isinstance(dim, ProductDim) and dim in self.cut:
-                found += self.factors(dim.factors)
-            else:
-                found.append(dim)
-        return found

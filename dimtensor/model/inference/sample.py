@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.arrays import check_whole
-from dimtensor.compile.devices.mesh import Placement, check_used, read_placement, shares_of
+from dimtensor.compile.devices.mesh import Placement, check_used, read_placement
+from dimtensor.compile.devices.shares import shares_of
 from dimtensor.errors import (
     ArgumentError,
     GraphError,

@@ -347,6 +347,76 @@ def interruption() -> None:
         signal.signal(signal.SIGINT, previous)
 
 
+SITE = dt.Dim("site")
+
+
+@check("two dims that are cut")
+def two_dims() -> None:
+    m, x, z, b = dt.tensor("m", [OBS, SITE]), dt.tensor("x", OBS), dt.tensor("z", SITE), B
+    rest = m - x * b - z
+    loss = (rest**2).sum() + (x**2).sum() + (z * b).sum() + b
+    gradients = [dt.grad(loss, variable) for variable in (b, x, z)]
+    results = {
+        "loss": loss, "max": m.max(), "mean": m.mean(), "rows": (m * b).sum(SITE) + x,
+        "columns": (m + b).sum(OBS), "each": m * b + x - z, "raveled": (m * 2).ravel(),
+        "constant": b + 1, "counted": (z * b).sum(),
+    }  # fmt: skip
+    shard = dt.mesh({OBS: "data", SITE: "space"}, {"data": 4, "space": 2})
+    f = dt.function([m, x, z, b], {**results, **dict(zip("bxz", gradients, strict=True))}, "jax",
+                    shard=shard)  # fmt: skip
+    for n, k in ((8, 4), (7, 5), (3, 1)):
+        rng = np.random.default_rng(n)
+        vm, vx, vz = rng.normal(size=(n, k)), rng.normal(size=n), rng.normal(size=k)
+        found = f((("obs", "site"), vm), vx, vz, S)
+        residual = vm - vx[:, None] * S - vz
+        expected = {
+            "loss": (residual**2).sum() + (vx**2).sum() + (vz * S).sum() + S, "max": vm.max(),
+            "mean": vm.mean(), "rows": (vm * S).sum(1) + vx, "columns": (vm + S).sum(0),
+            "each": vm * S + vx[:, None] - vz, "raveled": (vm * 2).ravel(), "constant": S + 1,
+            "counted": (vz * S).sum(), "b": -2 * (residual * vx[:, None]).sum() + vz.sum() + 1,
+            "x": -2 * (residual * S).sum(1) + 2 * vx, "z": -2 * residual.sum(0) + S,
+        }  # fmt: skip
+        for name, value in expected.items():
+            order = [dim for dim in ("obs", "site") if dim in found[name].dims]
+            close(found[name].transpose(*order, ...), value)
+    data = [dt.data(vm, [OBS, SITE], "m"), dt.data(vx, OBS, "x"), dt.data(vz, SITE, "z")]
+    centered = data[0] - data[0].mean(SITE) - data[1].mean()
+    total = ((centered * b - data[2]) ** 2).sum() + b**2
+    g = dt.function([b], [total, dt.grad(total, b)], "jax", shard=shard)
+    middle = vm - vm.mean(1)[:, None] - vx.mean()
+    close(g(S)[0], ((middle * S - vz) ** 2).sum() + S**2)
+    close(g(S)[1], 2 * ((middle * S - vz) * middle).sum() + 2 * S)
+    assert collectives(g.jax, S) == ["all-reduce"]
+
+
+@check("random programs with two dims that are cut")
+def random_programs_in_two_dims() -> None:
+    checked = 0
+    for seed in range(200, 230):
+        program = random_program(Seeded(seed))
+        built, env = build(program), run(program, program.point, NumPy())
+        if len(program.dims) < 2:
+            continue
+        first, second = [built.dims[name] for name in program.dims][:2]
+        cut = [
+            (built.values[at], env[at])
+            for at in {at for step in program.steps for at in step.results}
+            if can_be_cut(built.values[at], first) and can_be_cut(built.values[at], second)
+        ]
+        if not cut:
+            continue
+        inputs = dt.inputs_of([x for x, _ in cut])
+        axes = {first: "data", second: "space"}
+        with dt.mesh(axes, {"data": 2 + seed % 3, "space": 2}):
+            f = dt.function(inputs, [x for x, _ in cut], "jax")
+        point = {f"v{i.number}": (i.value.dims, i.array) for i in program.inputs}
+        for value, (_, whole) in zip(f(*[point[x.name] for x in inputs]), cut, strict=True):
+            result = value.transpose(*whole.dims).values
+            np.testing.assert_allclose(result, np.asarray(whole.data), rtol=1e-9, atol=1e-9)
+            checked += 1
+    assert checked > 10
+
+
 @check("random programs")
 def random_programs() -> None:
     checked = 0

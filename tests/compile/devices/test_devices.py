@@ -91,9 +91,14 @@ def test_positions_that_are_mixed():
 def test_dims_and_axes_that_are_not_there():
     with pytest.raises(dt.UnknownDimError, match="the outputs have no dim 'day'"):
         dt.function([X], X.sum(), "jax", shard={"day": "data"})
-    both = dt.mesh({"obs": "rows", "week": "columns"}, {"rows": 1, "columns": 1})
-    with pytest.raises(dt.GraphError, match="cut along one dim, and these have dim 'obs' and"):
-        dt.function([X], X.sum(), "jax", shard=both)
+    day = dt.Dim("day")
+    both = dt.mesh({"obs": "rows", day: "columns"}, {"rows": 1, "columns": 1})
+    moved = X.relabel(OBS, day)
+    with pytest.raises(dt.GraphError, match="dim 'day' has the positions of dim 'obs', and both"):
+        dt.function([X], [X.sum(), moved.sum()], "jax", shard=both)
+    others = [dt.tensor("y", dt.Dim("obs", length=n)).sum() for n in (2, 3)]
+    with pytest.raises(dt.GraphError, match="two dims are cut over one axis"):
+        dt.function(dt.inputs_of(others[:1]), others, "jax", shard={"obs": "data"})
     with pytest.raises(dt.OptionError, match="there is no axis 'dat'"):
         dt.mesh({OBS: "dat"}, {"data": 1})
     with pytest.raises(dt.OptionError, match="two dims are cut over one axis, 'data'"):
