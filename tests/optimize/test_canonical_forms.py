@@ -1,12 +1,18 @@
-"""Solutions with positive definite matrices, in machine code: tests run strict."""
+"""Linear algebra in canonical forms, in machine code: tests run strict."""
 
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from pytensor.tensor.linalg import cho_solve
+from pytensor.compile.builders import OpFromGraph
+from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.linalg import Eigh, cho_solve
 
 import dimtensor as dt
+from dimtensor.backends.native import NATIVE
 from dimtensor.kernels.compiler import compile_kernel
+from dimtensor.ops.derivatives import pull
+from dimtensor.ops.derivatives.matrix_functions import funm
+from dimtensor.optimize.pipeline import optimize
 
 pytestmark = pytest.mark.compiled
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
@@ -50,3 +56,14 @@ def test_solutions_in_batches_and_their_gradients():
     np.testing.assert_allclose(found.transpose(other, "batch").values, inverse @ right, rtol=1e-9)
     expected = np.repeat(inverse.sum(0)[:, None], 5, axis=1)
     np.testing.assert_allclose(slope.transpose("row", "batch").values, expected, rtol=1e-9)
+
+
+def test_a_matrix_function_and_its_gradient_share_one_decomposition():
+    x = pt.tensor("x", shape=(3, 3), dtype="float64")
+    root = funm(x, "sqrt")
+    (slope,) = pull([root.sum()], [pt.constant(1.0)], [x])
+    graph = FunctionGraph([x], [root, slope], clone=True)
+    optimize(graph, NATIVE)
+    cores = [getattr(node.op, "core_op", node.op) for node in graph.apply_nodes]
+    assert sum(isinstance(core, Eigh) for core in cores) == 1
+    assert not any(isinstance(core, OpFromGraph) for core in cores)
