@@ -27,7 +27,7 @@ def found() -> dict[str, str]:
     environment = {**os.environ, "XLA_FLAGS": flags}
     command = [sys.executable, "-m", "tests.compile.devices.on_devices"]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=550, check=False
+        command, env=environment, capture_output=True, text=True, timeout=1500, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
