@@ -76,6 +76,11 @@ def zeros(dims: DimsLike = None, dtype: DtypeLike = "float64") -> DimTensor:
     -------
     DimTensor
 
+    Raises
+    ------
+    RaggedDimError
+        If a ragged dim is with its parent.
+
     Examples
     --------
     >>> import dimtensor as dt
