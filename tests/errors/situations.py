@@ -155,6 +155,68 @@ def computed_mask_of_a_ragged_dim():
 
 
 @building
+def ragged_dim_of_lengths_and_labels():
+    dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1], by=["Italy", "Italy", "USA"])
+
+
+@building
+def ragged_dim_within_a_name():
+    dt.ragged("trial", within="country", lengths=[2, 0, 1])
+
+
+@building
+def ragged_dim_of_lengths_that_are_not_whole():
+    dt.ragged("trial", within=COUNTRY, lengths=dt.tensor("lengths", dims=COUNTRY))
+
+
+@building
+def ragged_dim_of_parents_that_come_late():
+    of = dt.tensor("of", dims=OBS, categories=COUNTRY)
+    dt.ragged("trial", within=COUNTRY, by=of)
+
+
+@building
+def groups_along_a_ragged_dim():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    kinds = dt.data(["a", "b", "a"], dims=trial)
+    dt.ones(trial).groupby(kinds).mean()
+
+
+@building
+def truncated_loop_along_a_ragged_dim():
+    x = dt.ones(dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1]))
+    dt.reduce(lambda s, x: s + x, 0.0, x, dim="trial", truncate=2)
+
+
+@building
+def padding_of_a_plain_dim_to_a_rectangle():
+    dt.zeros(AGE).pad(age=dt.Dim("number", length=9))
+
+
+@building
+def rectangle_that_is_too_narrow():
+    x = dt.ones(dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1]))
+    x.pad(trial=dt.Dim("number", length=1))
+
+
+@building
+def prediction_for_other_parents_of_a_ragged_dim():
+    country = dt.Dim("country", coords=["Italy", "Kenya"])
+    trial = dt.ragged("trial", within=country, lengths=[1, 2])
+    level = dt.rv("level", dist.Normal(0.0, 1.0), dims=country)
+    y = dt.rv("y", dist.Normal(level, 1.0), dims=trial)
+    fit = dt.Model(y, backend="python").observe(y=[1.0, 2.0, 3.0])
+    post = xr.Dataset({"level": (("chain", "draw", "country"), np.zeros((1, 2, 2)))})
+    fit.predict(post, dims={country: COUNTRY}, seed=1)
+
+
+@building
+def late_ragged_dim_selected_by_label():
+    lengths = dt.tensor("lengths", dims=COUNTRY, dtype="int64")
+    dt.ones(dt.ragged("trial", within=COUNTRY, lengths=lengths)).sel(country="Italy")
+
+
+@building
 def dim_length_negative():
     dt.Dim("age", length=-1)
 
