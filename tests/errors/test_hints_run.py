@@ -72,6 +72,9 @@ WITH_DATA = dt.Model(dt.rv("out", dist.Normal(THETA * COLUMN, 1.0)), backend="py
 KIND = dt.tensor("z", categories=dt.Dim("kind", length=2))
 TERMS = {"z": KIND, "y_logp": dist.Normal(KIND.codes * 1.0, 1.0).logp(0.5),
          "z_logp": dist.Bernoulli(0.3).logp(KIND.codes)}  # fmt: skip
+TRIAL = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+RAGGED = dt.ones(TRIAL)
+KINDS = dt.data(["a", "b", "a"], dims=TRIAL)
 TABLE = pd.DataFrame({"rate": [1.0, 2.0, 3.0]}, pd.Index(["USA", "Kenya", "Italy"]))
 POST = WITH_DATA.draw(2, seed=1)
 TREE = xr.DataTree.from_dict({name: POST["prior"].to_dataset() for name in ("posterior", "group")})
@@ -98,6 +101,11 @@ NAMES: dict[str, Any] = {
 
 # of single texts, where the same names stand for something else
 APART: dict[str, dict[str, Any]] = {
+    "ragged_dims_of_one_parent": {"x": RAGGED, "visit": TRIAL, "country": COUNTRY},
+    "roll_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},
+    "groups_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL, "labels": KINDS},
+    "late_ragged_dim_selected_by_label": {"trial": TRIAL},
+    "padding_of_a_plain_dim_to_a_rectangle": {"x": COLUMN},
     "reshape": {"x": PRODUCT, "dim": PRODUCT.dims[0], "dims": PRODUCT.dims,
                 "old": PRODUCT.dims[0], "new": dt.Dim("land", length=9)},
     "marginal_of_a_density_with_dims": TERMS,
@@ -182,6 +190,12 @@ WRITTEN_OUT = {
     "x.eval({input: value}).values": "input.eval({input: values}).values",
     "x.eval({input: value}).values.tolist()": "input.eval({input: values}).values.tolist()",
     "value.stack(...)": "value.stack()",
+    "x.sel(country=...)": "x.sel(country='USA')",
+    "dt.ragged('trial', within=..., by=...)": "dt.ragged('trial', within=country, by=['USA'])",
+    "dt.ragged('trial', within=country, by=...)": "dt.ragged('trial', within=country, by=['USA'])",
+    "dt.ragged('trial', within=dt.Dim('subject', coords=[...]), ...)": (
+        "dt.ragged('trial', within=dt.Dim('subject', coords=['a']), lengths=[2])"
+    ),
     "dt.reindex(value, dim, fill_value=...)": "dt.reindex(value, dim, fill_value=0.0)",
     "dt.Dim('country', length=...)": "dt.Dim('country', length=3)",
     "dt.data(..., name=...)": "dt.data(1.0, name='rate')",
