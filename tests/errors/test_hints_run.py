@@ -104,6 +104,7 @@ APART: dict[str, dict[str, Any]] = {
     "ragged_dims_of_one_parent": {"x": RAGGED, "visit": TRIAL, "country": COUNTRY},
     "roll_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},
     "groups_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL, "labels": KINDS},
+    "ragged_dim_of_parents_that_come_late": {"name": TRIAL},
     "late_ragged_dim_selected_by_label": {"trial": TRIAL},
     "padding_of_a_plain_dim_to_a_rectangle": {"x": COLUMN},
     "reshape": {"x": PRODUCT, "dim": PRODUCT.dims[0], "dims": PRODUCT.dims,

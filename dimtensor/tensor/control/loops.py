@@ -117,6 +117,8 @@ def cumulate(
 
     Raises
     ------
+    OptionError
+        If options of gradients contradict each other, or are not for a ragged dim.
     GraphError
         If a step makes a random variable.
 
@@ -162,6 +164,8 @@ def reduce(
     ------
     ArgumentError
         If a step returns a state of another structure.
+    OptionError
+        If options of gradients contradict each other, or are not for a ragged dim.
     LabelError
         If a step returns labels of another dim.
 

@@ -61,6 +61,8 @@ def ragged(
         If a label in `by` is not one of the parents.
     InputError
         If a length is negative or no integer.
+    DtypeError
+        If lengths that come with a call are no integers.
 
     Examples
     --------
