@@ -176,10 +176,15 @@ TABLE = (
     Spelling("page", "", "pm.draw(x, draws=100)", "`dt.Model(x).draw(100, seed=1)`"),
     Spelling("page", "", "a non-centered formula", "`fit.noncentered(alpha)`"),
     Spelling(
+        "page",
+        "",
+        "pm.gp.Latent(cov_func=pm.gp.cov.Matern52(1, 2.0)).prior('f', X=x)",
+        "`dist.GP(dt.gp.Matern52(2.0), dt.Dim('t', coords=[0.0, 1.0]))`, a distribution",
+    ),
+    Spelling(
         "dt", "model_to_graphviz", "pm.model_to_graphviz(model)", "`model.to_graph('model.svg')`"
     ),
     Spelling("model", "to_graphviz graphviz render", "", "`model.to_graph('model.svg')`"),
-    Spelling("dt", "gp", "pm.gp.Latent(...)", "`dist.GP`, a distribution"),
     Spelling(
         "dt",
         "modelcontext Minibatch",
