@@ -243,16 +243,25 @@ class Expansion:
             self.refuse(f"it has {terms} terms, of at most {limits.TERMS}")
 
     def _check_size(self, terms: ExpandedTerms) -> None:
-        columns = values = 0
-        for term in [*terms.common, *(each for each, _ in terms.grouped)]:
+        columns = values = varying = 0
+        common = len(terms.common)
+        for at, term in enumerate([*terms.common, *(each for each, _ in terms.grouped)]):
             if len(term) > limits.ORDER:
                 reason = f"{len(term)} columns interact in a term, of at most {limits.ORDER}"
                 self.refuse(reason)
             parts = [self.parts[name] for name in term]
             # formulae compares the subsets of the labels that interact with each other
             self._spend(8 ** sum(part.levels > 0 for part in parts))
-            columns += prod(part.columns for part in parts)
+            own = prod(part.columns for part in parts)
+            columns += own
+            varying += own if at >= common else 0
             values += prod(part.values for part in parts)
+        if varying > limits.VARYING:
+            self.refuse(
+                f"{varying} columns vary by group, of at most {limits.VARYING}",
+                "their covariances are a matrix; effects of many levels are those of groups: "
+                "(1 | g)",
+            )
         rows = self.arguments.table.rows
         if columns > limits.COLUMNS or values * rows > limits.ELEMENTS:
             self.refuse(

@@ -12,5 +12,6 @@ BASIS = 1_000  # columns of a spline or polynomial
 DEGREE = 5  # of the polynomials of a spline: FITPACK's
 SITES = 5_000  # of a thin plate spline
 COLUMNS = 50_000  # of all terms
+VARYING = 5_000  # columns whose effects vary by group, and have a covariance matrix
 ELEMENTS = 2**28  # of all design matrices, without the zeros of labels
 NUMBER = 1e300
