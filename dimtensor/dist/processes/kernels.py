@@ -201,8 +201,11 @@ class WarpedKernel(CovarianceFunction):
 class _Stationary(CovarianceFunction):
     """Base class of kernels of the distance of two points, in length scales."""
 
-    def __init__(self, lengthscale: TensorLike | Duration, **others: Any):
-        given = {"lengthscale": lengthscale, **others}
+    def __init__(self, lengthscale: TensorLike | Duration):
+        self._take(lengthscale=lengthscale)
+
+    def _take(self, **given: Any) -> None:
+        """Check and keep the parameters."""
         self._given = given
         name = type(self).__name__
         self._values = {
@@ -250,9 +253,6 @@ class SquaredExponential(_Stationary):
     0.6065
     """
 
-    def __init__(self, lengthscale: TensorLike | Duration):
-        super().__init__(lengthscale)
-
     def _at(self, squares: Any) -> Any:
         return exp(-0.5 * squares)
 
@@ -278,9 +278,6 @@ class Matern12(_Stationary):
     >>> float(dt.gp.Matern12(2.0)(0.0, 2.0).eval().round(4))
     0.3679
     """
-
-    def __init__(self, lengthscale: TensorLike | Duration):
-        super().__init__(lengthscale)
 
     def _at(self, squares: Any) -> Any:
         return exp(-_root(squares))
@@ -309,9 +306,6 @@ class Matern32(_Stationary):
     0.4834
     """
 
-    def __init__(self, lengthscale: TensorLike | Duration):
-        super().__init__(lengthscale)
-
     def _at(self, squares: Any) -> Any:
         s = float(np.sqrt(3.0)) * _root(squares)
         return (1.0 + s) * exp(-s)
@@ -339,9 +333,6 @@ class Matern52(_Stationary):
     >>> float(dt.gp.Matern52(2.0)(0.0, 2.0).eval().round(4))
     0.524
     """
-
-    def __init__(self, lengthscale: TensorLike | Duration):
-        super().__init__(lengthscale)
 
     def _at(self, squares: Any) -> Any:
         s = float(np.sqrt(5.0)) * _root(squares)
@@ -374,7 +365,7 @@ class RationalQuadratic(_Stationary):
     """
 
     def __init__(self, lengthscale: TensorLike | Duration, alpha: TensorLike):
-        super().__init__(lengthscale, alpha=alpha)
+        self._take(lengthscale=lengthscale, alpha=alpha)
 
     def _at(self, squares: Any) -> Any:
         alpha = self._values["alpha"]
@@ -408,7 +399,7 @@ class Periodic(_Stationary):
     """
 
     def __init__(self, lengthscale: TensorLike, period: TensorLike | Duration):
-        super().__init__(lengthscale, period=period)
+        self._take(lengthscale=lengthscale, period=period)
 
     def _of(self, x: Any, y: Any) -> Any:
         turns = sin(np.pi * (x - y) / self._values["period"]) / self._values["lengthscale"]
