@@ -86,7 +86,7 @@ def difference(
     found = found.transpose(*expected.dims)
     is_rearranged = False
     for name in expected.dims:
-        if name in expected.indexes and name in found.indexes:
+        if _is_labeled(expected, name) and _is_labeled(found, name):
             at = found.indexes[name].get_indexer(expected.indexes[name])
             if len(at) != found.sizes[name] or (at < 0).any():
                 return f"in its labels of {name}"
@@ -98,6 +98,11 @@ def difference(
         elif name == dim:  # positions are selected from those of the arguments
             is_rearranged = True
     return unequal(found, expected, rtol, is_rearranged)
+
+
+def _is_labeled(x: xr.DataArray, name: Any) -> bool:
+    """Return whether labels of a dim tell its positions apart."""
+    return name in x.indexes and x.indexes[name].is_unique
 
 
 def unequal(

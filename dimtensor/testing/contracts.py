@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.errors import DimtensorError, listing
+from dimtensor.errors import ArgumentError, DimtensorError, listing, plain_repr
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.lines import Line
 from dimtensor.testing.arguments import chosen_dims, dims_of, labels_of, reordered
@@ -89,6 +89,8 @@ def check_function(
         first expression that does, and two neighbors whose exchange shows it.
     OptionError
         If no argument has one of the dims.
+    ArgumentError
+        If a result is neither a tensor nor an array nor a number.
 
     Examples
     --------
@@ -147,8 +149,15 @@ class NamedResults(NamedTuple):
         tensors = {name: x for name, x in named.items() if hasattr(x, "node")}
         arrays = dict(evaluate(tensors)) if tensors else {}
         for name, x in named.items():
-            if name not in tensors:
-                arrays[name] = x if isinstance(x, xr.DataArray) else xr.DataArray(x)
+            if name in tensors:
+                continue
+            array = x if isinstance(x, xr.DataArray) else xr.DataArray(x)
+            if not isinstance(x, (xr.DataArray, np.ndarray)) and array.dtype.kind == "O":
+                raise ArgumentError(
+                    f"{name!r} of the function is no tensor, array or number: {plain_repr(x)}",
+                    hint="models are checked by dt.testing.check_model",
+                )
+            arrays[name] = array
         nodes = {name: x.node for name, x in tensors.items()}
         return cls({name: arrays[name] for name in named}, nodes)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Dim, RaggedDim, ancestors, family
-from dimtensor.errors import GraphError, OptionError, listing
-from dimtensor.graph import Node, toposort
-from dimtensor.graph.node import KINDS
+from dimtensor.errors import ArgumentError, GraphError, OptionError, listing
+from dimtensor.graph import Node
 from dimtensor.graph.partition.analysis import nodes_with_masks
 from dimtensor.graph.walk import with_regions
 from dimtensor.model.density import BoundGraph
@@ -25,6 +23,11 @@ from dimtensor.testing.comparing import unequal
 from dimtensor.testing.contracts import RTOL, NamedResults, Orders, relabeled
 from dimtensor.testing.densities import check_gradients, check_ranges
 from dimtensor.testing.findings import ContractError, Finding, Report
+from dimtensor.testing.positions import (
+    is_indexed,
+    line_selecting_by_position,
+    use_of_positions,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,7 +98,10 @@ def check_model(
     ContractError
         With every failure: the variable, the line, and a small example.
     OptionError
-        If the model has no dim or variable of a name, or data are given beside a model.
+        If the model has no dim or variable of a name, data are given beside a model, or a factor is
+        not above 0.
+    ArgumentError
+        If there is no model.
 
     Examples
     --------
@@ -130,8 +136,12 @@ def check_model(
         if data:
             raise OptionError("check_model: data are arguments of a function that makes the model")
         build, made = None, model
-    else:
+    elif callable(model):
         build, made = model, model(*data)
+    else:
+        raise ArgumentError(
+            f"check_model: a model, or a function that makes one, is expected, not {model!r}"
+        )
     rng, report = np.random.default_rng(seed), Report()
     graph = _LogDensities(made)
     point = graph.point(made, rng)
@@ -141,7 +151,7 @@ def check_model(
     for dim in graph.dims if asked is None else asked:
         what = f"labels along {dim._short}"
         reason = graph.reason_to_keep(dim, dim in (asked or ()), dim in fixed)
-        if reason is None and build is not None and graph.is_indexed(dim):
+        if reason is None and build is not None and is_indexed(graph.nodes, dim):
             reason = "integers that the function makes are positions along it"
         if reason is not None:
             report.skipped[what] = reason
@@ -214,9 +224,11 @@ class _LogDensities:
         try:
             density = model.centered().log_density()
         except GraphError:  # discrete parameters
-            drawn = model.draw(1, seed=int(rng.integers(2**31)))["prior"].to_dataset()
-            one = drawn.isel(chain=0, draw=0, drop=True)
-            return {x: one[name] for name, x in self.parameters.items()}
+            drawn = model.draw(1, seed=int(rng.integers(2**31)))
+            groups = [drawn[name] for name in ("prior", "prior_predictive") if name in drawn]
+            one = {n: x for g in groups for n, x in g.to_dataset().data_vars.items()}
+            first = {"chain": 0, "draw": 0}
+            return {x: one[name].isel(first, drop=True) for name, x in self.parameters.items()}
         values = density.constrain(0.5 * rng.standard_normal(density.size))
         found = {}
         for name, x in self.parameters.items():
@@ -259,36 +271,13 @@ class _LogDensities:
         if dim.coords is not None:
             numeric = np.asarray(dim.coords).dtype.kind in "iufmM"
             return "its labels are numbers or dates" if numeric else None
-        return self._use_of_positions(dim)
+        return use_of_positions(self.nodes, dim)
 
     def _length(self, dim: Dim) -> int | None:
         if dim.length is not None:
             return dim.length
         along = (x for node, x in self.data.items() if dim in node.dims)
         return next((x.sizes[str(dim.name)] for x in along), None)
-
-    def _use_of_positions(self, dim: Dim) -> str | None:
-        """Return how a model uses positions of a dim without labels, if it does."""
-        for node in self.nodes:
-            if node.categories is not None and dim in family(node.categories):
-                return "positions along it are its labels"
-            if node.kind in _IN_ORDER and _works_along(node, dim):
-                return f"{node.operation} goes along it in order"
-        if self.is_indexed(dim):
-            return "it is indexed by positions"
-        for own in {own for node in self.nodes for own in node.dims}:
-            if own is not dim and not own._is_cut_with({dim}) and dim in family(own):
-                return f"elements are selected by position: {own!r}"
-        return None
-
-    def is_indexed(self, dim: Dim) -> bool:
-        """Return whether a dim is indexed by a tensor of integers that are no labels of it."""
-        for node in self.nodes:
-            selected = KINDS[node.kind].selected(node)
-            for own, indexer in [] if selected is None else selected.looked_up():
-                if dim in family(own) and indexer.categories is None:
-                    return True
-        return False
 
     def labels(
         self, dim: Dim, point: Arrays, rng: np.random.Generator, rtol: float
@@ -309,24 +298,11 @@ class _LogDensities:
 
         name, orders = str(dim.name), Orders.of(length, rng)
         found = relabeled(call, self.at(arrays), name, orders, labels, rtol)
-        return found or (self._selected_by_position(dim) if labels is not None else [])
-
-    def _selected_by_position(self, dim: Dim) -> list[Finding]:
-        """Find selections by position along a dim with labels.
-
-        Their positions are labels to the graph, so that the line of code decides what was meant.
-        """
-        for name, term in self.terms.items():
-            for node in toposort([term.node]):
-                selected = KINDS[node.kind].selected(node)
-                items = () if selected is None else selected.items
-                fixed = [item.dim for item in items if item.kind != "tensor"]
-                if not any(dim in family(own) for own in fixed) or node.line is None:
-                    continue
-                if _BY_POSITION.search(node.line.text):
-                    reason = f"selects from {dim.name} by position"
-                    return [Finding("labels", name, reason, node.line)]
-        return []
+        if found or labels is None:
+            return found
+        lines = {n: line_selecting_by_position(x.node, dim) for n, x in self.terms.items()}
+        reason = f"selects from {dim.name} by position"
+        return [Finding("labels", n, reason, line) for n, line in lines.items() if line][:1]
 
     def batches(self, points: Sequence[Arrays], rtol: float) -> list[Finding]:
         """Compare log densities at a batch of points with those of a loop."""
@@ -421,6 +397,8 @@ class _LogDensities:
                     f"the model has no data or parameters named {name!r}",
                     [("names", listing(list(known)))],
                 )
+            if not factor > 0:
+                raise OptionError(f"check_model: the factor of {name!r} is above 0, not {factor}")
             factors[known[name]] = factor
         changes: list[dict[str, float]] = []
         sizes = dict.fromkeys(self.terms, 0.0)
@@ -439,19 +417,6 @@ class _LogDensities:
                 where = self._lines.get(name)
                 findings.append(Finding("scales", name, f"{reason} in other units", where))
         return findings
-
-
-_IN_ORDER = frozenset({"argsort", "concat", "cumulate", "loop", "positions", "sort", "stack"})
-_BY_POSITION = re.compile(r"\.isel\(|\w\[[-\d:, ]+\]")
-
-
-def _works_along(node: Node, dim: Dim) -> bool:
-    """Return whether an operation in order goes along a dim."""
-    if node.kind == "loop":
-        return node.attrs.over is not None and dim in family(node.attrs.over)
-    if node.kind == "positions":
-        return dim in family(node.attrs)
-    return any(dim in family(own) for own, _ in KINDS[node.kind].mentions(node, {}))
 
 
 # -- models made by functions ----------------------------------------------------------------------

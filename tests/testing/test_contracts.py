@@ -110,6 +110,19 @@ def test_refused_arguments_are_no_wrong_result():
     assert "has dim 'batch', the tensor does not" in report.skipped["batches of argument 0"]
 
 
+def test_labels_that_repeat_are_told_apart_by_position():
+    x = xr.DataArray([1.0, 2.0, 4.0], {"k": ["a", "a", "b"]}, "k")
+    assert dt.testing.check_function(lambda x: 2 * x, x).checked[0] == "labels along k"
+    with pytest.raises(dt.testing.ContractError, match="positions along k"):
+        dt.testing.check_function(lambda x: x.cumsum("k"), x)
+
+
+@pytest.mark.parametrize("result", [None, dt.Model(dt.rv("m", dist.Normal(0.0, 1.0)))])
+def test_results_that_have_no_values_are_refused(result):
+    with pytest.raises(dt.ArgumentError, match="'result' of the function is no tensor, array or"):
+        dt.testing.check_function(lambda x: result, SALES)
+
+
 def test_functions_that_fail_in_another_order_are_found():
     def checked(x):
         assert x.country[0] == "Italy"
@@ -147,6 +160,15 @@ def test_positions_within_parents_stay():
     assert set(report.skipped.values()) == {"it is ragged, or has ragged dims within it"}
 
 
+def test_discrete_outcomes_are_drawn():
+    count = dt.rv("count", dist.Poisson(3.0), dims=COUNTY)
+    report = dt.testing.check_model(dt.Model(count, backend="python"))
+    assert report.checked == ["labels along county", "batches"]
+    assert "discrete" in report.skipped["gradients"]
+    with pytest.raises(dt.ArgumentError, match="or a function that makes one, is expected, not 3"):
+        dt.testing.check_model(3)
+
+
 def test_exchangeability():
     level = dt.rv("level", dist.Normal(0.0, 1.0), dims=COUNTY)
     where = dt.data(FRAME["county"], dims=OBS, categories=COUNTY)
@@ -179,6 +201,8 @@ def test_units():
     assert "scales" in dt.testing.check_model(free, scales=units).checked
     with pytest.raises(dt.testing.ContractError, match="in other units"):
         dt.testing.check_model(normal(FRAME, mean, sigma=2.0), scales={"y": 10.0, "mean": 10.0})
+    with pytest.raises(dt.OptionError, match="the factor of 'y' is above 0, not 0"):
+        dt.testing.check_model(free, scales={"y": 0})
     with pytest.raises(dt.OptionError, match="no data or parameters named 'z'"):
         dt.testing.check_model(free, scales={"z": 2.0})
 
