@@ -62,6 +62,10 @@ class CovarianceFunction:
             return NotImplemented
         return SumOfKernels(self, other)
 
+    def __radd__(self, other: Any) -> CovarianceFunction:
+        # Python's sum() starts from 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def __mul__(self, other: Any) -> CovarianceFunction:
         return (
             ProductOfKernels(self, other)
@@ -578,7 +582,9 @@ class Coregion(CovarianceFunction):
 
 
 def points(dim: Dim) -> DimTensor:
-    """Return the labels of a dim as points: numbers as they are, dates in days since 1970.
+    """Return the labels of a dim as points: numbers unchanged, dates in days since 1970.
+
+    Dates with a time zone count from 1970 in UTC; durations are in days, too.
 
     In predictions along a dim with other labels they are those of the new labels.
 
@@ -593,7 +599,7 @@ def points(dim: Dim) -> DimTensor:
     Raises
     ------
     OptionError
-        If the labels are neither numbers nor dates, or not known yet.
+        If the labels are neither numbers nor dates, missing, or not known yet.
 
     Examples
     --------
@@ -605,26 +611,35 @@ def points(dim: Dim) -> DimTensor:
 
 
 def _coordinates(dim: Dim) -> np.ndarray:
+    import pandas as pd
+
+    hint = f"give the points: at=x, a tensor along {dim._short}"
     labels = dim.coords
     if labels is None:
         raise OptionError(
             f"labels of {dim._short} are not known, so that they are no points of a kernel",
-            hint=f"give the points: at=x, a tensor along {dim._short}",
+            hint=hint,
         )
-    if are_dates(dim):
-        return labels.astype("M8[ns]").astype("int64") / 86_400e9
+    if pd.isna(labels).any():
+        raise OptionError(f"labels of {dim._short} are missing, and no points", hint=hint)
+    if are_times(dim):
+        times = pd.Index(labels)
+        zero = pd.Timedelta(0) if times.dtype.kind == "m" else pd.Timestamp(0, tz=times.tz)
+        return np.asarray((times - zero) / pd.Timedelta(days=1))
     if labels.dtype.kind not in "iuf":
         raise OptionError(
             f"labels of {dim._short} are neither numbers nor dates",
             [("labels", listing(labels.tolist()))],
-            f"give the points: at=x, a tensor along {dim._short}",
+            hint,
         )
     return labels.astype(float)
 
 
-def are_dates(dim: Dim) -> bool:
-    """Return whether the labels of a dim are dates."""
-    return dim.coords is not None and dim.coords.dtype.kind == "M"
+def are_times(dim: Dim) -> bool:
+    """Return whether the labels of a dim are dates, with or without a time zone, or durations."""
+    import pandas as pd
+
+    return dim.coords is not None and pd.Index(dim.coords).dtype.kind in "mM"
 
 
 def check_durations(kernel: CovarianceFunction, dim: Dim) -> None:
@@ -635,7 +650,7 @@ def check_durations(kernel: CovarianceFunction, dim: Dim) -> None:
     OptionError
     """
     found = kernel._durations()
-    if found and not are_dates(dim):
+    if found and not are_times(dim):
         raise OptionError(
             f"{found[0]!r} is a duration, and labels of {dim._short} are not dates",
             [("kernel", repr(kernel))],

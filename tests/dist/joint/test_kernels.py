@@ -160,6 +160,28 @@ def test_dates_and_durations():
 
 
 @pytest.mark.parametrize(
+    ("labels", "days"),
+    [
+        (pd.to_datetime(["1970-01-03T00", "2026-01-01T06"]), [2.0, 20454.25]),
+        # midnight in Rome is 23 o'clock of the day before in UTC
+        (pd.date_range("1970-01-02", periods=2, tz="Europe/Rome"), [23 / 24, 47 / 24]),
+        (pd.to_timedelta([36, 48], "h"), [1.5, 2.0]),
+    ],
+)
+def test_times_are_in_days(labels, days):
+    t = dt.Dim("t", coords=labels)
+    np.testing.assert_allclose(dt.gp.points(t).eval(), days, rtol=1e-15)
+    assert dist.GP(dt.gp.Matern12("30D"), t).dims == (t,)
+
+
+def test_kernels_are_summed_by_python():
+    one, other = dt.gp.Matern32(LENGTH), dt.gp.Linear(0.3)
+    np.testing.assert_allclose(matrix(sum([one, other])), matrix(one + other))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        1.0 + one
+
+
+@pytest.mark.parametrize(
     ("make", "error", "match"),
     [
         (lambda: dt.gp.Matern32(-1.0), dt.OptionError, "lengthscale of Matern32"),
@@ -176,6 +198,11 @@ def test_dates_and_durations():
             lambda: dist.GP(dt.gp.Matern32(1.0), dt.Dim("t", coords=["a", "b"])),
             dt.OptionError,
             "labels of t are neither numbers nor dates",
+        ),
+        (
+            lambda: dt.gp.points(dt.Dim("t", coords=pd.to_datetime(["2020-01-01", None]))),
+            dt.OptionError,
+            "labels of t are missing, and no points",
         ),
         (
             lambda: dist.GP(dt.gp.Matern32(1.0), dt.Dim("t")),
