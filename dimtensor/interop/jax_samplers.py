@@ -322,7 +322,7 @@ class ChainsOnDevices:
 
     @property
     def devices(self) -> tuple[int, int]:
-        """Number of all devices, and of those that compute together."""
+        """Number of devices in all, and number of devices of a group of chains."""
         return self.mesh.size, self.mesh.size // self._groups
 
     def put(self, x: Any) -> Any:

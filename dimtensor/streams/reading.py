@@ -99,12 +99,12 @@ class RowReader:
 
     @property
     def is_seekable(self) -> bool:
-        """Whether reading may start at any row."""
+        """True if reading may start at any row."""
         return all(one.source.is_seekable for one in self.columns)
 
     @property
     def gathers_rows(self) -> bool:
-        """Whether rows here and there are read without those between them."""
+        """True if scattered rows are read without the rows between them."""
         return all(one.source.gathers_rows for one in self.columns)
 
     def for_workers(self) -> RowReader:

@@ -222,7 +222,7 @@ def labels(dim: Dim) -> DimTensor:
 
 
 def length(dim: Dim) -> DimTensor:
-    """Return the length of a dim as a scalar tensor; of a ragged dim, that of each parent.
+    """Return the length of a dim as a scalar tensor, or the lengths of a ragged dim by parent.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class ContractError(AssertionError):
 
 @dataclass
 class Report:
-    """Record of the contracts that were checked, and of those that could not be.
+    """Record of the checked contracts, and of the reasons why others were skipped.
 
     Attributes
     ----------

@@ -299,8 +299,8 @@ ALIKE_TERM_NODES = 64
 
 # --- Slices for threads --------------------------------------------------------------------------
 
-# Time of a sum or product, relative to the 0.05 ns of reading a byte; that of a library's function
-# is its weight, `CALL`. The estimates of 14 log densities with gradients, of 10**5 to 10**6
+# Time of a sum or product, relative to the 0.05 ns of reading a byte. A library's function has a
+# weight of its own, `CALL`. The estimates of 14 log densities with gradients, of 10**5 to 10**6
 # observations, are within a factor of two of their times (`threads`, scale.md).
 QUICK_OPERATION = 0.3
 # Work of a slice, in bytes: 0.06 to 0.12 ms, fifty times what its call takes (`threads`, scale.md).

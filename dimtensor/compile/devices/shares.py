@@ -233,7 +233,7 @@ def factors(dims: Dims, cut: frozenset[Dim]) -> list[Dim]:
 
 
 def _constants(outputs: Sequence[Node], dims: Sequence[Dim]) -> frozenset[Node]:
-    """Return what is computed from data of the whole, as it mixes positions of one of the dims."""
+    """Return the nodes computed from the whole of the data because they mix positions of a dim."""
     known: frozenset[Node] = frozenset()
     while True:
         splits = [split(x, dim, known) for dim in dims for x in outputs]
