@@ -121,6 +121,25 @@ def test_alike_terms_are_one(rng):
     assert kinds.count("reduce") == 4
 
 
+def test_alike_terms_share_one_of_two_scalars():
+    """Every other scalar has the one mean, the rest the other."""
+    n = 20
+    means = [dt.rv(f"mean{i}", dist.Normal(0.0, 3.0)) for i in range(2)]
+    parts = [dt.rv(f"part{i}", dist.Normal(means[i % 2], 0.7)) for i in range(n)]
+    density = dt.Model(*parts, backend="python").log_density()
+    x = np.linspace(-1.0, 2.0, n + 2)
+    at = {p.name: value for p, value in zip(density.parameters, x, strict=True)}
+    m, z = (np.array([at[f"{k}{i}"] for i in range(c)]) for k, c in (("mean", 2), ("part", n)))
+    value, gradient = density.logp_and_grad(x)
+    expected = st.norm(0, 3).logpdf(m).sum() + st.norm(m[np.arange(n) % 2], 0.7).logpdf(z).sum()
+    assert value == pytest.approx(expected, rel=1e-12)
+    slopes = {f"part{i}": -(z[i] - m[i % 2]) / 0.49 for i in range(n)}
+    slopes |= {f"mean{k}": -m[k] / 9 + ((z[k::2] - m[k]) / 0.49).sum() for k in range(2)}
+    found = dict(zip((p.name for p in density.parameters), gradient, strict=True))
+    np.testing.assert_allclose([found[k] for k in slopes], [*slopes.values()], rtol=1e-12)
+    assert "reduce" in {x.kind for x in toposort([density.functions.computed.value.node])}
+
+
 def test_a_gradient_of_alike_scalars_takes_no_longer_with_more_of_them():
     few, many = (model_of(n).log_density().functions.computed for n in (20, 40))
     for x, y in ((few.value, many.value), (few.gradient, many.gradient)):

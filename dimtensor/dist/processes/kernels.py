@@ -284,7 +284,7 @@ class Matern12(_Stationary):
     """
 
     def _at(self, squares: Any) -> Any:
-        return exp(-_root(squares))
+        return exp(-sqrt(squares))
 
 
 class Matern32(_Stationary):
@@ -311,7 +311,7 @@ class Matern32(_Stationary):
     """
 
     def _at(self, squares: Any) -> Any:
-        s = float(np.sqrt(3.0)) * _root(squares)
+        s = float(np.sqrt(3.0)) * sqrt(squares)
         return (1.0 + s) * exp(-s)
 
 
@@ -339,7 +339,7 @@ class Matern52(_Stationary):
     """
 
     def _at(self, squares: Any) -> Any:
-        s = float(np.sqrt(5.0)) * _root(squares)
+        s = float(np.sqrt(5.0)) * sqrt(squares)
         return (1.0 + s + (5.0 / 3.0) * squares) * exp(-s)
 
 
@@ -666,12 +666,6 @@ def _over_features(z: Any, x: Any, y: Any) -> Any:
     """Sum over the dims that both points have: the numbers that a point consists of."""
     shared = [dim for dim in x.dims if dim in y.dims]
     return z.sum(shared) if shared else z
-
-
-def _root(squares: Any) -> Any:
-    """Return the square root, whose slope is taken for 0 where two points are the same."""
-    apart = squares > 0
-    return where(apart, sqrt(where(apart, squares, 1.0)), 0.0)
 
 
 def _is_duration(x: Any) -> bool:
