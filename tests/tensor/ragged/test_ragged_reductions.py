@@ -361,3 +361,15 @@ def test_dims_that_do_not_combine() -> None:
     with pytest.raises(dt.RaggedDimError, match="each trial belongs to one subject"):
         dt.zeros([trial, subject])
     assert (x + dt.tensor("a", dims=subject.rename("other"))).ndim == 2
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("native", marks=pytest.mark.compiled)])
+def test_logsumexp_of_infinities(backend):
+    inf = np.inf
+    values = [[-inf, -inf], [inf, 1.0], [], [-inf, 2.0], [np.nan, 1.0], [-800.0, -800.0]]
+    parent = dt.Dim("parent", coords=list("abcdef"))
+    child = dt.ragged("child", within=parent, lengths=[len(each) for each in values])
+    x = dt.data(np.concatenate(values), dims=child)
+    found = dt.evaluate(x.logsumexp(child), backend=backend)
+    expected = [logsumexp(each) if each else -inf for each in values]
+    np.testing.assert_allclose(found, expected)
