@@ -155,6 +155,17 @@ def computed_mask_of_a_ragged_dim():
 
 
 @building
+def function_to_check_that_returns_a_model():
+    x = xr.DataArray([1.0, 2.0], dims="age")
+    dt.testing.check_function(lambda x: dt.Model(dt.rv("m", dist.Normal(0.0, 1.0))), x)
+
+
+@building
+def kernel_of_labels_that_are_text():
+    dist.GP(dt.gp.Matern32(1.0), COUNTRY)
+
+
+@building
 def ragged_dim_of_lengths_and_labels():
     dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1], by=["Italy", "Italy", "USA"])
 
