@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import tomllib
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -14,6 +15,8 @@ logging.getLogger("pytensor.configparser").setLevel(logging.WARNING)
 project = "dimtensor"
 author = copyright = "the dimtensor developers"
 version = release = installed_version("dimtensor")
+_pyproject = Path(__file__).parents[1] / "pyproject.toml"
+addresses = tomllib.loads(_pyproject.read_text(encoding="utf-8"))["project"].get("urls", {})
 
 extensions = [
     "generated",  # docs/_ext: the op table and the API reference
@@ -56,4 +59,9 @@ html_static_path = ["_static"]
 html_css_files = ["docs.css"]
 html_title = f"dimtensor {release}"
 html_theme_options = {"top_of_page_buttons": []}
+if "Documentation" in addresses:
+    html_baseurl = addresses["Documentation"]
+if "Source" in addresses:
+    html_theme_options["source_repository"] = addresses["Source"]
+    html_theme_options |= {"source_branch": "main", "source_directory": "docs/"}
 html_show_sourcelink = False
