@@ -16,8 +16,8 @@ GALLERY = sorted(set((ROOT / "docs" / "gallery").glob("*.md")) - {ROOT / "docs/g
 SKIP = "# not run"
 # what pages need beside the package and JAX
 NEEDED = {"export.md": "flatbuffers", "scaling.md": "dask"}
-# several samplers and optimizers of JAX
-LONG = ("from-jax.md", "scaling.md")
+# several samplers and optimizers of JAX, or thousands of draws
+LONG = ("from-jax.md", "scaling.md", "tutorial-time-series.md")
 _BLOCK = re.compile(
     r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$"
     r"|^<!-- check\s(?P<check>.*?)\s-->$",
