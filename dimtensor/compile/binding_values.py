@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -162,11 +163,22 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _aliases(results: Sequence[np.ndarray], others: list[np.ndarray]) -> list[bool]:
     """Return for each result whether it may alias another array, which depends on the code only."""
-    found = []
-    for result in results:
-        found.append(any(np.may_share_memory(result, other) for other in others))
-        others = [*others, result]
-    return found
+    starts: list[int] = []  # of disjoint spans of memory, in order
+    ends: list[int] = []
+
+    def overlaps(array: np.ndarray) -> bool:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        first, last = bisect_right(ends, low), bisect_left(starts, high)
+        found = first < last
+        if found:
+            low, high = min(low, starts[first]), max(high, ends[last - 1])
+        starts[first:last], ends[first:last] = [low], [high]
+        return found
+
+    for other in others:
+        if other.size:
+            overlaps(other)
+    return [result.size > 0 and overlaps(result) for result in results]
 
 
 def located(program: Program, binding: Binding) -> list[np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -456,8 +457,8 @@ def function(
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     nodes = [source if isinstance(source, Dim) else node_of(source) for source in sources]
-    for at, node in enumerate(nodes):
-        if node in nodes[:at]:
+    for node, times in Counter(nodes).items():
+        if times > 1:
             raise GraphError(f"{title_of(node)} is given twice among the inputs")
     structure, values = Structure.of(outputs)
     results = [node_of(v) for v in values]

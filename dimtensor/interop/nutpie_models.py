@@ -18,7 +18,7 @@ from dimtensor.interop.callbacks import SLOPE, expand_callback, gradient_callbac
 from dimtensor.interop.sampler_threads import Gate, delist, enlist
 from dimtensor.model.assembly import FLAT
 from dimtensor.model.inference.raised import REFUSED, named_gradient
-from dimtensor.values.datasets import label_text
+from dimtensor.values.datasets import arrays_of, label_text
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -136,8 +136,8 @@ class Record:
             self.dims, self.coords[FLAT] = {VECTOR: (FLAT,)}, names
             return
         dataset = model.constrain(model.initial_point)
-        self.names = [str(name) for name in dataset.data_vars]
-        arrays = [dataset[name] for name in self.names]
+        found = arrays_of(dataset)
+        self.names, arrays = [*map(str, found)], [*found.values()]
         self.shapes = [array.shape for array in arrays]
         self.dims = {
             name: tuple(map(str, array.dims))

@@ -20,7 +20,7 @@ from dimtensor.errors import (
     plain_repr,
 )
 from dimtensor.values.admission import real_numbers
-from dimtensor.values.datasets import label_text
+from dimtensor.values.datasets import arrays_of, label_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -162,7 +162,7 @@ def beside(
             if index.nlevels == 1
         }
         dataset = dataset.assign_coords(labels)
-    own = {str(name): x for name, x in dataset.data_vars.items() if name not in arrays}
+    own = {str(name): x for name, x in arrays_of(dataset).items() if name not in arrays}
     found = as_dataset({**own, **arrays}, leading)
     others = {
         name: x
@@ -186,9 +186,10 @@ def spread_over(dataset: xr.Dataset, leading: Mapping[str, int]) -> xr.Dataset:
     import xarray as xr
 
     variables = {}
-    for name, array in dataset.data_vars.items():
+    for name in dataset.data_vars:
+        array = dataset.variables[name]
         others = {dim: n for dim, n in array.sizes.items() if dim not in leading}
-        variables[name] = array.variable.set_dims({**leading, **others})
+        variables[name] = array.set_dims({**leading, **others})
     return xr.Dataset(variables, coords=dataset.coords, attrs=dataset.attrs)
 
 

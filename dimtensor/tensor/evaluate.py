@@ -361,6 +361,7 @@ def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
         If a value is missing or of no input.
     """
     names = {node.name: node for node in known if node.name is not None}
+    among = set(known)
     given: dict[Any, Any] = {}
     for key, value in values.items():
         if isinstance(key, Dim):
@@ -369,7 +370,7 @@ def _given(known: list[Node], values: Mapping[Any, Any]) -> dict[Any, Any]:
         if not isinstance(key, (str, TensorHandle, Node)):
             raise InputError(f"values are given by tensor, by name or by dim, not by {key!r}")
         node = names.get(key) if isinstance(key, str) else as_node(key)
-        if node not in known:
+        if node not in among:
             what = repr(key) if isinstance(key, str) else title_of(as_node(key))
             guess = did_you_mean(key, [*names]) if isinstance(key, str) else ""
             raise InputError(

@@ -11,9 +11,12 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.compile.binding_values import _aliases
 from dimtensor.compile.caching.fingerprint import describe_graph
 from dimtensor.graph import toposort
+from dimtensor.model.inference.diagnostics import judge
 from dimtensor.tensor.autodiff import grad_by_pieces
+from dimtensor.values.datasets import arrays_of
 from tests.steps import counted_calls
 
 K = dt.Dim("k", length=3)
@@ -144,3 +147,31 @@ def test_a_gradient_of_alike_scalars_takes_no_longer_with_more_of_them():
     few, many = (model_of(n).log_density().functions.computed for n in (20, 40))
     for x, y in ((few.value, many.value), (few.gradient, many.gradient)):
         assert len(toposort([x.node])) == len(toposort([y.node]))
+
+
+def test_results_of_many_variables_are_linear_in_their_number(rng):
+    """Each is read, and judged, without a search through all others."""
+    none = xr.DataArray(np.zeros((2, 8), bool))
+
+    def calls(n: int) -> int:
+        names = [f"x{at}" for at in range(n)]
+        draws = xr.Dataset({x: (("chain", "draw"), rng.normal(size=(2, 8))) for x in names})
+        values = arrays_of(draws)
+        assert list(values) == names
+        for name in names[:3] + names[-3:]:
+            xr.testing.assert_identical(values[name], draws[name])
+        with counted_calls() as counted:
+            arrays_of(draws)
+            judge(draws, none, 1.0)
+        return counted.number
+
+    calls(210)  # imports
+    assert calls(1024) < 2 * calls(512)
+
+
+def test_results_that_share_memory_are_found():
+    x, y = np.zeros(10), np.zeros(4)
+    results = [x[2:4], np.ones(3), y, np.zeros(0), x[8:]]
+    assert _aliases(results, [x[:3], x[5:9], y[:0]]) == [True, False, False, False, True]
+    assert _aliases([y, y[1:], x], []) == [False, True, False]
+    assert _aliases([x[6:8]], [x[8:], x[:6]]) == [False]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import combinations
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.graph import toposort
+from dimtensor.graph import Node, toposort
 from dimtensor.model.density import log_density
 from dimtensor.model.predictive.predictions import predict
 from dimtensor.model.spec import center, marginalize, with_outputs
 from dimtensor.model.variables import named
 from dimtensor.tensor.elementwise import sqrt
+from dimtensor.values.datasets import arrays_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,6 +29,8 @@ _DRAWS, _MOST_NUMBERS = 400, 10_000_000
 _LITTLE = 0.5
 # Correlation above which parameters are not identified.
 _TOGETHER = 0.95
+# Number of suggestions of a kind.
+_MOST = 3
 # Number of elements above which matrices of marginalization are too large.
 _MOST_ELEMENTS = 500
 
@@ -47,7 +50,7 @@ def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str
     kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrizations, _aliases, _summed_out)
     for kind in kinds:
         with suppress(Exception):  # advice that cannot be given hides no warning
-            found += kind(spec, posterior, verdict)
+            found += islice(kind(spec, posterior, verdict), _MOST)
     return found
 
 
@@ -70,12 +73,16 @@ def _parametrizations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Ite
 def _shares(spec: ModelSpec, posterior: xr.Dataset) -> dict[str, float]:
     """Compute ratios of posterior to prior variance, for variables with an inferred prior."""
     expressions: dict[str, Any] = {}
+    free = {variable.node for variable in spec.free.values()}
+    inferred: set[Node] = set()  # depends on a free variable
+    for node in toposort(list(free)):
+        if any(x in free or x in inferred for x in node.inputs):
+            inferred.add(node)
     for name, variable in spec.free.items():
-        above = {x.name for x in toposort([variable.node]) if x.kind == "rv"} - {name}
         d = variable.distribution
-        if name not in posterior or posterior[name][0, 0].size * _DRAWS > _MOST_NUMBERS:
+        if name not in posterior or _elements(posterior, name) * _DRAWS > _MOST_NUMBERS:
             continue
-        if d.name == "Normal" and above & set(spec.free):
+        if d.name == "Normal" and variable.node in inferred:
             expressions[name] = (variable.tensor - d.mean()) / sqrt(d.variance())
     if not expressions:
         return {}
@@ -85,27 +92,36 @@ def _shares(spec: ModelSpec, posterior: xr.Dataset) -> dict[str, float]:
     step = max(posterior.sizes["draw"] * posterior.sizes["chain"] // _DRAWS, 1)
     some = posterior.isel(draw=slice(None, None, step))
     drawn = predict(other, some, names=list(recorded.values()), seed=1)
-    (group,) = (node for node in drawn.children.values() if set(recorded.values()) & set(node))
-    return {name: float(group[x].var(["chain", "draw"]).mean()) for name, x in recorded.items()}
+    wanted = recorded.values()
+    (group,) = (node for node in drawn.children.values() if {*wanted} & {*node})
+    found = arrays_of(group.to_dataset(), wanted)
+    return {name: float(found[x].values.var(axis=(0, 1)).mean()) for name, x in recorded.items()}
+
+
+def _elements(posterior: xr.Dataset, name: str) -> int:
+    return int(np.prod(posterior.variables[name].shape[2:]))
 
 
 def _aliases(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
     """Find parameters whose sum alone is identified."""
+    wanted = [
+        name for name, x in spec.free.items() if name in posterior and not x.distribution.discrete
+    ]
     means = {}
-    for name, variable in spec.free.items():
-        if name in posterior and not variable.distribution.discrete:
-            x = posterior[name]
-            series = x.mean([dim for dim in x.dims if dim not in ("chain", "draw")]).values.ravel()
-            if series.std() > 0:
-                means[name] = series, x.ndim > 2
-    for one, other in combinations(means, 2):
-        r = float(np.corrcoef(means[one][0], means[other][0])[0, 1])
-        if abs(r) > _TOGETHER:
-            several = [name for name in (one, other) if means[name][1]]
+    for name, x in arrays_of(posterior, wanted).items():
+        series = x.values.reshape(*x.shape[:2], -1).mean(axis=2).ravel()
+        if series.std() > 0:
+            means[name] = (series - series.mean()) / (series.std() * len(series) ** 0.5)
+    names, scaled = [*means], np.array([*means.values()])
+    for first in range(len(names)):
+        correlations = scaled[first + 1 :] @ scaled[first]
+        for at in np.flatnonzero(abs(correlations) > _TOGETHER):
+            one, other = names[first], names[first + 1 + at]
+            several = [name for name in (one, other) if posterior.variables[name].ndim > 2]
             way = f", or let {several[-1]!r} add up to 0, dist.ZeroSumNormal" if several else ""
             yield (
                 f"leave {one!r} or {other!r} out{way}, for the data hardly tell them apart "
-                f"(correlation {r:.2f})"
+                f"(correlation {correlations[at]:.2f})"
             )
 
 
@@ -116,7 +132,7 @@ def _summed_out(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> Ite
         name = name if name in spec.free else name.removesuffix("_raw")
         if name not in spec.free or name not in posterior:
             continue
-        if posterior[name].isel(chain=0, draw=0).size > _MOST_ELEMENTS:
+        if _elements(posterior, name) > _MOST_ELEMENTS:
             continue
         with suppress(Exception):
             log_density(marginalize(center(spec, [name]), [name], None, False))

@@ -145,7 +145,8 @@ def _suspects(draws: xr.Dataset) -> Iterator[tuple[np.ndarray, list[_Element]]]:
 
     All elements that vary; of many the worst ones by statistics that need no sorting.
     """
-    flat = {name: x.values.reshape(*x.shape[:2], -1) for name, x in draws.items()}
+    values = {name: draws.variables[name].values for name in draws.data_vars}
+    flat = {name: x.reshape(*x.shape[:2], -1) for name, x in values.items()}
     varying = {name: np.flatnonzero((x != x[:1, :1]).any(axis=(0, 1))) for name, x in flat.items()}
     if sum(map(len, varying.values())) > _ALL:
         varying = _worst_looking(flat, varying)
@@ -159,30 +160,44 @@ def _worst_looking(
     flat: Mapping[Hashable, np.ndarray], varying: Mapping[Hashable, np.ndarray]
 ) -> dict[Hashable, np.ndarray]:
     """Choose elements with the highest plain R-hat or the largest variance of batch means."""
-    scores = {name: _rough(flat[name], at) for name, at in varying.items()}
-    chosen: dict[Hashable, np.ndarray] = {}
-    for kind in range(2):
-        together = np.concatenate([score[kind] for score in scores.values()])
-        limit = np.sort(together)[-min(_LOOKED_AT, len(together))]
-        for name, at in varying.items():
-            found = at[scores[name][kind] >= limit][:_LOOKED_AT]
-            chosen[name] = np.union1d(chosen.get(name, found), found)
+    parts = [_rough(x) for x in _columns(flat, varying)]
+    worst = np.unique(np.argsort(np.concatenate(parts, axis=1))[:, -_LOOKED_AT:])
+    ends = np.cumsum([len(at) for at in varying.values()])
+    bounds = np.searchsorted(worst, [0, *ends])
+    chosen = {}
+    for number, (name, at) in enumerate(varying.items()):
+        found = worst[bounds[number] : bounds[number + 1]]
+        chosen[name] = at[found - ends[number] + len(at)]
     return chosen
 
 
-def _rough(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _columns(
+    flat: Mapping[Hashable, np.ndarray], varying: Mapping[Hashable, np.ndarray]
+) -> Iterator[np.ndarray]:
+    """Yield arrays (chain, draw, element) of all elements in order, of many small variables one."""
+    pending: list[np.ndarray] = []
+    count = 0
+    for name, at in varying.items():
+        for start in range(0, len(at), _COLUMNS):
+            pending.append(flat[name][..., at[start : start + _COLUMNS]])
+            count += pending[-1].shape[-1]
+            if count >= _COLUMNS:
+                yield np.concatenate(pending, axis=-1)
+                pending, count = [], 0
+    if pending:
+        yield np.concatenate(pending, axis=-1)
+
+
+def _rough(x: np.ndarray) -> np.ndarray:
     """Compute plain R-hat and the variance of batch means of elements; higher is worse."""
-    spread, slow = np.empty(len(at)), np.empty(len(at))
     length = max(x.shape[1] // _BATCHES, 1)
-    for start in range(0, len(at), _COLUMNS):
-        part = slice(start, start + _COLUMNS)
-        halves = _split(x[..., at[part]])
-        folded = abs(halves - halves.mean(axis=(0, 1)))
-        spread[part] = np.maximum(_plain_r_hat(halves), _plain_r_hat(folded))
-        whole = x[:, : length * (x.shape[1] // length), at[part]]
-        means = whole.reshape(len(x), -1, length, whole.shape[-1]).mean(axis=2)
-        slow[part] = means.var(axis=(0, 1)) / halves.var(axis=(0, 1))
-    return np.nan_to_num(spread, nan=0.0), np.nan_to_num(slow, nan=0.0)
+    halves = _split(x)
+    folded = abs(halves - halves.mean(axis=(0, 1)))
+    spread = np.maximum(_plain_r_hat(halves), _plain_r_hat(folded))
+    whole = x[:, : length * (x.shape[1] // length)]
+    means = whole.reshape(len(x), -1, length, whole.shape[-1]).mean(axis=2)
+    slow = means.var(axis=(0, 1)) / halves.var(axis=(0, 1))
+    return np.nan_to_num([spread, slow], nan=0.0)
 
 
 def _name_of(draws: xr.Dataset, element: _Element) -> str:

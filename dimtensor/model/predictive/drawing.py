@@ -65,7 +65,7 @@ def draw_variables(
     """
     wider, prefixes, variables = wider or {}, prefixes or {}, spec.variables
     above = {str(n.name) for n in toposort(list(targets.values())) if n.kind == "rv"}
-    given = [name for name in variables if name in above and name in draws]
+    given = dict.fromkeys(name for name in variables if name in above and name in draws)
     fixed = {
         name: as_input(variables[name].node)
         for name in spec.observed
