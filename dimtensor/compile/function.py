@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -457,9 +456,9 @@ def function(
     """Compile outputs to a function of inputs; see :func:`dimtensor.function`."""
     sources = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     nodes = [source if isinstance(source, Dim) else node_of(source) for source in sources]
-    for node, times in Counter(nodes).items():
-        if times > 1:
-            raise GraphError(f"{title_of(node)} is given twice among the inputs")
+    if len(set(nodes)) < len(nodes):
+        node = next(x for x in nodes if nodes.count(x) > 1)
+        raise GraphError(f"{title_of(node)} is given twice among the inputs")
     structure, values = Structure.of(outputs)
     results = [node_of(v) for v in values]
     if checks is False:
