@@ -7,15 +7,17 @@ from dimtensor.dist.processes.kernels import (
     Coregion,
     CovarianceFunction,
     Linear,
+    Polynomial,
+    White,
+)
+from dimtensor.dist.processes.points import points
+from dimtensor.dist.processes.stationary import (
     Matern12,
     Matern32,
     Matern52,
     Periodic,
-    Polynomial,
     RationalQuadratic,
     SquaredExponential,
-    White,
-    points,
 )
 
 __all__ = [

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.parameters import as_parameter
-from dimtensor.dist.processes.kernels import CovarianceFunction, check_durations
-from dimtensor.dist.processes.kernels import points as label_points
+from dimtensor.dist.processes.kernels import CovarianceFunction
+from dimtensor.dist.processes.points import check_durations
+from dimtensor.dist.processes.points import points as label_points
 from dimtensor.dist.processes.series import series_dim
 from dimtensor.errors import ArgumentError, DimError, OptionError
 from dimtensor.tensor.constructors import arange

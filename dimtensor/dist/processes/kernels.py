@@ -1,28 +1,20 @@
 """Covariance functions as values: kernels of Gaussian processes, their sums and products."""
 
-# over budget: one family, most of whose lines are docstrings
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dimtensor.dims import Dim, without
+from dimtensor.dims import without
 from dimtensor.dist.parameters import as_parameter
 from dimtensor.errors import ArgumentError, DimError, OptionError, listing, printable
 from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.elementwise import equal, exp, sin, sqrt, where
+from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
-from dimtensor.tensor.inputs import data, with_recipe
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import TensorLike
-
-    Duration = str | timedelta | np.timedelta64
 
 
 class CovarianceFunction:
@@ -163,7 +155,7 @@ class ScaledKernel(CovarianceFunction):
     def __init__(self, variance: TensorLike, kernel: CovarianceFunction):
         self.variance = as_parameter(variance, "not negative", "factor of a kernel")
         self.kernel = kernel
-        self._text = _text(variance)
+        self._text = text_of(variance)
 
     def _of(self, x: Any, y: Any) -> Any:
         return self.variance * self.kernel._of(x, y)
@@ -199,217 +191,6 @@ class WarpedKernel(CovarianceFunction):
         ) + self._text
 
 
-# -- of distances ----------------------------------------------------------------------------------
-
-
-class _Stationary(CovarianceFunction):
-    """Base class of kernels of the distance of two points, in length scales."""
-
-    def __init__(self, lengthscale: TensorLike | Duration):
-        self._take(lengthscale=lengthscale)
-
-    def _take(self, **given: Any) -> None:
-        """Check and keep the parameters."""
-        self._given = given
-        name = type(self).__name__
-        self._values = {
-            key: as_parameter(_in_days(value), "positive", f"{key} of {name}")
-            for key, value in given.items()
-        }
-
-    def _durations(self) -> list[Any]:
-        return [x for x in self._given.values() if _is_duration(x)]
-
-    def _of(self, x: Any, y: Any) -> Any:
-        return self._at(_squares(x, y, self._values["lengthscale"]))
-
-    def _at(self, squares: Any) -> Any:
-        """Return the covariance of points at a squared distance."""
-        raise NotImplementedError
-
-    @printable
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{key}={_text(value)}" for key, value in self._given.items())
-        return f"{type(self).__name__}({inside})"
-
-
-class SquaredExponential(_Stationary):
-    r"""Squared exponential kernel (RBF, exponentiated quadratic): of smooth functions.
-
-    The covariance at distance r is :math:`\exp(-r^2 / (2 \ell^2))`
-    (Rasmussen and Williams 2006, (4.9)).
-
-    Parameters
-    ----------
-    lengthscale : TensorLike or duration
-        In the unit of the points; one for each number of a point if it has their dim. A duration,
-        such as ``"30D"``, for points that are dates.
-
-    Raises
-    ------
-    OptionError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> float(dt.gp.SquaredExponential(2.0)(0.0, 2.0).eval().round(4))
-    0.6065
-    """
-
-    def _at(self, squares: Any) -> Any:
-        return exp(-0.5 * squares)
-
-
-class Matern12(_Stationary):
-    r"""Matérn kernel of order 1/2 (exponential, Ornstein-Uhlenbeck): of continuous functions.
-
-    The covariance at distance r is :math:`\exp(-r / \ell)` (Rasmussen and Williams 2006, (4.18)).
-
-    Parameters
-    ----------
-    lengthscale : TensorLike or duration
-        As of :class:`SquaredExponential`.
-
-    Raises
-    ------
-    OptionError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> float(dt.gp.Matern12(2.0)(0.0, 2.0).eval().round(4))
-    0.3679
-    """
-
-    def _at(self, squares: Any) -> Any:
-        return exp(-sqrt(squares))
-
-
-class Matern32(_Stationary):
-    r"""Matérn kernel of order 3/2: of functions that have a slope.
-
-    The covariance at distance r is :math:`(1 + s) \exp(-s)` with :math:`s = \sqrt{3} r / \ell`
-    (Rasmussen and Williams 2006, (4.17)).
-
-    Parameters
-    ----------
-    lengthscale : TensorLike or duration
-        As of :class:`SquaredExponential`.
-
-    Raises
-    ------
-    OptionError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> float(dt.gp.Matern32(2.0)(0.0, 2.0).eval().round(4))
-    0.4834
-    """
-
-    def _at(self, squares: Any) -> Any:
-        s = float(np.sqrt(3.0)) * sqrt(squares)
-        return (1.0 + s) * exp(-s)
-
-
-class Matern52(_Stationary):
-    r"""Matérn kernel of order 5/2: of functions that are differentiable twice.
-
-    The covariance at distance r is :math:`(1 + s + s^2 / 3) \exp(-s)` with
-    :math:`s = \sqrt{5} r / \ell` (Rasmussen and Williams 2006, (4.17)).
-
-    Parameters
-    ----------
-    lengthscale : TensorLike or duration
-        As of :class:`SquaredExponential`.
-
-    Raises
-    ------
-    OptionError
-        If it is not positive.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> float(dt.gp.Matern52(2.0)(0.0, 2.0).eval().round(4))
-    0.524
-    """
-
-    def _at(self, squares: Any) -> Any:
-        s = float(np.sqrt(5.0)) * sqrt(squares)
-        return (1.0 + s + (5.0 / 3.0) * squares) * exp(-s)
-
-
-class RationalQuadratic(_Stationary):
-    r"""Rational quadratic kernel: a mixture of squared exponentials of many length scales.
-
-    The covariance at distance r is :math:`(1 + r^2 / (2 \alpha \ell^2))^{-\alpha}`
-    (Rasmussen and Williams 2006, (4.19)).
-
-    Parameters
-    ----------
-    lengthscale : TensorLike or duration
-        As of :class:`SquaredExponential`.
-    alpha : TensorLike
-        The larger, the fewer length scales.
-
-    Raises
-    ------
-    OptionError
-        If one is not positive.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> float(dt.gp.RationalQuadratic(2.0, alpha=1.0)(0.0, 2.0).eval().round(4))
-    0.6667
-    """
-
-    def __init__(self, lengthscale: TensorLike | Duration, alpha: TensorLike):
-        self._take(lengthscale=lengthscale, alpha=alpha)
-
-    def _at(self, squares: Any) -> Any:
-        alpha = self._values["alpha"]
-        return (1.0 + squares / (2.0 * alpha)) ** -alpha
-
-
-class Periodic(_Stationary):
-    r"""Periodic kernel: of functions that repeat.
-
-    The covariance at distance r is :math:`\exp(-2 \sin^2(\pi r / p) / \ell^2)` with the period p;
-    of points of several numbers, the product over them (MacKay 1998; Rasmussen and Williams 2006,
-    (4.31)).
-
-    Parameters
-    ----------
-    lengthscale : TensorLike
-        Of the shape within a period: a number, without a unit.
-    period : TensorLike or duration
-        In the unit of the points, or a duration for points that are dates.
-
-    Raises
-    ------
-    OptionError
-        If one is not positive.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> float(dt.gp.Periodic(1.0, period=12.0)(0.0, 3.0).eval().round(4))
-    0.3679
-    """
-
-    def __init__(self, lengthscale: TensorLike, period: TensorLike | Duration):
-        self._take(lengthscale=lengthscale, period=period)
-
-    def _of(self, x: Any, y: Any) -> Any:
-        turns = sin(np.pi * (x - y) / self._values["period"]) / self._values["lengthscale"]
-        return exp(-2.0 * _over_features(turns**2, x, y))
-
-
 # -- of other functions of the points --------------------------------------------------------------
 
 
@@ -435,11 +216,11 @@ class Linear(CovarianceFunction):
         self.center: Any = center
 
     def _of(self, x: Any, y: Any) -> Any:
-        return _over_features((x - self.center) * (y - self.center), x, y)
+        return over_features((x - self.center) * (y - self.center), x, y)
 
     @printable
     def __repr__(self) -> str:
-        return f"Linear(center={_text(self.center)})"
+        return f"Linear(center={text_of(self.center)})"
 
 
 def Polynomial(
@@ -484,7 +265,7 @@ class PowerOfKernel(CovarianceFunction):
         self.kernel = kernel
         self.power = power
         self.offset = as_parameter(offset, "not negative", "offset of Polynomial")
-        self._text = f"{power}, offset={_text(offset)}, center={_text(center)}"
+        self._text = f"{power}, offset={text_of(offset)}, center={text_of(center)}"
 
     def _of(self, x: Any, y: Any) -> Any:
         return (self.kernel._of(x, y) + self.offset) ** self.power
@@ -517,7 +298,7 @@ class White(CovarianceFunction):
 
     def __init__(self, variance: TensorLike = 1.0):
         self.variance = as_parameter(variance, "not negative", "variance of White")
-        self._text = _text(variance)
+        self._text = text_of(variance)
 
     def _of(self, x: Any, y: Any) -> Any:
         row, col = without(x.dims, y.dims), without(y.dims, x.dims)
@@ -578,110 +359,12 @@ class Coregion(CovarianceFunction):
         return f"Coregion(covariance over {self._row._short})"
 
 
-# -- points and distances --------------------------------------------------------------------------
-
-
-def points(dim: Dim) -> DimTensor:
-    """Return the labels of a dim as points: numbers unchanged, dates in days since 1970.
-
-    Dates with a time zone count from 1970 in UTC; durations are in days, too.
-
-    In predictions along a dim with other labels they are those of the new labels.
-
-    Parameters
-    ----------
-    dim : Dim
-
-    Returns
-    -------
-    DimTensor of float64
-
-    Raises
-    ------
-    OptionError
-        If the labels are neither numbers nor dates, missing, or not known yet.
-
-    Examples
-    --------
-    >>> import dimtensor as dt
-    >>> dt.gp.points(dt.date_range("day", "1970-01-03", periods=2)).eval().values.tolist()
-    [2.0, 3.0]
-    """
-    return with_recipe(data(_coordinates(dim), dims=dim), points, dim)
-
-
-def _coordinates(dim: Dim) -> np.ndarray:
-    import pandas as pd
-
-    hint = f"give the points: at=x, a tensor along {dim._short}"
-    labels = dim.coords
-    if labels is None:
-        raise OptionError(
-            f"labels of {dim._short} are not known, so that they are no points of a kernel",
-            hint=hint,
-        )
-    if pd.isna(labels).any():
-        raise OptionError(f"labels of {dim._short} are missing, and no points", hint=hint)
-    if are_times(dim):
-        times = pd.Index(labels)
-        zero = pd.Timedelta(0) if times.dtype.kind == "m" else pd.Timestamp(0, tz=times.tz)
-        return np.asarray((times - zero) / pd.Timedelta(days=1))
-    if labels.dtype.kind not in "iuf":
-        raise OptionError(
-            f"labels of {dim._short} are neither numbers nor dates",
-            [("labels", listing(labels.tolist()))],
-            hint,
-        )
-    return labels.astype(float)
-
-
-def are_times(dim: Dim) -> bool:
-    """Return whether the labels of a dim are dates, with or without a time zone, or durations."""
-    import pandas as pd
-
-    return dim.coords is not None and pd.Index(dim.coords).dtype.kind in "mM"
-
-
-def check_durations(kernel: CovarianceFunction, dim: Dim) -> None:
-    """Refuse durations as parameters of a kernel whose points are no dates.
-
-    Raises
-    ------
-    OptionError
-    """
-    found = kernel._durations()
-    if found and not are_times(dim):
-        raise OptionError(
-            f"{found[0]!r} is a duration, and labels of {dim._short} are not dates",
-            [("kernel", repr(kernel))],
-            "give a number in the unit of the points",
-        )
-
-
-def _squares(x: Any, y: Any, lengthscale: Any) -> Any:
-    return _over_features(((x - y) / lengthscale) ** 2, x, y)
-
-
-def _over_features(z: Any, x: Any, y: Any) -> Any:
+def over_features(z: Any, x: Any, y: Any) -> Any:
     """Sum over the dims that both points have: the numbers that a point consists of."""
     shared = [dim for dim in x.dims if dim in y.dims]
     return z.sum(shared) if shared else z
 
 
-def _is_duration(x: Any) -> bool:
-    return isinstance(x, (str, timedelta, np.timedelta64))
-
-
-def _in_days(x: Any) -> Any:
-    if not _is_duration(x):
-        return x
-    import pandas as pd
-
-    try:
-        return pd.Timedelta(x) / pd.Timedelta(days=1)
-    except ValueError as error:
-        raise OptionError(f"{x!r} is no duration", hint='such as "30D" or "12h"') from error
-
-
-def _text(x: Any) -> str:
+def text_of(x: Any) -> str:
+    """Return the text of a parameter in the repr of a kernel."""
     return (x.name or "…") if isinstance(x, TensorHandle) else repr(x)
