@@ -3,6 +3,7 @@
 Points are the labels of a dim, or a tensor. Kernels are added, multiplied and scaled.
 """
 
+from dimtensor.dist.processes.conditional import Process
 from dimtensor.dist.processes.kernels import (
     Coregion,
     CovarianceFunction,
@@ -29,6 +30,7 @@ __all__ = [
     "Matern52",
     "Periodic",
     "Polynomial",
+    "Process",
     "RationalQuadratic",
     "SquaredExponential",
     "White",

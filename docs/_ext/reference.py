@@ -45,7 +45,8 @@ TOPICS = {
     "graphs": "tensor.graphs graph",
     "random": "random",
     "supports": "dist.supports",
-    "gp": "dist.processes.kernels",
+    "gp": "dist.processes.kernels dist.processes.stationary dist.processes.points "
+    "dist.processes.conditional",
     "models": "model",
     "marginalization": "marginal",
     "interop": "interop plugins.pytensor_mode tensor.positional",

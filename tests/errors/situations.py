@@ -2589,3 +2589,20 @@ def additional_dim_of_a_loaded_function():
         path = Path(folder, "f")
         dt.function([X], X.sum(), backend="numba").export(path)
         dt.load_exported(path)(xr.DataArray(np.ones((2, 3)), dims=["draw", "country"]))
+
+
+@building
+def kernel_on_none_of_several_dims():
+    dist.GP(dt.gp.Matern32(1.0), [COUNTRY, THREE])
+
+
+@building
+def function_as_a_kernel_over_several_dims():
+    dist.GP(lambda x, y: x * y, [COUNTRY, THREE])
+
+
+@building
+def mean_of_a_process_at_new_points():
+    t = dt.Dim("t", coords=[0.0, 1.0])
+    process = dist.GP(dt.gp.Matern32(1.0), t, mean=dt.zeros(t))
+    process.conditional(dt.ones(t), {t: dt.Dim("t", coords=[0.5])})

@@ -39,7 +39,7 @@ STANDS_FOR: dict[str, Any] = {
 # of calls without an object before them, and of methods of results
 CLASSES = (dt, dist, dt.DimTensor, dt.Dim, Regression, Generator, dist.Distribution, Resample,
            Rolling, RollingExp, CompiledFunction, pd.DataFrame, pd.Series,
-           xr.DataArray)  # fmt: skip
+           xr.DataArray, dt.gp.CovarianceFunction)  # fmt: skip
 # functions of the reader, and of formulas
 TRANSFORMS = ("bs", "cr", "cc", "tp", "C", "I", "p", "offset", "S")
 OWN = {"function", "step", "logp", "f", "trials", *FUNCTIONS, *TRANSFORMS}

@@ -82,8 +82,7 @@ class _Elliptical(VectorDistribution, state=("form", "row", "col")):
             return value
         if self.form == "tau":
             return inv(value, [self.row, self.col])
-        left = value.relabel(self.col, inner := self.col.rename())
-        return dot(left, left.relabel(self.row, self.col), dim=[inner])
+        return squared(value, self.row, self.col)
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         """Matheron's rule: a draw of the whole vector is moved by what its known elements lack.
@@ -118,9 +117,15 @@ class _Elliptical(VectorDistribution, state=("form", "row", "col")):
 
     @property
     def _covariance_diagonal(self) -> DimTensor:
-        if self.form == "tau":
-            return diagonal(inv(self._values["tau"], [self.row, self.col]), [self.row, self.col])
-        return square(self._factor).sum(self.col)
+        if self.form == "chol":
+            return square(self._factor).sum(self.col)
+        return diagonal(self._matrix, [self.row, self.col])
+
+
+def squared(factor: DimTensor, row: Dim, col: Dim) -> DimTensor:
+    """Multiply a matrix by its transpose."""
+    left = factor.relabel(col, inner := col.rename())
+    return dot(left, left.relabel(row, col), dim=[inner])
 
 
 class MvNormal(_Elliptical):
@@ -178,6 +183,24 @@ class MvNormal(_Elliptical):
 
     def variance(self) -> DimTensor:
         return self._covariance_diagonal + 0.0 * self._values["mu"]
+
+    def covariance(self) -> DimTensor:
+        """Return the covariances of the elements.
+
+        Returns
+        -------
+        DimTensor
+            Over the event dim and the same one renamed.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> k = dt.Dim("k", length=2)
+        >>> dist.MvNormal(0.0, tau=2.0 * dt.eye(k)).covariance().eval().values.tolist()
+        [[0.5, 0.0], [0.0, 0.5]]
+        """
+        return self._matrix
 
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         value, rng = self._normal(rng, self._draw_dims(dims))

@@ -7,13 +7,16 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI
+from dimtensor.dist.given import KnownElements, refusal
+from dimtensor.dist.joint.gaussian import squared
 from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, OptionError
-from dimtensor.tensor.elementwise import log, square, stop_gradient
+from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.elementwise import log, square, stop_gradient, where
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky, eigh
 from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
@@ -146,32 +149,16 @@ class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
         enter the determinant in second order: log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First
         and second derivatives are those of the density.
         """
-        covs = [p[f"cov_{at}"] for at in range(len(self.pairs))]
-        noise = square(p["sigma"])
-        bases, own, fixed = [], [], stop_gradient(noise)
-        for cov, (row, col) in zip(covs, self.pairs, strict=True):
-            found = eigh(stop_gradient(cov), [row, col], dim=f"{row._short} eigen")
-            vectors = found.eigenvectors
-            (dim,) = [d for d in found.eigenvalues.dims if d not in cov.dims]
-            turned = vectors.relabel(row, col).relabel(dim, dim.rename())
-            bases.append(_Basis(vectors, row, dim, found.eigenvalues))
-            own.append((dot(cov, vectors, turned, dim=[row, col]), dim))
-        fixed = _product([basis.values for basis in bases]) + fixed
-
-        def inverse(r: DimTensor) -> DimTensor:
-            r = _through(r, [(basis.vectors, basis.row) for basis in bases])
-            return _through(r / fixed, [(basis.vectors, basis.dim) for basis in bases])
-
-        def times(a: DimTensor) -> DimTensor:
-            found = a
-            for cov, (row, col) in zip(covs, self.pairs, strict=True):
-                found = dot(found, cov, dim=[row]).relabel(col, row)
-            return found + noise * a
-
-        a = inverse(stop_gradient(apart))
-        a = a + inverse(apart - times(a))
+        covs, noise = self._covs(p), square(p["sigma"])
+        bases = self._bases(covs)
+        a = self._solved(apart, p, bases)
         rows = [row for row, _ in self.pairs]
-        distance = (a * (2.0 * apart - times(a))).sum(rows)
+        distance = (a * (2.0 * apart - self._times(a, p))).sum(rows)
+        own = []
+        for cov, (row, col), basis in zip(covs, self.pairs, bases, strict=True):
+            vectors, dim = basis.vectors, basis.dim
+            turned = vectors.relabel(row, col).relabel(dim, dim.rename())
+            own.append((dot(cov, vectors, turned, dim=[row, col]), dim))
 
         along = [dim for _, dim in own]
         variances = [diagonal(value, [dim, dim.rename()]) for value, dim in own]
@@ -182,6 +169,81 @@ class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
             both = dot(both, square(value), dim=[dim]).relabel(dim.rename(), dim)
         beside = both - weight * square(_product(variances))
         return distance, (log(values) - 0.5 * weight * beside).sum(along)
+
+    def _covs(self, p: Any) -> list[DimTensor]:
+        values = [p[f"{self.form}_{at}"] for at in range(len(self.pairs))]
+        if self.form == "cov":
+            return values
+        return [squared(value, *pair) for value, pair in zip(values, self.pairs, strict=True)]
+
+    def _bases(self, covs: Sequence[DimTensor], constant: bool = True) -> list[_Basis]:
+        """Return the eigenvectors and eigenvalues of the covariances."""
+        bases = []
+        for cov, (row, col) in zip(covs, self.pairs, strict=True):
+            taken = stop_gradient(cov) if constant else cov
+            found = eigh(taken, [row, col], dim=f"{row._short} eigen")
+            (dim,) = [d for d in found.eigenvalues.dims if d not in cov.dims]
+            bases.append(_Basis(found.eigenvectors, row, dim, found.eigenvalues))
+        return bases
+
+    @staticmethod
+    def _noise(p: Any) -> Any:
+        return square(p["sigma"]) if "sigma" in p else 0.0
+
+    def _times(self, a: DimTensor, p: Any) -> DimTensor:
+        """Multiply by the covariance of all elements, with noise."""
+        found = a
+        for cov, (row, col) in zip(self._covs(p), self.pairs, strict=True):
+            found = dot(found, cov, dim=[row]).relabel(col, row)
+        return found + self._noise(p) * a
+
+    def _solved(self, x: DimTensor, p: Any, bases: Sequence[_Basis] = ()) -> DimTensor:
+        """Solve equations with the covariance of all elements, with noise."""
+        if "sigma" not in p:
+            for factor, (row, col) in zip(self._factors(), self.pairs, strict=True):
+                z = solve_triangular(factor, x, [row, col])
+                x = solve_triangular(factor, z, [col, row], lower=False)
+            return x
+        bases = bases or self._bases(self._covs(p))
+        fixed = _product([basis.values for basis in bases]) + stop_gradient(square(p["sigma"]))
+
+        def inverse(r: DimTensor) -> DimTensor:
+            r = _through(r, [(basis.vectors, basis.row) for basis in bases])
+            return _through(r / fixed, [(basis.vectors, basis.dim) for basis in bases])
+
+        a = inverse(stop_gradient(x))
+        return a + inverse(x - self._times(a, p))
+
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
+        """Matheron's rule, as of MvNormal, with one matrix for each dim."""
+        p, rows = self._values, [row for row, _ in self.pairs]
+        if not set(given.at) <= set(rows):
+            raise refusal(self, given)
+        at = {row: list(positions) for row, positions in given.at.items()}
+        across, blocks = [], []
+        known: Any = True
+        for cov, (row, col) in zip(self._covs(p), self.pairs, strict=True):
+            block = cov
+            if row in at:
+                known = known & arange(row).isin(at[row])
+                block = cov.isel({row: at[row]})
+                (here,) = without(block.dims, cov.dims)
+                cov = cov.isel({col: at[row]})
+                (there,) = without(cov.dims, (row, *block.dims))
+                block = block.isel({col: at[row]}).relabel(there, here.rename())
+                cov = cov.relabel(there, here.rename())
+            blocks.append(block)
+            across.append(cov)
+        part = KroneckerNormal(0.0, blocks, sigma=p.get("sigma"))
+
+        def of_known(error: DimTensor) -> DimTensor:
+            found = part._solved(error.isel(at), part._values)
+            for cov, (row, col) in zip(across, part.pairs, strict=True):
+                found = dot(cov, found.relabel(row, col), dim=[col])
+            return found
+
+        drawn, rng = self.draw(rng, dims)
+        return where(known, given.values, drawn + of_known(given.values - drawn)), rng
 
     def mean(self) -> DimTensor:
         return self._values["mu"] + 0.0 * self.variance()

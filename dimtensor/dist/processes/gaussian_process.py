@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, ProductDim, sort_dims
+from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.parameters import as_parameter
+from dimtensor.dist.processes.conditional import GaussianProcess, ProcessSource, with_diagonal
 from dimtensor.dist.processes.kernels import CovarianceFunction
-from dimtensor.dist.processes.points import check_durations
-from dimtensor.dist.processes.points import points as label_points
+from dimtensor.dist.processes.over_dims import over_dims
+from dimtensor.dist.processes.points import points_of
 from dimtensor.dist.processes.series import series_dim
 from dimtensor.errors import ArgumentError, DimError, OptionError
-from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.elementwise import equal, where
+from dimtensor.tensor.elementwise import square
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
+_JITTER = 1e-6  # added to variances where there is no noise
+
 
 def GP(
     kernel: Any,
-    dim: Dim,
+    dim: Dim | Iterable[Dim],
     *,
-    at: TensorLike | None = None,
+    at: TensorLike | Mapping[Dim, TensorLike] | None = None,
     mean: TensorLike = 0.0,
-    jitter: float = 1e-6,
-) -> MvNormal:
-    """Make a Gaussian process: an unknown function at the points along a dim.
+    noise: TensorLike | None = None,
+    jitter: TensorLike | None = None,
+    approximation: Any = None,
+) -> Distribution:
+    """Make a Gaussian process: an unknown function at the points along a dim, or along several.
 
-    They are a normal vector, whose covariances the kernel gives: MvNormal(mean, K + jitter I), with
-    the density of MvNormal, by a Cholesky factor of the matrix
+    Its values are a normal vector, whose covariances the kernel gives:
+    MvNormal(mean, K + jitter I), by a Cholesky factor of the matrix. With `noise` it is the
+    distribution of noisy observations, MvNormal(mean, K + noise² I), out of which the function is
+    integrated; `conditional` is the distribution of the function given these
     (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
     section 2.2).
+
+    Over several dims each kernel is :meth:`on <dimtensor.gp.CovarianceFunction.on>` one of them.
+    The covariance of a product of kernels is the Kronecker product of one matrix for each dim: a
+    :class:`KroneckerNormal`, whose cost is the sum of the cubes of the lengths. Sums of products
+    are normal vectors over the product of the dims.
 
     Parameters
     ----------
@@ -43,29 +55,36 @@ def GP(
         A kernel such as ``dt.gp.Matern52(2.0)``; a function ``kernel(x, y)`` of points, `y` along
         the dim renamed, that gives covariances over both; or these covariances, over the dim and
         the same one renamed.
-    dim : Dim
-        The dim of the points.
-    at : DimTensor, optional
+    dim : Dim or iterable of Dim
+        The dim of the points, or the dims whose combinations they are; a ProductDim is its factors.
+    at : DimTensor, or dict of Dim to DimTensor, optional
         The points, along the dim; of several numbers each if it has other dims, which the
         kernel sums over. By default the labels of the dim, of which dates are in days
         (:func:`dimtensor.gp.points`); a function that is no kernel needs it.
     mean : DimTensor or number
         Of the values.
-    jitter : DimTensor or number
+    noise : DimTensor or number, optional
+        Standard deviation of normal noise, with which the values are observed.
+    jitter : DimTensor or number, optional
         Added to the variances: the matrix of covariances of points close to each other is singular
-        but for rounding. Of values seen with normal noise, the variance of that noise.
+        but for rounding. 1e-6 by default, and 0 with noise. Over several dims it is
+        added to the variances of each factor.
+    approximation : optional
+        How to approximate the process, such as by basis functions; exact by default.
 
     Returns
     -------
-    MvNormal
+    Distribution
+        A :class:`dimtensor.gp.Process`: an MvNormal, or a KroneckerNormal over several dims. Where
+        covariances are given, an MvNormal.
 
     Raises
     ------
     DimError
-        If the points, or the covariances, lack the dim.
+        If the points, or the covariances, lack the dim, or a kernel is on none of several dims.
     OptionError
-        If a function has no points, covariances have some, or `jitter` is below 0; if labels of
-        the dim are no points, or a kernel has durations for points that are not dates.
+        If a function has no points, covariances have some, or `noise` or `jitter` is below 0; if
+        labels of the dim are no points, or a kernel has durations for points that are not dates.
 
     Examples
     --------
@@ -84,29 +103,51 @@ def GP(
     >>> day = dt.date_range("day", "2026-01-01", periods=3, freq="30D")
     >>> float(dist.GP(dt.gp.Matern32("60D"), day).logp(dt.zeros(day)).eval().round(4))
     -1.736
+
+    Values with noise, over two dims:
+
+    >>> site = dt.Dim("site", coords=[0.0, 1.0])
+    >>> kernel = dt.gp.Matern52(2.0).on(site) * dt.gp.Matern32("60D").on(day)
+    >>> d = dist.GP(kernel, [site, day], noise=0.5)
+    >>> float(d.logp(dt.zeros([site, day])).eval().round(4))
+    -4.5491
     """
-    dim = series_dim(dim, "GP")
-    added = as_parameter(jitter, "not negative", "jitter of GP")
-    cov = _of_points(kernel, dim, at) if callable(kernel) else _given(kernel, at)
+    dims = _dims_of(dim)
+    for value, name in ((noise, "noise"), (jitter, "jitter")):
+        if value is not None:
+            as_parameter(value, "not negative", f"{name} of GP")
+    if isinstance(kernel, CovarianceFunction) and len(dims) == 1:
+        kernel._check_on(dims[0])
+    if approximation is not None and len(dims) == 1:
+        points = points_of(kernel, dims[0], at) if callable(kernel) else None
+        return approximation._approximated(kernel, dims[0], points, mean, noise, jitter)
+    added = (_JITTER if noise is None else 0.0) if jitter is None else jitter
+    if len(dims) > 1:
+        return over_dims(kernel, dims, at, mean, noise, added)
+    points = points_of(kernel, dims[0], at) if callable(kernel) else None
+    cov = _covariances(kernel, dims[0], points) if callable(kernel) else _given(kernel, at)
     _, row, col = matrix(cov, None, "GP")
-    if row != dim:
+    if row != dims[0]:
         raise DimError(
-            f"GP: the covariances are over {row._short} and {col._short}, not {dim._short}"
+            f"GP: the covariances are over {row._short} and {col._short}, not {dims[0]._short}"
         )
-    return MvNormal(mean, where(equal(arange(row), arange(col)), cov + added, cov))
+    variance = added if noise is None else added + square(noise)
+    whole = with_diagonal(cov, row, col, variance)
+    if points is None:
+        return MvNormal(mean, whole)
+    source = ProcessSource(kernel, {} if at is None else {dims[0]: points}, wrap(as_node(mean)))
+    return GaussianProcess(mean, whole, source)
 
 
-def _of_points(kernel: Callable[[Any, Any], Any], dim: Dim, at: Any) -> TensorHandle:
-    if at is None and isinstance(kernel, CovarianceFunction):
-        check_durations(kernel, dim)
-        at = label_points(dim)
-    if at is None:
-        raise OptionError(
-            f"GP: a kernel that is a function needs points along {dim._short}: at=..."
-        )
-    points: Any = at if isinstance(at, TensorHandle) else wrap(as_node(at, what="at of GP"))
-    if dim not in points.dims:
-        raise DimError(f"GP: the points, at, lack {dim._short}")
+def _dims_of(dim: Any) -> tuple[Dim, ...]:
+    if isinstance(dim, ProductDim):
+        return dim.factors
+    if isinstance(dim, (Dim, str)) or not isinstance(dim, Iterable):
+        return (series_dim(dim, "GP"),)
+    return sort_dims([series_dim(each, "GP") for each in dim])
+
+
+def _covariances(kernel: Callable[[Any, Any], Any], dim: Dim, points: Any) -> TensorHandle:
     cov = kernel(points, points.relabel(dim, dim.rename()))
     if not isinstance(cov, TensorHandle):
         raise ArgumentError(f"GP: the kernel gives a tensor of covariances, not {cov!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import without
+from dimtensor.dims import Dim, Dims, without
 from dimtensor.dist.parameters import as_parameter
 from dimtensor.errors import ArgumentError, DimError, OptionError, listing, printable
 from dimtensor.tensor.constructors import arange
@@ -45,9 +45,23 @@ class CovarianceFunction:
         """Return the covariances of points."""
         raise NotImplementedError
 
+    def _parts(self) -> tuple[CovarianceFunction, ...]:
+        """Return the kernels that this one is made of."""
+        return ()
+
     def _durations(self) -> list[Any]:
         """Return the parameters that are durations."""
-        return []
+        return [each for part in self._parts() for each in part._durations()]
+
+    def _check_on(self, dim: Dim) -> None:
+        """Refuse kernels on another dim.
+
+        Raises
+        ------
+        DimError
+        """
+        for part in self._parts():
+            part._check_on(dim)
 
     def __add__(self, other: CovarianceFunction) -> CovarianceFunction:
         if not isinstance(other, CovarianceFunction):
@@ -117,6 +131,35 @@ Matern52(lengthscale=3.0).sel(feature='depth')
         """
         return WarpedKernel(self, function, f".warp({getattr(function, '__name__', function)})")
 
+    def on(self, dim: Dim) -> CovarianceFunction:
+        """Make the kernel of the points along one dim of a process over several.
+
+        Parameters
+        ----------
+        dim : Dim
+
+        Returns
+        -------
+        CovarianceFunction
+
+        Raises
+        ------
+        DimError
+            If it is no dim.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> site, year = dt.Dim("site", coords=[0.0, 1.0]), dt.Dim("year", coords=[2020, 2021])
+        >>> kernel = dt.gp.Matern52(2.0).on(site) * dt.gp.Matern12(5.0).on(year)
+        >>> dist.GP(kernel, [site, year]).dims
+        (Dim('site', [0.0, 1.0]), Dim('year', [2020, 2021]))
+        """
+        if not isinstance(dim, Dim):
+            raise DimError(f"a kernel is on a Dim, not {dim!r}")
+        return KernelOn(self, dim)
+
 
 # -- combinations ----------------------------------------------------------------------------------
 
@@ -130,8 +173,8 @@ class SumOfKernels(CovarianceFunction):
     def _of(self, x: Any, y: Any) -> Any:
         return self.parts[0]._of(x, y) + self.parts[1]._of(x, y)
 
-    def _durations(self) -> list[Any]:
-        return [each for part in self.parts for each in part._durations()]
+    def _parts(self) -> tuple[CovarianceFunction, ...]:
+        return self.parts
 
     @printable
     def __repr__(self) -> str:
@@ -160,8 +203,8 @@ class ScaledKernel(CovarianceFunction):
     def _of(self, x: Any, y: Any) -> Any:
         return self.variance * self.kernel._of(x, y)
 
-    def _durations(self) -> list[Any]:
-        return self.kernel._durations()
+    def _parts(self) -> tuple[CovarianceFunction, ...]:
+        return (self.kernel,)
 
     @printable
     def __repr__(self) -> str:
@@ -180,8 +223,8 @@ class WarpedKernel(CovarianceFunction):
     def _of(self, x: Any, y: Any) -> Any:
         return self.kernel._of(self.function(x), self.function(y))
 
-    def _durations(self) -> list[Any]:
-        return self.kernel._durations()
+    def _parts(self) -> tuple[CovarianceFunction, ...]:
+        return (self.kernel,)
 
     @printable
     def __repr__(self) -> str:
@@ -189,6 +232,30 @@ class WarpedKernel(CovarianceFunction):
         return (
             f"({inner})" if isinstance(self.kernel, (SumOfKernels, ScaledKernel)) else inner
         ) + self._text
+
+
+class KernelOn(CovarianceFunction):
+    """Kernel of the points along one of the dims of a process."""
+
+    def __init__(self, kernel: CovarianceFunction, dim: Dim):
+        self.kernel = kernel
+        self.dim = dim
+
+    def _of(self, x: Any, y: Any) -> Any:
+        return self.kernel._of(x, y)
+
+    def _parts(self) -> tuple[CovarianceFunction, ...]:
+        return (self.kernel,)
+
+    def _check_on(self, dim: Dim) -> None:
+        if self.dim is not dim:
+            raise on_none(self, (dim,))
+
+    @printable
+    def __repr__(self) -> str:
+        inner = repr(self.kernel)
+        whole = type(self.kernel) in (SumOfKernels, ProductOfKernels, ScaledKernel)
+        return (f"({inner})" if whole else inner) + f".on({self.dim._short})"
 
 
 # -- of other functions of the points --------------------------------------------------------------
@@ -349,14 +416,24 @@ class Coregion(CovarianceFunction):
         if not isinstance(covariance, TensorHandle):
             raise ArgumentError(f"Coregion: the covariance is a tensor, not {covariance!r}")
         self.covariance: Any = covariance
-        _, self._row, self._col = matrix(covariance, None, "Coregion")
+        _, self.row, self.col = matrix(covariance, None, "Coregion")
 
     def _of(self, x: Any, y: Any) -> Any:
-        return self.covariance.isel({self._row: x.codes, self._col: y.codes})
+        return self.covariance.isel({self.row: x.codes, self.col: y.codes})
 
     @printable
     def __repr__(self) -> str:
-        return f"Coregion(covariance over {self._row._short})"
+        return f"Coregion(covariance over {self.row._short})"
+
+
+def on_none(kernel: CovarianceFunction, dims: Dims) -> DimError:
+    """Return the error of a kernel that is on none of the dims of a process."""
+    names = [dim._short for dim in dims]
+    return DimError(
+        f"GP: {kernel!r} is on none of the dims of the process",
+        [("dims", ", ".join(names))],
+        f"name the dim of each kernel: dt.gp.Matern52(1.0).on({names[0]})",
+    )
 
 
 def over_features(z: Any, x: Any, y: Any) -> Any:

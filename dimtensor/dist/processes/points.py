@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.dims import Dim
-from dimtensor.errors import OptionError, listing
+from dimtensor.dist.processes.kernels import CovarianceFunction
+from dimtensor.errors import DimError, OptionError, listing
+from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.inputs import data, with_recipe
 
 if TYPE_CHECKING:
-    from dimtensor.dist.processes.kernels import CovarianceFunction
     from dimtensor.tensor.core import DimTensor
 
     Duration = str | timedelta | np.timedelta64
@@ -57,6 +58,8 @@ def _coordinates(dim: Dim) -> np.ndarray:
             f"labels of {dim._short} are not known, so that they are no points of a kernel",
             hint=hint,
         )
+    if not len(labels):
+        return np.zeros(0)
     if pd.isna(labels).any():
         raise OptionError(f"labels of {dim._short} are missing, and no points", hint=hint)
     if are_times(dim):
@@ -93,6 +96,29 @@ def check_durations(kernel: CovarianceFunction, dim: Dim) -> None:
             [("kernel", repr(kernel))],
             "give a number in the unit of the points",
         )
+
+
+def points_of(kernel: Any, dim: Dim, at: Any) -> DimTensor:
+    """Return the points of a kernel along a dim: given ones, or its labels.
+
+    Raises
+    ------
+    OptionError
+        If there are none.
+    DimError
+        If given points lack the dim.
+    """
+    if at is None and isinstance(kernel, CovarianceFunction):
+        check_durations(kernel, dim)
+        return points(dim)
+    if at is None:
+        raise OptionError(
+            f"GP: a kernel that is a function needs points along {dim._short}: at=..."
+        )
+    found: Any = at if isinstance(at, TensorHandle) else wrap(as_node(at, what="at of GP"))
+    if dim not in found.dims:
+        raise DimError(f"GP: the points, at, lack {dim._short}")
+    return found
 
 
 def is_duration(x: Any) -> bool:
