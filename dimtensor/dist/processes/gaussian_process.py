@@ -20,6 +20,7 @@ from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
+    from dimtensor.dist.processes.approximation import ProcessApproximation
     from dimtensor.typing import TensorLike
 
 _JITTER = 1e-6  # added to variances where there is no noise
@@ -33,7 +34,7 @@ def GP(
     mean: TensorLike = 0.0,
     noise: TensorLike | None = None,
     jitter: TensorLike | None = None,
-    approximation: Any = None,
+    approximation: ProcessApproximation | None = None,
 ) -> Distribution:
     """Make a Gaussian process: an unknown function at the points along a dim, or along several.
 
@@ -69,7 +70,7 @@ def GP(
         Added to the variances: the matrix of covariances of points close to each other is singular
         but for rounding. 1e-6 by default, and 0 with noise. Over several dims it is
         added to the variances of each factor.
-    approximation : optional
+    approximation : ProcessApproximation, optional
         How to approximate the process, such as by basis functions; exact by default.
 
     Returns
@@ -120,7 +121,7 @@ def GP(
         kernel._check_on(dims[0])
     if approximation is not None and len(dims) == 1:
         points = points_of(kernel, dims[0], at) if callable(kernel) else None
-        return approximation._approximated(kernel, dims[0], points, mean, noise, jitter)
+        return approximation._process(kernel, dims[0], points, mean, noise, jitter)
     added = (_JITTER if noise is None else 0.0) if jitter is None else jitter
     if len(dims) > 1:
         return over_dims(kernel, dims, at, mean, noise, added)

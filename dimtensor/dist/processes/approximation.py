@@ -1,0 +1,30 @@
+"""Base class of approximations of Gaussian processes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from dimtensor.dims import Dim
+from dimtensor.dist.distribution import Distribution
+
+
+class ProcessApproximation(ABC):
+    """How :func:`dimtensor.dist.GP` approximates a process along a dim."""
+
+    @abstractmethod
+    def _process(
+        self, kernel: Any, dim: Dim, points: Any, mean: Any, noise: Any, jitter: Any
+    ) -> Distribution:
+        """Return the distribution of the values at some points.
+
+        Parameters
+        ----------
+        kernel : gp.CovarianceFunction, callable or DimTensor
+        dim : Dim
+        points : DimTensor or None
+            None where covariances are given.
+        mean : DimTensor or number
+        noise, jitter : DimTensor, number or None
+            As they were given.
+        """
