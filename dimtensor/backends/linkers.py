@@ -40,6 +40,7 @@ def _teach_numba() -> None:
         LogSumExp,
         RealDFT,
         ScaledSoftmax,
+        Softmax,
     )
     from dimtensor.ops.linalg import CholeskyGradient
     from dimtensor.ops.loop.conditional import Conditional
@@ -47,7 +48,8 @@ def _teach_numba() -> None:
 
     loops = (Scan, Loop, Conditional)
     series = (Convolve, DFT, FromHalf, RealDFT)
-    for op_type in (*loops, *series, GroupPosition, CholeskyGradient, LogSumExp, ScaledSoftmax):
+    exponentials = (LogSumExp, ScaledSoftmax, Softmax)
+    for op_type in (*loops, *series, GroupPosition, CholeskyGradient, *exponentials):
         register_funcify_and_cache_key(op_type)(_numba_function)
 
 

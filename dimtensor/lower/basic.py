@@ -29,7 +29,7 @@ from dimtensor.lower.layout.preferences import (
     same_order,
 )
 from dimtensor.ops import special
-from dimtensor.ops.along import LogSumExp, RunningProduct, largest, smallest
+from dimtensor.ops.along import LogSumExp, RunningProduct, Softmax, largest, smallest
 from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.nodes import elementwise
 from dimtensor.ops.ufuncs import UFUNCS
@@ -327,6 +327,20 @@ def reduce_order(node: Node, estimates: Estimates) -> Found:
         if len(dims) > 2:
             cost = REDUCED_INSIDE * estimates.elements(dims)
             yield ("outside", dims, reduced), first(dims, reduced, cost)
+
+
+@lowers("softmax")
+def softmax(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
+    axes, (name, dims) = ctx.axes(node), node.attrs
+    return Softmax(map(axes.index, dims), log=name == "log_softmax")(*inputs), axes
+
+
+@prefers("softmax")
+def softmax_order(node: Node, estimates: Estimates) -> Found:
+    dims = node.attrs.dims
+    if len(dims) < len(node.dims):
+        cost = not_innermost(node.dims, dims, EXTREME_INNERMOST, estimates)
+        yield ("reduce", node.dims, dims, True), cost
 
 
 @lowers("cumulate")

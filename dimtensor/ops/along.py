@@ -280,7 +280,7 @@ class _OverExponentials(WithRules, Op):
         At least one, not negative.
     """
 
-    __props__ = ("axis",)
+    __props__: tuple[str, ...] = ("axis",)
 
     def __init__(self, axis: Iterable[int]):
         self.axis = tuple(sorted(axis))
@@ -353,13 +353,55 @@ class ScaledSoftmax(_OverExponentials):
         return [tuple(other if n == 1 and m != 1 else own for own, other, n, m in pairs)]
 
 
+class Softmax(_OverExponentials):
+    """Exponentials over their sum along axes, without overflow, or the logarithm of that.
+
+    Both are NaN where all elements are -inf.
+
+    Parameters
+    ----------
+    axis : iterable of int
+        At least one, not negative.
+    log : bool
+
+    Examples
+    --------
+    >>> x = pt.dmatrix("x")
+    >>> Softmax([1])(x).eval({x: [[1000.0, 1000.0]]}).tolist()
+    [[0.5, 0.5]]
+    >>> Softmax([1], log=True)(x).eval({x: [[1000.0, 1000.0]]}).round(4).tolist()
+    [[-0.6931, -0.6931]]
+    """
+
+    __props__ = ("axis", "log")
+
+    def __init__(self, axis: Iterable[int], log: bool = False):
+        super().__init__(axis)
+        self.log = log
+
+    def make_node(self, x: Any) -> Apply:
+        x = pt.as_tensor_variable(x)
+        return Apply(self, [x], [TensorType(x.type.dtype, x.type.shape)()])
+
+    def perform(self, node: Apply, inputs: Sequence[np.ndarray], outputs: list[list[Any]]) -> None:
+        with np.errstate(all="ignore"):
+            parts, total, shift = self._exponentials(inputs[0])
+            found = (inputs[0] - shift) - np.log(total) if self.log else parts / total
+            outputs[0][0] = np.asarray(found)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [shapes[0]]
+
+
 @vectorize_node.register(_OverExponentials)
 def _vectorized(op: _OverExponentials, node: Apply, *inputs: Variable) -> list[Variable]:
     """Apply the operation to inputs with leading batch axes, without a `Blockwise`."""
     ndim = max(v.type.ndim for v in inputs)
     batch = ndim - node.inputs[0].type.ndim
     operands = [v.dimshuffle(*["x"] * (ndim - v.type.ndim), *range(v.type.ndim)) for v in inputs]
-    return [type(op)(axis + batch for axis in op.axis)(*operands)]
+    axes = [axis + batch for axis in op.axis]
+    moved = Softmax(axes, op.log) if isinstance(op, Softmax) else type(op)(axes)
+    return [moved(*operands)]
 
 
 # -- positions by groups ---------------------------------------------------------------------------

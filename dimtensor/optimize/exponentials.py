@@ -24,7 +24,7 @@ from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from dimtensor.graph.dtypes import accumulator
-from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 from dimtensor.ops.constants import is_constant
 from dimtensor.ops.derivatives.flow import number
 from dimtensor.ops.graphs import nodes_of
@@ -42,12 +42,15 @@ def write_out_exponentials(graph: FunctionGraph) -> None:
         It is changed.
     """
     known: dict[tuple[Variable, tuple[int, ...]], _Whole] = {}
-    for node in nodes_of(graph, LogSumExp, ScaledSoftmax):
+    for node in nodes_of(graph, LogSumExp, ScaledSoftmax, Softmax):
         (out,), (x, *factor) = node.outputs, node.inputs
         key = x, node.op.axis
         if key not in known:
             known[key] = _Whole(x, node.op.axis)
-        new = known[key].softmax(*factor) if factor else known[key].log_sum_exp()
+        if isinstance(node.op, Softmax):
+            new = known[key].log_softmax() if node.op.log else known[key].softmax()
+        else:
+            new = known[key].scaled_softmax(*factor) if factor else known[key].log_sum_exp()
         new = out.type.filter_variable(new)
         graph.replace(out, new, reason="write_out_exponentials", import_missing=True)
 
@@ -79,7 +82,8 @@ class _Whole:
         initial = {} if some else {"initial": -np.inf}
         self._shift = _shift(pt.max(x, axis=list(axis), **initial))
         self._order = ["x" if at in axis else self._kept.index(at) for at in range(x.type.ndim)]
-        self._parts = pt.exp(x - self._shift.dimshuffle(self._order))
+        self._apart = x - self._shift.dimshuffle(self._order)
+        self._parts = pt.exp(self._apart)
         dtype = x.type.dtype
         wide = {"dtype": dtype, "acc_dtype": accumulator(dtype)}
         self._total = pt.sum(self._parts, axis=list(axis), **wide)
@@ -87,7 +91,13 @@ class _Whole:
     def log_sum_exp(self) -> Variable:
         return pt.log(self._total) + self._shift
 
-    def softmax(self, factor: Variable) -> Variable:
+    def softmax(self) -> Variable:
+        return pt.true_div(self._parts, self._total.dimshuffle(self._order))
+
+    def log_softmax(self) -> Variable:
+        return pt.sub(self._apart, pt.log(self._total).dimshuffle(self._order))
+
+    def scaled_softmax(self, factor: Variable) -> Variable:
         quotient = _quotient(factor.dimshuffle(self._kept), self._total)
         return quotient.dimshuffle(self._order) * self._parts
 
@@ -105,7 +115,8 @@ class FewTerms:
         self._products = _products(terms)
 
     @cached_property
-    def _largest(self) -> Variable:
+    def largest(self) -> Variable:
+        """Largest of the terms."""
         return reduce(pt.maximum, self._terms)
 
     @cached_property
@@ -113,11 +124,11 @@ class FewTerms:
         """Mask of the larger first terms, with the exponential of the smaller term."""
         a, b = self._terms
         first = pt.or_(pt.gt(a, b), pt.isnan(a))
-        return first, pt.exp(pt.switch(first, b, a) - _shift(self._largest))
+        return first, pt.exp(pt.switch(first, b, a) - _shift(self.largest))
 
     @cached_property
     def _exponentials(self) -> list[Variable]:
-        largest = self._largest
+        largest = self.largest
         if len(self._terms) > 2:
             return [pt.exp(term - _shift(largest)) for term in self._terms]
         # of minus infinity 0, of infinity and NaN themselves
@@ -129,23 +140,40 @@ class FewTerms:
     @cached_property
     def _total(self) -> Variable:
         """Sum from the first to the last, in the dtype of accumulators."""
-        dtype = self._largest.type.dtype
+        dtype = self.largest.type.dtype
         parts = [pt.cast(v, accumulator(dtype)) for v in self._exponentials]
         return pt.cast(reduce(pt.add, parts), dtype)
 
     @cached_property
     def log_sum_exp(self) -> Variable:
-        largest = self._largest
-        if len(self._terms) == 2:
-            other = pt.switch(_is_end(largest), number(0, largest), self._smaller[1])
-            found = pt.add(log1p_unit(other), largest)
-        else:
-            found = pt.add(pt.log(self._total), _shift(largest))
+        largest = self.largest
+        is_pair = len(self._terms) == 2
+        found = pt.add(self.log_total, largest if is_pair else _shift(largest))
         if self._products is None:
             return found
         return pt.switch(self._products.fit, pt.log(self._products.total), found)
 
-    def softmax(self, at: int, factor: Variable) -> Variable:
+    def softmax(self, at: int) -> Variable:
+        """Return the element of the softmax for one of the terms."""
+        found = pt.true_div(self._exponentials[at], self._total)
+        if self._products is None:
+            return found
+        share = pt.true_div(self._products.each[at], self._products.total)
+        return pt.switch(self._products.fit, share, found)
+
+    @cached_property
+    def log_total(self) -> Variable:
+        """Logarithm of the sum of exponentials of the terms less the largest, where finite."""
+        if len(self._terms) == 2:
+            zero = number(0, self.largest)
+            return log1p_unit(pt.switch(_is_end(self.largest), zero, self._smaller[1]))
+        return pt.log(self._total)
+
+    def log_softmax(self, at: int) -> Variable:
+        """Return the element of the logarithm of the softmax for one of the terms."""
+        return pt.sub(pt.sub(self._terms[at], self.largest), self.log_total)
+
+    def scaled_softmax(self, at: int, factor: Variable) -> Variable:
         """Return the element of the softmax for one of the terms, times a factor."""
         found = pt.mul(_quotient(factor, self._total), self._exponentials[at])
         if self._products is None:

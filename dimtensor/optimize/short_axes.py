@@ -24,7 +24,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import accumulator
-from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 from dimtensor.ops.facts import REDUCTIONS
 from dimtensor.ops.loop.op import Scan
 from dimtensor.optimize.exponentials import FewTerms
@@ -33,6 +33,8 @@ from dimtensor.tuning import (
     UNROLLED_LENGTH,
     UNROLLED_OPERATIONS,
 )
+
+_SOFTMAX = (ScaledSoftmax, Softmax)
 
 
 def write_out_short_axes(graph: FunctionGraph) -> None:
@@ -67,7 +69,10 @@ def write_out_short_axes(graph: FunctionGraph) -> None:
     parts = ShortAxisParts(chosen.inside)
     for node in chosen.ends:
         out = node.outputs[0]
-        found = parts.joined(node) if _is_reduction(node) else parts.by_group(node)
+        if isinstance(node.op, Softmax):
+            found = parts.log_softmax(node)
+        else:
+            found = parts.joined(node) if _is_reduction(node) else parts.by_group(node)
         new = out.type.filter_variable(found)
         parts.replaced[out] = new
         graph.replace(out, new, reason="short_axes", import_missing=True)
@@ -129,7 +134,7 @@ class _Region:
         inside: set[Variable] = set()
         for variables, nodes in self._components(self._candidates()):
             reduces = any(map(_is_over_short_alone, nodes))
-            reduces |= any(isinstance(node.op, ScaledSoftmax) for node in nodes)
+            reduces |= any(isinstance(node.op, _SOFTMAX) for node in nodes)
             if reduces and sum(map(_count, variables)) <= UNROLLED_OPERATIONS:
                 inside |= variables
         ends = [
@@ -141,6 +146,7 @@ class _Region:
                 and (node.inputs[0] in inside or self._reads_elements(node, inside))
             )
             or (isinstance(node.op, AdvancedIncSubtensor) and node.inputs[1] in inside)
+            or (_is_log_softmax(node) and node.outputs[0] not in inside)
         ]
         sequences = [
             node.outputs[0]
@@ -161,7 +167,7 @@ class _Region:
         return all(
             reader.outputs[0] in inside
             for reader in readers
-            if isinstance(reader, Apply) and isinstance(reader.op, ScaledSoftmax)
+            if isinstance(reader, Apply) and isinstance(reader.op, _SOFTMAX)
         )
 
     def _candidates(self) -> set[Variable]:
@@ -203,11 +209,17 @@ class _Region:
 
 def _is_elementwise(node: Apply) -> bool:
     """Return whether each part of a result is computed from parts of the operands."""
-    if isinstance(node.op, ScaledSoftmax):
+    if isinstance(node.op, _SOFTMAX):
         return set(node.op.axis) <= set(short_axes(node.inputs[0]))
     if isinstance(node.op, Elemwise):
         return len(node.outputs) == 1
     return isinstance(node.op, DimShuffle)
+
+
+def _is_log_softmax(node: Apply) -> bool:
+    """Return whether a node is the logarithm of a softmax over all short axes of an array."""
+    is_log = isinstance(node.op, Softmax) and node.op.log
+    return is_log and node.op.axis == short_axes(node.inputs[0])
 
 
 def _takes_in_steps(reader: Apply | str, variable: Variable) -> bool:
@@ -326,7 +338,7 @@ class ShortAxisParts:
         if variable in self._inside:
             if _is_reduction(node):
                 return self._reduced(node, at)
-            if isinstance(node.op, ScaledSoftmax):
+            if isinstance(node.op, _SOFTMAX):
                 return self._softmax(node, at)
             return node.op(*(self._operand(operand, at) for operand in node.inputs))
         for axis in at:
@@ -344,12 +356,23 @@ class ShortAxisParts:
         return self.part(operand, {k: 0 if shape[k] == 1 else where for k, where in at.items()})
 
     def _softmax(self, node: Apply, at: Mapping[int, int]) -> Variable:
-        x, factor = node.inputs
+        x, *factor = node.inputs
         along = {axis: at[axis] for axis in node.op.axis}
         here = {axis: where for axis, where in at.items() if axis not in along}
         shape = [x.type.shape[axis] for axis in along]
         which = int(np.ravel_multi_index(tuple(along.values()), shape))
-        return self._exponentials(x, here, along).softmax(which, self._operand(factor, at))
+        few = self._exponentials(x, here, along)
+        if factor:
+            return few.scaled_softmax(which, self._operand(factor[0], at))
+        return few.log_softmax(which) if node.op.log else few.softmax(which)
+
+    def log_softmax(self, node: Apply) -> Variable:
+        """Return the logarithm of a softmax of an array that is stored."""
+        (x,) = node.inputs
+        few = self._exponentials(x, {}, node.op.axis)
+        kept = iter(range(x.type.ndim))
+        order = ["x" if axis in node.op.axis else next(kept) for axis in range(x.type.ndim)]
+        return (x - few.largest.dimshuffle(order)) - few.log_total.dimshuffle(order)
 
     def _exponentials(
         self, x: Variable, here: Mapping[int, int], over: Collection[int]

@@ -7,7 +7,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 
-from dimtensor.ops.along import ScaledSoftmax
+from dimtensor.ops.along import ScaledSoftmax, Softmax
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import nodes_of
 from dimtensor.optimize.rules import rewrite
@@ -64,7 +64,7 @@ def _cheap_rows(x: Variable) -> set[Variable]:
         node = v.owner
         if v in inside or isinstance(v, Constant) or v.type.shape[axis] == 1:
             continue
-        if node is not None and isinstance(node.op, ScaledSoftmax):
+        if node is not None and isinstance(node.op, (ScaledSoftmax, Softmax)):
             return set()
         if node is not None and isinstance(node.op, Elemwise) and len(node.outputs) == 1:
             inside.add(v)

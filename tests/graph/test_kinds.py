@@ -61,6 +61,7 @@ def examples() -> dict[str, Node]:
         "check": dt.check(y > 0, "y is positive", y).node,
         "reduce": x.sum(A).node,
         "cumulate": x.cumsum(A).node,
+        "softmax": x.softmax(A).node,
         "arg_reduce": x.argmax(A).codes.node,
         "sort": x.sort(A).node,
         "argsort": x.argsort(A).node,

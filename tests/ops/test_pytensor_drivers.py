@@ -7,9 +7,9 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.gradient import pushforward
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
-from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 
 X = np.array([[0.1, 0.5, -1.0], [2.0, 0.0, 0.3]])
 FACTOR = np.array([[1.5], [-0.5]])
@@ -24,7 +24,17 @@ def scaled_softmax(x):
     return ScaledSoftmax((1,))(x, pt.constant(FACTOR))
 
 
+def plain_softmax(x):
+    return Softmax((1,))(x)
+
+
+def log_of_softmax(x):
+    return Softmax((1,), log=True)(x)
+
+
 ORACLES = {
+    plain_softmax: lambda x: softmax(x, axis=1),
+    log_of_softmax: lambda x: log_softmax(x, axis=1),
     log_sum_exp: lambda x: logsumexp(x, axis=1),
     scaled_softmax: lambda x: FACTOR * softmax(x, axis=1),
 }

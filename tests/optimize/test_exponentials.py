@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp, softmax
 
 import dimtensor as dt
 from dimtensor.kernels.compiler import compile_kernel
-from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 from dimtensor.ops.derivatives.flow import number
 
 pytestmark = pytest.mark.compiled
@@ -19,8 +19,8 @@ ENDS = [-np.inf, -745.5, -1.0, -0.0, 0.0, 1.0, 1e-300, 3.5, 710.0, np.inf, np.na
 def kernel_of(dtype="float64", rows=2):
     """A kernel of log-sum-exp over the first axis, and of the sum of the softmax times a matrix."""
     x, picked = (pt.tensor(name, dtype=dtype, shape=(rows, None)) for name in ("x", "picked"))
-    softmax = ScaledSoftmax([0])(x, number(3, x))
-    return compile_kernel([x, picked], [LogSumExp([0])(x), (softmax * picked).sum(axis=0)])
+    share = ScaledSoftmax([0])(x, number(3, x))
+    return compile_kernel([x, picked], [LogSumExp([0])(x), (share * picked).sum(axis=0)])
 
 
 def expected(x):
@@ -41,7 +41,7 @@ def test_ends_of_the_range(dtype, rows):
     pairs = np.array(list(itertools.product(ENDS, ENDS)), dtype).T
     x = np.concatenate([pairs, np.full((rows - 2, pairs.shape[1]), -np.inf, dtype)])
     rtol = 1e-15 if dtype == "float64" else 1e-6
-    total, softmax = expected(x)
+    total, shares = expected(x)
     call = kernel.native.bind(kernel.constants)
     for row in range(rows):
         picked = np.zeros(x.shape, dtype)
@@ -49,7 +49,30 @@ def test_ends_of_the_range(dtype, rows):
         found, share = call(np.ascontiguousarray(x), picked)
         np.testing.assert_allclose(found, total, rtol=rtol)
         with np.errstate(all="ignore"):
-            np.testing.assert_allclose(share, (softmax * picked).sum(axis=0), rtol=4 * rtol)
+            np.testing.assert_allclose(share, (shares * picked).sum(axis=0), rtol=4 * rtol)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 9])
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax_at_the_ends(rows, log):
+    """As in SciPy; next to an infinite element, others have the share 0 unless it overflows."""
+    x, picked = (pt.tensor(name, dtype="float64", shape=(rows, None)) for name in ("x", "picked"))
+    found = Softmax([0], log)(x)
+    kernel = compile_kernel([x, picked], [found, (pt.switch(picked > 0, found, 0)).sum(axis=0)])
+    pairs = np.array(list(itertools.product(ENDS, ENDS))).T
+    values = np.concatenate([pairs, np.full((rows - 2, pairs.shape[1]), -np.inf)])
+    with np.errstate(all="ignore"):
+        beside = values - np.inf if log else np.exp(values) / np.inf
+        is_infinite = np.max(values, axis=0) == np.inf
+        expected = (log_softmax if log else softmax)(values, axis=0)
+        expected = np.where(is_infinite, beside, expected)
+    call = kernel.native.bind(kernel.constants)
+    for row in range(rows):
+        chosen = np.zeros(values.shape)
+        chosen[row] = 1
+        whole, one = call(np.ascontiguousarray(values), chosen)
+        np.testing.assert_allclose(whole, expected, rtol=1e-14, atol=1e-16)
+        np.testing.assert_allclose(one, expected[row], rtol=1e-14, atol=1e-16)
 
 
 def test_digits_of_a_small_share_count():
@@ -80,6 +103,13 @@ COMPOSITIONS = {
     "weighted": lambda x, w, k: (w * x.logsumexp(k)).sum(),
     "masked": lambda x, w, k: dt.where(w > 0, x.logsumexp(k), 0).sum(),
     "selected": lambda x, w, k: x.logsumexp(k).isel(n=[0, 1, 5, 7]).sum(),
+    "softmax": lambda x, w, k: (w * x.softmax(k)).sum(),
+    "log_softmax": lambda x, w, k: (w * x.log_softmax(k)).sum(),
+    "both": lambda x, w, k: (x.softmax(k) * dt.where(w > 0, x.log_softmax(k), 0)).sum(),
+    "looked up": lambda x, w, k: (w * x.log_softmax(k).sel({k: (w > 0).astype("int64")})).sum(),
+    "softmax in a step": lambda x, w, k: dt.reduce(
+        lambda s, row: s + (row.softmax(k) * row).sum(), 0.0, x, dim=w.dims[0]
+    ),
     "step": lambda x, w, k: dt.reduce(lambda s, row: s + row.logsumexp(k), 0.0, x, dim=w.dims[0]),
 }
 

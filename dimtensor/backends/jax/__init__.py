@@ -64,11 +64,12 @@ def _dispatch() -> Any:
 def register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
     from dimtensor.backends.jax import cores, loops
-    from dimtensor.ops.along import GroupPosition, LogSumExp, ScaledSoftmax
+    from dimtensor.ops.along import GroupPosition
     from dimtensor.ops.linalg import CholeskyGradient
 
     cores.register(jax_funcify)
     loops.register(jax_funcify, _translate)
+    _register_exponentials(jax_funcify)
 
     @jax_funcify.register(CholeskyGradient)
     def cholesky_gradient(op: Op, **kwargs: Any) -> Callable[..., Any]:
@@ -83,6 +84,34 @@ def register_ops(jax_funcify: Any) -> None:
             return jnp.tril(found) - jnp.diag(jnp.diag(found)) / 2
 
         return find
+
+    @jax_funcify.register(GroupPosition)
+    def group_position(op: Op, **kwargs: Any) -> Callable[..., Any]:
+        import jax
+        import jax.numpy as jnp
+
+        def find(x: Any, codes: Any, groups: Any) -> Any:
+            n, n_groups = x.shape[0], groups.shape[0]
+            positions = jnp.arange(n)
+            inside = (codes >= 0) & (codes < n_groups)
+            codes = jnp.where(inside, codes, n_groups)
+            hit = inside
+            if op.which != "first":
+                if x.dtype == bool:
+                    x = x.astype("int8")
+                extreme = jax.ops.segment_max if op.which == "max" else jax.ops.segment_min
+                best = extreme(x, codes, n_groups + 1)
+                missing = jnp.isnan(x) if x.dtype.kind == "f" else jnp.zeros(n, bool)
+                spoiled = jax.ops.segment_max(missing.astype("int8"), codes, n_groups + 1) > 0
+                hit = inside & jnp.where(spoiled[codes], missing, x == best[codes])
+            first = jax.ops.segment_min(jnp.where(hit, positions, n), codes, n_groups + 1)
+            return jnp.where(first[:n_groups] >= n, -1, first[:n_groups])
+
+        return find
+
+
+def _register_exponentials(jax_funcify: Any) -> None:
+    from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 
     def exponentials(x: Any, axis: Any) -> tuple[Any, Any, Any]:
         """Return exponentials less the largest where it is finite, their sum, and the shift."""
@@ -117,27 +146,13 @@ def register_ops(jax_funcify: Any) -> None:
 
         return find
 
-    @jax_funcify.register(GroupPosition)
-    def group_position(op: Op, **kwargs: Any) -> Callable[..., Any]:
-        import jax
+    @jax_funcify.register(Softmax)
+    def softmax(op: Op, **kwargs: Any) -> Callable[..., Any]:
         import jax.numpy as jnp
 
-        def find(x: Any, codes: Any, groups: Any) -> Any:
-            n, n_groups = x.shape[0], groups.shape[0]
-            positions = jnp.arange(n)
-            inside = (codes >= 0) & (codes < n_groups)
-            codes = jnp.where(inside, codes, n_groups)
-            hit = inside
-            if op.which != "first":
-                if x.dtype == bool:
-                    x = x.astype("int8")
-                extreme = jax.ops.segment_max if op.which == "max" else jax.ops.segment_min
-                best = extreme(x, codes, n_groups + 1)
-                missing = jnp.isnan(x) if x.dtype.kind == "f" else jnp.zeros(n, bool)
-                spoiled = jax.ops.segment_max(missing.astype("int8"), codes, n_groups + 1) > 0
-                hit = inside & jnp.where(spoiled[codes], missing, x == best[codes])
-            first = jax.ops.segment_min(jnp.where(hit, positions, n), codes, n_groups + 1)
-            return jnp.where(first[:n_groups] >= n, -1, first[:n_groups])
+        def find(x: Any) -> Any:
+            parts, total, shift = exponentials(x, op.axis)
+            return (x - shift) - jnp.log(total) if op.log else parts / total
 
         return find
 

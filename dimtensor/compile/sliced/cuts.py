@@ -143,8 +143,8 @@ def _bytes(node: Node, binding: Binding) -> int:
 
 def _is_call(node: Node) -> bool:
     """Return True for operations that a library's functions compute."""
-    if node.kind == "reduce":
-        return bool(node.attrs.name == "logsumexp")
+    if node.kind in ("reduce", "softmax"):
+        return node.kind == "softmax" or node.attrs.name == "logsumexp"
     if node.kind != "elemwise" or weight(node.attrs) < CALL:
         return False
     # powers with constant exponents are products, and roots

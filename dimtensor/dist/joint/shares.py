@@ -125,9 +125,11 @@ class Shares(Together):
         root, dim = _origin(node, self.dim)
         if _is(root, "divide"):
             return _is_sum(root.inputs[1], root.inputs[0], dim)
+        name = "softmax"
         if _is(root, "exp"):
-            logs, dim = _origin(root.inputs[0], dim)
-            return _is(logs, "subtract") and _is_log_sum(logs.inputs[1], logs.inputs[0], dim)
+            name, (root, dim) = "log_softmax", _origin(root.inputs[0], dim)
+        if root.kind == "softmax":
+            return root.attrs == (name, (dim,))
         return super()._is_built_so(node)
 
     def _holds(self, values: DimTensor) -> DimTensor:
@@ -226,12 +228,3 @@ def _is_sum(node: Node, of: Node, dim: Dim) -> bool:
         and total.attrs.dims == (dim,)
         and total.inputs[0] is of
     )
-
-
-def _is_log_sum(node: Node, of: Node, dim: Dim) -> bool:
-    """Return True if a node is the logsumexp of another node along a dim."""
-    node = _unmoved(node)
-    total = _unmoved(node.inputs[0]) if _is(node, "log") else node
-    if total.kind != "reduce" or not _is(total.inputs[0], "exp"):
-        return False
-    return total.inputs[0].inputs[0] is of and _is_sum(total, total.inputs[0], dim)

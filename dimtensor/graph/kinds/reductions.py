@@ -8,7 +8,7 @@ from dimtensor.dims import Dim, Dims, refuse_ragged, sort_dims, union, without
 from dimtensor.errors import DimError, DtypeError
 from dimtensor.graph.attrs import AlongAttrs, GroupAttrs, ReduceAttrs, SortAttrs
 from dimtensor.graph.checking.lengths import Requirement
-from dimtensor.graph.dtypes import is_complex, result_dtype
+from dimtensor.graph.dtypes import is_complex, is_float, result_dtype
 from dimtensor.graph.forms import Entry, Parsed, Reader, Unordered
 from dimtensor.graph.infer import require_no_labels
 from dimtensor.graph.kind import (
@@ -40,11 +40,39 @@ def _needs_element(name: str) -> bool:
     return name != "supremum" and TABLE[name].needs_element
 
 
-@kind("reduce")
-class Reduce(Kind[ReduceAttrs]):
-    """Reduction of the op table, or ``supremum``: max, with the dtype's minimum if empty."""
+class _OverDims(Kind[ReduceAttrs]):
+    """Base class of operations over some dims, in any order."""
 
     attrs = ReduceAttrs
+
+    def complaint(self, node: Node) -> str | None:
+        return wrong_count(node, 1) or lacking_in_operand(node.attrs.dims, node)
+
+    def call(self, node: Node, ref: DimRef) -> Call:
+        name, dims = node.attrs
+        return Call(name, by_position(node.inputs), [("dim", set_text(dims, ref))])
+
+    def map_dims(self, attrs: ReduceAttrs, f: DimMap) -> ReduceAttrs:
+        return attrs._replace(dims=mapped(attrs.dims, f))
+
+    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
+        for dim in node.attrs.dims:
+            yield dim, "any"
+
+    def title(self, node: Node) -> str:
+        return node.attrs.name
+
+    def form(self, node: Node) -> tuple:
+        return (self.name, node.attrs.name, Unordered(node.attrs.dims), node.inputs)
+
+    def parse(self, entry: Entry, reader: Reader) -> Parsed:
+        name, dims, inputs = reader.value(entry.parts)
+        return Parsed(inputs, ReduceAttrs(name, dims))
+
+
+@kind("reduce")
+class Reduce(_OverDims):
+    """Reduction of the op table, or ``supremum``: max, with the dtype's minimum if empty."""
 
     def infer(self, inputs: tuple[Node, ...], attrs: ReduceAttrs) -> NodeType:
         (x,) = inputs
@@ -61,16 +89,6 @@ class Reduce(Kind[ReduceAttrs]):
                 raise DimError(f"{name} over {dim._title} of length 0 has no value")
         return NodeType(without(x.dims, dims), dtype)
 
-    def complaint(self, node: Node) -> str | None:
-        return wrong_count(node, 1) or lacking_in_operand(node.attrs.dims, node)
-
-    def call(self, node: Node, ref: DimRef) -> Call:
-        name, dims = node.attrs
-        return Call(name, by_position(node.inputs), [("dim", set_text(dims, ref))])
-
-    def map_dims(self, attrs: ReduceAttrs, f: DimMap) -> ReduceAttrs:
-        return attrs._replace(dims=mapped(attrs.dims, f))
-
     def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
         return True
 
@@ -79,13 +97,6 @@ class Reduce(Kind[ReduceAttrs]):
 
     def linear(self, node: Node) -> Sequence[Sequence[int]]:
         return reduction_row(node.attrs.name).linear
-
-    def mentions(self, node: Node, numbers: Mapping[Node, int]) -> Iterator[tuple[Dim, str]]:
-        for dim in node.attrs.dims:
-            yield dim, "any"
-
-    def title(self, node: Node) -> str:
-        return node.attrs.name
 
     def messages(self, node: Node) -> dict[Dim | None, str]:
         return _without_value(*node.attrs) if _needs_element(node.attrs.name) else {}
@@ -96,12 +107,22 @@ class Reduce(Kind[ReduceAttrs]):
             for dim in dims:
                 yield _an_element(name, dim, node.dims)
 
-    def form(self, node: Node) -> tuple:
-        return (self.name, node.attrs.name, Unordered(node.attrs.dims), node.inputs)
 
-    def parse(self, entry: Entry, reader: Reader) -> Parsed:
-        name, dims, inputs = reader.value(entry.parts)
-        return Parsed(inputs, ReduceAttrs(name, dims))
+@kind("softmax")
+class Softmax(_OverDims):
+    """Exponentials over their sum, and the logarithm of that: ``softmax`` and ``log_softmax``."""
+
+    def infer(self, inputs: tuple[Node, ...], attrs: ReduceAttrs) -> NodeType:
+        (x,) = inputs
+        for dim in attrs.dims:
+            refuse_ragged(dim, attrs.name)
+        require_no_labels(x, attrs.name)
+        if not is_float(x.dtype):
+            raise DtypeError(f"{attrs.name} is not defined for {x.dtype}")
+        return NodeType(x.dims, x.dtype)
+
+    def keeps_apart(self, node: Node, at: int, dim: Dim) -> bool:
+        return dim not in node.attrs.dims
 
 
 def _an_element(name: str, dim: Dim, beside: Dims = ()) -> Requirement:

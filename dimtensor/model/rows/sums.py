@@ -20,7 +20,7 @@ from dimtensor.graph.walk import fixed_nodes
 _PLAIN = frozenset(
     {
         "elemwise", "cast", "codes", "named", "index", "reduce", "dot", "expand", "relabel",
-        "concat", "stack", "apply",
+        "concat", "stack", "apply", "softmax",
     }
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
-from dimtensor.ops.along import LogSumExp, ScaledSoftmax
+from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 from dimtensor.ops.constants import integer_of
 from dimtensor.ops.linalg import CholeskyGradient
 from dimtensor.ops.slices import entries_of, parts_of
@@ -41,7 +41,7 @@ def source_of_length(variable: Variable, axis: int) -> tuple[Variable, int] | Va
     if node is None:
         return None
     op = node.op
-    if isinstance(op, (Elemwise, ScaledSoftmax)):
+    if isinstance(op, (Elemwise, ScaledSoftmax, Softmax)):
         for x in node.inputs:
             if x.type.shape[axis] != 1:
                 return x, axis

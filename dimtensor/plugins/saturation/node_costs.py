@@ -320,6 +320,7 @@ FLOPS: dict[str, Callable[[Node], Polynomial]] = {
     "reduce": _each_operand,
     "arg_reduce": _each_operand,
     "cumulate": _each_operand,
+    "softmax": _each_operand,
     "group_position": _each_operand,
     "sort": _sorting,
     "argsort": _sorting,

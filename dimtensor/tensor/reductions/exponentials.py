@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dimtensor.dims import Dims
+from dimtensor.graph import make
+from dimtensor.graph.attrs import ReduceAttrs
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.handle import elemwise, require_float, wrap
 from dimtensor.tensor.numpy_style import with_named_dims
@@ -57,6 +59,10 @@ class ExponentialMixin(ReductionMixin):
         high = elemwise("where", elemwise("isfinite", high), high, 0)
         return elemwise("subtract", wrap(x), high)
 
+    def _softmax(self, name: str, dims: Dims) -> DimTensor:
+        made = wrap(make("softmax", (require_float(self.node),), ReduceAttrs(name, dims)))
+        return say(made, name, self, dim=dims)
+
     def softmax(self, dim: DimKey = None) -> DimTensor:
         """Divide exponentials by their sum over dims, without overflow.
 
@@ -82,6 +88,8 @@ class ExponentialMixin(ReductionMixin):
         [0.5, 0.5]
         """
         dims = self._dims(dim, "softmax")
+        if dims and not any(each._within is not None for each in dims):
+            return self._softmax("softmax", dims)
         weights = elemwise("exp", self._below_zero(dims))
         return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, dim=dims)
 
@@ -110,6 +118,8 @@ class ExponentialMixin(ReductionMixin):
         [-0.6931, -0.6931]
         """
         dims = self._dims(dim, "log_softmax")
+        if dims and not any(each._within is not None for each in dims):
+            return self._softmax("log_softmax", dims)
         shifted = self._below_zero(dims)
         total = elemwise("log", elemwise("exp", shifted).sum(dims))
         return say(elemwise("subtract", shifted, total), "log_softmax", self, dim=dims)
