@@ -80,7 +80,7 @@ class FactorReader:
         """
         found = []
         for origins, term in terms:
-            for part in self._summands(term):
+            for part in self.summands(term):
                 if not self.depends(part):
                     found.append(Factor(part, part.dims, (), origins, part))
                     continue
@@ -102,21 +102,21 @@ class FactorReader:
 
     # -- sums ------------------------------------------------------------------------------------
 
-    def _summands(self, node: Node) -> list[Node]:
+    def summands(self, node: Node) -> list[Node]:
         """Split a node that is summed over its dims into summands, opening sums nested in it."""
         if not self._has_sum(node):
             return [node]
         below = [x for x in node.inputs if self._has_sum(x)]
         if node.kind in ("reduce", "check", "cast"):
-            return self._summands(node.inputs[0])
+            return self.summands(node.inputs[0])
         name = node.attrs
         if name in ("add", "subtract"):
             left, right = (expand_node(x, node.dims) for x in node.inputs)
             if name == "subtract":
                 right = make("elemwise", (right,), "negative")
-            return [*self._summands(left), *self._summands(right)]
+            return [*self.summands(left), *self.summands(right)]
         (inner,) = below
-        parts = [expand_node(part, node.dims) for part in self._summands(inner)]
+        parts = [expand_node(part, node.dims) for part in self.summands(inner)]
         return [
             make("elemwise", tuple(part if x is inner else x for x in node.inputs), name)
             for part in parts

@@ -16,6 +16,7 @@ from dimtensor.marginal.factors import FactorReader
 from dimtensor.marginal.moves import StateReduction, log_sum
 from dimtensor.marginal.normal.dense import NamedTerms, integrate_densely
 from dimtensor.marginal.normal.information import InformationElimination, infinite_integral
+from dimtensor.marginal.normal.matrix_filters import MatrixFilter, integrate_by_filter
 from dimtensor.marginal.normal.quadratics import QuadraticReader, normal_unknown
 from dimtensor.marginal.normal.residual_elimination import ResidualElimination
 from dimtensor.marginal.normal.residuals import NoProperResidual
@@ -189,7 +190,8 @@ class GaussianIntegral:
                 done = _integrate(reader, self.terms, left, states)
             except GraphError as error:
                 first = first or error
-                rest = self._apart(reader, left)
+                rest = self._filter(left)
+                rest = self._apart(reader, left) if rest is None else rest
                 rest = self._dense(left) if rest is None else rest
                 if rest is None:
                     raise first from None
@@ -198,6 +200,15 @@ class GaussianIntegral:
                 self.steps += done.steps
                 self.terms = [(f.origins, f.full()) for f in done.factors]
                 return
+
+    def _filter(self, left: Sequence[Unknown]) -> list[Unknown] | None:
+        """Integrate out vectors along a dim; return the other unknowns, or None."""
+        found = integrate_by_filter(self.terms, left)
+        if found is None:
+            return None
+        self.terms, step = list(found[0]), found[1]
+        self.steps.append(step)
+        return [unknown for unknown in left if unknown not in step.eliminated]
 
     def _apart(self, reader: FactorReader, left: Sequence[Unknown]) -> list[Unknown] | None:
         """Unroll one unknown along a short dim; return the unknowns, or None if none can be."""
@@ -276,14 +287,19 @@ def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
         If the dynamics of a normal unknown along a dim depend on a discrete one with that dim.
     """
     for step in steps:
-        if not isinstance(step, NormalChain):
+        chain: Any
+        if isinstance(step, NormalChain):
+            chain, nodes = step.chain, [piece.node for piece in step.chain.pieces]
+        elif isinstance(step, MatrixFilter):
+            chain, nodes = step, [node for _, node in step.parts]
+        else:
             continue
-        below = set(toposort([piece.node for piece in step.chain.pieces]))
+        below = set(toposort(nodes))
         for unknown in discrete:
-            if unknown.node not in below or step.chain.dim not in unknown.dims:
+            if unknown.node not in below or chain.dim not in unknown.dims:
                 continue
-            names = listing([one.name for one in step.chain.eliminated])
-            dim = step.chain.dim._short
+            names = listing([one.name for one in chain.eliminated])
+            dim = chain.dim._short
             raise GraphError(
                 f"marginalize: {names} cannot be integrated out along {dim!r} while "
                 f"{unknown.name!r}, which changes along {dim!r}, is summed out: there is one "

@@ -19,6 +19,7 @@ from dimtensor.marginal.moves import ElementwiseStep, StateReduction, log_sum, m
 from dimtensor.marginal.normal.dense import DenseNormal
 from dimtensor.marginal.normal.filters import ResidualChain
 from dimtensor.marginal.normal.information import InformationChain, InformationStep, conditional
+from dimtensor.marginal.normal.matrix_filters import MatrixFilter, smoothed
 from dimtensor.marginal.normal.residual_elimination import ResidualStep
 from dimtensor.marginal.smoothing import (
     BackwardStates,
@@ -145,6 +146,9 @@ class BackwardSampler:
         elif isinstance(step, DenseNormal):
             noise = self.normal(step.noise_dims)
             self.picked[step.unknown] = self._at_values(step.picked(noise))
+        elif isinstance(step, MatrixFilter):
+            for unknown, node in smoothed(step, self.normal).items():
+                self.picked[unknown] = self._at_values(node)
         elif isinstance(step, Tree):
             levels = (
                 replace(level, table=self._given(level.table, step.slots)) for level in step.levels

@@ -40,12 +40,15 @@ class Term:
     dims : tuple of Dim
     other : Node, optional
         The second factor; for a square the same as `affine`.
+    product : Node, optional
+        The product in the log density.
     """
 
     weight: Any
     affine: Node
     dims: Dims
     other: Node | None = None
+    product: Node | None = None
 
 
 class AffineReader:
@@ -64,6 +67,11 @@ class AffineReader:
         self._apart: dict[Node, frozenset[Dim]] = {white: frozenset(white.dims)}
         self._injective: set[Node] = {white}
         self._terms: dict[Node, list[Term]] = {}
+
+    def is_affine(self, node: Node) -> bool:
+        """Return whether an expression is affine in the vector, or does not depend on it."""
+        self._visit(node)
+        return node in self._linear or not self._depends[node]
 
     def linear(self, affine: Node) -> Node:
         """Return the linear part of an affine expression."""
@@ -191,7 +199,7 @@ class AffineReader:
         square = name == "square" or (name == "power" and number_of(inputs[1]) == 2.0)
         pair = (inputs[0], inputs[0]) if square else inputs if name == "multiply" else ()
         if pair and all(x in self._linear for x in pair):
-            return [Term(wrap(constant(1.0, "float64")), pair[0], node.dims, pair[1])]
+            return [Term(wrap(constant(1.0, "float64")), pair[0], node.dims, pair[1], node)]
         if name in ("add", "subtract", "negative"):
             found = []
             for at, x in enumerate(inputs):
@@ -219,7 +227,7 @@ class AffineReader:
         for x, dependent in zip(node.inputs, on, strict=True):
             weight = weight if dependent else weight * wrap(x)
         dims = union([x.dims for x in node.inputs], "dot")
-        return [Term(weight, pair[0], dims, pair[1])]
+        return [Term(weight, pair[0], dims, pair[1], node)]
 
     def _over(self, node: Node, terms: Sequence[Term], operand: Node) -> list[Term]:
         """Broadcast the terms of an operand along the dims that it lacks."""
@@ -241,7 +249,7 @@ class AffineReader:
                 other = None if term.other is None else self._where(holds, term.other, zero)
                 weight = make("elemwise", (holds, term.weight.node, zero), "where")
                 dims = (*term.dims, *without(affine.dims, term.dims))
-                found.append(Term(wrap(weight), affine, dims, other))
+                found.append(Term(wrap(weight), affine, dims, other, term.product))
         return found
 
     def _where(self, holds: Node, affine: Node, zero: Node) -> Node:

@@ -140,7 +140,7 @@ class QuadraticReader(FactorReader):
         self, terms: Sequence[tuple[Origins, Node]]
     ) -> Iterator[tuple[Origins, Node, Quadratic | None]]:
         for origins, term in terms:
-            for part in self._summands(term):
+            for part in self.summands(term):
                 yield origins, part, self._quadratic(part) if self.depends(part) else None
 
     def _quadratic(self, part: Node) -> Quadratic:

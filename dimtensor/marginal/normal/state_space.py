@@ -1,0 +1,456 @@
+"""Chains of jointly normal vectors as linear Gaussian state space models.
+
+The state at a position of the chain has the earlier elements that later terms read, the states of
+loops in the log density, and unknowns without the dim of the chain. A term that determines the
+element of an unknown at a position is solved for it: the element is affine in the state and in
+standard normal noise, and so are all other terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dimtensor.dims import Dim, Dims, ProductDim, without
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
+from dimtensor.marginal.chains import Lag
+from dimtensor.marginal.normal.affine import AffineReader, NotQuadratic, Term
+from dimtensor.marginal.normal.inversion import NotInvertible, solve_residual
+from dimtensor.marginal.normal.kalman import Affine, LinearStep, VectorDims
+from dimtensor.marginal.normal.quadratics import number_of
+from dimtensor.marginal.normal.slices import LoopState, NotAlongChain, Position
+from dimtensor.marginal.unknowns import Origins, Unknown
+from dimtensor.tensor.constructors import arange, zeros
+from dimtensor.tensor.elementwise import equal, log, sqrt, where
+from dimtensor.tensor.handle import constant, wrap
+from dimtensor.tensor.inputs import tensor
+from dimtensor.tensor.joining import concat
+
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@dataclass(frozen=True)
+class LocalTerm:
+    """Summand of the log density at a position of the chain.
+
+    Attributes
+    ----------
+    origins : frozenset of str
+    node : Node
+        Its value, in terms of probes.
+    mask : Node or None
+        Whether it counts at the position.
+    """
+
+    origins: Origins
+    node: Node
+    mask: Node | None = None
+
+
+class VectorLayout:
+    """Variables of a vector: their places along its dim.
+
+    Parameters
+    ----------
+    name : str
+    variables : mapping of Hashable to tuple of Dim
+        The dims of each, without those of independent chains.
+    """
+
+    def __init__(self, name: str, variables: Mapping[Any, Dims]):
+        self.variables = dict(variables)
+        self.starts: dict[Hashable, int] = {}
+        count = 0
+        for key, dims in variables.items():
+            self.starts[key] = count
+            count += size_of(dims)
+        self.count = count
+        self.dims = VectorDims.of(name, count) if count else None
+
+    def part(self, vector: Any, key: Hashable) -> Node:
+        """Return one variable of a vector."""
+        assert self.dims is not None
+        own, dims, start = self.dims.own, self.variables[key], self.starts[key]
+        if not dims:
+            return wrap(vector.node).isel({own: start}).node
+        cut = wrap(vector.node).isel({own: slice(start, start + size_of(dims))})
+        (taken,) = without(cut.dims, without(vector.dims, [own]))
+        if len(dims) == 1:
+            return relabel_node(cut.node, (taken, dims[0]))
+        product = ProductDim(dims)
+        return make("split", (relabel_node(cut.node, (taken, product)),), product)
+
+    def joined(self, values: Mapping[Hashable, Node]) -> Any:
+        """Return the vector of given variables, over its own dim."""
+        assert self.dims is not None
+        flat = [flattened(values[key], dims) for key, dims in self.variables.items()]
+        return joined(flat, self.dims.own)
+
+
+def size_of(dims: Dims) -> int:
+    """Return the number of elements along dims of known lengths."""
+    if any(dim.length is None for dim in dims):
+        raise NotAlongChain
+    return math.prod(dim.length or 0 for dim in dims)
+
+
+def flattened(node: Node, dims: Dims) -> tuple[Node, Dim]:
+    """Return an expression with some of its dims as one, and that dim."""
+    node = expand_node(node, dims)
+    if len(dims) == 1:
+        return node, dims[0]
+    if not dims:
+        one = Dim("single element", length=1)
+        return expand_node(node, (one,)), one
+    product = ProductDim(dims)
+    return make("merge", (node,), product), product
+
+
+def joined(parts: Sequence[tuple[Node, Dim]], own: Dim) -> Any:
+    """Concatenate expressions along a dim each, to a vector over a given dim."""
+    parts = [(node, dim) for node, dim in parts if dim.length]
+    if len(parts) == 1:
+        ((node, dim),) = parts
+        return wrap(relabel_node(node, (dim, own)))
+    dims = [Dim(f"part {at}", length=dim.length) for at, (_, dim) in enumerate(parts)]
+    nodes = [wrap(relabel_node(node, (old, new))) for (node, old), new in
+             zip(parts, dims, strict=True)]  # fmt: skip
+    whole = concat(nodes, dims, name="parts")
+    (dim,) = [d for d in whole.dims if not any(d in x.dims for x in nodes)]
+    return wrap(relabel_node(whole.node, (dim, own)))
+
+
+class BatchMixed(Exception):
+    """Expression that couples elements along dims that were taken for independent chains."""
+
+    def __init__(self, dims: Iterable[Dim]):
+        super().__init__(dims)
+        self.dims = tuple(dims)
+
+
+@dataclass(frozen=True)
+class PositionStep:
+    """Step of the filter at one position, or at each position of the loop.
+
+    Attributes
+    ----------
+    linear : LinearStep
+    constant : DimTensor
+        Addend of the log density.
+    state, noise, after : VectorLayout
+    elements : VectorLayout
+        The new elements of unknowns.
+    element_map : Affine or None
+        Their vector.
+    position : Position
+    plain : dict of LoopState to Node
+        Next values of states of loops that depend on no unknown.
+    """
+
+    linear: LinearStep
+    constant: Any
+    state: VectorLayout
+    noise: VectorLayout
+    after: VectorLayout
+    elements: VectorLayout
+    element_map: Affine | None
+    position: Position
+    plain: dict[LoopState, Node]
+
+
+class StepBuilder:
+    """Builder of the step at one position.
+
+    Parameters
+    ----------
+    position : Position
+    parts : sequence of LocalTerm
+        In terms of probes.
+    new : sequence of Unknown
+        Whose elements the position adds.
+    state : mapping of Hashable to tuple of Dim
+        Variables of the state before the position, with their dims.
+    after : mapping of Hashable to Node
+        Variables of the next state, in terms of probes.
+    batch : tuple of Dim
+        Dims of independent chains.
+    name : str
+    """
+
+    def __init__(
+        self, position: Position, parts: Sequence[LocalTerm], new: Sequence[Unknown],
+        state: Mapping[Hashable, Dims], after: Mapping[Hashable, Node], batch: Dims, name: str,
+    ):  # fmt: skip
+        self.position, self.parts, self.new = position, list(parts), list(new)
+        self.after, self.batch, self.name = dict(after), batch, name
+        self.logs: list[Any] = []
+        self.dtype = "float64"
+        self.noises: dict[Unknown, Node] = {}
+        solutions = self._solutions()
+        mixed = {dim for x in self.noises.values() for dim in without(batch, x.dims)}
+        if mixed:
+            raise BatchMixed(mixed)
+        core = {key: without(dims, batch) for key, dims in state.items()}
+        self.state = VectorLayout(f"state of {name}", core)
+        noise_dims = {u: without(x.dims, batch) for u, x in self.noises.items()}
+        self.noise = VectorLayout(f"noise of {name}", noise_dims)
+        self._substitute(solutions)
+
+    def _key(self, unknown: Unknown) -> Hashable:
+        along = self.position.reader.time in unknown.node.dims
+        return Lag(unknown, 0) if along else unknown
+
+    def _probe(self, unknown: Unknown) -> Node:
+        dims = without(unknown.node.dims, [self.position.reader.time])
+        return self.position.probe(self._key(unknown), unknown.node, dims)
+
+    # -- elements --------------------------------------------------------------------------------
+
+    def _solutions(self) -> dict[Node, Node]:
+        """Return the new elements, in terms of noise and the state."""
+        found: dict[Node, Node] = {}
+        taken: set[Node] = set()
+        for unknown in self.new:
+            probe = self._probe(unknown)
+            solution = self._solution(unknown, probe, taken)
+            if solution is None:
+                raise NotAlongChain
+            found[probe] = solution
+        done: dict[Node, Node] = {}
+        while len(done) < len(found):
+            ready = [
+                probe for probe, x in found.items()
+                if probe not in done and not (set(found) - set(done)) & set(toposort([x]))
+            ]  # fmt: skip
+            if not ready:
+                raise NotAlongChain
+            done |= {probe: rebuild([found[probe]], done)[0] for probe in ready}
+        return done
+
+    def _solution(self, unknown: Unknown, probe: Node, taken: set[Node]) -> Node | None:
+        order = sorted(self.parts, key=lambda part: part.origins != {unknown.name})
+        for part in order:
+            if part.mask is not None or probe not in set(toposort([part.node])):
+                continue
+            try:
+                terms = AffineReader(probe).terms(part.node)
+            except NotQuadratic:
+                continue
+            for term in terms:
+                if term.product in taken or term.other is not term.affine or term.product is None:
+                    continue
+                found = self._solved(unknown, probe, term)
+                if found is not None:
+                    taken.add(term.product)
+                    nothing = {term.product: zeros(term.product.dims).node}
+                    at = self.parts.index(part)
+                    rest = rebuild([part.node], nothing)[0]
+                    self.parts[at] = LocalTerm(part.origins, rest, part.mask)
+                    return found
+        return None
+
+    def _solved(self, unknown: Unknown, probe: Node, term: Term) -> Node | None:
+        if set(term.dims) != set(term.affine.dims) or "where" in _attributes(term.weight.node):
+            return None
+        try:
+            if size_of(term.dims) != size_of(probe.dims):
+                return None
+        except NotAlongChain:
+            if set(term.dims) != set(probe.dims):
+                return None
+        noise = tensor(None, term.affine.dims, probe.dtype).node
+        scale, logs = precision_root(term), list[Any]()
+        value = wrap(noise)
+        if not isinstance(scale, float):
+            value = value / scale
+            logs.append(-wrap(expand_node(log(scale).node, probe.dims)))
+        elif scale != 1.0:
+            value = value / scale
+            logs.append(wrap(expand_node(constant(-math.log(scale), "float64"), probe.dims)))
+        try:
+            found, more = solve_residual(term.affine, probe, value.node)
+        except NotInvertible:
+            return None
+        self.noises[unknown] = noise
+        own = [*logs, *more, wrap(expand_node(constant(HALF_LOG_2PI, "float64"), probe.dims))]
+        self.logs += [x.sum(list(d)) if (d := without(x.dims, self.batch)) else x for x in own]
+        return found
+
+    # -- in terms of one vector ------------------------------------------------------------------
+
+    def _substitute(self, solutions: Mapping[Node, Node]) -> None:
+        """Express everything in terms of the vector of the state and the noise."""
+        count = self.state.count + self.noise.count
+        self.whole = Dim(f"all of {self.name}", length=max(count, 1))
+        self.vector = tensor(None, (*self.batch, self.whole), self.dtype)
+        known: dict[Node, Node] = {}
+        for layout, start in ((self.state, 0), (self.noise, self.state.count)):
+            if layout.dims is None:
+                continue
+            cut = self.vector.isel({self.whole: slice(start, start + layout.count)})
+            (taken,) = without(cut.dims, self.batch)
+            part = wrap(relabel_node(cut.node, (taken, layout.dims.own)))
+            for key in layout.variables:
+                probe = (self.noises[key] if layout is self.noise
+                         else self.position.probes.get(key))  # fmt: skip
+                if probe is not None:
+                    known[probe] = layout.part(part, key)
+        found = rebuild(list(solutions.values()), known)
+        known |= dict(zip(solutions, found, strict=True))
+        self.known = known
+        self.reader = AffineReader(self.vector.node)
+
+    def expressed(self, node: Node) -> Node:
+        """Return an expression in terms of the vector."""
+        return rebuild([node], self.known)[0]
+
+    def affine(self, node: Node, dims: Dims) -> tuple[Any, Any, Any, Dim]:
+        """Return the slopes by state and noise, and the offset, with dims flattened to one.
+
+        Raises
+        ------
+        NotAlongChain
+            If the expression is not affine.
+        """
+        if self.vector.node not in set(toposort([node])):
+            flat, dim = flattened(node, dims)
+            return None, None, flat, dim
+        if not self.reader.is_affine(node):
+            raise NotAlongChain
+        mixed = [dim for dim in self.batch if dim not in self.reader.apart(node)]
+        if mixed:
+            raise BatchMixed(mixed)
+        linear, slopes = self.reader.linear(node), list[Any]()
+        for layout, start in ((self.state, 0), (self.noise, self.state.count)):
+            if layout.dims is None:
+                slopes.append(None)
+                continue
+            at = equal(arange(self.whole), arange(layout.dims.other) + start)
+            unit = expand_node(where(at, 1.0, 0.0).node, self.vector.node.dims)
+            slopes.append(flattened(rebuild([linear], {self.vector.node: unit})[0], dims)[0])
+        nothing = {self.vector.node: zeros(self.vector.node.dims).node}
+        flat, dim = flattened(rebuild([node], nothing)[0], dims)
+        return (*slopes, flat, dim)
+
+    def stacked(self, found: Sequence[tuple[Any, Any, Any, Dim]], own: Dim) -> Affine:
+        """Join affine maps along their dims."""
+        columns: list[Any] = []
+        for at in range(3):
+            if all(one[at] is None for one in found):
+                columns.append(None)
+                continue
+            whole: list[Any] = [
+                (zeros(one[3]).node if one[at] is None else one[at], one[3]) for one in found
+            ]
+            columns.append(joined(whole, own))
+        return Affine(*columns)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def rows(self) -> tuple[Affine | None, VectorDims | None, Any]:
+        """Return the rows with their dims, and the constant of the log density."""
+        found, constants = [], list(self.logs)
+        for part in self.parts:
+            node = self.expressed(part.node)
+            if self.vector.node not in set(toposort([node])):
+                constants.append(self._summed(node, part.mask))
+                continue
+            terms = self.reader.terms(node)
+            for term in terms:
+                if term.other is not term.affine or term.product is None:
+                    raise NotAlongChain
+                found.append(self._row(term, part.mask))
+            nothing = {t.product: zeros(t.product.dims).node for t in terms if t.product}
+            rest = rebuild([node], nothing)[0]
+            if self.vector.node in set(toposort([rest])):
+                raise NotAlongChain
+            constants.append(self._summed(rest, part.mask))
+        total: Any = 0.0
+        for x in constants:
+            total = total + x
+        if not found:
+            return None, None, total
+        if len(found) == 1 and found[0][3].length == 1:
+            ((*columns, dim),) = found
+            single = [x if x is None else wrap(x).isel({dim: 0}) for x in columns]
+            return Affine(*single), None, total
+        row = VectorDims.of(f"rows of {self.name}", sum(one[3].length or 0 for one in found))
+        return self.stacked(found, row.own), row, total
+
+    def _summed(self, node: Node, mask: Node | None) -> Any:
+        x = wrap(node)
+        beside = without(x.dims, self.batch)
+        x = x.sum(list(beside)) if beside else x
+        return x if mask is None else where(wrap(mask), x, 0.0)
+
+    def _row(self, term: Term, mask: Node | None) -> tuple[Any, Any, Any, Dim]:
+        dims = without(term.dims, self.batch)
+        by_state, by_noise, offset, dim = self.affine(term.affine, dims)
+        scale = precision_root(term)
+        if not isinstance(scale, float):
+            scale = wrap(flattened(expand_node(scale.node, dims), dims)[0])
+        parts: list[Any] = []
+        for x in (by_state, by_noise, offset):
+            if x is None:
+                parts.append(None)
+                continue
+            scaled = wrap(x) if isinstance(scale, float) and scale == 1.0 else wrap(x) * scale
+            parts.append((scaled if mask is None else where(wrap(mask), scaled, 0.0)).node)
+        return (*parts, dim)
+
+    # -- the step --------------------------------------------------------------------------------
+
+    def step(self, plain: dict[LoopState, Node]) -> PositionStep:
+        """Return the step."""
+        rows, row, total = self.rows()
+        core = {key: without(x.dims, self.batch) for key, x in self.after.items()}
+        after = VectorLayout(f"next state of {self.name}", core)
+        move = None
+        if after.dims is not None:
+            found = [self.affine(self.expressed(x), core[key]) for key, x in self.after.items()]
+            move = self.stacked(found, after.dims.own)
+        linear = LinearStep(self.state.dims, self.noise.dims, rows, row, move, after.dims)
+        own = {u: without(self._probe(u).dims, self.batch) for u in self.new}
+        elements, element_map = VectorLayout(f"elements of {self.name}", own), None
+        if elements.dims is not None:
+            found = [self.affine(self.known[self._probe(u)], own[u]) for u in self.new]
+            element_map = self.stacked(found, elements.dims.own)
+        return PositionStep(linear, total, self.state, self.noise, after, elements, element_map,
+                            self.position, plain)  # fmt: skip
+
+
+def precision_root(term: Term) -> Any:
+    """Return the square root of twice the negative weight of a square; a float if it is known."""
+    weight = folded(term.weight.node)
+    if weight is not None:
+        if weight >= 0.0:
+            raise NotAlongChain
+        return math.sqrt(-2.0 * weight)
+    precision = -2.0 * term.weight
+    there = precision > 0.0
+    return where(there, sqrt(where(there, precision, 1.0)), 0.0)
+
+
+def folded(node: Node) -> float | None:
+    """Return the value of an expression of numbers, or None."""
+    values: dict[Node, float | None] = {}
+    for x in toposort([node]):
+        known = [values[i] for i in x.inputs]
+        if x.kind == "constant":
+            values[x] = number_of(x)
+        elif x.kind == "elemwise" and None not in known and not x.dims:
+            one, *two = [value for value in known if value is not None]
+            values[x] = {
+                "negative": lambda a, *b: -a, "multiply": lambda a, b: a * b,
+                "divide": lambda a, b: a / b if b else None,
+            }.get(x.attrs, lambda *_: None)(one, *two)  # fmt: skip
+        else:
+            values[x] = None
+    return values[node]
+
+
+def _attributes(node: Node) -> set[Any]:
+    return {x.attrs for x in toposort([node]) if x.kind == "elemwise"}
