@@ -15,6 +15,8 @@ picture = Hook("a picture", plugin="pictures")
 # (model, most boxes) -> SVG, or None where there are more
 plates = Hook("a plate diagram", plugin="pictures")
 plots = Hook("plots")
+# (model, draws, names, options) -> DataFrame
+summaries = Hook("summaries of draws")
 traceback_lines = Hook("the lines of a traceback")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, NamedDim
 from dimtensor.dims.dim import AnonymousDim
-from dimtensor.display.peek import dim_row, glance_text, values_text
+from dimtensor.display.peek import dim_row, glance_text, leaf_sizes, values_text
 from dimtensor.display.style import STYLE
 from dimtensor.display.text import in_place_of_errors, sizes_text, used_leaves
 from dimtensor.graph import Node
@@ -112,7 +112,7 @@ def _text(part: str | Html) -> str:
 
 
 def styled(text: str, style: str) -> Html:
-    """Write text in one of the styles: kind, soft, name, mono, narrow."""
+    """Write text in one of the styles: kind, soft, name, mono, narrow, cell."""
     return Html(f'<span class="dt-{style}">{escape(text)}</span>')
 
 
@@ -180,11 +180,10 @@ def _sections(node: Node) -> Iterable[Section]:
     if node.kind == "data":
         yield Section("Values", preformatted(values_text(node)))
     elif node.inputs or node.kind not in ("input", "shaped"):
-        lines = preformatted("\n".join(formula_lines(node, 96)), wrapped=True)
-        yield Section("Expression", Html(_typeset(node) + lines))
         values = glance_text(node)
         if values is not None:
             yield Section("Values", preformatted(values))
+        yield Section("Expression", _expression(node))
     if node.dims:
         yield Section("Dims", dims_table(node.dims, node), number=len(node.dims))
     leaves = used_leaves(node) if node.inputs else []
@@ -195,9 +194,12 @@ def _sections(node: Node) -> Iterable[Section]:
         yield Section("Graph", preformatted(text), unfolded=False)
 
 
-def _typeset(node: Node) -> Html:
-    formula = mathml.find(node)
-    return Html("") if formula is None else scrolled(Html(formula(node)))
+def _expression(node: Node) -> Html:
+    """Typeset an expression, with its Python as tooltip; without a typesetter, write the latter."""
+    lines, formula = "\n".join(formula_lines(node, 96)), mathml.find(node)
+    if formula is None:
+        return preformatted(lines, wrapped=True)
+    return Html(f'<div class="dt-scroll" title="{escape(lines)}">{formula(node)}</div>')
 
 
 def _graph(node: Node) -> str | None:
@@ -215,8 +217,8 @@ def nodes_table(nodes: Iterable[Node], names: Iterable[str | None] | None = None
         kind = node.kind if node.kind in ("input", "data") else ""
         rows.append(
             [
-                styled(title or "", "name"),
-                f"({sizes_text(node)})",
+                styled(title or ("data" if node.kind == "data" else ""), "name"),
+                f"({leaf_sizes(node)})",
                 styled(node.dtype, "soft"),
                 styled(kind, "soft"),
             ]

@@ -100,6 +100,22 @@ def dim_labels(dim: Dim, node: Node | None, most: int) -> Sequence[Any] | np.nda
     return dim._labels_at(np.arange(dim.length))
 
 
+def leaf_sizes(node: Node) -> str:
+    """Write the dims of an input with their lengths; late lengths are those of its data."""
+    lengths = [(dim, dim.length or _said_by_data(dim, node)[0]) for dim in node.dims]
+    return ", ".join(f"{dim._short}: {'?' if n is None else n}" for dim, n in lengths)
+
+
+def array_range(values: np.ndarray) -> str:
+    """Write the number of a scalar, or the range of an array of numbers."""
+    if not values.size or values.dtype.kind not in "biuf":
+        return ""
+    if values.ndim == 0:
+        return f"{values.item():.6g}"
+    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    return f"{known.min():.4g} to {known.max():.4g}" if known.size else ""
+
+
 def label_repr(label: Any) -> str:
     """Write a label as in code; a label of a product dim is a tuple."""
     if isinstance(label, tuple):
@@ -108,15 +124,16 @@ def label_repr(label: Any) -> str:
 
 
 def glance_text(node: Node) -> str | None:
-    """Write the values of a small data-only expression; None for other expressions."""
-    from dimtensor.tensor.values import glance
+    """Write the values of a data-only expression, or why not; None for other expressions."""
+    from dimtensor.tensor.values import glance, too_long
 
     try:
         found = glance(node)
-    except Exception:  # a failed check, or an error of the user's functions
-        return None
+        reason = too_long(node) if found is None else None
+    except Exception as error:  # a failed check, or an error of the user's functions
+        return f"not computed: .eval() raises {type(error).__name__}"
     if found is None:
-        return None
+        return None if reason is None else f"not computed: {reason}; .eval() computes them"
     text = array_text(found.values)
     return f"{text}\n{_OF_MISSING}" if _includes_missing(node, found.values) else text
 

@@ -1,4 +1,4 @@
-"""ArviZ's plots as methods of a model."""
+"""ArviZ's plots as methods of a model, its summary, and fans of forecasts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,59 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.errors import NoAttributeError, did_you_mean, printable
+import numpy as np
+
+from dimtensor.errors import (
+    LabelError,
+    NoAttributeError,
+    OptionError,
+    did_you_mean,
+    listing,
+    printable,
+)
 from dimtensor.extras import require
+from dimtensor.model.inference.results import LEADING, extended, posterior_of
 from dimtensor.model.variables import name_of
 from dimtensor.tensor.handle import TensorHandle
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
     from dimtensor.model.model import Model
 
 _PREFIX = "plot_"
+_OWN = ("forecast", "ppc")
+# plots of one row or panel per element; variables with one element per observation are left out
+_BY_ELEMENT = frozenset({"forest", "rank", "rank_dist", "trace", "trace_dist"})
+_MOST_PANELS = 16
+
+
+def without_rows(model: Model, post: Any) -> list[str]:
+    """Return the names of draws without those of one element for each observation.
+
+    A dim of observations that a free variable has as well, such as the dates of a latent state, is
+    none that is left out.
+    """
+    draws = posterior_of(post)
+    rows = {dim for x in model.observed.values() for dim in x.dims}
+    rows -= {dim for name in model.free if name in draws for dim in draws[name].dims}
+    return [str(name) for name, x in draws.data_vars.items() if rows.isdisjoint(x.dims)]
+
+
+def summary(model: Model, post: Any, var_names: Any, options: dict[str, Any]) -> pd.DataFrame:
+    """Summarize draws; see :meth:`dimtensor.Model.summary`."""
+    arviz = require("arviz", "sampling", "summaries of draws")
+    names = without_rows(model, post) if var_names is None else names_of(model, var_names)
+    return arviz.summary(post, var_names=names, **options)
+
+
+def names_of(model: Model, asked: Any) -> list[str]:
+    """Return the names of variables that are given as tensors or names, alone or several."""
+    known = model.spec.graph.nodes
+    alone = isinstance(asked, (str, TensorHandle))
+    each: Iterable[Any] = [asked] if alone else asked
+    return [name_of(name, known, "variable") for name in each]
 
 
 class ModelPlots:
@@ -39,7 +83,7 @@ class ModelPlots:
 
     def __dir__(self) -> list[str]:
         found = dir(require("arviz", "sampling", "plots of draws"))
-        return [name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX)]
+        return [*_OWN, *(x.removeprefix(_PREFIX) for x in found if x.startswith(_PREFIX))]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
@@ -52,13 +96,158 @@ class ModelPlots:
         @functools.wraps(plot)
         def call(post: Any, *arguments: Any, var_names: Any = None, **options: Any) -> Any:
             if var_names is not None:
-                options["var_names"] = self._names(var_names)
+                options["var_names"] = names_of(self._model, var_names)
+            elif name in _BY_ELEMENT and not arguments:
+                shown = without_rows(self._model, post)
+                if len(shown) < len(posterior_of(post).data_vars):
+                    options["var_names"] = shown
             return plot(post, *arguments, **options)
 
         return call
 
-    def _names(self, asked: Any) -> list[str]:
-        known = self._model.spec.graph.nodes
-        alone = isinstance(asked, (str, TensorHandle))
-        each: Iterable[Any] = [asked] if alone else asked
-        return [name_of(name, known, "variable") for name in each]
+    def ppc(self, post: Any, *, seed: int = 0, **options: Any) -> Any:
+        """Plot observations among their replications: ``arviz.plot_ppc_dist``.
+
+        Parameters
+        ----------
+        post : DataTree
+            Draws, with the group ``posterior_predictive``; without it replications are drawn.
+        seed : int, optional
+            Of the replications.
+        **options
+            Those of ArviZ's function.
+
+        Returns
+        -------
+        PlotCollection
+        """
+        arviz = require("arviz", "sampling", "plots of draws")
+        if "posterior_predictive" not in post.children:
+            drawn = self._model.predict(post, seed=seed)
+            post = extended(post, {name: x.to_dataset() for name, x in drawn.children.items()})
+        return arviz.plot_ppc_dist(post, **options)
+
+    def forecast(
+        self,
+        new: xr.DataTree,
+        name: Any = None,
+        dim: Any = None,
+        *,
+        intervals: tuple[float, ...] = (0.5, 0.9),
+        ax: Any = None,
+    ) -> Any:
+        """Plot predictions along a dim as a fan of intervals, with the observations.
+
+        The attributes ``units`` and ``long_name`` of the predictions label the axis.
+
+        Parameters
+        ----------
+        new : DataTree
+            What ``fit.predict`` returns.
+        name : DimTensor or str, optional
+            The variable, by default the first output of the model.
+        dim : Dim or str, optional
+            The dim of the horizontal axis, by default the only one of the variable. Others have a
+            panel for each label.
+        intervals : tuple of float, optional
+            Probabilities, of intervals around the median.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        Axes or ndarray of Axes
+
+        Raises
+        ------
+        OptionError
+            If the variable has several dims and none is chosen, or too many panels.
+        LabelError
+            If there are no predictions of the variable, or it has no such dim.
+        """
+        group = "predictions" if "predictions" in new.children else "posterior_predictive"
+        drawn = new[group].to_dataset()
+        chosen = self._model.outputs[0] if name is None else name
+        (title,) = names_of(self._model, chosen)
+        if title not in drawn:
+            raise LabelError(
+                f"the draws have no predictions of {title!r}",
+                [("predictions", listing(list(map(str, drawn.data_vars))))],
+                f"fit.predict(post, names=[{title!r}], seed=1)",
+            )
+        along = _along(drawn[title], dim)
+        return _fan(drawn[title], along, self._model.observed.get(title), intervals, ax)
+
+
+def _along(x: xr.DataArray, dim: Any) -> str:
+    """Return the dim of the horizontal axis.
+
+    Raises
+    ------
+    OptionError
+        If there are several, and none is chosen.
+    LabelError
+        If there is no such dim.
+    """
+    own = [str(each) for each in x.dims if each not in LEADING]
+    asked = getattr(dim, "name", dim)
+    if asked is not None and asked not in own:
+        raise LabelError(f"{x.name!r} has no dim {asked!r}", [("dims", listing(own))])
+    if asked is None and len(own) != 1:
+        raise OptionError(
+            f"a forecast is drawn along one dim, and {x.name!r} has {len(own)}",
+            [("dims", listing(own) or "none")],
+            f"fit.plot.forecast(new, dim={own[0]!r})" if own else None,
+        )
+    return own[0] if asked is None else str(asked)
+
+
+def _fan(
+    x: xr.DataArray, along: str, seen: xr.DataArray | None, intervals: tuple[float, ...], ax: Any
+) -> Any:
+    pyplot = require("matplotlib.pyplot", "viz", "plots of forecasts")
+    others = [dim for dim in x.dims if dim not in (*LEADING, along)]
+    panels = [
+        dict(zip(others, at, strict=True)) for at in np.ndindex(*(x.sizes[d] for d in others))
+    ]
+    if len(panels) > _MOST_PANELS:
+        raise OptionError(
+            f"a forecast of {len(panels)} panels is not drawn",
+            [("dims", listing([f"{dim}: {x.sizes[dim]}" for dim in others]))],
+            "select some labels, draws.sel(...), before they are plotted",
+        )
+    if ax is None:
+        _, axes = pyplot.subplots(
+            len(panels),
+            squeeze=False,
+            sharex=True,
+            layout="constrained",
+            figsize=(7, 0.7 + 1.9 * len(panels)),
+        )
+        axes = axes[:, 0]
+    else:
+        axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    units = x.attrs.get("units")
+    label = f"{x.attrs.get('long_name', x.name)}{f' [{units}]' if units else ''}"
+    for place, panel in zip(axes, panels, strict=True):
+        part = x.isel(panel)
+        _draw(place, part, along, intervals)
+        if seen is not None and set(seen.dims) == {along, *others}:
+            labels = {d: part[d] for d in others if d in x.coords}
+            shown = seen.sel(labels) if len(labels) == len(others) else seen.isel(panel)
+            at = shown[along] if along in shown.coords else np.arange(shown.sizes[along])
+            place.plot(at, shown, ".", color="0.3", label="observed")
+        texts = [f"{d} {part[d].item() if d in x.coords else panel[d]}" for d in others]
+        place.set_title(", ".join(texts), fontsize="medium")
+        place.set_ylabel(label)
+    axes[-1].set_xlabel(along)
+    axes[0].legend(frameon=False, fontsize="small")
+    return axes if len(axes) > 1 else axes[0]
+
+
+def _draw(place: Any, x: xr.DataArray, along: str, intervals: tuple[float, ...]) -> None:
+    at = x[along] if along in x.coords else np.arange(x.sizes[along])
+    for inside in sorted(intervals, reverse=True):
+        bounds = [0.5 - inside / 2, 0.5 + inside / 2]
+        low, high = x.quantile(bounds, LEADING).transpose("quantile", along).values
+        place.fill_between(at, low, high, alpha=0.3, color="C0", lw=0, label=f"{inside:.0%}")
+    place.plot(at, x.median(LEADING), color="C0", label="median")

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from dimtensor.dims import Dim
-from dimtensor.display.peek import DimRow, dim_row, glance_text, values_text
+from dimtensor.display.peek import DimRow, dim_row, glance_text, leaf_sizes, values_text
 from dimtensor.graph import Node
 from dimtensor.graph.printing.formula import formula_lines, leaf_name
 from dimtensor.graph.walk import LEAF_KINDS
@@ -142,7 +142,7 @@ def used_leaves(node: Node) -> list[Node] | None:
 def leaf_title(leaf: Node) -> str:
     """Write the name and the dims of an input."""
     title = leaf_name(leaf)
-    return f"{title} ({sizes_text(leaf)})" if leaf.dims else title
+    return f"{title} ({leaf_sizes(leaf)})" if leaf.dims else title
 
 
 @never_raises

@@ -320,7 +320,9 @@ def _new_density(spec: ModelSpec, jacobian: bool) -> tuple[LogDensity, dict[Sour
     named = {
         n: x
         for n, x in placed.named.items()
-        if hidden.isdisjoint(toposort([x.node])) and not streamed([x.node])
+        if n not in spec.unrecorded
+        and hidden.isdisjoint(toposort([x.node]))
+        and not streamed([x.node])
     }
     density = LogDensity(
         terms,

@@ -20,12 +20,13 @@ from dimtensor.model.spec import (
     observe,
     with_data,
 )
-from dimtensor.renderers import Rendered, picture, plots
+from dimtensor.renderers import Rendered, picture, plots, summaries
 from dimtensor.spellings import no_attribute, spelled, spelled_methods
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from dimtensor.backends import BackendName
@@ -1143,15 +1144,63 @@ class Model(Rendered):
 
     @property
     def plot(self) -> ModelPlots:
-        """ArviZ's plots of draws: ``fit.plot.trace(post)`` is ``arviz.plot_trace(post)``.
+        """Plots of draws: ``fit.plot.trace(post)`` is ``arviz.plot_trace(post)``.
 
-        All functions ``plot_...`` of ArviZ are there; ``var_names`` may be tensors.
+        All functions ``plot_...`` of ArviZ are there; ``var_names`` may be tensors. ``trace``,
+        ``rank`` and ``forest`` leave out by default what has an element for each observation.
+        ``ppc(post)`` shows observations among replications, and ``forecast(new)`` predictions along
+        a dim.
 
         Returns
         -------
         ModelPlots
         """
         return plots(self)
+
+    def summary(
+        self,
+        post: Posterior,
+        var_names: Variables | Iterable[Variables] | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Summarize draws by ArviZ: means, intervals and diagnostics, a row for each element.
+
+        Parameters
+        ----------
+        post : DataTree
+            Draws of the model.
+        var_names : DimTensor or str, or several, optional
+            By default all variables and named expressions but those with one element for each
+            observation.
+        **options
+            Those of :func:`arviz.summary`, such as ``kind="stats"`` or ``round_to=2``.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            If ArviZ is not installed.
+        LabelError
+            If there is no such variable.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> obs = dt.Dim("obs")
+        >>> mu = dt.rv("mu", dist.Normal(0.0, 10.0))
+        >>> mean = dt.named("mean", mu * dt.data([1.0, 2.0], dims=obs))
+        >>> fit = dt.Model(dt.rv("y", dist.Normal(mean, 1.0)), backend="python").observe(
+        ...     y=[1.0, 3.0]
+        ... )
+        >>> post = fit.laplace(draws=50, seed=1)
+        >>> list(fit.summary(post, kind="stats").index)
+        ['mu']
+        """
+        return summaries(self, post, var_names, options)
 
     def __getitem__(self, name: str) -> DimTensor:
         """Return a random variable, named expression, input or data by name.

@@ -71,6 +71,8 @@ class ModelSpec:
         Masks of the observations in the density, by variable; cross-validation holds out others.
     unchecked : frozenset of str
         Data that were replaced since observations were checked against their supports.
+    unrecorded : frozenset of str
+        Named expressions that samplers do not record, and `predict` computes.
     ranges : bool
         Whether parameters that may leave their range are an error.
     """
@@ -88,6 +90,7 @@ class ModelSpec:
     interventions: Mapping[str, DimTensor] = field(default_factory=dict)
     included: Mapping[str, xr.DataArray] = field(default_factory=dict)
     unchecked: frozenset[str] = frozenset()
+    unrecorded: frozenset[str] = frozenset()
     ranges: bool = True
 
     @property

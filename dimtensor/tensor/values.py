@@ -336,8 +336,20 @@ def glance(node: Node) -> xr.DataArray | None:
 
 def is_soon_computed(node: Node) -> bool:
     """Return whether an expression has values, few enough for a repr to compute them."""
+    return _is_small(node) and has_values(node) and _work(node) <= _GLANCE
+
+
+def too_long(node: Node) -> str | None:
+    """Say why a repr does not compute an expression of data; None if it does, or has no values."""
+    if not _is_small(node):
+        return f"more than {_GLANCE_NODES} operations" if has_values(node) else None
+    work = _work(node) if has_values(node) else 0
+    return f"{work:,} elements" if work > _GLANCE else None
+
+
+def _is_small(node: Node) -> bool:
     few = len(list(islice(reached([node], lambda x: x.inputs), _GLANCE_NODES + 1)))
-    return few <= _GLANCE_NODES and has_values(node) and _work(node) <= _GLANCE
+    return few <= _GLANCE_NODES
 
 
 def _work(node: Node) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats as st
 
@@ -40,14 +41,14 @@ def test_a_model_card_has_all_that_a_model_is_made_of():
         "alpha (county: 2)",
         "Normal(mu=mu, sigma=tau)",
         "HalfNormal(sigma=2)",
-        "positive free",
+        "HalfNormal(sigma=2) positive",
         "Dims (2)",
         "county 2 'a' 'b'",
         "house 4 with the data, no labels",
         "Named (1) mean (house: 4)",
         "Data (2)",
         "county_of (house: 4) labels of county",
-        "y (house: 4) float64 1 of 4, left out 1 to 4.5 observed",
+        "y (house: 4) float64 1 to 4.5 1 of 4, left out observed",
     ):
         assert part in text, part
     with_picture = "to_graph" in dir(dt)
@@ -280,3 +281,43 @@ def test_a_calibration_has_a_card_of_its_ranks():
     uneven = st.chisquare([0, 0, 0, 20], [4, 6, 6, 4]).pvalue
     assert f"{uneven:.3g}" in text
     assert html.count('class="dt-density"') == 2
+
+
+def test_of_many_variables_the_observed_one_is_not_folded():
+    many = [dt.rv(f"b{at}", dist.Normal(0.0, 1.0)) for at in range(30)]
+    model = dt.Model(dt.rv("outcome", dist.Normal(sum(many), 1.0)), backend="python")
+    page = model.observe(outcome=1.0)._repr_html_()
+    table = page[page.index("Random variables") :]
+    shown, folded = table.split("<summary>19 more</summary>")
+    assert "outcome" in shown
+    assert ">b10<" in shown
+    assert ">b11<" in folded
+    assert ">b29<" in folded
+
+
+def test_variables_that_are_summed_out_are_marked():
+    kind = dt.Dim("kind", coords=["a", "b"])
+    z = dt.rv("z", dist.Categorical(dt.data([0.5, 0.5], dims=kind), dim=kind), dims=HOUSE)
+    y = dt.rv("y", dist.Normal(dt.data([0.0, 5.0], dims=kind).sel(kind=z), 1.0))
+    fit = dt.Model(y, backend="python").observe(y=[0.1, 4.9])
+    assert "summed out" not in fit._repr_html_()
+    page = read(fit.marginalize(z)._repr_html_())
+    assert " ".join(page.text.split()).count("summed out") == 1 + ("to_graph" in dir(dt))
+
+
+def test_a_table_has_a_card_with_a_row_for_each_column():
+    table = {"a": ["x", None, "y"], "b < c": [1.0, np.nan, 3.0], "d": ["u", "v", "u"]}
+    frame = dt.frame(pd.DataFrame(table), dims=HOUSE)
+    text = " ".join(read(frame._repr_html_()).text.split())
+    assert "Frame 3 columns" in text
+    assert "a not read column 'a' lacks 1 label" in text
+    assert "b < c (house: 3) float64 1 to 3 1" in text
+    assert "d (house: 3) labels of d ['u', 'v', 'u']" in text
+    assert "table.a or table['a'] is a column" in text
+
+
+def test_a_card_shows_the_value_before_the_expression_and_names_unnamed_data():
+    x = dt.data(np.arange(861.0), dims=dt.Dim("row"))
+    text = " ".join(read((x - x.mean())._repr_html_()).text.split())
+    assert text.index("Values") < text.index("Expression")
+    assert "Inputs (1) data (row: 861) float64 data" in text

@@ -13,6 +13,15 @@ from dimtensor import dist
 
 pytest.importorskip("matplotlib").use("Agg")
 
+
+@pytest.fixture(autouse=True)
+def _no_figures_left():
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
+
+
 K = dt.Dim("k", coords=["a", "b"])
 T = dt.Dim("t", coords=[10, 20, 30])
 X = dt.data(np.arange(3.0), dims=T, name="rain")
@@ -75,7 +84,8 @@ def test_plots_of_draws_are_those_of_arviz(monkeypatch):
         ((), {"backend": "none", "var_names": ["mu"]}), ((3,), {}), ((), {"var_names": ["mu"]}),
     ]  # fmt: skip
     listed = set(dir(model.plot))
-    assert listed == {name[5:] for name in dir(arviz) if name.startswith("plot_")}
+    theirs = {name[5:] for name in dir(arviz) if name.startswith("plot_")}
+    assert listed == theirs | {"forecast", "ppc"}
 
 
 def test_a_plot_of_arviz_is_made():
@@ -96,3 +106,101 @@ def test_a_plot_that_arviz_has_not():
         _ = model.plot.forrest
     with pytest.raises(dt.LabelError, match="the model has no variable 'my'"):
         model.plot.forest(draws(), var_names=["my"])
+
+
+def by_row():
+    """A model with an expression of one element for each observation."""
+    obs = dt.Dim("obs")
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=K)
+    mean = dt.named("mean", mu.sel(k=dt.data(["a", "b", "a"], dims=obs, categories=K)))
+    fit = dt.Model(dt.rv("y", dist.Normal(mean, 1.0)), backend="python").observe(y=[1.0, 2.0, 4.0])
+    return fit, fit.laplace(50, seed=1)
+
+
+def test_a_summary_has_no_row_for_each_observation():
+    pytest.importorskip("arviz")
+    fit, post = by_row()
+    found = fit.summary(post, kind="stats", round_to="none")
+    assert list(found.index) == ["mu[a]", "mu[b]"]
+    mean = post["posterior"]["mu"].mean(["chain", "draw"])
+    np.testing.assert_allclose(found["mean"], mean)
+    assert len(fit.summary(post, ["mean"], kind="stats")) == 3
+    with pytest.raises(dt.LabelError, match="the model has no variable 'my'"):
+        fit.summary(post, "my")
+
+
+def test_a_latent_state_is_none_of_the_rows():
+    pytest.importorskip("arviz")
+    state = dt.rv("state", dist.GaussianRandomWalk(0.0, 1.0, dim=T, start=dist.Normal(0.0, 1.0)))
+    y = dt.rv("y", dist.Normal(state, 1.0))
+    fit = dt.Model(y, backend="python").observe({y: [1.0, 2.0, 4.0]})
+    assert len(fit.summary(fit.laplace(50, seed=1), kind="stats")) == 3
+
+
+def test_forests_leave_out_rows_unless_they_are_asked_for(monkeypatch):
+    arviz = pytest.importorskip("arviz")
+    fit, post = by_row()
+    monkeypatch.setattr(arviz, "plot_forest", lambda post, **options: options)
+    assert fit.plot.forest(post) == {"var_names": ["mu"]}
+    assert fit.plot.forest(post, var_names="mean") == {"var_names": ["mean"]}
+
+
+def test_replications_are_drawn_for_predictive_checks(monkeypatch):
+    arviz = pytest.importorskip("arviz")
+    fit, post = by_row()
+    monkeypatch.setattr(arviz, "plot_ppc_dist", lambda post: post)
+    checked = fit.plot.ppc(post, seed=3)
+    expected = fit.predict(post, seed=3)["posterior_predictive"]["y"]
+    np.testing.assert_array_equal(checked["posterior_predictive"]["y"], expected)
+    assert checked["observed_data"]["y"].values.tolist() == [1.0, 2.0, 4.0]
+    assert "posterior_predictive" not in post.children
+    assert fit.plot.ppc(checked) is checked
+
+
+def predictions(*dims):
+    values = np.random.default_rng(1).normal(size=(2, 50, *(len(dim) for dim in dims)))
+    names = [dim.name for dim in dims]
+    coords = {dim.name: dim.coords.tolist() for dim in dims}
+    y = xr.DataArray(values, dims=("chain", "draw", *names), coords=coords, name="y")
+    y.attrs = {"units": "m", "long_name": "length"}
+    return xr.DataTree.from_dict({"predictions": xr.Dataset({"y": y})})
+
+
+def series(*dims):
+    y = dt.rv("y", dist.Normal(dt.rv("mu", dist.Normal(0.0, 1.0)), 1.0), dims=dims)
+    return dt.Model(y, backend="python").observe(y=(y.dims, np.ones([len(dim) for dim in y.dims])))
+
+
+def test_a_forecast_has_the_quantiles_and_the_observations():
+    longer = dt.Dim("t", coords=[10, 20, 30, 40])
+    new = predictions(longer)
+    place = series(T).plot.forecast(new, intervals=(0.8,))
+    median, seen = place.lines
+    y = new["predictions"]["y"]
+    np.testing.assert_allclose(median.get_ydata(), y.median(["chain", "draw"]))
+    assert median.get_xdata().tolist() == [10, 20, 30, 40]
+    assert seen.get_xdata().tolist() == [10, 20, 30]
+    (band,) = place.collections
+    heights = band.get_paths()[0].vertices
+    low, high = y.quantile([0.1, 0.9], ["chain", "draw"]).values
+    np.testing.assert_allclose(heights[:, 1].max(), high.max())
+    np.testing.assert_allclose(heights[:, 1].min(), low.min())
+    assert (place.get_xlabel(), place.get_ylabel()) == ("t", "length [m]")
+
+
+def test_a_forecast_of_two_dims_has_a_panel_for_each_label():
+    places = series(T, K).plot.forecast(predictions(K, T), dim=T)
+    assert [place.get_title() for place in places] == ["k a", "k b"]
+
+
+def test_forecasts_that_cannot_be_drawn():
+    fit, new = series(T, K), predictions(K, T)
+    with pytest.raises(dt.OptionError, match=r"drawn along one dim, and 'y' has 2"):
+        fit.plot.forecast(new)
+    with pytest.raises(dt.LabelError, match="'y' has no dim 's'"):
+        fit.plot.forecast(new, dim="s")
+    with pytest.raises(dt.LabelError, match="no predictions of 'mu'"):
+        fit.plot.forecast(new, "mu")
+    many = dt.Dim("many", coords=range(17))
+    with pytest.raises(dt.OptionError, match="a forecast of 17 panels is not drawn"):
+        series(T, many).plot.forecast(predictions(many, T), dim="t")

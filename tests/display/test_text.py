@@ -57,7 +57,7 @@ def test_an_expression_shows_its_formula_and_inputs():
         "2 * (by_country + by_age)[country=where][age=0]\n"
         "Dims:\n"
         "  obs  ?  (with the data)\n"
-        "Inputs: by_country (country: 3), by_age (age: 5), where (obs: ?)"
+        "Inputs: by_country (country: 3), by_age (age: 5), where (obs: 2)"
     )
 
 
@@ -326,3 +326,38 @@ def test_the_repr_of_a_selection_works_out_few_labels():
     assert huge._cached_coords is None
     few = dt.ProductDim([COUNTRY, dt.Dim("k", coords=[1, 2])])
     assert "('USA', 2)" in repr(dt.SelDim(few, positions=[5, 0, 3]))
+
+
+@pytest.mark.parametrize("n", [9, 300_000])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        lambda x: x + 1.0,
+        lambda x: (x * 2.0).mean(),
+        lambda x: x.rolling(n=7).mean(),
+        lambda x: dt.corr(x, x * 2.0),
+        lambda x: x.cumsum(),
+    ],
+)
+def test_values_are_shown_or_the_text_says_why_not(expression, n):
+    text = repr(expression(dt.data(np.arange(float(n)), dims=dt.Dim("n"))))
+    assert ("\narray(" in text) == (n == 9)
+    assert bool(re.search(r"\nnot computed: [\d,]+ elements; \.eval\(\) computes them", text)) == (
+        n > 9
+    )
+
+
+def test_a_text_says_which_error_the_values_are():
+    x = dt.check(dt.data(1.0) < 0, "the number is negative", dt.data(1.0))
+    assert "\nnot computed: .eval() raises CheckError" in repr(x)
+
+
+def test_expressions_of_many_operations_say_so():
+    x = dt.data(1.0)
+    for _ in range(150):
+        x = dt.sin(x)
+    assert "\nnot computed: more than 100 operations; .eval() computes them" in repr(x)
+
+
+def test_unknown_inputs_are_listed_and_no_value_is_promised():
+    assert "computed" not in repr(LEFT * 2.0)

@@ -1946,6 +1946,11 @@ def column_that_a_table_lacks():
 
 
 @building
+def method_of_columns_that_a_table_lacks():
+    dt.frame(pd.DataFrame({"income": [1.0, 2.0]}), dims=OBS).mean()
+
+
+@building
 def variable_that_a_model_lacks():
     dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0)))["thetta"]
 

@@ -117,6 +117,7 @@ APART: dict[str, dict[str, Any]] = {
     "labels_of_long_floats": {"labels": np.ones(3)}, "levels_of_checkpoints": {"n": 3},
     "log_density_with_dims": {"logp": Y, "y": 1.0, "mu": THETA, "sigma": 1.0,
                               "normal": lambda x, *of: dist.Normal(*of).logp(x)},
+    "method_of_columns_that_a_table_lacks": {"table": {"income": Y}},
     "masked_elements": {"array": np.ma.masked_equal([1.0, 2.0], 2.0)},
     "slice_with_a_computed_end": {"n": 2}, "support_that_is_a_number": {"low": 0.0, "high": 1.0},
     "step_of_a_series_that_returns_no_pair": {"state": 1.0},

@@ -705,3 +705,14 @@ def test_many_groups_take_no_memory_of_their_own(formula):
     factors = lengths.keys() & occurring.keys()
     assert factors
     assert all(lengths[name] == occurring[name] for name in factors)
+
+
+def test_the_linear_predictor_is_computed_on_request_and_not_recorded():
+    fit = model("y ~ x")
+    post = fit.laplace(3, seed=1)
+    assert "y_linear" not in post["posterior"]
+    assert {"Intercept", "x", "sigma"} <= set(post["posterior"].data_vars)
+    found = fit.predict(post, names="y_linear", seed=1)["posterior_predictive"]["y_linear"]
+    draws = post["posterior"]
+    expected = draws["Intercept"] + draws["x"] * xr.DataArray(X, dims="obs")
+    np.testing.assert_allclose(found.transpose(*expected.dims), expected)

@@ -378,3 +378,18 @@ def test_a_missing_label_in_a_categorical_is_told(name):
     column = pd.Series(pd.Categorical(["a", None, "b", None]))
     with pytest.raises(dt.LabelError, match=r"(?s)lacks 2 labels.*rows: 1, 3"):
         dt.data(column, dims=dt.Dim("row"), name=name)
+
+
+def test_a_method_of_columns_is_no_method_of_the_table():
+    table = dt.frame(pd.DataFrame({"a b": [1.0, 3.0], "c": [5.0, 7.0]}), dims=OBS)
+    with pytest.raises(
+        dt.NoAttributeError,
+        match=r"no 'mean': columns have it[\s\S]*table\['a b'\]\.mean\(\), or of",
+    ):
+        table.mean()
+    with pytest.raises(dt.NoAttributeError, match=r"table\['a b'\]\.sizes, or"):
+        _ = table.sizes
+    means = {name: table[name].mean().item() for name in table}
+    assert means == {"a b": 2.0, "c": 6.0}
+    with pytest.raises(AttributeError, match="no column 'maen'"):
+        _ = table.maen

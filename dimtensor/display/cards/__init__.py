@@ -11,8 +11,9 @@ from dimtensor.display.cards.results import (
     cross_validation_html,
     distribution_html,
 )
+from dimtensor.display.cards.tables import frame_html
 from dimtensor.display.html import function_html, tensor_html
-from dimtensor.display.plots import ModelPlots
+from dimtensor.display.plots import ModelPlots, summary
 from dimtensor.display.ranks import calibration_figure
 from dimtensor.display.text import tensor_text
 from dimtensor.dist.distribution import Distribution
@@ -21,8 +22,9 @@ from dimtensor.model.checking.calibrate import Calibration
 from dimtensor.model.checking.cross_validate import CrossValidation
 from dimtensor.model.logdensity import LogDensity
 from dimtensor.model.model import Model
-from dimtensor.renderers import html, picture, plots, text
+from dimtensor.renderers import html, picture, plots, summaries, text
 from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tensor.tables.frame import Frame
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
     TensorHandle: tensor_text,
@@ -35,6 +37,7 @@ _CARDS: dict[type, Callable[[Any], str]] = {
     Distribution: distribution_html,
     LogDensity: density_html,
     Model: model_html,
+    Frame: frame_html,
     Calibration: calibration_html,
     CrossValidation: cross_validation_html,
 }
@@ -45,3 +48,4 @@ for _class, _function in _CARDS.items():
 
 picture.provides(Calibration)(calibration_figure)
 plots.provides(Model)(ModelPlots)
+summaries.provides(Model)(summary)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dimtensor.dims import Dim, dim_set
 from dimtensor.display.cards.densities import curve_of, sparkline
 from dimtensor.display.html import (
@@ -19,7 +17,7 @@ from dimtensor.display.html import (
     styled,
     table,
 )
-from dimtensor.display.peek import dim_row, label_repr
+from dimtensor.display.peek import array_range, dim_row, label_repr
 from dimtensor.errors import listing
 from dimtensor.model.variables import left_out
 from dimtensor.renderers import plates
@@ -70,10 +68,7 @@ def _sections(model: Model) -> Iterator[Section]:
     svg = None if draw is None else draw(model, _MOST_BOXES)
     if svg is not None:
         yield Section("Picture", scrolled(Html(svg)))
-    rows = _variables(model, arrays)
-    header = ("variable", "dims", "density", "distribution", "support", "role")
-    few = len(rows) <= 2 * _FEW_ROWS
-    yield Section("Random variables", table(rows, header), few, len(rows))
+    yield Section("Random variables", _variables(model, arrays), number=len(model.variables))
     dims = _dims(model)
     if dims:
         rows = [_dim_row(dim, arrays) for dim in dims]
@@ -89,7 +84,7 @@ def _sections(model: Model) -> Iterator[Section]:
         yield Section("Not recorded", styled(line, "soft"))
     rows = _data(model, arrays)
     if rows:
-        header = ("data", "dims", "type", "missing", "values", "")
+        header = ("data", "dims", "type", "values", "missing", "")
         yield Section("Data", table(rows, header), len(rows) <= _FEW_ROWS, len(rows))
 
 
@@ -130,21 +125,30 @@ def _role(model: Model, name: str) -> str:
     return f"{role}, noncentered" if name in model.spec.noncentered else role
 
 
-def _variables(model: Model, arrays: Mapping[str, Any]) -> list[list[str | Html]]:
-    rows: list[list[str | Html]] = []
-    for name, v in model.variables.items():
-        found = curve_of(v.node)
-        rows.append(
-            [
-                styled(name, "name"),
-                _sizes(v.node, arrays),
-                sparkline(found) if found is not None else "",
-                styled(repr(v.distribution), "narrow"),
-                str(v.distribution.support),
-                styled(_role(model, name), "soft"),
-            ]
-        )
-    return rows
+def _variables(model: Model, arrays: Mapping[str, Any]) -> Html:
+    """Write the table of random variables; of many, the observed and the first ones unfolded."""
+    header = ("variable", "dims", "role", "density", "distribution", "support")
+    rows = {name: _variable(model, name, arrays) for name in model.variables}
+    if len(rows) <= 2 * _FEW_ROWS:
+        return table(rows.values(), header)
+    first = [*model.observed, *(name for name in rows if name not in model.observed)][:_FEW_ROWS]
+    more = [row for name, row in rows.items() if name not in first]
+    summary = f"<summary>{len(more)} more</summary>"
+    unfolded = table([rows[name] for name in first], header)
+    return Html(f"{unfolded}<details>{summary}{table(more, header)}</details>")
+
+
+def _variable(model: Model, name: str, arrays: Mapping[str, Any]) -> list[str | Html]:
+    v = model.variables[name]
+    found = curve_of(v.node)
+    return [
+        styled(name, "name"),
+        _sizes(v.node, arrays),
+        styled(_role(model, name), "soft"),
+        sparkline(found) if found is not None else "",
+        styled(repr(v.distribution), "cell"),
+        str(v.distribution.support),
+    ]
 
 
 # -- dims and data ---------------------------------------------------------------------------------
@@ -225,8 +229,8 @@ def _data(model: Model, arrays: Mapping[str, xr.DataArray]) -> list[list[str | H
                 styled(name, "name"),
                 _sizes(node, arrays),
                 styled(kind, "soft"),
+                array_range(array.values) if array is not None else "",
                 f"{missing} of {array.size}{_how(how)}" if array is not None and missing else "",
-                _range(array),
                 styled(role, "soft"),
             ]
         )
@@ -235,13 +239,3 @@ def _data(model: Model, arrays: Mapping[str, xr.DataArray]) -> list[list[str | H
 
 def _how(how: str) -> str:
     return {"drop": ", left out", "infer": ", inferred"}.get(how, "")
-
-
-def _range(array: xr.DataArray | None) -> str:
-    """Write the value of a scalar, or the range of an array."""
-    if array is None or not array.size or array.dtype.kind not in "biuf":
-        return ""
-    if array.ndim == 0:
-        return f"{array.item():.6g}"
-    values = array.values[~np.isnan(array.values)] if array.dtype.kind == "f" else array.values
-    return f"{values.min():.4g} to {values.max():.4g}" if values.size else ""

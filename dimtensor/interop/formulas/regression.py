@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -204,6 +205,8 @@ def from_formula(
     model = Regression(output, backend=backend)
     model._formula = terms
     fit: Any = model.observe({output: seen})
+    # one element for each row, which would be most of a table of draws
+    fit = fit._with(replace(fit.spec, unrecorded=frozenset({f"{design.response.name}_linear"})))
     asked = priors or {}
     varying = [x for x in terms.made if f"{x}_sigma" in terms.made and x not in asked]
     return fit.noncentered(*varying) if varying else fit

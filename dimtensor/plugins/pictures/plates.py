@@ -102,6 +102,7 @@ def _box(model: Model, node: Node, name: str) -> Box:
     if node.kind == "rv":
         kind = "observed" if name in model.observed else "variable"
         detail = repr(model.variables[name].distribution)
+        detail = "summed out" if name in model.spec.marginalized else detail
     elif node.kind == "named":
         kind, detail = "operation", "named"
     else:

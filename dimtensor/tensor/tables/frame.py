@@ -26,11 +26,13 @@ from dimtensor.errors import (
     DimtensorError,
     InputError,
     LabelError,
+    NoAttributeError,
     did_you_mean,
     listing,
     printable,
 )
-from dimtensor.tensor.handle import wrap
+from dimtensor.renderers import html
+from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import data
 from dimtensor.values.columns import read_column
 from dimtensor.values.labeled import Labeled, axis_names, labels_of_rows
@@ -46,8 +48,9 @@ class Frame(Mapping[str, Any]):
     """Columns of a table as tensors by name, made by :func:`frame`.
 
     ``table["price"]`` or ``table.price`` is a column; the dim of a column of labels is
-    ``table.county.categories``. A column that cannot be converted, for instance because a label is
-    missing, raises its error when it is accessed, so a table may have unusable columns.
+    ``table.county.categories``. Methods are those of columns: ``table.price.mean()``. A column that
+    cannot be converted, for instance because a label is missing, raises its error when it is
+    accessed, so a table may have unusable columns.
 
     Attributes
     ----------
@@ -72,6 +75,17 @@ class Frame(Mapping[str, Any]):
         columns = self.__dict__.get("_columns", {})
         if name in columns:
             return _read(columns[name])
+        method = None if name.startswith("_") else getattr(TensorHandle._class, name, None)
+        if method is not None and columns:
+            call = f"{name}()" if callable(method) else name
+            raise NoAttributeError(
+                f"a table has no {name!r}: columns have it",
+                [("columns", listing(list(columns)))],
+                f"table[{next(iter(columns))!r}].{call}, or of each column: "
+                f"{{name: table[name].{call} for name in table}}",
+                name=name,
+                obj=self,
+            )
         raise AttributeError(f"the table has no column {name!r}", name=name, obj=self)
 
     def __iter__(self) -> Iterator[str]:
@@ -85,6 +99,9 @@ class Frame(Mapping[str, Any]):
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
 
     @printable
     def __repr__(self) -> str:
