@@ -18,6 +18,7 @@ from dimtensor.graph.checking.checks import Check, is_check, without_checks
 from dimtensor.graph.walk import held_bytes
 from dimtensor.ops.positions import NOTHING_TO_READ
 from dimtensor.tuning import KEPT_FAILURE_BYTES, KEPT_FAILURES, SHOWN_FAILURES
+from dimtensor.values.definite import NoFactor, factors_in, why_no_factor
 from dimtensor.values.outputs import positions_to_labels
 
 
@@ -47,7 +48,7 @@ def failure(
     """
     check = next(c for c, holds in zip(program.checks, fine, strict=True) if not holds)
     condition = check.condition
-    if condition is None or not condition.dims:
+    if condition is None:
         return CheckError(check.message)
     values = _by_source(program, arrays)
     return CheckError(_message(check, condition, tuple(inputs), values, binding))
@@ -106,6 +107,10 @@ def _message(
     values: Mapping[Any, tuple[Dims, Any]],
     binding: Binding,
 ) -> str:
+    why = _failed_factor(condition, inputs, values, binding)
+    details, hint = ([], None) if why is None else why
+    if not condition.dims:
+        return build_message(check.message, details, hint)
     axes, found, binding = _evaluated(condition, inputs, values, binding)
     false = np.argwhere(~np.asarray(_in_order(axes, found, sort_dims(axes))))
     if not len(false):  # compiled code rounds differently
@@ -114,8 +119,23 @@ def _message(
     more = "; …" if len(false) > SHOWN_FAILURES else ""
     return build_message(
         check.message,
-        [("false", f"{len(false)} of {np.size(found)} elements"), ("at", places + more)],
+        [("false", f"{len(false)} of {np.size(found)} elements"), ("at", places + more), *details],
+        hint,
     )
+
+
+def _failed_factor(
+    condition: Node,
+    inputs: tuple[Node | Dim, ...],
+    values: Mapping[Any, tuple[Dims, Any]],
+    binding: Binding,
+) -> NoFactor | None:
+    """Explain the first Cholesky factor of a condition whose matrix has none."""
+    for factor in factors_in([condition]):
+        axes, matrices, _ = _evaluated(factor.inputs[0], inputs, values, binding)
+        if (why := why_no_factor(factor, axes, matrices)) is not None:
+            return why
+    return None
 
 
 def _evaluated(

@@ -2611,3 +2611,9 @@ def mean_of_a_process_at_new_points():
     t = dt.Dim("t", coords=[0.0, 1.0])
     process = dist.GP(dt.gp.Matern32(1.0), t, mean=dt.zeros(t))
     process.conditional(dt.ones(t), {t: dt.Dim("t", coords=[0.5])})
+
+
+@building
+def factor_of_a_singular_matrix():
+    values = np.diag([1.0, 1.0, -1e-6])
+    dt.linalg.cholesky(dt.data(values, dims=[COUNTRY, COUNTRY.rename()]), check=True).eval()

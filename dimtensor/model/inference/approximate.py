@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dimtensor.errors import CheckError, ModelWarning, listing, warn
+from dimtensor.model.inference.starts import not_finite_message
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -101,10 +102,14 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
 
     climb = _Climb(density)
     if climb.visit(start) is None:
-        raise CheckError(
-            f"{what}: the log density is not finite where the search for the mode starts",
-            hint="start elsewhere with initial={...}",
-        )
+        where = "where the search for the mode starts"
+        try:
+            value, gradient = density.logp_and_grad(start)
+        except CheckError as error:
+            text = f"{what}: a check of the log density fails {where}"
+            hint = "start elsewhere with initial={...}"
+            raise CheckError(text, [("there", str(error))], hint) from error
+        raise CheckError(not_finite_message(density, start, where, value, gradient, method=what))
     began = time.perf_counter()
     options = {"maxiter": _STEPS, "maxfun": 10 * _STEPS, "ftol": 1e-14, "gtol": 1e-8, "maxcor": 20}
     found = minimize(climb, start, jac=True, method="L-BFGS-B", options=options)

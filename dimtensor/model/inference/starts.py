@@ -14,6 +14,7 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.graph.printing.formula import formula
 from dimtensor.model.inference.raised import REFUSED, interpreter_of
 from dimtensor.values.data import bind_data
+from dimtensor.values.definite import NoFactor, factors_in, why_no_factor
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -40,7 +41,7 @@ def check_data(model: LogDensity, start: np.ndarray) -> None:
         return
     values = _values_at(model, start, [model.expression.node])
     if values is not None and not np.isfinite(values[model.expression.node]).all():
-        raise CheckError(_message(model, start, "where the chains start"))
+        raise CheckError(not_finite_message(model, start, "where the chains start"))
 
 
 def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
@@ -56,7 +57,7 @@ def no_start(model: LogDensity, start: np.ndarray) -> CheckError:
             failed.append(str(error))
             continue
         if not (failed or are_finite(value, gradient)):
-            return CheckError(_message(model, point, around, value, gradient))
+            return CheckError(not_finite_message(model, point, around, value, gradient))
     if failed:
         where = f"at {len(failed)} of {len(points)} points tried {around}"
         text = f"sample: a check of the log density fails {where}"
@@ -124,13 +125,15 @@ def are_finite(value: Any, gradient: Any) -> bool:
     return bool(np.isfinite(value) and np.isfinite(gradient).all())
 
 
-def _message(
+def not_finite_message(
     model: LogDensity,
     point: np.ndarray,
     where: str,
     value: float | None = None,
     gradient: np.ndarray | None = None,
+    method: str = "sample",
 ) -> str:
+    """Return the text of an error that says why a log density is not finite at a point."""
     details: list[tuple[str, object]] = []
     if value is not None:
         details.append(("log density there", plain_repr(value)))
@@ -138,16 +141,20 @@ def _message(
         pairs = zip(model.names, gradient, strict=True)
         broken = [name for name, slope in pairs if not np.isfinite(slope)]
         details.append(("elements whose gradient is not finite there", listing(broken)))
-    source = _source(model, point) if value is None or not np.isfinite(value) else None
+    found = _source(model, point) if value is None or not np.isfinite(value) else None
+    source, why = found or (None, None)
     details += [("what is not finite", source)] if source else []
+    details += why.details if why else []
     data = _broken_data(model)
     what = "the gradient of the log density" if value is not None and np.isfinite(value) else (
         "the log density"
     )  # fmt: skip
     hint = "start elsewhere with initial={...}, or narrow the supports"
+    if why is not None:
+        hint = why.hint
     if data:
         hint = "leave missing data out"
-    return build_message(f"sample: {what} is not finite {where}", [*details, *data], hint)
+    return build_message(f"{method}: {what} is not finite {where}", [*details, *data], hint)
 
 
 # -- data ------------------------------------------------------------------------------------------
@@ -190,10 +197,11 @@ def _not_finite(array: np.ndarray, dims: Dims, binding: Binding) -> str | None:
 # -- expressions -----------------------------------------------------------------------------------
 
 
-def _source(model: LogDensity, point: np.ndarray) -> str | None:
+def _source(model: LogDensity, point: np.ndarray) -> tuple[str, NoFactor | None] | None:
     """Find the operation that makes a log density NaN or infinite, as text.
 
-    It is searched from the result downwards along operands that are not finite.
+    It is searched from the result downwards along operands that are not finite. If it is a Cholesky
+    factor, the second result is what the matrix lacks.
     """
     root = model.expression.node
     nodes = [node for node in toposort([root]) if is_inexact(node.dtype)]
@@ -211,7 +219,11 @@ def _source(model: LogDensity, point: np.ndarray) -> str | None:
         node = below[0]
     if node.kind == "data" or np.isfinite(values[node]).all():
         return None
-    return f"{formula(node, 60)} is {_not_finite(values[node], node.dims, model.functions.binding)}"
+    found = _not_finite(values[node], node.dims, model.functions.binding)
+    why = None
+    if node in factors_in([node]) and node.inputs[0] in values:
+        why = why_no_factor(node, node.inputs[0].dims, values[node.inputs[0]])
+    return f"{formula(node, 60)} is {found}", why
 
 
 def _values_at(

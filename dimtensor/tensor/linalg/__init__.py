@@ -7,7 +7,7 @@ have the same length, because both lengths are known or because one dim is the o
 
 Results that do not exist are not finite, on all backends: the Cholesky factor of a matrix that is
 not positive definite, the inverse of a singular matrix, the decomposition of a matrix with NaNs.
-Compiled functions raise no error for them.
+Compiled functions raise no error for them, unless a factor is checked: ``cholesky(x, check=True)``.
 """
 
 from dimtensor.tensor.linalg.decompositions import EighResult as EighResult

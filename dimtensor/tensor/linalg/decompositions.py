@@ -8,6 +8,9 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DtypeError, OptionError
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.graph.functions import BatchedFunction
+from dimtensor.tensor.check import check as attach
+from dimtensor.tensor.elementwise import isfinite
+from dimtensor.tensor.linalg.equations import diagonal
 from dimtensor.tensor.linalg.matrices import (
     DimPair,
     call,
@@ -88,7 +91,7 @@ class QRResult(NamedTuple):
     R: DimTensor
 
 
-def cholesky(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
+def cholesky(x: TensorLike, dims: DimPair | None = None, *, check: bool = False) -> DimTensor:
     """Compute the Cholesky factor: the lower triangular L for which L L' is the matrix.
 
     Parameters
@@ -97,6 +100,10 @@ def cholesky(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
         Symmetric positive definite; only its lower triangle is read.
     dims : pair of Dim or str, optional
         Row and column dim.
+    check : bool
+        Whether a function raises :class:`dimtensor.CheckError` where the matrix is not positive
+        definite. The error has the smallest eigenvalue, and what to add to the diagonal. A check
+        of your own that depends on a factor has them, too.
 
     Returns
     -------
@@ -115,10 +122,23 @@ def cholesky(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     >>> cov = dt.data([[4.0, 2.0], [2.0, 5.0]], dims=[k, k.rename()])
     >>> dt.linalg.cholesky(cov).eval().values.tolist()
     [[2.0, 0.0], [1.0, 2.0]]
+    >>> almost = dt.data([[1.0, 0.0], [0.0, -1e-6]], dims=[k, k.rename()], name="almost")
+    >>> dt.linalg.cholesky(almost, check=True).eval()
+    Traceback (most recent call last):
+    dimtensor.errors.CheckError: cholesky: the matrix is not positive definite
+      matrix: almost
+      smallest eigenvalue: -1e-06
+      largest eigenvalue: 1
+      jitter that would do: 1e-05
+    hint: add it to the diagonal: almost + 1e-05 * dt.eye(k)
     """
     node, row, col = symmetric(x, dims, "cholesky")
     function = BatchedFunction("pytensor.tensor.linalg:cholesky")
-    return call("cholesky", function, [node], [(row, col)], [((row, col), node.dtype)])[0]
+    factor = call("cholesky", function, [node], [(row, col)], [((row, col), node.dtype)])[0]
+    if not check:
+        return factor
+    inside = isfinite(diagonal(factor, [row, col])).all(row)
+    return attach(inside, "cholesky: the matrix is not positive definite", factor)
 
 
 def eigh(x: TensorLike, dims: DimPair | None = None, dim: Dim | str = "eigen") -> EighResult:
