@@ -7,13 +7,14 @@ the same dims share a column, so that a plate encloses no others, and rows follo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dimtensor.graph import Node, toposort
 from dimtensor.plugins.pictures.lanes import lane_layout
 from dimtensor.plugins.pictures.layout import Layout, layers_of
 from dimtensor.plugins.pictures.scene import Arrow, Box
+from dimtensor.tuning import FEWEST_ALIKE_TERMS
 
 if TYPE_CHECKING:
     from dimtensor.model.model import Model
@@ -70,15 +71,38 @@ class PlatePlan:
 
 
 def plan_of(model: Model) -> PlatePlan:
-    """Boxes of random variables, named expressions and inputs, arrows, and groups by dims."""
+    """Boxes of random variables, named expressions and inputs, arrows, and groups by dims.
+
+    Many variables with the same distribution, dims, sources and users are one box.
+    """
     found = model.spec.graph
     shown = {v.node: name for name, v in found.variables.items()}
     shown |= {node: name for name, node in (*found.named.items(), *found.inputs.items())}
     order = [node for node in toposort([x.node for x in model.outputs]) if node in shown]
     number = {node: at for at, node in enumerate(order)}
-    boxes = [_box(model, node, shown[node]) for node in order]
-    arrows = [Arrow(number[x], at) for node, at in number.items() for x in _sources(node, number)]
-    return PlatePlan(boxes, arrows, _grouped(order, _lengths(model)))
+    box = {node: _box(model, node, shown[node]) for node in order}
+    sources = {node: _sources(node, number) for node in order}
+    users: dict[Node, list[Node]] = {node: [] for node in order}
+    for node in order:
+        for x in sources[node]:
+            users[x].append(node)
+    alike: dict[tuple, list[Node]] = {}
+    for node in order:
+        key: tuple = (node,)
+        if node.kind == "rv":
+            key = (replace(box[node], title=""), node.dims, (*sources[node],), (*users[node],))
+        alike.setdefault(key, []).append(node)
+    for group in alike.values():
+        if len(group) >= FEWEST_ALIKE_TERMS:
+            first, *others = sorted(group, key=lambda node: node._serial)
+            title = f"{box[first].title} … {box[others[-1]].title}"
+            detail = f"{len(group):,} × {box[first].detail}"
+            box[first] = replace(box[first], title=title, detail=detail)
+            for node in others:
+                del box[node]
+    kept = {node: at for at, node in enumerate(box)}
+    arrows = [Arrow(kept[x], at) for node, at in kept.items() for x in sources[node] if x in kept]
+    return PlatePlan([*box.values()], arrows, _grouped([*kept], _lengths(model)))
 
 
 def _sources(node: Node, shown: Mapping[Node, int]) -> list[Node]:

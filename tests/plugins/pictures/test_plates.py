@@ -107,3 +107,26 @@ def test_a_model_without_dims_has_no_plates():
     x = dt.rv("x", dist.Normal(0.0, 1.0))
     plan = plan_of(dt.Model(dt.rv("y", dist.Normal(x, 1.0)), backend="python"))
     assert place(plan, [(50.0, 20.0)] * 2)[1] == []
+
+
+def test_many_alike_variables_are_one_box():
+    """Of those with the same distribution, dims, sources and users; the others stay."""
+    s = dt.rv("s", dist.HalfNormal(1.0))
+    alike = [dt.rv(f"x{at}", dist.Normal(0.0, s)) for at in range(20)]
+    wide = [dt.rv(f"w{at}", dist.Normal(0.0, s), dims=K) for at in range(3)]
+    other = dt.rv("other", dist.Normal(1.0, s))
+    total = sum(alike[1:], alike[0]) + sum(wide, dt.scalar("zero")).sum() + other
+    y = dt.rv("y", dist.Normal(total, dt.exp(alike[7])))
+    z = dt.rv("z", dist.Normal(alike[3], 1.0))
+    model = dt.Model(y, z, data={"zero": 0.0}, backend="python")
+    picture = model.to_graph()
+    titles = [box.title for box in picture.boxes]
+    assert sorted(titles) == sorted(
+        ["s", "x0 … x19", "x3", "w0", "w1", "w2", "other", "zero", "y", "z"]
+    )
+    (many,) = (box for box in picture.boxes if "…" in box.title)
+    assert many.detail == "19 × Normal(mu=0, sigma=s)"
+    arrows = {(titles[arrow.source], titles[arrow.target]) for arrow in picture.arrows}
+    assert {("s", "x0 … x19"), ("x0 … x19", "y"), ("x3", "z"), ("x3", "y")} <= arrows
+    assert len(picture.arrows) == len(arrows) == 14
+    assert len(dt.Model(*alike[:9]).to_graph().boxes) == 10
