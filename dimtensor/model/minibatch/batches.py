@@ -239,12 +239,12 @@ class Minibatches:
                 "minibatch: positions are integers along one axis, at least one",
                 [("given", f"dtype {rows.dtype}, shape {rows.shape}")],
             )
-        wrong = next((at for at in (rows.min(), rows.max()) if not 0 <= at < self.length), None)
-        if wrong is not None:
+        rows = rows.astype(np.int64, copy=False)
+        if rows.view(np.uint64).max() >= self.length:  # as one of below zero, too
+            wrong = next(at for at in (rows.min(), rows.max()) if not 0 <= at < self.length)
             raise PositionError(
                 f"minibatch: there is no row {wrong}: {self.dim._title} has {self.length}"
             )
-        rows = rows.astype(np.int64, copy=False)
         if not self._groups.is_asked:
             return self._batch(rows, np.asarray(self.length / rows.size))
         groups = self._groups
@@ -328,10 +328,11 @@ class Minibatches:
             orders = self._estimate.orders(kind)
 
             def found(x: np.ndarray, batch: Minibatch | StreamedMinibatch) -> Any:
-                positions, weight, *rows = batch
-                values = zip(rows[0] if rows else (), orders, strict=True)
+                if len(batch) == 2:
+                    return positional(x, *batch, *lengths)
+                values = zip(batch.rows, orders, strict=True)
                 streamed = [np.ascontiguousarray(x.transpose(order)) for x, order in values]
-                return positional(x, positions, weight, *streamed, *lengths)
+                return positional(x, batch.positions, batch.weight, *streamed, *lengths)
 
             self._ready[kind] = found
         return found

@@ -175,7 +175,9 @@ class Plan:
             if out in outputs:
                 self.stored.add(out)
             if isinstance(node.op, (AdvancedSubtensor,)):
-                self.stored.update(v for v in node.inputs if self._costs(v))
+                self.stored.update(
+                    v for v in node.inputs if self._costs(v) and not _is_gathered_position(v, node)
+                )
             elif isinstance(node.op, DimShuffle) and "x" in node.op.new_order:
                 if node.inputs[0].type.ndim and self._costs(node.inputs[0]):
                     self.stored.add(node.inputs[0])
@@ -456,3 +458,15 @@ def has_simple_slices(node: Apply) -> bool:
 def is_expensive(node: Apply) -> bool:
     """Return whether an element takes a call of a library function."""
     return isinstance(node.op, Elemwise) and not facts_of(node.op.scalar_op).is_cheap
+
+
+def _is_gathered_position(variable: Variable, node: Apply) -> bool:
+    """Return whether each element of positions is gathered from an array, and read once."""
+    owner = variable.owner
+    return (
+        variable is not node.inputs[0]
+        and owner is not None
+        and isinstance(owner.op, AdvancedSubtensor)
+        and variable.type.ndim == node.outputs[0].type.ndim
+        and all(x.owner is None for x in owner.inputs)
+    )
