@@ -201,3 +201,31 @@ def lynx() -> np.ndarray:
 
     start = np.log([0.5, 0.025, 0.8, 0.025, 30.0, 5.0, 0.25, 0.25])
     return np.exp(optimize.minimize(cost, start, method="BFGS").x[:4])
+
+
+def choices() -> list[float]:
+    """Cost of hard choices, carry-over and noise: least squares with a level for each session.
+
+    As D. Cochrane and G. H. Orcutt 1949, by turns: deviations are regressed on those before them,
+    then the differences that this leaves on the levels and hard choices.
+    """
+    table = pd.read_csv(DATA / "choices.csv")
+    y, hard = np.log(table["rt"].to_numpy()), (table["pair"] != "WL").to_numpy(float)
+    levels = pd.get_dummies(table["session"]).to_numpy(float)
+    design = np.column_stack([hard, levels])
+    first = (table["session"] != table["session"].shift()).to_numpy()
+
+    def lagged(x: np.ndarray) -> np.ndarray:
+        before = np.roll(x, 1, axis=0)
+        before[first] = 0.0
+        return before
+
+    carry = 0.0
+    for _ in range(20):
+        left = y - carry * lagged(y)
+        coefficients = np.linalg.lstsq(design - carry * lagged(design), left, rcond=None)[0]
+        deviation = y - design @ coefficients
+        before = lagged(deviation)
+        carry = float(before @ deviation / (before @ before))
+    noise = float(np.std(deviation - carry * before))
+    return [float(coefficients[0]), carry, noise]
