@@ -394,7 +394,7 @@ class PathDistribution(Distribution):
         return self._path(rng, dims, ())
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.dim)[0], given.values))
+        return self._path(rng, dims, (known_start(self, given, self.dim), given.values))
 
     @abstractmethod
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from dimtensor.dims import Dim
+from dimtensor.dims.ragged import RaggedDim
 from dimtensor.errors import GraphError, build_message, listing
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import where
+from dimtensor.tensor.inputs import data
 
 if TYPE_CHECKING:
     from dimtensor.dist.distribution import Distribution
@@ -23,10 +27,31 @@ class KnownElements(NamedTuple):
         With all event dims; values of unobserved elements are ignored.
     at : dict of Dim to tuple of int
         Observed positions along event dims; along others all elements are observed.
+    mask : DimTensor, optional
+        Along a ragged dim, whether a position is observed.
     """
 
     values: DimTensor
     at: dict[Dim, tuple[int, ...]]
+    mask: DimTensor | None = None
+
+
+def elements_at(values: DimTensor, at: dict[Dim, tuple[int, ...]], name: str) -> KnownElements:
+    """Return the elements of a distribution at observed positions.
+
+    Raises
+    ------
+    GraphError
+        If others than the first elements of a parent are observed, along a ragged dim.
+    """
+    (dim,) = at if len(at) == 1 else (None,)
+    if not isinstance(dim, RaggedDim) or dim.layout is None:
+        return KnownElements(values, at)
+    known = np.array(at[dim], dtype=int)
+    owners, numbers = dim.layout.owners[known], dim.layout.numbers[known]
+    if (numbers >= np.bincount(owners, minlength=1)[owners]).any():
+        raise _not_first(name, dim, at[dim])
+    return KnownElements(values, at, data(np.isin(np.arange(len(dim)), known), dims=dim))
 
 
 def refusal(d: Distribution, given: KnownElements) -> GraphError:
@@ -41,8 +66,8 @@ def refusal(d: Distribution, given: KnownElements) -> GraphError:
     )
 
 
-def known_start(d: Distribution, given: KnownElements, dim: Dim) -> tuple[DimTensor, int]:
-    """Find the observed prefix of a series: a mask along its dim, and its length.
+def known_start(d: Distribution, given: KnownElements, dim: Dim) -> DimTensor:
+    """Return the mask of the observed prefix of a series; of each parent along a ragged dim.
 
     Raises
     ------
@@ -51,17 +76,24 @@ def known_start(d: Distribution, given: KnownElements, dim: Dim) -> tuple[DimTen
     """
     if set(given.at) != {dim}:
         raise refusal(d, given)
+    if dim._within is not None:
+        if given.mask is None:
+            raise refusal(d, given)
+        return given.mask
     positions = given.at[dim]
     if positions != tuple(range(len(positions))):
-        raise GraphError(
-            build_message(
-                f"{d.name} is forecast after its observed elements, which come first along "
-                f"{dim._short}",
-                [("observed positions", listing(list(map(str, positions))))],
-                "add new labels behind the observed ones, in their order",
-            )
+        raise _not_first(d.name, dim, positions)
+    return arange(dim) < len(positions)
+
+
+def _not_first(name: str, dim: Dim, positions: tuple[int, ...]) -> GraphError:
+    return GraphError(
+        build_message(
+            f"{name} is forecast after its observed elements, which come first along {dim._short}",
+            [("observed positions", listing(list(map(str, positions))))],
+            "add new labels behind the observed ones, in their order",
         )
-    return arange(dim) < len(positions), len(positions)
+    )
 
 
 def known_or(known: Any, drawn: DimTensor) -> DimTensor:

@@ -171,12 +171,14 @@ class WithCapturedTensors(
         return self._drawn(rng, dims, {}, lambda d, *given: d.draw(*given))
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        values = tensor(None, self._back(given.values.dims), given.values.dtype)
-        known = KnownElements(values, {self._back([dim])[0]: at for dim, at in given.at.items()})
+        told = [given.values] if given.mask is None else [given.values, given.mask]
+        inside = [tensor(None, self._back(x.dims), x.dtype) for x in told]
+        at = {self._back([dim])[0]: there for dim, there in given.at.items()}
+        known = KnownElements(inside[0], at, *inside[1:])
         return self._drawn(
             rng,
             dims,
-            {values.node: given.values.node},
+            {one.node: other.node for one, other in zip(inside, told, strict=True)},
             lambda d, rng, dims: d._draw_given(rng, known, dims),
         )
 

@@ -166,6 +166,14 @@ def kernel_of_labels_that_are_text():
 
 
 @building
+def ragged_dim_in_another_order():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[1, 0, 1])
+    last, first = COUNTRY.coords[-1], COUNTRY.coords[0]
+    other = dt.ragged("trial", within=COUNTRY, by=[last, first])
+    dt.substitute(dt.tensor("x", dims=trial).cumsum(trial), {trial: other})
+
+
+@building
 def ragged_dim_of_lengths_and_labels():
     dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1], by=["Italy", "Italy", "USA"])
 

@@ -160,3 +160,70 @@ def test_draws_that_are_the_same_tell_of_no_constants():
     warn_of_constant(constant_at([0], (1, 1, 5)))
     warn_of_constant(constant_at([0, 1, 2, 3, 4]))
     warn_of_constant(constant_at([]))
+
+
+def paths(trial, scale):
+    """Paths of small steps from starts far apart."""
+    start, lag = dist.Normal(0.0, 100.0), dt.Dim("lag", length=1)
+
+    def step(before):
+        return dist.Normal(before, scale), lambda value: value
+
+    return {
+        "walk": dist.GaussianRandomWalk(0.0, scale, dim=trial, start=start),
+        "autoregression": dist.AR(dt.data([1.0], dims=lag), scale, dim=trial, lag=lag, start=start),
+        "series": dist.Series(step, 0.0, dim=trial),
+    }
+
+
+SUBJECT = dt.Dim("subject", coords=["Ann", "Bob", "Cem"])
+LEVELS = {"Ann": 10.0, "Cem": -20.0}
+SORTED, UNSORTED = ["Ann", "Ann", "Ann", "Cem", "Cem"], ["Cem", "Ann", "Ann", "Cem", "Ann"]
+LATER_SORTED = ["Cem"] * 3 + ["Dov"] * 2 + ["Ann"] * 4
+LATER_UNSORTED = ["Dov", "Ann", "Cem", "Cem", "Ann", "Ann", "Dov", "Cem", "Ann"]
+
+
+@pytest.mark.parametrize("later", [LATER_SORTED, LATER_UNSORTED], ids=["to sorted", "to unsorted"])
+@pytest.mark.parametrize("who", [SORTED, UNSORTED], ids=["sorted", "unsorted"])
+@pytest.mark.parametrize("kind", ["walk", "autoregression", "series"])
+def test_observed_paths_of_parents_are_continued_and_new_ones_begin(kind, who, later):
+    trial = dt.ragged("trial", within=SUBJECT, by=who)
+    scale = dt.rv("scale", dist.LogNormal(np.log(0.01), 0.01))
+    y = dt.rv("y", paths(trial, scale)[kind])
+    fit = dt.Model(y, backend="python").observe({y: [LEVELS[each] for each in who]})
+    draws = dt.Model(y, backend="python").draw(3, seed=1)["prior"]
+    subject = dt.Dim("subject", coords=["Cem", "Dov", "Ann"])
+    more = dt.ragged("trial", within=subject, by=later)
+    if who is SORTED and later is LATER_UNSORTED:
+        with pytest.raises(dt.RaggedDimError, match="are in the order of the parents, and those"):
+            fit.predict(draws, dims={SUBJECT: subject, trial: more}, seed=1)
+        return
+    found = fit.predict(draws, dims={SUBJECT: subject, trial: more}, seed=1)
+    table = found["predictions"]["y"].isel(chain=0).to_pandas()
+    for name, level in LEVELS.items():
+        own = table.loc[:, np.array(later) == name].to_numpy()
+        known = who.count(name)
+        np.testing.assert_allclose(own[:, :known], level)
+        assert (own[:, known:] != level).all()
+        np.testing.assert_allclose(own[:, known:], level, atol=0.1)
+    new = table.loc[:, np.array(later) == "Dov"].to_numpy()
+    assert (new[:, 0] != new[:, 1]).all()
+    np.testing.assert_allclose(new[:, 1], new[:, 0], atol=0.1)
+    assert (new[:, 0].std() > 5.0) == (kind != "series")
+
+
+def test_a_path_of_a_parent_without_its_first_elements_is_an_error():
+    trial = dt.ragged("trial", within=SUBJECT, lengths=[3, 0, 2])
+    y = dt.rv("y", paths(trial, 1.0)["walk"])
+    x = dt.rv("x", dist.Normal(y, 1.0))
+    fit = dt.Model(x, backend="python").observe({x: [1.0, 2.0, 3.0, 4.0, 5.0]})
+    draws = fit.laplace(2, seed=1)
+    fewer = dt.ragged("trial", within=SUBJECT, lengths=[1, 4, 2])
+    with pytest.raises(dt.LabelError, match="lacks: 'Ann,1', 'Ann,2'"):
+        fit.predict(draws, dims={SUBJECT: SUBJECT, trial: fewer}, seed=1, names=["y"])
+    # of parents that are not there, nothing has to be
+    one = dt.Dim("subject", coords=["Bob", "Cem"])
+    others = dt.ragged("trial", within=one, lengths=[1, 2])
+    found = fit.predict(draws, dims={SUBJECT: one, trial: others}, seed=1, names=["y"])
+    known = draws["posterior"]["y"].isel(trial=[3, 4])
+    np.testing.assert_array_equal(found["predictions"]["y"].isel(trial=[1, 2]), known)

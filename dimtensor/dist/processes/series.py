@@ -128,18 +128,22 @@ class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
         return where(equal(arange(self.dim), 0), 0.0, step).cumsum(self.dim)
 
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
+        jumps, rng = self._jumps(rng, dims)
+        return jumps.cumsum(self.dim), rng
+
+    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
+        known, x = known_start(self, given, self.dim), given.values
+        jumps, rng = self._jumps(rng, dims)
+        jumps = where(known, x - x.shift({self.dim: 1}, fill_value=0.0), jumps)
+        return where(known, x, jumps.cumsum(self.dim)), rng
+
+    def _jumps(self, rng: Any, dims: DimsLike) -> tuple[DimTensor, Any]:
+        """Draw a start for each path, and the steps behind it."""
         whole = self._draw_dims(dims)
         apart = () if self.dim._within is not None else (self.dim,)  # a start for each parent
         first, rng = self.start.draw(rng, without(whole, [*apart, *self.start.dims]))
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
-        return where(equal(arange(self.dim), 0), first, steps).cumsum(self.dim), rng
-
-    def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        known, n = known_start(self, given, self.dim)
-        steps, rng = self.step.draw(rng, without(self._draw_dims(dims), self.step.dims))
-        last = given.values.isel({self.dim: n - 1})
-        beyond = last + where(known, 0.0, steps).cumsum(self.dim)
-        return where(known, given.values, beyond), rng
+        return where(equal(arange(self.dim), 0), first, steps), rng
 
 
 def _later(step: Distribution, dim: Dim) -> Distribution:

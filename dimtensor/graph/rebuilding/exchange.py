@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Dim, SelDim, dim_labels, dim_set, family, sort_dims, without
+from dimtensor.dims import Dim, RaggedDim, SelDim, dim_labels, dim_set, family, sort_dims, without
 from dimtensor.dims.selection import Positions, Slice, normalize_selection
-from dimtensor.errors import DimError, LabelError, listing
+from dimtensor.errors import DimError, LabelError, RaggedDimError, listing
 from dimtensor.graph.attrs import DataAttrs, IndexItem
 from dimtensor.graph.infer import constant_attrs, describe
 from dimtensor.graph.node import KINDS, Node, make
@@ -72,6 +72,16 @@ def _other_dim(dim: Dim, other: Dim) -> DimError:
     )
 
 
+def _unsorted(old: RaggedDim, new: RaggedDim) -> RaggedDimError:
+    return RaggedDimError(
+        f"positions of {old._title} are in the order of the parents, and those of the dim in its "
+        "place are not",
+        [("instead", repr(new))],
+        f"give its rows in the order of the parents: table.sort_values({new.within._short!r}, "
+        "kind='stable') where labels are sorted",
+    )
+
+
 class Exchange:
     """Replacement of dims by others.
 
@@ -80,9 +90,19 @@ class Exchange:
     Parameters
     ----------
     dims : mapping of Dim to Dim
+
+    Raises
+    ------
+    RaggedDimError
+        If the positions of a ragged dim are sorted by parent, and those of the other are not:
+        loops along the first one rely on it.
     """
 
     def __init__(self, dims: Mapping[Dim, Dim]):
+        for old, new in dims.items():
+            if isinstance(old, RaggedDim) and old.is_sorted:
+                if isinstance(new, RaggedDim) and not new.is_sorted:
+                    raise _unsorted(old, new)
         self._dims = dict(dims)
         self._mapping: dict[Dim, Dim] = dict(dims)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dimtensor.dims import Dim, Dims, RaggedDim, ancestors
 from dimtensor.dims.ragged import owner_tensor
 from dimtensor.dims.selection import Positions
@@ -32,7 +34,10 @@ def layout_node(dim: RaggedDim, field: str) -> Node:
     Another dim in its place, as in a prediction for other parents, has its own data.
     """
     assert dim.layout is not None
-    values = getattr(dim.layout, field).astype("int64")
+    values = getattr(dim.layout, field)
+    if values is None:  # the order of positions that are sorted
+        values = np.arange(len(dim))
+    values = values.astype("int64")
     values.flags.writeable = False
     along = dim.within if field in ("sizes", "starts") else dim
     labels = dim.within if field == "owners" else None

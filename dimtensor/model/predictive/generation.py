@@ -9,7 +9,7 @@ from dimtensor.arrays import array_of, ndim_of
 from dimtensor.compile.function import CompiledFunction, free_inputs
 from dimtensor.compile.function import function as compile_function
 from dimtensor.dims import Dim, without
-from dimtensor.dist.given import KnownElements
+from dimtensor.dist.given import KnownElements, elements_at
 from dimtensor.dist.spec import DistributionSpec
 from dimtensor.errors import InputError
 from dimtensor.graph import Node, toposort
@@ -83,7 +83,7 @@ class DrawFunction:
         within = {dim: there for dim, there in at.items() if dim in event}
         value = known
         if any(len(there) < len(dim) for dim, there in within.items()):
-            value = wrap(self._drawn(node, inputs, KnownElements(known, within)))
+            value = wrap(self._drawn(node, inputs, elements_at(known, within, node.name)))
         for dim, there in at.items():
             if dim not in within:
                 found = arange(dim).isin(list(there))

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dimtensor.dims import Dim, ancestors
+from dimtensor.dims.ragged import RaggedDim
 from dimtensor.errors import DimError, LabelError, RaggedDimError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.infer import describe
@@ -19,6 +22,7 @@ from dimtensor.tensor.handle import wrap
 from dimtensor.values.datasets import label_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from dimtensor.model.spec import ModelSpec
@@ -37,6 +41,7 @@ def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[
         If the model has no such dim, or the other one has another name or no labels.
     """
     used = {dim for node in toposort([x.node for x in spec.outputs]) for dim in node.dims}
+    used |= {above for dim in used for above in ancestors(dim)}
     for old, new in wider.items():
         unlike = new.coords is None and (old.coords is not None or new.length is None)
         if old not in used or new._short != old._short or unlike:
@@ -89,7 +94,8 @@ def known_positions(
 ) -> dict[Dim, tuple[int, ...]]:
     """Find the positions of known elements of a variable along its wider dims.
 
-    Elements without labels are the first ones.
+    Elements without labels are the first ones. Of a distribution that is independent for each
+    parent of a ragged dim, elements of parents that the wider dim lacks are left out.
 
     Raises
     ------
@@ -98,38 +104,59 @@ def known_positions(
     """
     import pandas as pd
 
-    found = {}
-    for new in wider.values():
+    found, d = {}, variable.distribution
+    for old, new in wider.items():
         if new not in variable.node.dims:
             continue
         unlabeled = new._short not in values.indexes
         own = pd.RangeIndex(values.sizes[new._short]) if unlabeled else values.indexes[new._short]
-        at = new.to_index().get_indexer(own)
+        at = _positions(new, own)
         if unlabeled and (at < 0).any():
             raise LabelError(
                 f"predict: {name!r} has no labels along {new._short} that tell which elements of "
                 "the wider dim are known"
             )
-        if new in variable.distribution.event_dims and (at < 0).any():
+        lacking = own[at < 0]
+        if isinstance(old, RaggedDim) and old.layout is not None and isinstance(new, RaggedDim):
+            parents = old.layout.owners[_positions(old, lacking)]
+            lacking = lacking[old.within.to_index()[parents].isin(new.within.to_index())]
+        if new in d.event_dims and len(lacking):
             raise LabelError(
                 f"predict: elements of {name!r} belong together along {new._short}, and the "
                 "wider dim lacks labels of some that are known",
-                [("lacks", listing([label_text(label) for label in own[at < 0]]))],
-                f"dims={{{new._short}: dt.Dim({new._short!r}, coords=[*known, *more])}}",
+                [("lacks", listing([label_text(label) for label in lacking]))],
+                f"dims={{{new._short}: dt.ragged({new._short!r}, within=..., by=[*known, *more])}}"
+                if isinstance(new, RaggedDim)
+                else f"dims={{{new._short}: dt.Dim({new._short!r}, coords=[*known, *more])}}",
             )
         found[new] = tuple(map(int, at[at >= 0]))
     return found
 
 
+def _positions(dim: Dim, labels: pd.Index) -> np.ndarray:
+    """Return the positions of labels along a dim, -1 where it lacks them; results have texts."""
+    import pandas as pd
+
+    index = dim.to_index()
+    if index.nlevels > 1 and all(isinstance(label, str) for label in labels):
+        index = pd.Index([label_text(label) for label in index])
+    return np.asarray(index.get_indexer(labels))
+
+
 def padded(node: Node, value: xr.DataArray, wider: Iterable[Dim]) -> xr.DataArray:
     """Pad values along wider dims; the padding is replaced by draws."""
     import pandas as pd
+    import xarray as xr
 
-    to = {dim: dim.to_index() for dim in wider if dim in node.dims}
-    if not to:
-        return value
-    lacking = [dim for dim in to if dim._short not in value.indexes]
-    value = value.assign_coords({d._short: pd.RangeIndex(value.sizes[d._short]) for d in lacking})
     filling = 0 if node.categories is None else node.categories.to_index()[0]
-    value = value.reindex({d._short: labels for d, labels in to.items()}, fill_value=filling)
-    return value.drop_vars([dim._short for dim in to if dim.coords is None])
+    dtype = value.dtype if value.dtype.kind in "biufcmM" else object
+    for dim in wider:
+        name = dim._short
+        own = value.indexes.get(name, pd.RangeIndex(value.sizes[name]))
+        at = _positions(dim, own)
+        sizes = {**value.sizes, name: len(dim)}
+        whole = xr.Variable(tuple(sizes), np.full(tuple(sizes.values()), filling, dtype))
+        whole[{name: at[at >= 0]}] = value.variable.isel({name: at >= 0})
+        others = {key: x for key, x in value.coords.items() if name not in x.dims}
+        value = xr.DataArray(whole, others)
+    return value
