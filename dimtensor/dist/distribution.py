@@ -84,6 +84,7 @@ class Distribution(
     # unless a subclass computes `parameters` or `support`
     _parameters: Mapping[str, DimTensor]
     _support: Support
+    _is_singular = False  # draws depend on fewer numbers, which models sample
     _is_per_parent: ClassVar[bool] = False  # along a ragged dim: independent for each parent
     _own_dims: Dims = ()  # of draws, beside those of parameters
     _hidden_dims: Dims = ()  # of parameters, which draws do not have

@@ -94,6 +94,13 @@ def spec_of(d: Distribution) -> tuple[DistributionSpec, tuple[Node, ...]]:
     return DistributionSpec(parts, d._lost_dims(), repr(d)), tuple(nodes)
 
 
+def parameter_nodes(value: HasState) -> tuple[Node, ...]:
+    """Return the nodes of the tensors in a state, in order."""
+    nodes: dict[Node, int] = {}
+    _emptied(value, nodes)
+    return tuple(nodes)
+
+
 def _emptied(value: Any, nodes: dict[Node, int]) -> Any:
     """Return an attribute with placeholders for tensors, whose nodes it adds to `nodes`."""
     if isinstance(value, TensorHandle):

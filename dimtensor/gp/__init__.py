@@ -3,6 +3,10 @@
 Points are the labels of a dim, or a tensor. Kernels are added, multiplied and scaled.
 """
 
+from dimtensor.dist.approximations.hilbert import HSGP
+from dimtensor.dist.approximations.inducing import InducingPoints
+from dimtensor.dist.approximations.state_space import StateSpace
+from dimtensor.dist.approximations.vecchia import Vecchia
 from dimtensor.dist.processes.conditional import Process
 from dimtensor.dist.processes.kernels import (
     Coregion,
@@ -22,8 +26,10 @@ from dimtensor.dist.processes.stationary import (
 )
 
 __all__ = [
+    "HSGP",
     "Coregion",
     "CovarianceFunction",
+    "InducingPoints",
     "Linear",
     "Matern12",
     "Matern32",
@@ -33,6 +39,8 @@ __all__ = [
     "Process",
     "RationalQuadratic",
     "SquaredExponential",
+    "StateSpace",
+    "Vecchia",
     "White",
     "points",
 ]

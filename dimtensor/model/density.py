@@ -173,10 +173,11 @@ class BoundGraph:
                     own = support_of_missing(d.support, node, spec.observed[name])
                     self._of_missing[missing_name(name)] = own
         elif name in self.noncentered:
-            self.distributions[name], place = standard_of(d, name)
-            raw = tensor(raw_name(name), node.dims, node.dtype)
+            standard = standard_of(d, name)
+            self.distributions[name] = standard.distribution
+            raw = tensor(raw_name(name), standard.dims(node.dims), node.dtype)
             self.parameters[name] = raw
-            value = place(raw)
+            value = standard.place(raw)
             self._refuse_hidden(name, value)
         else:
             value = self.parameters[name] = tensor(name, node.dims, node.dtype)
@@ -313,7 +314,8 @@ def _new_density(spec: ModelSpec, jacobian: bool) -> tuple[LogDensity, dict[Sour
         )
     placed = BoundGraph(spec, noncentered=True)
     supports = {x: placed.support_of(name) for name, x in placed.parameters.items()}
-    recorded = {name: placed.values[name] for name in sorted(placed.noncentered)}
+    free = placed.noncentered & set(placed.parameters)
+    recorded = {name: placed.values[name] for name in sorted(free)}
     terms = summed_terms(placed).terms if placed.summed else placed.terms()
     check_proper(terms, spec, {name: x.node for name, x in placed.parameters.items()})
     hidden = set(placed.summed.values())

@@ -166,7 +166,9 @@ def new_spec(
     """
     backend = check_backend(backend)
     graph = _checked_graph([wrap(_output_of(x)) for x in outputs], ranges=ranges)
-    return _updated_data(ModelSpec(graph, backend, ranges=ranges), as_mapping(data, "data"))
+    singular = frozenset(n for n, v in graph.variables.items() if v.distribution._is_singular)
+    spec = ModelSpec(graph, backend, noncentered=singular, ranges=ranges)
+    return _updated_data(spec, as_mapping(data, "data"))
 
 
 def _checked_graph(

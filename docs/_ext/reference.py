@@ -46,7 +46,7 @@ TOPICS = {
     "random": "random",
     "supports": "dist.supports",
     "gp": "dist.processes.kernels dist.processes.stationary dist.processes.points "
-    "dist.processes.conditional",
+    "dist.processes.conditional dist.approximations",
     "models": "model",
     "marginalization": "marginal",
     "interop": "interop plugins.pytensor_mode tensor.positional",

@@ -20,7 +20,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 CASES = (
-    "radon", "normal", "effect", "glm", "mixture", "gp", "cholesky", "car", "rolling",
+    "radon", "normal", "effect", "glm", "mixture", "gp", "gp_time", "cholesky", "car", "rolling",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
     "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
@@ -40,7 +40,7 @@ ONE_THREAD = {
     "NPROC": "1",  # the threads of XLA
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
-STARTING_THREADS = ("hand", "dimtensor-jax", "jax", "numpyro", "pymc", "pytensor")
+STARTING_THREADS = ("hand", "celerite2", "dimtensor-jax", "jax", "numpyro", "pymc", "pytensor")
 
 
 def calls_per_sample(call, *arguments) -> int:
@@ -211,7 +211,11 @@ def compare(case: str, n: int, contenders: Sequence[str]) -> list[dict]:
 
 
 # what contenders need that is not among our own dependencies
-NEEDED = {"numpyro": ("numpyro", "funsor"), "pymc-extras": ("pymc_extras",)}
+NEEDED = {
+    "celerite2": ("celerite2",),
+    "numpyro": ("numpyro", "funsor"),
+    "pymc-extras": ("pymc_extras",),
+}
 
 
 def available(case: str, contenders: Sequence[str]) -> list[str]:

@@ -2625,3 +2625,77 @@ def mean_of_a_process_at_new_points():
 def factor_of_a_singular_matrix():
     values = np.diag([1.0, 1.0, -1e-6])
     dt.linalg.cholesky(dt.data(values, dims=[COUNTRY, COUNTRY.rename()]), check=True).eval()
+
+
+PLACES = dt.Dim("place", coords=[0.0, 1.0, 2.5])
+
+
+def approximated(approximation, kernel=None, **options):
+    kernel = dt.gp.Matern32(1.0) if kernel is None else kernel
+    return dist.GP(kernel, PLACES, approximation=approximation, **options)
+
+
+@building
+def too_many_basis_functions():
+    approximated(dt.gp.HSGP(), dt.gp.Matern12(1e-4))
+
+
+@building
+def basis_functions_of_an_unknown_length_scale():
+    approximated(dt.gp.HSGP(), dt.gp.Matern32(dt.scalar("lengthscale")))
+
+
+@building
+def basis_functions_of_unknown_points():
+    approximated(dt.gp.HSGP(), at=dt.tensor("x", dims=PLACES))
+
+
+@building
+def basis_functions_without_jitter():
+    approximated(dt.gp.HSGP(), jitter=0.0)
+
+
+@building
+def kernel_that_has_no_spectral_density():
+    approximated(dt.gp.HSGP(), dt.gp.RationalQuadratic(1.0, alpha=1.0))
+
+
+@building
+def kernel_that_is_no_state_space_model():
+    approximated(dt.gp.StateSpace(), dt.gp.SquaredExponential(1.0))
+
+
+@building
+def state_space_model_of_points_of_several_numbers():
+    approximated(dt.gp.StateSpace(), at=dt.tensor("x", dims=[PLACES, THREE]))
+
+
+@building
+def neighbors_of_unknown_points():
+    approximated(dt.gp.Vecchia(), at=dt.tensor("x", dims=PLACES))
+
+
+@building
+def inducing_points_of_unknown_points():
+    approximated(dt.gp.InducingPoints(2), at=dt.tensor("x", dims=PLACES))
+
+
+@building
+def bound_of_a_density_without_noise():
+    approximated(dt.gp.InducingPoints(2, form="vfe"))
+
+
+@building
+def approximation_by_a_name():
+    approximated("HSGP")
+
+
+@building
+def approximation_over_several_dims():
+    kernel = dt.gp.Matern32(1.0).on(PLACES)
+    dist.GP(kernel, [PLACES, THREE], approximation=dt.gp.HSGP())
+
+
+@building
+def approximation_of_given_covariances():
+    approximated(dt.gp.HSGP(), dt.eye(PLACES))

@@ -48,6 +48,12 @@ OF = {
     "MvNormal chol": lambda: dist.MvNormal(m(), chol=chol()),
     "MvStudentT": lambda: dist.MvStudentT(5.0, m(), cov()),
     "GP": lambda: dist.GP(kernel, K, at=PLACES, mean=m()),
+    "StateSpace": lambda: dist.GP(
+        s() * dt.gp.Matern32(1.0), K, at=PLACES, mean=m(), approximation=dt.gp.StateSpace()
+    ),
+    "Vecchia": lambda: dist.GP(
+        s() * dt.gp.Matern32(1.0), K, at=PLACES, mean=m(), approximation=dt.gp.Vecchia(1)
+    ),
     "MatrixNormal": lambda: dist.MatrixNormal(m(), cov(), 2.0 * dt.eye(PAIR)),
     "RandomWalk": lambda: dist.RandomWalk(dist.Normal(m(), s()), TIME, START),
     "RandomWalk t": lambda: dist.RandomWalk(dist.StudentT(4.0, m(), s()), TIME, START),

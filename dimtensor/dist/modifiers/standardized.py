@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, Dims, sort_dims
+from dimtensor.dist.approximations.low_rank import LowRankNormal
+from dimtensor.dist.approximations.state_space import StateSpaceNormal
+from dimtensor.dist.approximations.vecchia import NeighborProcess
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.gaussian import MatrixNormal, MvNormal, MvStudentT
 from dimtensor.dist.parameters import float_dtype
@@ -46,10 +50,17 @@ class Standardized(NamedTuple):
     distribution : Distribution
     place : callable
         From a draw of `distribution` to one of the variable.
+    swapped : dict of Dim to Dim
+        Dims of the variable that draws of `distribution` have others in the place of.
     """
 
     distribution: Distribution
     place: Callable[[DimTensor], DimTensor]
+    swapped: Mapping[Dim, Dim] = MappingProxyType({})
+
+    def dims(self, dims: Dims) -> Dims:
+        """Return the dims of the standardized variable, from those of the variable."""
+        return sort_dims(self.swapped.get(dim, dim) for dim in dims)
 
 
 def standardized(d: Distribution) -> Standardized | None:
@@ -60,6 +71,11 @@ def standardized(d: Distribution) -> Standardized | None:
         return _of_vector(d)
     if isinstance(d, MatrixNormal):
         return _of_matrix(d)
+    if isinstance(d, (StateSpaceNormal, NeighborProcess)):
+        return Standardized(_normal(), d._placed)
+    if isinstance(d, LowRankNormal):
+        swapped = {d.row: d.basis}
+        return Standardized(_normal(), d._placed, swapped) if d._is_singular else None
     if isinstance(d, RandomWalk):
         return _of_walk(d)
     return _of_autoregression(d) if isinstance(d, AR) else None

@@ -20,10 +20,9 @@ class ProcessApproximation(ABC):
 
         Parameters
         ----------
-        kernel : gp.CovarianceFunction, callable or DimTensor
+        kernel : gp.CovarianceFunction or callable
         dim : Dim
-        points : DimTensor or None
-            None where covariances are given.
+        points : DimTensor
         mean : DimTensor or number
         noise, jitter : DimTensor, number or None
             As they were given.

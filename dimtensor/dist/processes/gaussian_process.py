@@ -9,18 +9,18 @@ from dimtensor.dims import Dim, ProductDim, sort_dims
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.parameters import as_parameter
+from dimtensor.dist.processes.approximation import ProcessApproximation
 from dimtensor.dist.processes.conditional import GaussianProcess, ProcessSource, with_diagonal
 from dimtensor.dist.processes.kernels import CovarianceFunction
 from dimtensor.dist.processes.over_dims import over_dims
 from dimtensor.dist.processes.points import points_of
 from dimtensor.dist.processes.series import series_dim
-from dimtensor.errors import ArgumentError, DimError, OptionError
+from dimtensor.errors import ArgumentError, DimError, OptionError, listing
 from dimtensor.tensor.elementwise import square
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import matrix
 
 if TYPE_CHECKING:
-    from dimtensor.dist.processes.approximation import ProcessApproximation
     from dimtensor.typing import TensorLike
 
 _JITTER = 1e-6  # added to variances where there is no noise
@@ -70,8 +70,8 @@ def GP(
         Added to the variances: the matrix of covariances of points close to each other is singular
         but for rounding. 1e-6 by default, and 0 with noise. Over several dims it is
         added to the variances of each factor.
-    approximation : ProcessApproximation, optional
-        How to approximate the process, such as by basis functions; exact by default.
+    approximation : gp.HSGP, gp.StateSpace, gp.Vecchia or gp.InducingPoints, optional
+        What takes the place of the dense matrix where there are many points along one dim.
 
     Returns
     -------
@@ -119,9 +119,10 @@ def GP(
             as_parameter(value, "not negative", f"{name} of GP")
     if isinstance(kernel, CovarianceFunction) and len(dims) == 1:
         kernel._check_on(dims[0])
-    if approximation is not None and len(dims) == 1:
-        points = points_of(kernel, dims[0], at) if callable(kernel) else None
-        return approximation._process(kernel, dims[0], points, mean, noise, jitter)
+    if approximation is not None:
+        _check_approximation(approximation, kernel, dims)
+        places = points_of(kernel, dims[0], at)
+        return approximation._process(kernel, dims[0], places, mean, noise, jitter)
     added = (_JITTER if noise is None else 0.0) if jitter is None else jitter
     if len(dims) > 1:
         return over_dims(kernel, dims, at, mean, noise, added)
@@ -138,6 +139,23 @@ def GP(
         return MvNormal(mean, whole)
     source = ProcessSource(kernel, {} if at is None else {dims[0]: points}, wrap(as_node(mean)))
     return GaussianProcess(mean, whole, source)
+
+
+def _check_approximation(approximation: Any, kernel: Any, dims: tuple[Dim, ...]) -> None:
+    if not isinstance(approximation, ProcessApproximation):
+        raise OptionError(
+            f"GP: {approximation!r} is no approximation", hint="approximation=dt.gp.HSGP()"
+        )
+    if len(dims) > 1:
+        raise OptionError(
+            f"GP: an approximation is along one dim, not {listing([d._short for d in dims])}",
+            hint="points of several numbers along one dim: at=x, a tensor with a further dim",
+        )
+    if not callable(kernel):
+        raise OptionError(
+            "GP: an approximation takes a kernel, and covariances are given",
+            hint="such as kernel=dt.gp.Matern52(1.0)",
+        )
 
 
 def _dims_of(dim: Any) -> tuple[Dim, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.dist.parameters import as_parameter
+from dimtensor.dist.state import HasState
 from dimtensor.errors import ArgumentError, DimError, OptionError, listing, printable
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, where
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dimtensor.typing import TensorLike
 
 
-class CovarianceFunction:
+class CovarianceFunction(HasState):
     """Covariance function of two points, which Gaussian processes take.
 
     Kernels are added and multiplied, with each other and with numbers or tensors, which scale the
@@ -36,6 +37,9 @@ class CovarianceFunction:
     >>> kernel(x, x.relabel(t, t.rename())).eval().values[0].round(3).tolist()
     [4.1, 3.14, 0.281]
     """
+
+    def _state(self) -> dict[str, Any]:
+        return dict(self.__dict__)
 
     def __call__(self, x: TensorLike, y: TensorLike) -> DimTensor:
         one, other = (z if isinstance(z, TensorHandle) else wrap(as_node(z)) for z in (x, y))

@@ -231,14 +231,22 @@ class _ModelWriter:
 
     def _noncentred(self, name: str, d: Distribution, dims: Dims) -> Node:
         """Write a noncentered variable: PyMC samples the standardized one."""
-        standard, place = standard_of(d, name)
+        import pymc as pm
+
+        found = standard_of(d, name)
+        standard = found.distribution
         if self.summed is not None and name in self.summed.touched:
             standard = self.summed.spread(name, standard)
-        variable = self._variable(raw_name(name), standard, dims, {"dims": self._dim_names(dims)})
-        raw = from_shaped(variable, dims)
+        for old, new in found.swapped.items():
+            self.names[new] = f"{raw_name(name)}_{old._short}"
+            self.lengths[new] = count = int(new.length or 0)
+            pm.modelcontext(None).add_coord(self.names[new], length=count)
+        own = found.dims(dims)
+        variable = self._variable(raw_name(name), standard, own, {"dims": self._dim_names(own)})
+        raw = from_shaped(variable, own)
         if self.summed is not None:
             self.summed.write(name, raw.node)
-        made = self._record(name, place(raw).node, dims)
+        made = self._record(name, found.place(raw).node, dims)
         return from_shaped(made, dims).node
 
     def _without_missing(self, node: Node, d: Distribution, absent: Any) -> Distribution:

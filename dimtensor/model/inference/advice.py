@@ -63,7 +63,11 @@ def _parametrizations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Ite
                 f"fit.noncentered({name!r}), for the data say little of its elements: {percent} of "
                 "the variance of their prior is left"
             )
-        elif share < _LITTLE and name in spec.noncentered:
+        elif (
+            share < _LITTLE
+            and name in spec.noncentered
+            and not spec.variables[name].distribution._is_singular
+        ):
             yield (
                 f"fit.centered({name!r}), for the data say much of its elements: {percent} of the "
                 "variance of their prior is left"

@@ -1,0 +1,1 @@
+"""Gaussian processes of many points, approximate or exact, without a dense matrix."""
