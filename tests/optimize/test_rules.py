@@ -16,7 +16,6 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import vectorize_graph
 from pytensor.raise_op import CheckAndRaise
-from pytensor.tensor.basic import Alloc, ARange
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import Shape_i
@@ -70,19 +69,9 @@ def batched_scatters() -> list[Variable]:
     return vectorize_graph(kept, {row: fixed_rows})
 
 
-def repeated(number: int) -> Variable:
-    return pt.alloc(np.int64(number), 3)
-
-
 # what each rule applies to
 EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "same_as_operand": lambda: pt.exp(pt.tensor_copy(x)),
-    "range_in_batch": lambda: (
-        Blockwise(ARange("int64"), signature="(),(),()->(n)")(*map(repeated, (0, 3, 1)))
-    ),
-    "fill_in_batch": lambda: (
-        Blockwise(Alloc(), signature="(n),(),()->(k,n)")(m, repeated(2), repeated(3))
-    ),
     "scatter_in_batch": batched_scatters,
     "marks_of_batch": lambda: Blockwise(DisconnectedGrad(), signature="(n)->(n)")(m),
     "no_batch": lambda: Blockwise(Dot(), signature="(m,k),(k,n)->(m,n)")(m, m.T),
@@ -92,19 +81,13 @@ EXAMPLES: dict[str, Callable[[], Variable | list[Variable]]] = {
     "vanished": lambda: vanishing(x, y) + x,
     "broadcast": lambda: pt.alloc(x, x.shape[0]),
     "operands_that_are_fills": lambda: x * pt.alloc(s, x.shape[0]),
-    "there_and_back": lambda: pt.tensor_from_scalar(pt.scalar_from_tensor(s)) + 1.0,
     "shape_as_lengths": lambda: pt.shape(m)[0] + x,
     "length": lambda: Shape_i(0)(x * 2.0) + x,
-    "known_shape": lambda: pt.specify_shape(fixed, (144,)),
     "check_that_holds": lambda: CheckAndRaise(ValueError, "no")(x, pt.constant(True)),
     "reshaped": lambda: pt.reshape(pt.reshape(m, (-1,)), (1, -1)),
-    "cast": lambda: pt.cast(pt.cast(on, "int64"), "float64"),
     "selection": lambda: x[0:],
     "selection_of_vector": lambda: pt.stack([s, s * 2.0])[1],
     "selection_of_selection": lambda: fixed[2:9][3:],
-    "selection_of_fill": lambda: pt.alloc(s, 6)[2:4],
-    "selection_of_new_axis": lambda: x[None, :][0],
-    "selection_of_update": lambda: pt.set_subtensor(fixed[:3], fixed[1:4])[:3],
     "update_of_all": lambda: pt.inc_subtensor(fixed[:], fixed * 2.0),
     "sum_of_updates": lambda: (
         pt.inc_subtensor(zeros(144)[:3], fixed[:3]) + pt.inc_subtensor(zeros(144)[2:5], fixed[2:5])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytensor.graph.basic import Apply, Variable
-from pytensor.tensor.basic import Alloc, ARange
+from pytensor.tensor.basic import Alloc
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, IncSubtensor, Subtensor
 
@@ -14,32 +14,6 @@ from dimtensor.optimize.rules.table import rule
 
 if TYPE_CHECKING:
     from dimtensor.optimize.rules.driver import Rewriting
-
-
-@rule(Blockwise)
-def range_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
-    """Compute a range that is equal in a whole batch once, so that JAX knows its length."""
-    if not isinstance(node.op.core_op, ARange):
-        return None
-    ends = _same_in_all(node.inputs, node.op.batch_ndim(node))
-    if ends is None:
-        return None
-    found = node.op.core_op(*ends)
-    return alloc(found, *_batch_lengths(node, rw), rw.length(found, 0))
-
-
-@rule(Blockwise)
-def fill_in_batch(node: Apply, rw: Rewriting) -> Variable | None:
-    """Arrays of a batch that are broadcast to the same lengths are broadcast together."""
-    if not isinstance(node.op.core_op, Alloc):
-        return None
-    batch = node.op.batch_ndim(node)
-    value, *given = node.inputs
-    lengths = _same_in_all(given, batch)
-    if lengths is None:
-        return None
-    value = _with_core_axes(value, batch, len(lengths))
-    return alloc(value, *_batch_lengths(node, rw), *lengths)
 
 
 @rule(Blockwise)
@@ -116,14 +90,6 @@ def _without_batch(x: Variable, batch: int) -> Variable | None:
         return None
     value = value.dimshuffle(list(range(dropped, value.type.ndim)))
     return alloc(value, *lengths[batch:]) if len(lengths) > batch else value
-
-
-def _batch_lengths(node: Apply, rw: Rewriting) -> list[Variable | int]:
-    """Lengths of the axes of a batch, of inputs that are not repeated along them."""
-    return [
-        next((rw.length(x, axis) for x in node.inputs if x.type.shape[axis] != 1), 1)
-        for axis in range(node.op.batch_ndim(node))
-    ]
 
 
 def _with_core_axes(value: Variable, batch: int, count: int) -> Variable:

@@ -9,7 +9,6 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.scalar.basic import Add
 from pytensor.tensor.basic import Alloc, MakeVector
-from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
     IncSubtensor,
@@ -119,68 +118,6 @@ def selection_of_selection(node: Apply, rw: Rewriting) -> Variable | None:
             single = isinstance(following, int)
             combined.append(taken[then[0]] if single else as_slice(taken[following]))
     return selected(before.inputs[0], combined)
-
-
-@rule(Subtensor)
-def selection_of_fill(node: Apply, rw: Rewriting) -> Variable | None:
-    """Shorten a broadcast by a selection along the broadcast axis."""
-    made = node.inputs[0].owner
-    if made is None or not isinstance(made.op, Alloc):
-        return None
-    value = made.inputs[0]
-    lead = node.inputs[0].type.ndim - value.type.ndim
-    entries, out = entries_of(node), node.outputs[0]
-    own = entries[lead:]
-    for entry, n, length in zip(
-        entries, [*[1] * lead, *value.type.shape], node.inputs[0].type.shape, strict=True
-    ):
-        if not isinstance(entry, slice):
-            if selected_positions(entry, length) is None:
-                return None
-        elif not _is_whole(entry) and n != 1:
-            return None
-    if out.type.ndim and None in out.type.shape:
-        return None
-    # an axis of the value along which it is repeated has one element
-    taken = [e if not isinstance(e, slice) or n != 1 else slice(None)
-             for e, n in zip(own, value.type.shape, strict=True)]  # fmt: skip
-    taken = [0 if isinstance(e, int) and n == 1 else e
-             for e, n in zip(taken, value.type.shape, strict=True)]  # fmt: skip
-    inner = value[tuple(taken)] if taken else value
-    return alloc(inner, *out.type.shape) if out.type.ndim else inner
-
-
-@rule(Subtensor)
-def selection_of_new_axis(node: Apply, rw: Rewriting) -> Variable | None:
-    """Drop an added axis whose only position is selected."""
-    made = node.inputs[0].owner
-    if made is None or not isinstance(made.op, DimShuffle):
-        return None
-    order = made.op.new_order
-    entries = entries_of(node)
-    if not any(o == "x" and isinstance(e, int) for o, e in zip(order, entries, strict=True)):
-        return None
-    kept = [
-        (o, e)
-        for o, e in zip(order, entries, strict=True)
-        if not (o == "x" and isinstance(e, int) and e in (0, -1))
-    ]
-    rest = made.inputs[0].dimshuffle([o for o, _ in kept])
-    remaining = [e for _, e in kept]
-    return rest if all(map(_is_whole, remaining)) else selected(rest, remaining)
-
-
-@rule(Subtensor)
-def selection_of_update(node: Apply, rw: Rewriting) -> Variable | None:
-    """Replace a selection of exactly the updated elements by the value that was written."""
-    made = node.inputs[0].owner
-    if made is None or not isinstance(made.op, IncSubtensor) or not made.op.set_instead_of_inc:
-        return None
-    if list(map(parts_of, entries_of(node))) != list(map(parts_of, entries_of(made))):
-        return None
-    value, out = made.inputs[1], node.outputs[0]
-    fits = value.type.ndim == out.type.ndim and value.type.dtype == out.type.dtype
-    return value if fits and out.type.is_super(value.type) else None
 
 
 @rule(IncSubtensor)

@@ -10,18 +10,16 @@ from pytensor.compile.ops import ViewOp
 from pytensor.gradient import DisconnectedGrad, GradClip, GradScale, UndefinedGrad, ZeroGrad
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.raise_op import Assert, CheckAndRaise
-from pytensor.scalar.basic import Cast, Identity, Second
-from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.scalar.basic import Identity, Second
+from pytensor.tensor.basic import Alloc, MakeVector
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
-from pytensor.tensor.type import TensorType
+from pytensor.tensor.shape import Reshape, Shape, Shape_i
 
-from dimtensor.ops.constants import number_of
 from dimtensor.ops.nodes import alloc, elementwise, has_axes_of
 from dimtensor.ops.special import Vanishing
 from dimtensor.optimize.plan.signatures import core_op
-from dimtensor.optimize.rules.table import rule, scalar_op
+from dimtensor.optimize.rules.table import rule
 
 if TYPE_CHECKING:
     from dimtensor.optimize.rules.driver import Rewriting
@@ -151,16 +149,6 @@ def _repeated(variable: Variable) -> Variable:
 # -- numbers and shapes --------------------------------------------------------------------------
 
 
-@rule(ScalarFromTensor, TensorFromScalar)
-def there_and_back(node: Apply, rw: Rewriting) -> Variable | None:
-    """Cancel conversions from a number to an array and back."""
-    made = node.inputs[0].owner
-    if made is not None and isinstance(made.op, (ScalarFromTensor, TensorFromScalar)):
-        if type(made.op) is not type(node.op):
-            return made.inputs[0]
-    return None
-
-
 @rule(Shape)
 def shape_as_lengths(node: Apply, rw: Rewriting) -> Variable:
     """Replace a shape by the vector of its lengths, each from its cheapest source."""
@@ -183,20 +171,6 @@ def length(node: Apply, rw: Rewriting) -> Variable | None:
         return pt.constant(found, dtype="int64")
     same = found.owner is not None and found.owner.op == node.op and found.owner.inputs[0] is x
     return None if same else found
-
-
-@rule(SpecifyShape)
-def known_shape(node: Apply, rw: Rewriting) -> Variable | None:
-    """Remove a check of lengths that are static and right."""
-    x, *lengths = node.inputs
-    for axis, asked in enumerate(lengths):
-        if not isinstance(asked.type, TensorType):
-            continue
-        found = rw.length(x, axis)
-        if (isinstance(found, int) and number_of(asked) == found) or found is asked:
-            continue
-        return None
-    return x
 
 
 @rule(Assert, CheckAndRaise)
@@ -241,26 +215,3 @@ def _same_lengths(x: Variable, out: Variable) -> bool:
 
 def _fits(x: Variable, out: Variable) -> bool:
     return out.type.is_super(x.type)
-
-
-@rule(Cast)
-def cast(node: Apply, rw: Rewriting) -> Variable | None:
-    """Remove a cast to the dtype of its operand, and a lossless cast before another cast."""
-    (x,), out = node.inputs, node.outputs[0]
-    if x.type.dtype == out.type.dtype:
-        return x
-    if isinstance(scalar_op(x), Cast):
-        source = x.owner.inputs[0]
-        through = np.dtype(source.type.dtype)
-        if np.can_cast(through, x.type.dtype, "safe") and _is_exact_in(through, x.type.dtype):
-            same = source.type.dtype == out.type.dtype
-            return source if same else pt.cast(source, out.type.dtype)
-    return None
-
-
-def _is_exact_in(source: np.dtype, dtype: str) -> bool:
-    """Return whether all numbers of one dtype are numbers of the other; int64 are not floats."""
-    if source.kind in "iu" and np.dtype(dtype).kind in "fc":
-        halves = 2 if np.dtype(dtype).kind == "c" else 1
-        return source.itemsize < np.dtype(dtype).itemsize // halves
-    return True
