@@ -168,5 +168,6 @@ from dimtensor.tensor.tables.frame import frame as frame
 if _typing.TYPE_CHECKING:
     from dimtensor.plugins.pictures import to_graph as to_graph
     from dimtensor.plugins.pytensor_mode import pytensor_mode as pytensor_mode
+    from dimtensor.plugins.report import report as report
     from dimtensor.plugins.saturation import Simplified as Simplified
     from dimtensor.plugins.saturation import simplify as simplify

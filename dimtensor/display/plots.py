@@ -213,7 +213,7 @@ def _fan(
         raise OptionError(
             f"a forecast of {len(panels)} panels is not drawn",
             [("dims", listing([f"{dim}: {x.sizes[dim]}" for dim in others]))],
-            "select some labels, draws.sel(...), before they are plotted",
+            "select some labels of the predictions before they are plotted",
         )
     if ax is None:
         _, axes = pyplot.subplots(

@@ -15,6 +15,7 @@ from typing import Any
 NAMES: dict[str, tuple[str, ...]] = {
     "pictures": ("to_graph",),
     "pytensor_mode": ("pytensor_mode",),
+    "report": ("report",),
     "saturation": ("Simplified", "simplify"),
     "typeset": (),
 }

@@ -50,7 +50,7 @@ TOPICS = {
     "models": "model",
     "marginalization": "marginal",
     "interop": "interop plugins.pytensor_mode tensor.positional",
-    "display": "display plugins.pictures plugins.typeset",
+    "display": "display plugins.pictures plugins.report plugins.typeset",
     "errors": "errors",
     "testing": "testing",
 }

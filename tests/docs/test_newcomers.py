@@ -28,7 +28,17 @@ ROWS = [match.groups() for match in _ROW.finditer((DOCS / "how-do-i.md").read_te
 
 
 # what takes seconds, or writes files: its arguments are looked at
-LONG = {"fit.sample", "dt.cross_validate", "dt.calibrate", "f.export", "post.to_zarr"}
+LONG = {
+    "fit.sample",
+    "dt.cross_validate",
+    "dt.calibrate",
+    "f.export",
+    "post.to_zarr",
+    "dt.report",
+    "fit.summary",
+    "fit.plot.forest",
+    "fit.plot.forecast",
+}
 
 
 def run(call, names):

@@ -1959,6 +1959,28 @@ def method_of_columns_that_a_table_lacks():
 
 
 @building
+def report_of_a_model_without_observations():
+    y = dt.rv("y", dist.Normal(0.0, 1.0))
+    dt.report(dt.Model(y, backend="python"), xr.Dataset({"y": (("chain", "draw"), [[1.0]])}), "a")
+
+
+@building
+def forecast_along_one_of_several_dims():
+    y = dt.rv("y", dist.Normal(0.0, 1.0), dims=[COUNTRY, AGE])
+    draws = xr.Dataset({"y": (("chain", "draw", "country", "age"), np.zeros((1, 1, 3, 5)))})
+    new = xr.DataTree.from_dict({"predictions": draws})
+    dt.Model(y, backend="python").plot.forecast(new)
+
+
+@building
+def forecast_of_a_variable_without_predictions():
+    y = dt.rv("y", dist.Normal(dt.rv("theta", dist.Normal(0.0, 1.0)), 1.0), dims=COUNTRY)
+    draws = xr.Dataset({"y": (("chain", "draw", "country"), np.zeros((1, 1, 3)))})
+    new = xr.DataTree.from_dict({"predictions": draws})
+    dt.Model(y, backend="python").plot.forecast(new, "theta")
+
+
+@building
 def variable_that_a_model_lacks():
     dt.Model(dt.rv("theta", dist.Normal(0.0, 1.0)))["thetta"]
 

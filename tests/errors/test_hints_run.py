@@ -117,6 +117,9 @@ APART: dict[str, dict[str, Any]] = {
     "labels_of_long_floats": {"labels": np.ones(3)}, "levels_of_checkpoints": {"n": 3},
     "log_density_with_dims": {"logp": Y, "y": 1.0, "mu": THETA, "sigma": 1.0,
                               "normal": lambda x, *of: dist.Normal(*of).logp(x)},
+    "report_of_a_model_without_observations": {"y": THETA, "values": 1.0},
+    "forecast_of_a_variable_without_predictions": {
+        "fit": WITH_DATA, "post": xr.Dataset({"theta": (("chain", "draw"), [[1.0]])})},
     "method_of_columns_that_a_table_lacks": {"table": {"income": Y}},
     "masked_elements": {"array": np.ma.masked_equal([1.0, 2.0], 2.0)},
     "slice_with_a_computed_end": {"n": 2}, "support_that_is_a_number": {"low": 0.0, "high": 1.0},
@@ -274,6 +277,10 @@ NOT_RUN = {
     ("parameter_of_the_name_of_a_function", "logp(x, mean)"): "a part of a definition",
     ("matrix_whose_dims_are_not_named", "[row, row.rename()]"): "runs, as dims=",
     ("names_that_utf8_lacks", "UTF-8"): "no code",
+    (
+        "forecast_along_one_of_several_dims",
+        "fit.plot.forecast(new, dim='country')",
+    ): "runs, and draws a figure",
     ("client_that_is_an_address", "distributed.Client()"): "starts processes",
     ("file_of_draws_that_is_not_there", "post.to_netcdf(path)"): "xarray's, and writes a file",
     ("file_of_draws_that_is_not_there", "post.to_zarr(path)"): "the same",
