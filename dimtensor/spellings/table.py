@@ -182,6 +182,13 @@ TABLE = (
         "`dist.GP(dt.gp.Matern52(2.0), dt.Dim('t', coords=[0.0, 1.0]))`, a distribution",
     ),
     Spelling(
+        "page",
+        "",
+        "pm.gp.HSGP(m=[20], c=1.5, cov_func=cov).prior('f', X=x)",
+        "`dist.GP(dt.gp.Matern52(2.0), dt.Dim('t', coords=[0.0, 1.0]), "
+        "approximation=dt.gp.HSGP())`",
+    ),
+    Spelling(
         "dt", "model_to_graphviz", "pm.model_to_graphviz(model)", "`model.to_graph('model.svg')`"
     ),
     Spelling("model", "to_graphviz graphviz render", "", "`model.to_graph('model.svg')`"),

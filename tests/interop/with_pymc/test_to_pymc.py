@@ -197,6 +197,24 @@ def test_what_is_sampled_noncentred_is_so_there():
     np.testing.assert_allclose(np.sort(gradient), np.sort(expected.gradient), rtol=1e-8)
 
 
+def test_weights_of_basis_functions_are_sampled_there_too():
+    """The standardized variable of a process is along another dim."""
+    place = dt.Dim("place", coords=[0.0, 1.0, 2.5, 4.0])
+    scale = dt.rv("scale", dist.HalfNormal(2.0))
+    basis = dt.gp.HSGP(7, 2.0, lengthscale=(1.0, 1.5))
+    f = dt.rv("f", dist.GP(dt.gp.SquaredExponential(scale), place, approximation=basis))
+    y = dt.rv("y", dist.Normal(f, 0.3))
+    ours = dt.Model(y, backend="python").observe({y: [0.0, 0.8, 0.5, -0.7]})
+    theirs = dt.to_pymc(ours)
+    assert {v.name for v in theirs.free_RVs} == {"scale", "f_raw"}
+    assert {v.name for v in theirs.deterministics} == {"f"}
+    expected = expected_of(theirs, with_gradient=True)
+    density = ours.log_density()
+    value, gradient = density.logp_and_grad(density.unconstrain(expected.values))
+    np.testing.assert_allclose(value, expected.logp_of_unconstrained, rtol=1e-10)
+    np.testing.assert_allclose(np.sort(gradient), np.sort(expected.gradient), rtol=1e-8)
+
+
 def test_what_cannot_be_written_is_told():
     p = dt.rv("p", dist.Dirichlet(dt.ones(K), dim=K))
     both = dt.rv("both", dist.MvNormal(p, dt.eye(K)))
