@@ -20,10 +20,8 @@ from dimtensor.errors import (
     prefixed,
     reason_of,
 )
-from dimtensor.streams.sources import Block, Source
+from dimtensor.streams.sources import Block, Source, usual_rows
 
-# Rows that are read at a time by default: some megabytes, so that a chunk's costs do not count.
-_ROWS = 2**18
 # seconds that the end of a pass waits for a read that has begun
 _PATIENCE = 1.0
 
@@ -300,9 +298,7 @@ def _size_of(columns: Sequence[StreamColumn]) -> int:
         )
     if asked:
         return next(iter(asked))
-    sizes = [one.source.rows for one in columns if one.source.rows]
-    each = max(sizes, default=_ROWS)
-    return each * max(1, _ROWS // each)
+    return usual_rows(max((one.source.rows or 0 for one in columns), default=0))
 
 
 def _check_labels(columns: Sequence[StreamColumn]) -> None:

@@ -17,6 +17,8 @@ from dimtensor.errors import ArgumentError, DimError, InputError, StreamError, d
 from dimtensor.extras import require
 from dimtensor.values.labeled import is_dataarray
 
+# Rows that are read at a time by default: some megabytes, so that a chunk's costs do not count.
+_ROWS = 2**18
 # default number of rows of a block that is read to take single rows from it
 _BLOCK = 2**16
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux, which Python's module does not name
@@ -384,6 +386,12 @@ class FactorySource(Source):
         finally:
             if hasattr(blocks, "close"):
                 blocks.close()
+
+
+def usual_rows(each: int | None) -> int:
+    """Return the default number of rows of a chunk, a multiple of what a source reads at a time."""
+    each = each or _ROWS
+    return each * max(1, _ROWS // each)
 
 
 def source_of(value: Any, dims: tuple[str, ...], column: str | None) -> Source:

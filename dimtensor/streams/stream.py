@@ -20,17 +20,20 @@ from dimtensor.errors import (
     printable,
     reason_of,
 )
+from dimtensor.extras import require
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import InputAttrs
 from dimtensor.graph.dtypes import valid_dtype
 from dimtensor.graph.partition.analysis import nodes_with_masks
-from dimtensor.streams.sources import Source, source_of
+from dimtensor.streams.sources import Source, source_of, usual_rows
 from dimtensor.tensor.handle import TensorHandle, wrap
 from dimtensor.tensor.inputs import require_dim
 from dimtensor.typing import DimsLike
 from dimtensor.values.admission import as_dtype, check_positions, label_positions
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import DtypeLike
 
@@ -131,6 +134,43 @@ class StreamedValues:
                 check_positions(values, length, categories, self.title)
             return values
         return label_positions(values, categories, self.title)
+
+    def in_chunks(self) -> xr.DataArray:
+        """Return the values as a DataArray of dask, which reads each chunk when it is computed.
+
+        Raises
+        ------
+        StreamError
+            If chunks can only be read one after the other.
+        """
+        import xarray as xr
+
+        length = self.source.length()
+        if length is None or not self.source.is_seekable:
+            raise StreamError(
+                f"{self.title} is read from its first row in each pass, and functions read chunks "
+                "in any order",
+                hint="log densities and models read it; a file of NumPy, a Zarr store and Parquet "
+                "are read from any row",
+            )
+        dask = require("dask", "dask", "a function of a stream")
+        arrays = require("dask.array", "dask", "a function of a stream")
+        size = self.chunks or usual_rows(self.source.rows)
+        inner = tuple(dim.length for dim in self.dims[1:])
+        read = dask.delayed(self._read, pure=False)
+        dtype = self.dtype if self.categories is None else self._read(0, 1).dtype
+        ends = [(start, min(start + size, length)) for start in range(0, length, size)] or [(0, 0)]
+        parts = [
+            arrays.from_delayed(read(start, stop), (stop - start, *inner), dtype)
+            for start, stop in ends
+        ]
+        return xr.DataArray(arrays.concatenate(parts), dims=[dim._short for dim in self.dims])
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        """Read rows; labels are not looked up."""
+        found = list(self.source.blocks([self.column], max(stop - start, 1), start, stop))
+        values = np.concatenate([block for (block,) in found]) if found else np.empty(0)
+        return values if self.categories is not None else self.admit(values)
 
     @printable
     def __repr__(self) -> str:

@@ -299,3 +299,36 @@ def test_compiled_functions_in_chunks(backend: str):
     residual = x - (m * mu).sum("k")
     check(found[0], -(residual**2).sum())
     check(found[1], 2 * (residual * m).sum("obs"))
+
+
+def test_streams_as_values_are_read_chunk_by_chunk(tmp_path):
+    """Sums are combined, results of each row stay in chunks, and labels are looked up."""
+    code = RNG.integers(0, 3, 50)
+    np.save(tmp_path / "x.npy", x.values)
+    np.save(tmp_path / "of.npy", np.array(["a", "b", "c"])[code])
+    of = dt.tensor("of", dims=OBS, categories=K)
+    loss = ((X - MU.sel(k=of)) ** 2).sum()
+    outputs = {"loss": loss, "slope": dt.grad(loss, MU), "rest": X - MU.sel(k=of)}
+    f = dt.function([X, of, MU], outputs, backend="python")
+    rows = dt.stream(tmp_path / "x.npy", dims=OBS, chunks=20)
+    labels = dt.stream(tmp_path / "of.npy", dims=OBS, chunks=20, categories=K)
+    found = lazily(f, rows, labels, mu)
+    expected = f(x.values, np.array(["a", "b", "c"])[code], mu)
+    for name, result in found.items():
+        np.testing.assert_allclose(computed(result), expected[name].values, rtol=1e-12)
+    assert found["rest"].chunks == ((20, 20, 10),)
+    assert loss.eval({X: rows, of: labels, MU: mu}) == pytest.approx(float(expected["loss"]))
+    np.save(tmp_path / "of.npy", np.array(["a", "b", "z"])[code])
+    with pytest.raises(dt.LabelError, match="'of': dim 'k' has no label 'z'"):
+        f(rows, labels, mu)["loss"].compute()
+
+
+def test_streams_as_values_are_never_loaded():
+    rows = dt.stream(x.values, dims=OBS, chunks=20)
+    with pytest.raises(dt.PartitionError, match="slices of dim 'obs' cannot be computed sep"):
+        (X - X.mean()).eval({X: rows})
+    own = dt.stream(lambda: iter([x.values]), dims=OBS)
+    with pytest.raises(dt.StreamError, match=r"read from its first row .*\nhint: log densities"):
+        X.sum().eval({X: own})
+    empty = dt.stream(np.zeros(0), dims=OBS)
+    assert X.sum().eval({X: empty}).item() == 0.0

@@ -14,7 +14,12 @@ import numpy as np
 from dimtensor.compile.binding_values import complete
 from dimtensor.compile.chunks.plan import ChunkGroup, ChunkPlan
 from dimtensor.compile.chunks.terms import ChunkTerm
-from dimtensor.compile.chunks.values import ChunkedValue, labeled_in_chunks, read_operands
+from dimtensor.compile.chunks.values import (
+    ChunkedValue,
+    is_stream,
+    labeled_in_chunks,
+    read_operands,
+)
 from dimtensor.compile.sliced.program import tree
 from dimtensor.dims import Binding, Dim, depends_on_mask, sort_dims
 from dimtensor.errors import InputError, PartitionError
@@ -78,9 +83,10 @@ def in_memory(function: CompiledFunction, values: Sequence[Any]) -> list[xr.Data
     """Return the results of a call with arrays in chunks in memory, computed chunk by chunk.
 
     Values are loaded where a dim with several chunks cannot be computed so, or the length of a
-    result depends on values.
+    result depends on values. Streams never are.
     """
-    with suppress(PartitionError, InputError):  # what does not fit is an error of the call
+    loaded = () if any(map(is_stream, values)) else (PartitionError, InputError)
+    with suppress(*loaded):  # what does not fit is an error of the call
         found = call_lazily(function, values)
         return list(require("dask", "dask", "a call with dask arrays").compute(*found))
     return [one.labeled(one.values) for one in function.held(*values)]

@@ -28,10 +28,19 @@ def array_in_chunks(value: Any) -> Any:
 
 
 def any_in_chunks(values: Sequence[Any]) -> bool:
-    """Return True if a value has a dask array."""
+    """Return True if a value has a dask array, or is read in chunks."""
+    if any(is_stream(value) for value in values):
+        return True
     if "dask.array" not in sys.modules:
         return False
     return any(array_in_chunks(value) is not None for value in values)
+
+
+def is_stream(value: Any) -> bool:
+    """Return True if a value is a tensor that is read from a stream."""
+    if not hasattr(type(value), "node"):
+        return False
+    return value.node.kind == "input" and value.node.attrs.stream is not None
 
 
 class ChunkedValue(NamedTuple):
@@ -65,6 +74,8 @@ def labeled_in_chunks(value: Any, port: TensorPort) -> Labeled:
     InputError
         If the axes of an array do not name the dims.
     """
+    if is_stream(value):
+        value = value.node.attrs.stream.in_chunks()
     chunks = array_in_chunks(value)
     if chunks is None:
         labeled = as_labeled(value, port.dims, port.title)

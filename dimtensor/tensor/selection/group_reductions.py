@@ -239,7 +239,7 @@ class GroupReductions:
         """Count the elements of each group."""
         if skipna and is_inexact(self._x.dtype):
             return self.count()
-        return self._of(ones(self._along, "int64")).sum()
+        return self._say(self._of(ones(self._along, "int64")).sum(), "count")
 
     def any(self, dim: DimKey = None) -> DimTensor:
         """Test whether any element of each group is true; False for an empty one."""
