@@ -246,7 +246,8 @@ def check_inputs(inputs: Sequence[Node | Dim], outputs: Sequence[Node]) -> None:
         raise GraphError(
             "a stream has no values in memory",
             [("read in chunks", ", ".join(map(describe, streams)))],
-            "log densities and models read streams, and functions where one is the value of an input",
+            "log densities and models read streams, and functions where one is the value of an "
+            "input",
         )
     for leaf in found:
         if leaf.kind == "input" and leaf not in allowed:
