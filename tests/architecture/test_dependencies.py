@@ -26,7 +26,7 @@ OWN = {
 WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie"}
 # IPython is asked where it runs already; pymc-extras is timed beside us where it is installed, and
 # asks for an earlier PyMC than ours; type checkers bring _typeshed
-NOT_NEEDED = {"IPython", "celerite2", "pymc_extras", "_typeshed"}
+NOT_NEEDED = {"IPython", "celerite2", "dynamax", "pymc_extras", "_typeshed"}
 
 
 def project():

@@ -23,6 +23,7 @@ CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp", "gp_time", "cholesky", "car", "rolling",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
     "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
+    "statespace",
     "layout", "latency", "call", "memory", "loop_memory", "import", "build", "growth",
     "posterior", "refit", "predict", "simplify", "pymc_mode", "minibatch", "stream", "dask",
     "threads", "shard",
@@ -213,8 +214,10 @@ def compare(case: str, n: int, contenders: Sequence[str]) -> list[dict]:
 # what contenders need that is not among our own dependencies
 NEEDED = {
     "celerite2": ("celerite2",),
+    "dynamax": ("dynamax",),
     "numpyro": ("numpyro", "funsor"),
     "pymc-extras": ("pymc_extras",),
+    "statsmodels": ("statsmodels",),
 }
 
 
