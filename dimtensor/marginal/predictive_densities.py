@@ -11,6 +11,8 @@ from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.marginal.chains import Chain, StepFactor, loop_tables, prefix_table, step_tables
 from dimtensor.marginal.moves import log_sum
 from dimtensor.marginal.normal.filters import ResidualChain, filter_densities
+from dimtensor.marginal.normal.matrix_filters import MatrixFilter, predictive_densities
+from dimtensor.marginal.normal.slices import ChainReader
 from dimtensor.marginal.unknowns import Factor
 from dimtensor.tensor.constructors import zeros
 from dimtensor.tensor.control.loops import scan
@@ -36,6 +38,8 @@ def one_step_ahead(
     dims : tuple of Dim
         Dims of the observed variable.
     """
+    if len(steps) == 1 and isinstance(steps[0], MatrixFilter):
+        return _from_matrices(steps[0], parts, name, dims)
     if len(steps) != 1 or not isinstance(steps[0], (Chain, ResidualChain)):
         return None, "what is summed out is not one chain by itself"
     (step,) = steps
@@ -56,6 +60,35 @@ def one_step_ahead(
         if set(part.dims) != set(dims):
             return None, "its density is not known element by element"
         found = found + wrap(part.full())
+    return found, ""
+
+
+def _from_matrices(
+    step: MatrixFilter, parts: Sequence[Factor], name: str, dims: Dims
+) -> tuple[DimTensor | None, str]:
+    """Return the joint log density of the observations at each position."""
+    hidden = {unknown.name for unknown in step.eliminated}
+    if step.dim not in dims or not set(step.batch) <= set(dims):
+        return None, f"it has not one element for each one along {step.dim._short!r}"
+    if not all(origin == {name} or origin <= hidden for origin, _ in step.parts):
+        return None, "the chain has other observations"
+    reader = ChainReader(step.dim, step.eliminated)
+    for origin, part in step.parts:
+        if origin == {name}:
+            at = reader.place(part)
+            if at.dim is None or (at.dim is not step.dim and reader.start_of(at.dim) != at.head):
+                return None, "it depends on later elements of what is summed out"
+            if at.dim is step.dim and at.head:
+                return None, "it depends on later elements of what is summed out"
+    found = predictive_densities(step)
+    for part in parts:
+        if part.origins != {name}:
+            continue
+        if not {step.dim, *step.batch} <= set(part.dims):
+            return None, "its density is not known element by element"
+        beside = [dim for dim in part.dims if dim != step.dim and dim not in step.batch]
+        value = wrap(part.full())
+        found = found + (value.sum(beside) if beside else value)
     return found, ""
 
 

@@ -41,7 +41,10 @@ ONE_THREAD = {
     "NPROC": "1",  # the threads of XLA
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
-STARTING_THREADS = ("hand", "celerite2", "dimtensor-jax", "jax", "numpyro", "pymc", "pytensor")
+STARTING_THREADS = (
+    "hand", "celerite2", "dimtensor-jax", "dynamax", "jax", "numpyro", "pymc", "pytensor",
+    "statsmodels",
+)  # fmt: skip
 
 
 def calls_per_sample(call, *arguments) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 import dimtensor as dt
 from dimtensor import dist
@@ -183,6 +184,29 @@ def test_integrals_and_means(model):
     found = dt.function([], found, backend="python")()
     assert float(found["logp"]) == pytest.approx(value, rel=1e-11)
     np.testing.assert_allclose(flat(found, unknowns), mean, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_one_step_ahead(late):
+    """Densities of several series, some elements missing, given earlier ones; they add up."""
+    time, y = (
+        dt.Dim("time", length=None if late else N),
+        np.random.default_rng(6).normal(size=(N, 2)),
+    )
+    y[1, 0] = np.nan
+    cov, noise = matrix(covariance(np.random.default_rng(7))), dt.rv("noise", dist.HalfNormal(1.0))
+    walk = dist.RandomWalk(dist.MvNormal(0.0, cov), dim=time, start=dist.MvNormal(0.2, cov))
+    x = dt.rv("x", walk)
+    seen = dt.rv("y", dist.Normal(x, noise))
+    fit = dt.Model(seen).observe({seen: (("time", "s"), y)}, missing="drop").marginalize(x)
+    post = xr.Dataset({"noise": (("chain", "draw"), [[0.7]])})
+    ahead = fit.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["y"].squeeze()
+    assert ahead.dims == ("time",)
+    whole = fit.log_likelihood(post, grouped=True)["log_likelihood"]["y"].squeeze()
+    assert float(ahead.sum()) == pytest.approx(float(whole), rel=1e-12)
+    first = cov.eval().values + 0.49 * np.eye(2)
+    expected = stats.multivariate_normal.logpdf(y[0], [0.2, 0.2], first)
+    assert float(ahead[0]) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.slow

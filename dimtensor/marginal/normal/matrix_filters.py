@@ -239,8 +239,9 @@ class _Chain:
         after = self._after(at, self._variables(following))
         new = self.constant if at == -1 else self.along
         name = self.name if at is None else f"{self.name} at {at}"
+        hidden = frozenset(unknown.name for unknown in self.unknowns)
         plain = {s: position.next_states(position.loops[s.loop])[s.number] for s in position.plain}
-        return StepBuilder(position, parts, new, state, after, batch, name).step(plain)
+        return StepBuilder(position, parts, new, state, after, batch, name).step(plain, hidden)
 
 
 def mapped_step(step: PositionStep, known: Mapping[Node, Node]) -> PositionStep:
@@ -248,10 +249,14 @@ def mapped_step(step: PositionStep, known: Mapping[Node, Node]) -> PositionStep:
     if not known:
         return step
     element_map = step.element_map and step.element_map.mapped(known)
-    constant = wrap(rebuild([node_of_value(step.constant)], known)[0])
+    constant, observed = (
+        wrap(x) for x in rebuild([node_of_value(x) for x in (step.constant, step.observed)], known)
+    )
     plain = dict(zip(step.plain, rebuild(list(step.plain.values()), known), strict=True))
-    return replace(step, linear=step.linear.mapped(known), constant=constant, plain=plain,
-                   element_map=element_map)  # fmt: skip
+    return replace(
+        step, linear=step.linear.mapped(known), constant=constant, observed=observed,
+        element_map=element_map, plain=plain,
+    )  # fmt: skip
 
 
 # -- running ---------------------------------------------------------------------------------------
@@ -347,6 +352,21 @@ def _looped(chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None
 
     _, terms = scan(body, (mean, covariance, start), xs or None, dim=dim)
     return wrap(expand_node(terms.node, (dim,)))
+
+
+def predictive_densities(chain: MatrixFilter) -> Any:
+    """Return log densities of the terms of observations at each position given earlier ones."""
+    early, loop = ([replace(step, constant=step.observed) for step in steps]
+                   for steps in (chain.early, (chain.loop,)))  # fmt: skip
+    _, first, late = filtered(replace(chain, early=tuple(early), loop=loop[0]))
+    order, loop_dim = chain.loop.position.order, chain.loop.position.loop_dim
+    values = wrap(expand_node(late.node, (loop_dim, *chain.batch)))
+    if not order:
+        return values.relabel(loop_dim, chain.dim) if loop_dim is not chain.dim else values
+    whole = zeros((chain.dim, *chain.batch))
+    for at, value in enumerate(first[1:]):
+        whole = whole.isel({chain.dim: at}).set(zeros(chain.batch) + value)
+    return whole.isel({chain.dim: slice(order, None)}).set(values)
 
 
 # -- smoothing -------------------------------------------------------------------------------------

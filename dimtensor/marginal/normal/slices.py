@@ -148,7 +148,7 @@ class ChainReader:
         plain = not (attrs.stops or attrs.counted or attrs.reverse or attrs.over is None)
         if not plain or attrs.output < attrs.n_states:
             raise NotAlongChain
-        heads = [self._start_of(attrs.over)]
+        heads = [self.start_of(attrs.over)]
         for at, place in found.items():
             if attrs.n_states <= at < attrs.n_states + attrs.n_sequences:
                 if place.dim is attrs.over:
@@ -165,7 +165,8 @@ class ChainReader:
             raise NotAlongChain
         return ChainAlignment(attrs.over, heads[0])
 
-    def _start_of(self, dim: Dim) -> Any:
+    def start_of(self, dim: Dim) -> Any:
+        """Return the chain position at which a slice of the chain begins; None for other dims."""
         if dim is self.time:
             return 0
         if isinstance(dim, SelDim) and dim.parent is self.time:

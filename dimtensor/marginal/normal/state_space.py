@@ -138,8 +138,8 @@ class PositionStep:
     Attributes
     ----------
     linear : LinearStep
-    constant : DimTensor
-        Addend of the log density.
+    constant, observed : DimTensor or float
+        Addend of the log density, and what observations add to it.
     state, noise, after : VectorLayout
     elements : VectorLayout
         The new elements of unknowns.
@@ -152,6 +152,7 @@ class PositionStep:
 
     linear: LinearStep
     constant: Any
+    observed: Any
     state: VectorLayout
     noise: VectorLayout
     after: VectorLayout
@@ -350,10 +351,14 @@ class StepBuilder:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def rows(self) -> tuple[Affine | None, VectorDims | None, Any]:
-        """Return the rows with their dims, and the constant of the log density."""
-        found, constants = [], list(self.logs)
+    def rows(self, hidden: Origins) -> tuple[Affine | None, VectorDims | None, Any, Any]:
+        """Return the rows with their dims, and the constants of the log density.
+
+        The second constant is that of terms with other names than those of unknowns.
+        """
+        found, priors, seen = [], list(self.logs), list[Any]()
         for part in self.parts:
+            constants = priors if part.origins <= hidden else seen
             node = self.expressed(part.node)
             if self.vector.node not in set(toposort([node])):
                 constants.append(self._summed(node, part.mask))
@@ -368,17 +373,16 @@ class StepBuilder:
             if self.vector.node in set(toposort([rest])):
                 raise NotAlongChain
             constants.append(self._summed(rest, part.mask))
-        total: Any = 0.0
-        for x in constants:
-            total = total + x
+        observed: Any = sum(seen, start=0.0)
+        total: Any = sum(priors, start=observed)
         if not found:
-            return None, None, total
+            return None, None, total, observed
         if len(found) == 1 and found[0][3].length == 1:
             ((*columns, dim),) = found
             single = [x if x is None else wrap(x).isel({dim: 0}) for x in columns]
-            return Affine(*single), None, total
+            return Affine(*single), None, total, observed
         row = VectorDims.of(f"rows of {self.name}", sum(one[3].length or 0 for one in found))
-        return self.stacked(found, row.own), row, total
+        return self.stacked(found, row.own), row, total, observed
 
     def _summed(self, node: Node, mask: Node | None) -> Any:
         x = wrap(node)
@@ -403,9 +407,9 @@ class StepBuilder:
 
     # -- the step --------------------------------------------------------------------------------
 
-    def step(self, plain: dict[LoopState, Node]) -> PositionStep:
-        """Return the step."""
-        rows, row, total = self.rows()
+    def step(self, plain: dict[LoopState, Node], hidden: Origins) -> PositionStep:
+        """Return the step, given the next states of loops and the names of unknowns."""
+        rows, row, total, observed = self.rows(hidden)
         core = {key: without(x.dims, self.batch) for key, x in self.after.items()}
         after = VectorLayout(f"next state of {self.name}", core)
         move = None
@@ -418,8 +422,10 @@ class StepBuilder:
         if elements.dims is not None:
             found = [self.affine(self.known[self._probe(u)], own[u]) for u in self.new]
             element_map = self.stacked(found, elements.dims.own)
-        return PositionStep(linear, total, self.state, self.noise, after, elements, element_map,
-                            self.position, plain)  # fmt: skip
+        return PositionStep(
+            linear, total, observed, self.state, self.noise, after, elements, element_map,
+            self.position, plain,
+        )  # fmt: skip
 
 
 def precision_root(term: Term) -> Any:
