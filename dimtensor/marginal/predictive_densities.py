@@ -73,9 +73,9 @@ def _from_matrices(
     if not all(origin == {name} or origin <= hidden for origin, _ in step.parts):
         return None, "the chain has other observations"
     reader = ChainReader(step.dim, step.eliminated)
-    for origin, part in step.parts:
+    for origin, node in step.parts:
         if origin == {name}:
-            at = reader.place(part)
+            at = reader.place(node)
             if at.dim is None or (at.dim is not step.dim and reader.start_of(at.dim) != at.head):
                 return None, "it depends on later elements of what is summed out"
             if at.dim is step.dim and at.head:
