@@ -187,6 +187,18 @@ def test_integrals_and_means(model):
 
 
 @pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("n", [0, 1])
+def test_short_series(n, late):
+    time = dt.Dim("time", length=None if late else n)
+    x, y = dt.tensor("x", dims=time), dt.tensor("y", dims=time)
+    d = dist.Series(lambda b: (dist.Normal(0.5 * b, 1.0), lambda v: v), 0.4, dim=time)
+    logp = dt.marginalize({"x": d.logp(x), "y": dist.Normal(x, 0.5).logp(y)}, x)
+    found = dt.function([y], logp, backend="python")(np.zeros(n))
+    expected = stats.norm.logpdf(0.0, 0.2, np.sqrt(1.25)) * n
+    assert float(found) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("late", [False, True])
 def test_one_step_ahead(late):
     """Densities of several series, some elements missing, given earlier ones; they add up."""
     time, y = (

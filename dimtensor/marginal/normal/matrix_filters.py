@@ -333,7 +333,10 @@ def _looped(chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None
         return _renamed(found, step.after.dims, step.state.dims), after, term
 
     start = [wrap(chain.plain[s]) for s in own]
-    first = {name: x.isel({dim: 0}) for name, x in xs.items()}
+    first = {
+        name: tensor(None, without(x.dims, [dim]), x.dtype, x.node.categories)
+        for name, x in xs.items()
+    }
     while True:  # the dims of the loop carry, a fixed point
         after = run(tensor(None, mean.dims), tensor(None, covariance.dims), start, first)[0]
         more = [without(y.dims, x.dims) for x, y in zip((mean, covariance), after, strict=True)]
