@@ -36,7 +36,6 @@ def _teach_numba() -> None:
         DFT,
         Convolve,
         FromHalf,
-        GroupPosition,
         LogSumExp,
         RealDFT,
         ScaledSoftmax,
@@ -45,11 +44,13 @@ def _teach_numba() -> None:
     from dimtensor.ops.linalg import CholeskyGradient
     from dimtensor.ops.loop.conditional import Conditional
     from dimtensor.ops.loop.op import Loop, Scan
+    from dimtensor.ops.positions import GroupExtreme, GroupPosition, OwnerOf
 
     loops = (Scan, Loop, Conditional)
     series = (Convolve, DFT, FromHalf, RealDFT)
+    groups = (GroupExtreme, GroupPosition, OwnerOf)
     exponentials = (LogSumExp, ScaledSoftmax, Softmax)
-    for op_type in (*loops, *series, GroupPosition, CholeskyGradient, *exponentials):
+    for op_type in (*loops, *series, *groups, CholeskyGradient, *exponentials):
         register_funcify_and_cache_key(op_type)(_numba_function)
 
 

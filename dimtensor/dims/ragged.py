@@ -46,6 +46,11 @@ class RaggedLayout(NamedTuple):
     numbers: np.ndarray
     order: np.ndarray | None
 
+    @property
+    def ends(self) -> np.ndarray:
+        """Number of positions of the parents up to each one."""
+        return self.starts + self.sizes
+
 
 class RaggedDim(Dim):
     """Dim whose positions belong to those of a parent dim, made by :func:`dimtensor.ragged`.

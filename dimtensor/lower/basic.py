@@ -409,7 +409,7 @@ def sort_order(node: Node, estimates: Estimates) -> Found:
 def group_position(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[Variable, Dims]:
     from pytensor.tensor.blockwise import Blockwise
 
-    from dimtensor.ops.along import GroupPosition
+    from dimtensor.ops.positions import GroupPosition
 
     which, along, groups = node.attrs
     batch = tuple(dim for dim in ctx.axes(node) if dim is not groups)
@@ -420,7 +420,7 @@ def group_position(ctx: Lowering, node: Node, inputs: list[Variable]) -> tuple[V
     numbers = pt.arange(ctx.length(groups), dtype="int64")
     op: Any = GroupPosition(which)
     if batch:
-        numpy_function = (f"dimtensor.ops.along.{which}_positions", 3, 1)
+        numpy_function = (f"dimtensor.ops.positions.{which}_positions", 3, 1)
         op = Blockwise(op, signature="(n),(n),(k)->(k)", gufunc_spec=numpy_function)
     return op(*operands, numbers), (*batch, groups)
 

@@ -23,6 +23,7 @@ from dimtensor.graph.dtypes import is_inexact
 from dimtensor.ops.facts import facts_of
 from dimtensor.optimize.plan.axis_lengths import Axis
 from dimtensor.optimize.plan.plan import Plan
+from dimtensor.optimize.plan.segments import is_segmented
 from dimtensor.tuning import DATA_ONLY_COST, DATA_ONLY_ELEMENTS, GATHER_COST
 
 # Casts to floats: of long integers half a dozen instructions for a vector, before AVX-512.
@@ -50,7 +51,9 @@ class DataSplit(NamedTuple):
     same_lengths: list[tuple[Axis, Axis]]
 
 
-def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> DataSplit | None:
+def split_once(
+    graph: FunctionGraph, fixed: Sequence[Variable], walks_segments: bool = True
+) -> DataSplit | None:
     """Move data-only computations to a graph of their own; None where that is not worthwhile.
 
     Parameters
@@ -59,6 +62,8 @@ def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> DataSplit | N
         It is changed.
     fixed : sequence of Variable
         Inputs of the graph that stay the same between calls.
+    walks_segments : bool
+        Whether loops along segments are loops over them, which need no segment of each position.
 
     Notes
     -----
@@ -77,7 +82,7 @@ def split_once(graph: FunctionGraph, fixed: Sequence[Variable]) -> DataSplit | N
     """
     if not fixed or len(fixed) == len(graph.inputs):
         return None
-    chosen = _Chooser(graph, fixed).chosen()
+    chosen = _Chooser(graph, fixed, walks_segments).chosen()
     if not chosen:
         return None
     once = FunctionGraph(list(fixed), list(chosen.variables), clone=True)
@@ -138,8 +143,9 @@ class _KeptResults(NamedTuple):
 class _Chooser:
     """Search for the results of the data-only part that are kept."""
 
-    def __init__(self, graph: FunctionGraph, fixed: Collection[Variable]):
+    def __init__(self, graph: FunctionGraph, fixed: Collection[Variable], walks_segments: bool):
         self._graph = graph
+        self._walks_segments = walks_segments
         self._nodes = list(graph.toposort())
         # data-only variables, and the readers of their values, not only of their lengths
         self._known: set[Variable] = set(fixed)
@@ -217,7 +223,7 @@ class _Chooser:
         node = variable.owner
         if not isinstance(variable.type, TensorType):
             return False
-        if node not in self._plan.inline:
+        if node not in self._plan.inline or (is_segmented(node) and not self._walks_segments):
             return True
         if isinstance(node.op, (Alloc, SpecifyShape)):
             return False

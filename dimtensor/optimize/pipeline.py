@@ -158,7 +158,7 @@ class Optimizer:
 
     def split_data(self, graph: FunctionGraph) -> None:
         """Move the computations that use only fixed inputs to a separate graph."""
-        self.split = split_once(graph, self.fixed)
+        self.split = split_once(graph, self.fixed, self.target.fuses)
 
     def run(self, graph: FunctionGraph, last: str | None = None) -> None:
         """Rewrite a graph in place, by the steps up to a last one."""

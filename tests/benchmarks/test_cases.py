@@ -58,6 +58,18 @@ def test_all_contenders_agree(case, run):
 
 @pytest.mark.slow
 @pytest.mark.compiled
+@pytest.mark.parametrize("program", ["sum", "softmax", "cumsum", "forward"])
+def test_programs_along_ragged_dims_agree(program, run):
+    import jax
+
+    case = importlib.import_module("cases.ragged")
+    with jax.enable_x64(True):
+        lines = list(case.lines_of(program, parents=20, rounds=1))
+    assert [line["who"] for line in lines] == ["hand", "dimtensor-numba", "dimtensor-jax", "jax"]
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["radon", "eight_schools", "item_response", "series"])
 def test_texts_for_two_libraries_have_one_density(name, run, rng):
     texts = importlib.import_module("probabilistic")

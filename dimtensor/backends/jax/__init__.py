@@ -63,11 +63,11 @@ def _dispatch() -> Any:
 
 def register_ops(jax_funcify: Any) -> None:
     """Teach PyTensor's dispatcher, which is the process's, the ops that are ours, and no others."""
-    from dimtensor.backends.jax import cores, loops
-    from dimtensor.ops.along import GroupPosition
+    from dimtensor.backends.jax import cores, groups, loops
     from dimtensor.ops.linalg import CholeskyGradient
 
     cores.register(jax_funcify)
+    groups.register(jax_funcify)
     loops.register(jax_funcify, _translate)
     _register_exponentials(jax_funcify)
 
@@ -82,30 +82,6 @@ def register_ops(jax_funcify: Any) -> None:
             for _ in range(2):  # with the transpose of a symmetric matrix in between
                 found = solve_triangular(factor, found.T, trans="T", lower=True)
             return jnp.tril(found) - jnp.diag(jnp.diag(found)) / 2
-
-        return find
-
-    @jax_funcify.register(GroupPosition)
-    def group_position(op: Op, **kwargs: Any) -> Callable[..., Any]:
-        import jax
-        import jax.numpy as jnp
-
-        def find(x: Any, codes: Any, groups: Any) -> Any:
-            n, n_groups = x.shape[0], groups.shape[0]
-            positions = jnp.arange(n)
-            inside = (codes >= 0) & (codes < n_groups)
-            codes = jnp.where(inside, codes, n_groups)
-            hit = inside
-            if op.which != "first":
-                if x.dtype == bool:
-                    x = x.astype("int8")
-                extreme = jax.ops.segment_max if op.which == "max" else jax.ops.segment_min
-                best = extreme(x, codes, n_groups + 1)
-                missing = jnp.isnan(x) if x.dtype.kind == "f" else jnp.zeros(n, bool)
-                spoiled = jax.ops.segment_max(missing.astype("int8"), codes, n_groups + 1) > 0
-                hit = inside & jnp.where(spoiled[codes], missing, x == best[codes])
-            first = jax.ops.segment_min(jnp.where(hit, positions, n), codes, n_groups + 1)
-            return jnp.where(first[:n_groups] >= n, -1, first[:n_groups])
 
         return find
 

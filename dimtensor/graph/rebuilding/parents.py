@@ -9,7 +9,8 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, RaggedDim, ancestors
 from dimtensor.dims.ragged import owner_tensor
 from dimtensor.dims.selection import Positions
-from dimtensor.graph.attrs import DataAttrs, IndexAttrs, IndexItem, InputAttrs
+from dimtensor.graph.attrs import ApplyAttrs, DataAttrs, IndexAttrs, IndexItem, InputAttrs
+from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.node import Node, make, tensor_of
 from dimtensor.graph.rebuilding.substitute import relabel_node
 
@@ -19,13 +20,28 @@ def owner_node(dim: Dim) -> Node:
     base = dim._unrenamed
     assert isinstance(base, RaggedDim)
     if isinstance(base._source, Positions):
-        node = layout_node(base, "owners")
+        known = layout_node(base, "ends" if base.is_sorted else "owners")
+        node = owners_between(base, known) if base.is_sorted else known
     elif base._source is None:
         name = base.within._short
         node = make("input", (), InputAttrs(name, None, (base,), "int64", base.within))
     else:
         node = owner_tensor(base, "owner").node
     return relabel_node(node, (base, dim))
+
+
+def owners_between(dim: RaggedDim, ends: Node) -> Node:
+    """Return the parents of sorted positions as labels along a ragged dim, from the ends of each.
+
+    Compiled loops along the positions become loops over the parents around loops over the
+    positions of each.
+    """
+    flat, above = dim.flat, plain(dim.within)
+    inputs = relabel_node(ends, (dim.within, above)), make("positions", (), flat)
+    function = BatchedFunction("dimtensor.ops.positions:owner_of")
+    attrs = ApplyAttrs(function, ((above,), ()), (), "int64", 0, "owner")
+    found = make("apply", inputs, attrs)
+    return make("codes", (relabel_node(found, (flat, dim)),), dim.within)
 
 
 def layout_node(dim: RaggedDim, field: str) -> Node:
@@ -39,7 +55,7 @@ def layout_node(dim: RaggedDim, field: str) -> Node:
         values = np.arange(len(dim))
     values = values.astype("int64")
     values.flags.writeable = False
-    along = dim.within if field in ("sizes", "starts") else dim
+    along = dim.within if field in ("sizes", "starts", "ends") else dim
     labels = dim.within if field == "owners" else None
     recipe = (_layout_tensor, (dim, field))
     return make("data", (), DataAttrs(None, (along,), values, labels, recipe=recipe))

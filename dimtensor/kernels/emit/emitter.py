@@ -14,7 +14,7 @@ from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.kernels.emit.nest import Nest
+from dimtensor.kernels.emit.nest import Nest, Segments
 from dimtensor.kernels.emit.scopes import Scope, TopScope
 from dimtensor.kernels.emit.shared import Shared, TooDeep
 from dimtensor.kernels.foreign import NumbaFunction
@@ -53,9 +53,11 @@ from dimtensor.kernels.rules.elementwise import (
     rule_of,
 )
 from dimtensor.kernels.rules.scalars import expression, meeting_dtype
+from dimtensor.ops.positions import GroupExtreme
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import Axis, kept_axes, selection_of
 from dimtensor.optimize.plan.plan import Group, Plan, Task, has_simple_slices
+from dimtensor.optimize.plan.signatures import core_op
 from dimtensor.tuning import INLINED_DEPTH
 
 
@@ -343,6 +345,8 @@ class Emitter:
 
     def element(self, variable: Variable, index: Index, scope: Scope) -> Expression:
         """One element of a variable."""
+        if (variable, index) in scope.owners:
+            return scope.owners[variable, index]
         if isinstance(variable, Constant):
             data = np.asarray(variable.data)
             if data.size == 1:
@@ -371,6 +375,8 @@ class Emitter:
 
     def computed(self, variable: Variable, index: Index, scope: Scope) -> Expression:
         """Return an element of a variable, computed from its operands."""
+        if (variable, index) in scope.owners:
+            return scope.owners[variable, index]
         key = (variable, index, "computed")
         known = scope.memo.get(key)
         if known is not None:
@@ -455,10 +461,11 @@ class Emitter:
     # -- loop nests -------------------------------------------------------------------------------
 
     def _nest(self, group: Group, number: int) -> None:
-        loops = {item: f"i{at}" for at, item in enumerate(group.space)}
+        loops = {item: counter(f"i{at}") for at, item in enumerate(group.space)}
         scope = Scope(self)
-        below = tuple(loops[item] for item in group.below)
-        nest = Nest(self, scope, list(loops.values()), number, below)
+        below = tuple(loops[item].name for item in group.below)
+        segments = self._segments(group, loops)
+        nest = Nest(self, scope, list(loops.values()), number, below, segments)
         for task in group.tasks:
             index = self._iterate(task, loops)
             if task.kind == "store":
@@ -473,17 +480,35 @@ class Emitter:
                 self._scatter(task, index, scope, nest)
         nest.write()
 
-    def _iterate(self, task: Task, loops: dict[Any, str]) -> Index:
+    def _segments(self, group: Group, loops: dict[Any, Var]) -> list[Segments]:
+        """Make loops along segments depend on loops over them."""
+        found: list[Segments] = []
+        for axis, node in self.plan.segments.items():
+            if group.walks(node, (axis, 0)):
+                ends, owners = node.inputs[0], node.outputs[0]
+                within = counter(f"p{len(found)}")
+                name = loops[axis, 0].name
+                loops[axis, 0] = at = Var(name, "int64", frozenset((name, within.name)))
+                self.loop_lengths[within.name] = self.length(ends, 0)
+                found.append(Segments(within, at, owners, self.place(ends)))
+        return found
+
+    def _iterate(self, task: Task, loops: dict[Any, Var]) -> Index:
         index: list[Expression] = [ZERO] * task.iterated.type.ndim
         for item, axis in zip(task.space, task.axes, strict=True):
-            name = loops[item]
-            index[axis] = counter(name)
-            self.loop_lengths[name] = self.length(task.iterated, axis)
+            index[axis] = loops[item]
+            self.loop_lengths[loops[item].name] = self.length(task.iterated, axis)
         return tuple(index)
 
     def _scatter(self, task: Task, index: Index, scope: Scope, nest: Nest) -> None:
         node = task.node
         assert node is not None
+        if isinstance(core_op(node), GroupExtreme):
+            x, codes, _ = node.inputs[:3]
+            of = self.element(codes, restrict(codes, index[-codes.type.ndim :]), scope)
+            element = self.element(x, index, scope)
+            nest.extreme(node, core_op(node).which, (*index[:-1], of), element)
+            return
         value = node.inputs[1]
         own = index[len(index) - value.type.ndim :]
         element = self.element(value, restrict(value, own), scope)

@@ -54,6 +54,36 @@ Lists = list[list[Statement]]
 
 
 @dataclass
+class Segments:
+    """Loop over segments around the loop along each.
+
+    Attributes
+    ----------
+    within, at : Var
+        The counters of both.
+    owners : Variable
+        The segment of each position.
+    ends : Place
+        The end of each segment.
+    """
+
+    within: Var
+    at: Var
+    owners: Variable
+    ends: Place
+
+    def limits(self, scope: Scope, length: Expression) -> tuple[Expression, Expression]:
+        """Return the first position of a segment, and the one after its last, within a length."""
+        before = op("max", op("-", self.within, ONE), ZERO)
+        reached = select(op("==", self.within, ZERO), ZERO, self.ends.at((before,)))
+        found = []
+        for each in (reached, self.ends.at((self.within,))):
+            inside = op("min", op("max", each, ZERO), length)
+            found.append(scope.temporary(inside, self.within.loops))
+        return found[0], found[1]
+
+
+@dataclass
 class _Sink:
     kind: str
     target: Variable
@@ -86,13 +116,19 @@ class Nest:
         self,
         emitter: Emitter,
         scope: Scope,
-        loops: Sequence[str],
+        loops: Sequence[Var],
         number: int,
         below: tuple[str, ...] = (),
+        segments: Sequence[Segments] = (),
     ):
         self.e = emitter
         self.scope = scope
-        self.loops = list(loops)
+        self.segments = {each.at.name: each for each in segments}
+        around = [each.within for each in segments]
+        self.counters = {each.name: each for each in (*around, *loops)}
+        self.loops = list(self.counters)
+        for each in segments:
+            scope.owners[each.owners, (each.at,)] = each.within
         self.below = below  # the loops over rows and columns of a triangle, if any
         self.number = number
         self.sinks: list[_Sink] = []
@@ -124,6 +160,9 @@ class Nest:
             walked = NOTHING.union(*(place.loops for place in places if place not in index))
             sink.turns = tuple(name for each in index for name in each.loops if name in walked)
         self.sinks.append(sink)
+
+    def extreme(self, node: Apply, which: str, places: Index, value: Expression) -> None:
+        self.sinks.append(_Sink("scatter", node.outputs[0], places, value, which, node))
 
     # -- where it is stored -----------------------------------------------------------------------
 
@@ -165,6 +204,8 @@ class Nest:
         """Return the array that an update modifies: a new one, a copy, or a dead one."""
         assert sink.node is not None
         x, target = sink.node.inputs[0], sink.target
+        if sink.operation in ("min", "max"):
+            return self.e.allocate(target, identity(sink.operation, sink.dtype))
         made = x.owner
         if x not in self.e.places and made is not None and isinstance(made.op, Alloc):
             value = made.inputs[0]
@@ -254,6 +295,7 @@ class Nest:
         accesses = list(self.scope.accesses)
         accesses += [tuple(t.loops for t in sink.index) for sink in self.sinks if sink.index]
         turns = [sink.turns for sink in self.sinks if len(sink.turns) > 1]
+        turns += [(each.within.name, at) for at, each in self.segments.items()]
         return loop_order.best(self.loops, accesses, [*turns, self.below])
 
     def _stop(self, name: str) -> Expression:
@@ -267,6 +309,10 @@ class Nest:
 
     def write(self) -> None:
         order = self._order()
+        limits = {
+            at: each.limits(self.scope, self.e.loop_lengths[at])
+            for at, each in self.segments.items()
+        }
         depth = len(order)
         before: Lists = [[] for _ in range(depth + 1)]
         after: Lists = [[] for _ in range(depth + 1)]
@@ -283,7 +329,7 @@ class Nest:
             statement = self._sink_line(sink, order, level, before, after)
             if statement is not None:
                 before[depth].append(statement)
-        self.e.lines += [*self._levels(order, before, after), *self._afterwards]
+        self.e.lines += [*self._levels(order, limits, before, after), *self._afterwards]
         for sink in self.sinks:
             if isinstance(sink.place, Place):
                 self.e.places[sink.target] = self._places.get(sink.target, sink.place)
@@ -293,11 +339,12 @@ class Nest:
     ) -> Statement | None:
         """Return the innermost statement of a result; collect those around the loop."""
         where, value = sink.where, sink.value
-        if sink.kind == "scatter" and sink.operation == "+":
-            return Accumulate("+", where, value)
         kept = sink.kept
         deepest = level(kept)
-        if sink.kind in ("store", "scatter") or kept == frozenset(order):
+        if sink.kind == "scatter" and kept != frozenset(order[:deepest]):
+            deepest = len(order)  # revisits elements in an order that data decides
+        is_set = sink.operation in ("set", "")
+        if is_set or (sink.kind == "reduce" and kept == frozenset(order)):
             return _assigned(where, value)
         if deepest == len(order):
             return combine(sink.operation, where, value, sink.dtype)
@@ -327,20 +374,26 @@ class Nest:
     ) -> None:
         if isinstance(sink.place, Var):
             return
-        if sink.kept == frozenset(order[:deepest]):
+        if sink.kind == "reduce" and sink.kept == frozenset(order[:deepest]):
             after[deepest].append(_assigned(sink.where, total))
         else:
             after[deepest].append(combine(sink.operation, sink.where, total, sink.dtype))
 
     def _levels(
-        self, order: list[str], before: Lists, after: Lists, at: int = 0
+        self,
+        order: list[str],
+        limits: dict[str, tuple[Expression, Expression]],
+        before: Lists,
+        after: Lists,
+        at: int = 0,
     ) -> list[Statement]:
         """Write the loops from a level on."""
         lines = list(before[at])
         if at < len(order):
-            inside = self._levels(order, before, after, at + 1)
-            stop = self._stop(order[at])
-            lines.append(For(counter(order[at]), stop, tuple(inside), is_parallel=True))
+            name = order[at]
+            inside = tuple(self._levels(order, limits, before, after, at + 1))
+            start, stop = limits.get(name, (ZERO, self._stop(name)))
+            lines.append(For(self.counters[name], stop, inside, start, is_parallel=True))
         return lines + after[at]
 
 

@@ -30,6 +30,8 @@ class Scope:
         In the order in which they are computed; the variables know the loops that they vary with.
     negated : dict of Expression to Expression
         What temporaries are the negatives of.
+    owners : dict of (Variable, Index) to Expression
+        Elements that are counters of loops: the segments that positions are in.
     """
 
     def __init__(self, emitter: Emitter):
@@ -38,6 +40,7 @@ class Scope:
         self.temporaries: list[Assign] = []
         self._by_value: dict[Expression, Var] = {}
         self.negated: dict[Expression, Expression] = {}
+        self.owners: dict[tuple[Any, ...], Expression] = {}
         self.accesses: list[tuple[Names, ...]] = []
 
     def temporary(self, value: Expression, loops: Names) -> Var:

@@ -385,7 +385,10 @@ class Builder:
 
     def extreme(self, which: str, a: Value, b: Value) -> Value:
         """Smaller or larger of two integers."""
-        return self.select(self.compare("<" if which == "min" else ">", a, b), a, b)
+        found = self.select(self.compare("<" if which == "min" else ">", a, b), a, b)
+        # the larger of two numbers is no less than 0 if one of them is
+        reaches = which == "max" and (a.position or b.position)
+        return found._replace(position=found.position or reaches)
 
     def call(self, function: str, result: Scalar, arguments: Sequence[Value]) -> Value:
         operands = ", ".join(f"{a.type.llvm} {a.text}" for a in arguments)

@@ -43,6 +43,8 @@ class Bindings:
         Numbers in registers: assigned once, outside of loops, or handed to the function.
     products : dict
         Factors of the variables that are products and used once; none if they are used more often.
+    positions : set
+        Variables that can be trusted as positions, see `Value`.
     """
 
     arrays: dict[str, Array] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Bindings:
     variables: dict[str, tuple[str, Scalar]] = field(default_factory=dict)
     fixed: dict[str, Value] = field(default_factory=dict)
     products: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    positions: set[str] = field(default_factory=set)
 
     def of_block(self, counters: Mapping[str, Value]) -> Bindings:
         """Return the bindings of a block; no product of it is known after it."""
@@ -94,7 +97,7 @@ class ExpressionWriter:
             raise NotNative(f"the name {name} where a number is asked for")
         slot, type_ = names.variables[name]
         text = self.b.let(f"load {type_.llvm}, ptr {slot}, align {type_.size}")
-        return Value(text, type_, factors=names.products.get(name))
+        return Value(text, type_, name in names.positions, names.products.get(name))
 
     def array(self, node: ir.Expression) -> Array:
         """Return an array, or the part of one at leading positions."""

@@ -170,6 +170,8 @@ class Translator:
             raise NotNative("a name of two kinds")
         if self.usage.is_assigned_once(name) and value.position and not w.b.context.is_nested:
             names.fixed[name] = value
+        elif self.usage.is_assigned_once(name) and value.position:
+            names.positions.add(name)
         if name not in names.variables:
             slot = w.b.slot(value.type.llvm, align=value.type.size)
             names.variables[name] = slot, value.type

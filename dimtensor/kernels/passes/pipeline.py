@@ -13,6 +13,7 @@ from dimtensor.kernels.ir.nodes import Expression, Function, Statement
 from dimtensor.kernels.passes import strip_mining
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
 from dimtensor.kernels.passes.logarithm_sums import in_products
+from dimtensor.kernels.passes.outer_fusion import fused
 from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.kernels.passes.totals import in_blocks
 from dimtensor.kernels.passes.unroll_and_jam import unrolled
@@ -38,6 +39,7 @@ class Pass(NamedTuple):
 
 
 PASSES = (
+    Pass("outer_fusion", fused),
     Pass("vector_hints", with_hints),
     Pass("strip_mining", strip_mining.in_strips),
     Pass("unroll_and_jam", unrolled),

@@ -172,6 +172,8 @@ class _Blocked:
         for at, each in enumerate(body):
             if isinstance(each, For) and each.is_parallel:
                 found.append([self._loop(each, at, body, adds, uses, own, around, removed)])
+            elif isinstance(each, Accumulate) and at not in removed and _is_total(each, around):
+                found.append(self._term(each))
             else:
                 found.append([with_blocks(each, lambda inside: self.block(inside, NOTHING))])
         readers: dict[str, list[int]] = {}
@@ -241,6 +243,14 @@ class _Blocked:
             for part in parts:
                 self._add(targets[name], part, sums)
         return self._written(loop, sums, SUM_BLOCK // inside) if sums.parts else loop
+
+    def _term(self, statement: Accumulate) -> list[Statement]:
+        """Add a number to a total between loops of unknown length."""
+        target, sums = statement.target, _Sums()
+        assert isinstance(target, Var)
+        part = Var(self.fresh("a"), target.dtype)
+        self._add(target, part, sums)
+        return [Assign(part, statement.value), *sums.always]
 
     def _add(self, target: Var, part: Var, sums: _Sums, starts_here: bool = False) -> None:
         """Add the sum of a block to a total.
@@ -349,6 +359,13 @@ def _fed_by(statement: Statement, part: Var, totals: Names) -> Var | None:
         if isinstance(statement.target, Var) and statement.target.name in totals:
             return statement.target if statement.target.dtype == part.dtype else None
     return None
+
+
+def _is_total(statement: Accumulate, totals: Names) -> bool:
+    """Return whether a statement adds to a sum that rounds, among some totals."""
+    target = statement.target
+    is_among = isinstance(target, Var) and target.name in totals
+    return is_among and is_blocked(statement.op, target.dtype)
 
 
 def _targets(loop: For, body: Sequence[Statement]) -> Iterator[Var]:

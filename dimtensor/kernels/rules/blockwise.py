@@ -51,8 +51,9 @@ from dimtensor.kernels.rules.loops import RULES as LOOP_RULES
 from dimtensor.kernels.rules.reshapes import RULES as RESHAPE_RULES
 from dimtensor.kernels.rules.series import RULES as SERIES_RULES
 from dimtensor.kernels.rules.templates import Access, Given, given_to, inlined
-from dimtensor.ops.along import DFT, Convolve, FromHalf, GroupPosition, RealDFT
+from dimtensor.ops.along import DFT, Convolve, FromHalf, RealDFT
 from dimtensor.ops.linalg import SVD, CholeskyGradient, Det, Eigh, Inverse, SLogDet, TallQR
+from dimtensor.ops.positions import GroupPosition, OwnerOf
 from dimtensor.optimize.plan.signatures import (
     batched,
     core_op,
@@ -97,6 +98,10 @@ def _core(e: Emitter, node: Apply, n_inputs: int) -> Core | None:
         numbers = {"n": _last(e, x), "n_groups": _last(e, out)}
         flags = {"first": _flag(core.which == "first"), "largest": _flag(core.which == "max")}
         return Core("group_position", {"x": x, "codes": codes}, {**numbers, **flags})
+    if isinstance(core, OwnerOf):
+        ends, places = inputs
+        numbers = {"n": _last(e, places), "n_groups": _last(e, ends)}
+        return Core("owner_of", {"ends": ends, "places": places}, numbers)
     if isinstance(core, (Dot, BatchedDot)):
         return _product(e, inputs, out)
     if isinstance(core, PivotToPermutations) and core.inverse:
@@ -411,7 +416,8 @@ def _sort(e: Emitter, node: Apply) -> None:
 RULES: list[tuple[Any, CallRule]] = [
     ((SortOp, ArgSortOp), _sort),
     ((Blockwise, BlockwiseWithCoreShape, BatchedDot), _on_cores),
-    ((Dot, Cholesky, Inverse, Det, SLogDet, Solve, SolveTriangular, GroupPosition), _on_cores),
+    ((Dot, Cholesky, Inverse, Det, SLogDet, Solve, SolveTriangular), _on_cores),
+    ((GroupPosition, OwnerOf), _on_cores),
     ((LUFactor, PivotToPermutations, Eigh, SVD, TallQR, CholeskyGradient), _on_cores),
     ((DFT, RealDFT, FromHalf, Convolve), _on_cores),
 ]

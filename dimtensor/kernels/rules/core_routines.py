@@ -110,6 +110,21 @@ def group_position(x, codes, out, n, n_groups, first, largest):
                         out[of] = i
 
 
+def owner_of(ends, places, out, n, n_groups):
+    """Count the ends, which ascend, up to each place by bisection; the last group has the rest."""
+    for i in range(n):
+        place = places[i]
+        low = 0
+        high = n_groups
+        while low < high:
+            middle = (low + high) // 2
+            if ends[middle] <= place:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = min(low, n_groups - 1)
+
+
 # -- parts of linear algebra -----------------------------------------------------------------------
 
 

@@ -17,8 +17,9 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.ops.graphs import reduced_axes_of
+from dimtensor.ops.positions import GroupExtreme, OwnerOf
 from dimtensor.ops.slices import WHOLE, along_axes
-from dimtensor.optimize.plan.signatures import same_axes
+from dimtensor.optimize.plan.signatures import core_op, same_axes
 
 Axis = tuple[Variable, int]
 
@@ -102,12 +103,20 @@ class Extents:
         else:
             for one, two in same_axes(node):
                 self._unify(by, one, two)
+            if isinstance(core_op(node), GroupExtreme):
+                owners = node.inputs[1].owner
+                if owners is not None and isinstance(owners.op, OwnerOf):
+                    self._unify(by, (out, out.type.ndim - 1), (owners.inputs[0], 0))
 
     def _unify_gather(self, node: Apply, by: Apply) -> None:
         layout = gather_layout(node)
         if layout is None:
             return
         x, *indices = node.inputs
+        for axis, entry in enumerate(along_axes(node.op.idx_list, x.type.ndim)):
+            owners = None if isinstance(entry, slice) else indices[entry].owner
+            if owners is not None and isinstance(owners.op, OwnerOf):
+                self._unify(by, (x, axis), (owners.inputs[0], 0))
         out = node.outputs[0]
         for axis, (kind, source) in enumerate(layout):
             if kind == "full":

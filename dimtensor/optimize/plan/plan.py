@@ -24,6 +24,7 @@ from pytensor.tensor.subtensor import (
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.facts import REDUCTIONS, facts_of
+from dimtensor.ops.positions import GroupExtreme
 from dimtensor.ops.slices import entries_of, is_known, parts_of
 from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import (
@@ -34,7 +35,8 @@ from dimtensor.optimize.plan.axis_lengths import (
     selection_of,
 )
 from dimtensor.optimize.plan.repeats import read_at_many_places
-from dimtensor.optimize.plan.signatures import array_inputs, reads_elements
+from dimtensor.optimize.plan.segments import is_segmented, segments_of
+from dimtensor.optimize.plan.signatures import array_inputs, core_op, reads_elements
 from dimtensor.optimize.plan.triangles import Triangles
 
 _ELEMENT_BY_ELEMENT = (
@@ -80,7 +82,8 @@ class Task:
         if self.kind == "store":
             return self.target
         assert self.node is not None
-        return self.node.inputs[0] if self.kind == "reduce" else selection_of(self.node)
+        is_update = self.kind == "scatter" and not isinstance(core_op(self.node), GroupExtreme)
+        return selection_of(self.node) if is_update else self.node.inputs[0]
 
 
 @dataclass
@@ -95,6 +98,10 @@ class Group:
     @property
     def is_call(self) -> bool:
         return self.tasks[0].kind == "call"
+
+    def walks(self, segments: Apply, axis: tuple[Axis, int]) -> bool:
+        """Return whether a loop is along segments, some of whose ends the group reads."""
+        return axis in self.space and segments.inputs[0] in self.reads
 
     def has_loops_of(self, task: Task) -> bool:
         """Return whether the group has the loops of a task, in some order."""
@@ -121,6 +128,8 @@ class Plan:
         self.fuse = fuse
         self.extents = Extents(graph, same)
         self.order = list(graph.toposort())
+        # by the class of their axis, the segments that loops along it walk one after the other
+        self.segments = segments_of(self.order, self.extents)
         self.inline = {n for n in self.order if self._is_inline(n)}
         self.stored: set[Variable] = set(graph.inputs)
         self._choose_stored()
@@ -150,6 +159,8 @@ class Plan:
             return has_simple_slices(node)
         if isinstance(op, AdvancedSubtensor):
             return gather_layout(node) is not None
+        if is_segmented(node):
+            return node in self.segments.values()
         return isinstance(op, _ELEMENT_BY_ELEMENT)
 
     def is_reduction(self, node: Apply) -> bool:
@@ -158,6 +169,8 @@ class Plan:
     def is_scatter(self, node: Apply) -> bool:
         if isinstance(node.op, IncSubtensor):
             return has_simple_slices(node)
+        if isinstance(core_op(node), GroupExtreme):
+            return True
         return isinstance(node.op, AdvancedIncSubtensor) and gather_layout(node) is not None
 
     def _choose_stored(self) -> None:
@@ -168,12 +181,18 @@ class Plan:
                 self.stored.update(node.outputs)
                 if not (self.is_reduction(node) or self.is_scatter(node)):
                     self.stored.update(array_inputs(node))
+                elif isinstance(core_op(node), GroupExtreme):
+                    pass  # elements of its operands are computed
                 elif self.is_scatter(node) and not _is_fill(node.inputs[0]):
                     self.stored.add(node.inputs[0])
                 continue
             (out,) = node.outputs
             if out in outputs:
                 self.stored.add(out)
+            if is_segmented(node):
+                self.stored.add(node.inputs[0])
+                if not self._is_only_looked_up(out):
+                    self.stored.add(out)
             if isinstance(node.op, (AdvancedSubtensor,)):
                 self.stored.update(
                     v for v in node.inputs if self._costs(v) and not _is_gathered_position(v, node)
@@ -189,6 +208,15 @@ class Plan:
         self.stored |= read_at_many_places(self.order, self.inline, self.stored.__contains__)
         self.stored = {v for v in self.stored if not isinstance(v, Constant)}
 
+    def _is_only_looked_up(self, positions: Variable) -> bool:
+        """Return whether positions are the indices of selections only, each in its own loops."""
+        return all(
+            self._is_only_looked_up(client.outputs[0])
+            if isinstance(getattr(client, "op", None), DimShuffle)
+            else client != "output" and _looks_up(client, at)
+            for client, at in self.graph.clients[positions]
+        )
+
     def _costs(self, variable: Variable) -> bool:
         """Return whether computing an element takes longer than reading one."""
         node = variable.owner
@@ -196,7 +224,7 @@ class Plan:
             return False
         if isinstance(node.op, (DimShuffle, Subtensor, SpecifyShape)):
             return self._costs(node.inputs[0])
-        return not (isinstance(node.op, ARange) or _is_fill(variable))
+        return not (isinstance(node.op, ARange) or is_segmented(node) or _is_fill(variable))
 
     # -- schedule ----------------------------------------------------------------------------------
 
@@ -239,6 +267,8 @@ class Plan:
 
     def _scatter_space(self, node: Apply) -> tuple[Space, tuple[int, ...]]:
         """Return the loops over the selection of a scatter, in which the value may broadcast."""
+        if isinstance(core_op(node), GroupExtreme):
+            return self.space_of(node.inputs[0])
         return self.space_of(selection_of(node))
 
     def _repeated(self) -> set[Variable]:
@@ -409,6 +439,13 @@ class Plan:
             elif v.owner is not None:
                 stack.extend(v.owner.inputs)
         return found
+
+
+def _looks_up(node: Apply, number: int) -> bool:
+    """Return whether a node reads positions in its own loops, as indices of selections do."""
+    if isinstance(node.op, (AdvancedSubtensor, AdvancedIncSubtensor)):
+        return number > isinstance(node.op, AdvancedIncSubtensor)
+    return isinstance(core_op(node), GroupExtreme)
 
 
 def _key(item: tuple[Axis, int]) -> tuple[int, int, int]:

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dimtensor.dims import Dim, PadDim, RaggedDim, SortedDim
+from dimtensor.dims import Dim, RaggedDim, SortedDim
 from dimtensor.dims.ragged import owner_tensor
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import (
     AlongAttrs,
-    IndexAttrs,
     IndexItem,
     ReduceAttrs,
     SortAttrs,
     UpdateAttrs,
 )
-from dimtensor.graph.rebuilding.parents import ancestor_node, layout_node, owner_node, plain
+from dimtensor.graph.rebuilding.parents import (
+    ancestor_node,
+    layout_node,
+    owner_node,
+    owners_between,
+    plain,
+)
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.hooks import Hook
 from dimtensor.tensor.check import check
@@ -146,20 +151,13 @@ def _of_dim(dim: RaggedDim, what: str) -> DimTensor:
 
 
 def _owner_by_lengths(dim: RaggedDim) -> DimTensor:
-    """Compute the parents of positions from lengths: count the parents that start before each."""
-    flat = dim.flat
-    longer = PadDim(flat, 0, 1)  # the last parents may be empty, and start at the end
-    begins, within = starts(dim), dim.within
-    places = relabel_node(begins.node, (within, plain(within)))
-    none = expand_node(constant(0, "int64"), (longer,))
-    begun = _added(none, longer, places, constant(1, "int64"))
-    total = wrap(make("cumulate", (begun,), AlongAttrs("cumsum", longer)))
-    at = make("positions", (), flat)
-    count = wrap(make("index", (total.node, at), IndexAttrs((IndexItem(longer, "tensor", 0),))))
-    n = wrap(make("length", (), flat))
-    ends = elemwise("add", begins, sizes(dim))
+    """Compute the parents of positions from lengths, which add up to the length of the dim."""
+    within = dim.within
+    ends = elemwise("add", starts(dim), sizes(dim))
+    plain_ends = relabel_node(ends.node, (within, plain(within)))
+    whole = make("reduce", (plain_ends,), ReduceAttrs("supremum", (plain(within),)))
+    n = wrap(make("length", (), plain(dim)))
     text = f"the lengths of {dim._title} add up to its length"
-    plain_ends = wrap(relabel_node(ends.node, (within, plain(within))))
-    whole = make("reduce", (plain_ends.node,), ReduceAttrs("supremum", (plain(within),)))
-    codes = check(elemwise("equal", wrap(whole), n), text, elemwise("subtract", count, 1))
-    return wrap(make("codes", (relabel_node(codes.node, (flat, dim)),), within))
+    owners = wrap(owners_between(dim, ends.node))
+    codes = check(elemwise("equal", wrap(whole), n), text, owners.codes)
+    return wrap(make("codes", (codes.node,), within))

@@ -8,10 +8,10 @@ import numpy as np
 
 from dimtensor.dims import Dim, Dims, ancestors, sort_dims
 from dimtensor.errors import RaggedDimError
-from dimtensor.graph import Node
-from dimtensor.graph.dtypes import neutral_extreme
+from dimtensor.graph import Node, make
+from dimtensor.graph.attrs import ApplyAttrs
+from dimtensor.graph.functions import BatchedFunction
 from dimtensor.graph.rebuilding.parents import plain
-from dimtensor.tensor.constructors import full
 from dimtensor.tensor.handle import elemwise, renamed, wrap
 from dimtensor.tensor.ragged.layout import (
     owner_codes,
@@ -22,7 +22,6 @@ from dimtensor.tensor.ragged.layout import (
     to_flat,
 )
 from dimtensor.tensor.reductions.basic import positions_over, reduced
-from dimtensor.tensor.reductions.order_statistics import with_an_element
 from dimtensor.tensor.selection.groupby import GroupBy
 
 if TYPE_CHECKING:
@@ -88,12 +87,11 @@ def _reduced(by: GroupBy, name: str) -> DimTensor:
 
 def _extreme(by: GroupBy, name: str) -> DimTensor:
     """Return the extreme of each group; for an empty one, the neutral element of the dtype."""
-    x, at = by._x, by._position(name)
-    nothing = neutral_extreme(name == "max", x.dtype)
-    elements, (along,) = with_an_element(x, (by._along,), nothing)
-    found = elements.isel({along: elemwise("maximum", at, 0)})
-    none = elemwise("less", at, 0)
-    return elemwise("where", none, full((), nothing, x.dtype), found)
+    x, codes = by._x.node, by._labels.codes.node
+    function = BatchedFunction("dimtensor.ops.positions:group_extreme", which=name)
+    cores = ((by._along,), (by._along,), (by._groups,))
+    attrs = ApplyAttrs(function, cores, (by._groups,), x.dtype, 0, name)
+    return wrap(make("apply", (x, codes, make("positions", (), by._groups)), attrs))
 
 
 def _logsumexp(by: GroupBy) -> DimTensor:

@@ -91,7 +91,8 @@ class ExponentialMixin(ReductionMixin):
         if dims and not any(each._within is not None for each in dims):
             return self._softmax("softmax", dims)
         weights = elemwise("exp", self._below_zero(dims))
-        return say(elemwise("divide", weights, weights.sum(dims)), "softmax", self, dim=dims)
+        scale = elemwise("divide", 1.0, weights.sum(dims))  # one division for each parent
+        return say(elemwise("multiply", weights, scale), "softmax", self, dim=dims)
 
     def log_softmax(self, dim: DimKey = None) -> DimTensor:
         """Compute the logarithm of :meth:`softmax`.

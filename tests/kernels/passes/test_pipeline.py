@@ -23,7 +23,10 @@ NAMES = [each.name for each in PASSES]
 AFTER = {"logarithm_sums": ("totals",)}
 # passes that add up the terms of sums in another order
 REORDERING = ("totals", "logarithm_sums", "strips_of_steps")
-KINDS = ["scan", "elements", "sum", "rows", "calls", "table"]
+KINDS = ["scan", "elements", "sum", "rows", "calls", "table", "segments"]
+SHARES = [0.25, 0.2, 0.2, 0.1, 0.15, 0.1, 0.0]
+# a pass that matches loops over segments
+SEGMENTS = [0.1, 0.1, 0.1, 0.0, 0.0, 0.0, 0.7]
 ARGUMENTS = [("float64", 1), ("float64", 1), ("bool", 0)]
 
 
@@ -39,18 +42,18 @@ def expression(rng, names, depth=3):
     return "(" + form.format(*parts) + ")"
 
 
-def program(rng):
+def program(rng, shares=SHARES):
     """Source of a kernel of two vectors and a truth value: one loop nest after the other."""
     lines = ["c = z[()]", "n = x.shape[0]", "total = 0.0"]
     arrays = ["x", "y"]
-    results = []
+    results, of_segments = [], []
     for at in range(rng.integers(3, 9)):
-        kind = rng.choice(KINDS, p=[0.25, 0.2, 0.2, 0.1, 0.15, 0.1])
+        kind = rng.choice(KINDS, p=shares)
         names = [f"{each}[i]" for each in arrays[-3:]]
         if kind == "sum":
             lines += ["for i in range(n):", f"    total += {expression(rng, names)}"]
             continue
-        new = "zeros" if kind in ("rows", "table") else "empty"
+        new = "zeros" if kind in ("rows", "table", "segments") else "empty"
         lines.append(f"v{at} = np.{new}((n,), dtype=np.float64)")
         if kind == "rows":
             rows, columns = rng.permutation(["7", "n"])
@@ -66,6 +69,14 @@ def program(rng):
             lines += [f"s{at} = 0.5", "for i in range(n):"]
             lines.append(f"    t{at} = {expression(rng, [f's{at}', *names[:2]])} * 0.25")
             lines += [f"    v{at}[i] = t{at}", f"    s{at} = t{at}"]
+        elif kind == "segments":
+            lines += [f"w{at} = np.empty((7,), dtype=np.float64)", "for p in range(7):"]
+            lines += [f"    f{at} = p * 20", f"    e{at} = f{at} + 20", f"    r{at} = 0.0"]
+            lines.append(f"    for i in range(f{at}, e{at}):")
+            lines.append(f"        u{at} = {expression(rng, [*names, *of_segments])}")
+            lines += [f"        v{at}[i] = u{at}", f"        r{at} += u{at}"]
+            lines.append(f"    w{at}[p] = r{at}")
+            of_segments = [f"w{at}[p]"]
         elif kind == "table":
             lines += ["for i in range(7):", "    for k in range(n):"]
             lines.append(f"        v{at}[k] += {expression(rng, ['x[i]', 'y[k]'])}")
@@ -115,7 +126,8 @@ def test_random_kernels(name, monkeypatch):
     changed = 0
     for seed in range(24):
         rng = np.random.default_rng(seed)
-        before = with_scans(parsed(program(rng), ARGUMENTS, {"g": "float64"}))
+        shares = SEGMENTS if name == "outer_fusion" else SHARES
+        before = with_scans(parsed(program(rng, shares), ARGUMENTS, {"g": "float64"}))
         numbers = count()
         forms = []
         for more in ([], [name]):

@@ -13,8 +13,9 @@ from pytensor.tensor.sort import argsort, sort
 
 import dimtensor as dt
 from dimtensor.backends import native as native_backend
-from dimtensor.ops.along import GroupPosition, RunningProduct
+from dimtensor.ops.along import RunningProduct
 from dimtensor.ops.linalg import det, inverse, slogdet, solve, solve_triangular
+from dimtensor.ops.positions import GroupPosition
 
 pytestmark = pytest.mark.compiled
 

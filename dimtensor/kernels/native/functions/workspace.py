@@ -31,7 +31,7 @@ _SIGNATURES = {
     "madvise": "declare i32 @madvise(ptr, i64, i32) nounwind",
 }
 _NEW = """
-define internal noalias ptr @dimtensor.new(i64 %bytes) noinline nounwind {
+define internal noalias ptr @NAME(i64 %bytes) noinline nounwind {
 entry:
   %large = icmp uge i64 %bytes, 2097152
   br i1 %large, label %huge, label %small
@@ -39,18 +39,28 @@ small:
   %plain = call noalias ptr @malloc(i64 %bytes)
   ret ptr %plain
 huge:
-  %more = add i64 %bytes, 2097151
-  %whole = and i64 %more, -2097152
-  %aligned = call noalias ptr @aligned_alloc(i64 2097152, i64 %whole)
-  %missing = icmp eq ptr %aligned, null
+  %more = add i64 %bytes, MASK
+  %whole = and i64 %more, -ALIGNMENT
+  %block = call noalias ptr @aligned_alloc(i64 ALIGNMENT, i64 %whole)
+  %missing = icmp eq ptr %block, null
   br i1 %missing, label %done, label %advise
 advise:
-  %ignored = call i32 @madvise(ptr %aligned, i64 %bytes, i32 14)
+  %address = ptrtoint ptr %block to i64
+  %next = add i64 %address, 4095
+  %page = and i64 %next, -4096
+  %first = inttoptr i64 %page to ptr
+  %before = sub i64 %page, %address
+  %length = sub i64 %whole, %before
+  %ignored = call i32 @madvise(ptr %first, i64 %length, i32 14)
   br label %done
 done:
-  ret ptr %aligned
+  ret ptr %block
 }
 """
+# temporaries, which are kept, begin where huge pages do; results where a line of the cache does:
+# the C library takes memory of results that were freed for the next ones, as it does for NumPy's,
+# but none that has to be aligned so far
+_ALIGNMENT = {"dimtensor.new": 2 << 20, "dimtensor.result": 64}
 # Takes the block in a place if it is large enough and not far too large, else allocates one. This
 # and the code below run a few times per call: LLVM's passes (disabled by ``optnone``) take longer
 # than they save.
@@ -169,20 +179,22 @@ done:
 """
 
 
-def allocator(lines: dict[str, str]) -> str:
+def allocator(lines: dict[str, str], name: str = "dimtensor.result") -> str:
     """Declare what makes a block that the caller frees, and give its name."""
     if not _HUGE_PAGES:
         lines.setdefault("malloc", _SIGNATURES["malloc"])
         return "malloc"
-    for name, text in _SIGNATURES.items():
-        lines.setdefault(name, text)
-    lines.setdefault("dimtensor.new", _NEW)
-    return "dimtensor.new"
+    for function, text in _SIGNATURES.items():
+        lines.setdefault(function, text)
+    size = _ALIGNMENT[name]
+    text = _NEW.replace("ALIGNMENT", str(size)).replace("MASK", str(size - 1))
+    lines.setdefault(name, text.replace("NAME", name))
+    return name
 
 
 def declare(lines: dict[str, str], count: int) -> None:
     """Declare the places of so many arrays, and the functions that fill and empty them."""
-    made_by = allocator(lines)
+    made_by = allocator(lines, "dimtensor.new")
     lines.setdefault("free", _SIGNATURES["free"])
     lines["dimtensor.workspace"] = "\n".join(
         [

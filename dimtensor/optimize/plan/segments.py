@@ -1,0 +1,41 @@
+"""Segments: loops along all positions that are, for each group, along its positions.
+
+The positions of a ragged dim are those of its parents, one after the other. A sum for each parent
+is then no update by data but a total, and the value of a parent is the same for all its positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.tensor.basic import ARange
+
+from dimtensor.ops.positions import OwnerOf
+from dimtensor.optimize.plan.axis_lengths import Axis, Extents
+
+
+def segments_of(order: Sequence[Apply], extents: Extents) -> dict[Axis, Apply]:
+    """Return the node whose segments loops along an axis walk, by the class of the axis.
+
+    Where there are several, such as trials by subject and by day, it is the first of them.
+    """
+    found: dict[Axis, Apply] = {}
+    for node in order:
+        if is_segmented(node) and node.outputs[0].type.shape[0] != 1:
+            found.setdefault(extents.find((node.outputs[0], 0)), node)
+    return found
+
+
+def is_segmented(node: Apply) -> bool:
+    """Return whether a node gives the group of each position, of all in order."""
+    if not isinstance(node.op, OwnerOf) or isinstance(node.inputs[0], Constant):
+        return False
+    places = node.inputs[1].owner
+    if places is None or not isinstance(places.op, ARange):
+        return False
+    return _is_number(places.inputs[0], 0) and _is_number(places.inputs[2], 1)
+
+
+def _is_number(variable: Variable, value: int) -> bool:
+    return isinstance(variable, Constant) and variable.data == value
