@@ -59,6 +59,8 @@ from dimtensor.interop.formulas.regression import from_formula as from_formula
 from dimtensor.interop.pymc.coords import dims_of as dims_of
 from dimtensor.interop.pymc.reading import from_pymc as from_pymc
 from dimtensor.interop.pymc.writing import to_pymc as to_pymc
+from dimtensor.interop.ragged import from_ragged as from_ragged
+from dimtensor.interop.ragged import to_ragged as to_ragged
 from dimtensor.marginal.frontend import marginalize as marginalize
 from dimtensor.model.checking.calibrate import calibrate as calibrate
 from dimtensor.model.checking.cross_validate import cross_validate as cross_validate
