@@ -14,7 +14,7 @@ from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.kernels.emit.nest import Nest, Segments
+from dimtensor.kernels.emit.nest import Nest, scattered, segments_of
 from dimtensor.kernels.emit.scopes import Scope, TopScope
 from dimtensor.kernels.emit.shared import Shared, TooDeep
 from dimtensor.kernels.foreign import NumbaFunction
@@ -49,15 +49,12 @@ from dimtensor.kernels.rules.elementwise import (
     length_of_range,
     length_of_slice,
     loops_of,
-    restrict,
     rule_of,
 )
 from dimtensor.kernels.rules.scalars import expression, meeting_dtype
-from dimtensor.ops.positions import GroupExtreme
 from dimtensor.optimize.plan import UnsupportedGraph
-from dimtensor.optimize.plan.axis_lengths import Axis, kept_axes, selection_of
+from dimtensor.optimize.plan.axis_lengths import Axis, kept_axes
 from dimtensor.optimize.plan.plan import Group, Plan, Task, has_simple_slices
-from dimtensor.optimize.plan.signatures import core_op
 from dimtensor.tuning import INLINED_DEPTH
 
 
@@ -464,7 +461,7 @@ class Emitter:
         loops = {item: counter(f"i{at}") for at, item in enumerate(group.space)}
         scope = Scope(self)
         below = tuple(loops[item].name for item in group.below)
-        segments = self._segments(group, loops)
+        segments = segments_of(self, group, loops)
         nest = Nest(self, scope, list(loops.values()), number, below, segments)
         for task in group.tasks:
             index = self._iterate(task, loops)
@@ -477,21 +474,8 @@ class Emitter:
                 kept = tuple(index[axis] for axis in kept_axes(task.node))
                 nest.reduce(task.node, kept, value)
             else:
-                self._scatter(task, index, scope, nest)
+                scattered(self, task, index, scope, nest)
         nest.write()
-
-    def _segments(self, group: Group, loops: dict[Any, Var]) -> list[Segments]:
-        """Make loops along segments depend on loops over them."""
-        found: list[Segments] = []
-        for axis, node in self.plan.segments.items():
-            if group.walks(node, (axis, 0)):
-                ends, owners = node.inputs[0], node.outputs[0]
-                within = counter(f"p{len(found)}")
-                name = loops[axis, 0].name
-                loops[axis, 0] = at = Var(name, "int64", frozenset((name, within.name)))
-                self.loop_lengths[within.name] = self.length(ends, 0)
-                found.append(Segments(within, at, owners, self.place(ends)))
-        return found
 
     def _iterate(self, task: Task, loops: dict[Any, Var]) -> Index:
         index: list[Expression] = [ZERO] * task.iterated.type.ndim
@@ -499,22 +483,6 @@ class Emitter:
             index[axis] = loops[item]
             self.loop_lengths[loops[item].name] = self.length(task.iterated, axis)
         return tuple(index)
-
-    def _scatter(self, task: Task, index: Index, scope: Scope, nest: Nest) -> None:
-        node = task.node
-        assert node is not None
-        if isinstance(core_op(node), GroupExtreme):
-            x, codes, _ = node.inputs[:3]
-            of = self.element(codes, restrict(codes, index[-codes.type.ndim :]), scope)
-            element = self.element(x, index, scope)
-            nest.extreme(node, core_op(node).which, (*index[:-1], of), element)
-            return
-        value = node.inputs[1]
-        own = index[len(index) - value.type.ndim :]
-        element = self.element(value, restrict(value, own), scope)
-        selection = selection_of(node)
-        places = self.source_index(selection.owner, index, scope)
-        nest.scatter(node, index, places, element)
 
     def source_index(self, node: Apply, index: Index, scope: Scope) -> Index:
         """Return the position in the source of an element of a selection."""

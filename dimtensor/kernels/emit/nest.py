@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.basic import Alloc
@@ -41,8 +41,12 @@ from dimtensor.kernels.ir.nodes import (
 from dimtensor.kernels.passes import (
     totals,
 )
-from dimtensor.kernels.rules.elementwise import Index, Place, counter
+from dimtensor.kernels.rules.elementwise import Index, Place, counter, restrict
 from dimtensor.kernels.rules.scalars import combine, identity, reduction_of
+from dimtensor.ops.positions import GroupExtreme
+from dimtensor.optimize.plan.axis_lengths import selection_of
+from dimtensor.optimize.plan.plan import Group, Task
+from dimtensor.optimize.plan.signatures import core_op
 from dimtensor.tuning import FLOAT32_TERMS, SCATTER_COPIES, TRIANGLE_COLUMNS
 
 if TYPE_CHECKING:
@@ -81,6 +85,36 @@ class Segments:
             inside = op("min", op("max", each, ZERO), length)
             found.append(scope.temporary(inside, self.within.loops))
         return found[0], found[1]
+
+
+def segments_of(e: Emitter, group: Group, loops: dict[Any, Var]) -> list[Segments]:
+    """Make loops along segments depend on loops over them."""
+    found: list[Segments] = []
+    for axis, node in e.plan.segments.items():
+        if group.walks(node, (axis, 0)):
+            ends, owners = node.inputs[0], node.outputs[0]
+            within, name = counter(f"p{len(found)}"), loops[axis, 0].name
+            loops[axis, 0] = at = Var(name, "int64", frozenset((name, within.name)))
+            e.loop_lengths[within.name] = e.length(ends, 0)
+            found.append(Segments(within, at, owners, e.place(ends)))
+    return found
+
+
+def scattered(e: Emitter, task: Task, index: Index, scope: Scope, nest: Nest) -> None:
+    """Add an update to a nest, or the extremes of groups."""
+    node = task.node
+    assert node is not None
+    core = core_op(node)
+    if isinstance(core, GroupExtreme):
+        x, codes, _ = node.inputs[:3]
+        of = e.element(codes, restrict(codes, index[-codes.type.ndim :]), scope)
+        nest.extreme(node, core.which, (*index[:-1], of), e.element(x, index, scope))
+        return
+    value = node.inputs[1]
+    own = index[len(index) - value.type.ndim :]
+    element = e.element(value, restrict(value, own), scope)
+    places = e.source_index(selection_of(node).owner, index, scope)
+    nest.scatter(node, index, places, element)
 
 
 @dataclass

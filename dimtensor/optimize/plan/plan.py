@@ -35,7 +35,7 @@ from dimtensor.optimize.plan.axis_lengths import (
     selection_of,
 )
 from dimtensor.optimize.plan.repeats import read_at_many_places
-from dimtensor.optimize.plan.segments import is_segmented, segments_of
+from dimtensor.optimize.plan.segments import is_only_looked_up, is_segmented, segments_of
 from dimtensor.optimize.plan.signatures import array_inputs, core_op, reads_elements
 from dimtensor.optimize.plan.triangles import Triangles
 
@@ -191,7 +191,7 @@ class Plan:
                 self.stored.add(out)
             if is_segmented(node):
                 self.stored.add(node.inputs[0])
-                if not self._is_only_looked_up(out):
+                if not is_only_looked_up(self.graph, out):
                     self.stored.add(out)
             if isinstance(node.op, (AdvancedSubtensor,)):
                 self.stored.update(
@@ -207,15 +207,6 @@ class Plan:
         self.stored.update(v for v in outputs if not isinstance(v, Constant))
         self.stored |= read_at_many_places(self.order, self.inline, self.stored.__contains__)
         self.stored = {v for v in self.stored if not isinstance(v, Constant)}
-
-    def _is_only_looked_up(self, positions: Variable) -> bool:
-        """Return whether positions are the indices of selections only, each in its own loops."""
-        return all(
-            self._is_only_looked_up(client.outputs[0])
-            if isinstance(getattr(client, "op", None), DimShuffle)
-            else client != "output" and _looks_up(client, at)
-            for client, at in self.graph.clients[positions]
-        )
 
     def _costs(self, variable: Variable) -> bool:
         """Return whether computing an element takes longer than reading one."""
@@ -439,13 +430,6 @@ class Plan:
             elif v.owner is not None:
                 stack.extend(v.owner.inputs)
         return found
-
-
-def _looks_up(node: Apply, number: int) -> bool:
-    """Return whether a node reads positions in its own loops, as indices of selections do."""
-    if isinstance(node.op, (AdvancedSubtensor, AdvancedIncSubtensor)):
-        return number > isinstance(node.op, AdvancedIncSubtensor)
-    return isinstance(core_op(node), GroupExtreme)
 
 
 def _key(item: tuple[Axis, int]) -> tuple[int, int, int]:

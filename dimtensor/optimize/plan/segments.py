@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.basic import ARange
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor
 
-from dimtensor.ops.positions import OwnerOf
+from dimtensor.ops.positions import GroupExtreme, OwnerOf
 from dimtensor.optimize.plan.axis_lengths import Axis, Extents
+from dimtensor.optimize.plan.signatures import core_op
 
 
 def segments_of(order: Sequence[Apply], extents: Extents) -> dict[Axis, Apply]:
@@ -35,6 +39,22 @@ def is_segmented(node: Apply) -> bool:
     if places is None or not isinstance(places.op, ARange):
         return False
     return _is_number(places.inputs[0], 0) and _is_number(places.inputs[2], 1)
+
+
+def is_only_looked_up(graph: FunctionGraph, positions: Variable) -> bool:
+    """Return whether positions are the indices of selections only, each in its own loops."""
+    return all(
+        is_only_looked_up(graph, client.outputs[0])
+        if isinstance(getattr(client, "op", None), DimShuffle)
+        else client != "output" and _looks_up(client, at)
+        for client, at in graph.clients[positions]
+    )
+
+
+def _looks_up(node: Apply, number: int) -> bool:
+    if isinstance(node.op, (AdvancedSubtensor, AdvancedIncSubtensor)):
+        return number > isinstance(node.op, AdvancedIncSubtensor)
+    return isinstance(core_op(node), GroupExtreme)
 
 
 def _is_number(variable: Variable, value: int) -> bool:
