@@ -17,7 +17,8 @@ SKIP = "# not run"
 # what pages need beside the package and JAX
 NEEDED = {"export.md": "flatbuffers", "scaling.md": "dask"}
 # several samplers and optimizers of JAX, or thousands of draws
-LONG = ("from-jax.md", "scaling.md", "tutorial-time-series.md")
+LONG = {"from-jax.md", "scaling.md", "tutorial-time-series.md"}
+LONG |= {page.name for page in PAGES if page.name.startswith("how-to-")}
 _BLOCK = re.compile(
     r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$"
     r"|^<!-- check\s(?P<check>.*?)\s-->$",
