@@ -21,7 +21,7 @@ import numpy as np
 HERE = Path(__file__).parent
 CASES = (
     "radon", "normal", "effect", "glm", "mixture", "gp", "gp_time", "cholesky", "car", "rolling",
-    "ragged",
+    "ragged", "kronecker",
     "garch", "arma", "hmm", "kalman", "ode", "newton", "rnn", "draws", "dists",
     "mixture_marginal", "hmm_marginal", "occupancy", "nmixture", "kalman_marginal",
     "statespace",

@@ -15,7 +15,7 @@ from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
 from dimtensor.errors import OptionError
-from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.elementwise import (
     log,
     log1p,
@@ -179,7 +179,8 @@ class MvNormal(_Elliptical):
         return -0.5 * distance - half_log - HALF_LOG_2PI * count_of((self.row,))
 
     def mean(self) -> DimTensor:
-        return self._values["mu"] + 0.0 * self._covariance_diagonal
+        mu = self._values["mu"]
+        return mu + zeros(without(self.dims, mu.dims), dtype=mu.dtype)
 
     def variance(self) -> DimTensor:
         return self._covariance_diagonal + 0.0 * self._values["mu"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimtensor.dims import Dim, without
@@ -143,17 +143,19 @@ class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
         """Return the squared Mahalanobis distance, and the log determinant of the covariance.
 
         Eigenvectors have no derivatives where eigenvalues are equal; these two have. So both are
-        expansions around the matrices where eigenvectors are taken, which are constants. The
-        distance of r is 2 rᵀa - aᵀSa up to the square of the error of a, which solves S a = r; one
-        step of refinement leaves an error of the fourth order. Off-diagonal elements
-        enter the determinant in second order: log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First
-        and second derivatives are those of the density.
+        expansions around the matrices where eigenvectors are taken, which are constants. With
+        a = S₀⁻¹r₀ and e = r - S a the distance of r is aᵀr + (a + S₀⁻¹e)ᵀe up to the third order.
+        Off-diagonal elements enter the determinant in second order:
+        log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First and second derivatives are those of the
+        density.
         """
         covs, noise = self._covs(p), square(p["sigma"])
         bases = self._bases(covs)
-        a = self._solved(apart, p, bases)
+        inverse = self._inverse(p, bases)
+        a = inverse(stop_gradient(apart))
+        error = apart - self._times(a, p)
         rows = [row for row, _ in self.pairs]
-        distance = (a * (2.0 * apart - self._times(a, p))).sum(rows)
+        distance = (a * apart + (a + inverse(error)) * error).sum(rows)
         own = []
         for cov, (row, col), basis in zip(covs, self.pairs, bases, strict=True):
             vectors, dim = basis.vectors, basis.dim
@@ -197,22 +199,26 @@ class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
             found = dot(found, cov, dim=[row]).relabel(col, row)
         return found + self._noise(p) * a
 
-    def _solved(self, x: DimTensor, p: Any, bases: Sequence[_Basis] = ()) -> DimTensor:
+    def _solved(self, x: DimTensor, p: Any) -> DimTensor:
         """Solve equations with the covariance of all elements, with noise."""
         if "sigma" not in p:
             for factor, (row, col) in zip(self._factors(), self.pairs, strict=True):
                 z = solve_triangular(factor, x, [row, col])
                 x = solve_triangular(factor, z, [col, row], lower=False)
             return x
-        bases = bases or self._bases(self._covs(p))
+        inverse = self._inverse(p, self._bases(self._covs(p)))
+        a = inverse(stop_gradient(x))
+        return a + inverse(x - self._times(a, p))
+
+    def _inverse(self, p: Any, bases: Sequence[_Basis]) -> Callable[[DimTensor], DimTensor]:
+        """Return the product with the inverse covariance of all elements, which is constant."""
         fixed = _product([basis.values for basis in bases]) + stop_gradient(square(p["sigma"]))
 
         def inverse(r: DimTensor) -> DimTensor:
             r = _through(r, [(basis.vectors, basis.row) for basis in bases])
             return _through(r / fixed, [(basis.vectors, basis.dim) for basis in bases])
 
-        a = inverse(stop_gradient(x))
-        return a + inverse(x - self._times(a, p))
+        return inverse
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
         """Matheron's rule, as of MvNormal, with one matrix for each dim."""
