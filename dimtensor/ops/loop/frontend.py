@@ -19,7 +19,7 @@ from dimtensor.ops.loop.capture import (
     captured_by,
     converted,
 )
-from dimtensor.ops.loop.derivatives.tape_or_recompute import Split, split
+from dimtensor.ops.loop.fission import Split, split
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.loop.spec import PLAIN, LoopOptions, LoopSpec, StepGraph
 from dimtensor.ops.loop.steps import (

@@ -1,4 +1,4 @@
-"""Move computations that do not feed back into states out of a loop, to run once for all steps.
+"""Fission of a step: what does not feed back into states is computed once for all steps.
 
 Users write a log likelihood in the step that updates the state. Its logarithms and divisions, and
 those of its gradient, then run one after the other in every step. Computed after the loop from the
@@ -68,7 +68,7 @@ class Split:
         known = dict(zip(elements, sequences, strict=True))
         known.update(zip(self._given, traces, strict=True))
         everything = [*self._wanted, *self._sums.values()]
-        found = dict(zip(everything, _for_all_steps(everything, known), strict=True))
+        found = dict(zip(everything, over_batch(everything, known), strict=True))
         finals = dict(zip(self.kept, states, strict=True))
         for number, term in self._sums.items():
             start = init[number]
@@ -119,15 +119,6 @@ def _over_first_axes(x: Variable, y: Variable) -> Variable:
     product = pt.dot(flat[0].T, flat[1])
     shape = [*kept[0], *kept[1]]
     return product if product.type.ndim == len(shape) else reshaped(product, shape)
-
-
-def _for_all_steps(
-    variables: Sequence[Variable], known: dict[Variable, Variable]
-) -> list[Variable]:
-    direct = [known.get(v) for v in variables]
-    rest = [v for v, found in zip(variables, direct, strict=True) if found is None]
-    computed = iter(over_batch(rest, known) if rest else ())
-    return [next(computed) if found is None else found for found in direct]
 
 
 def split(
