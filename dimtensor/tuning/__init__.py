@@ -191,13 +191,14 @@ SUMS_BESIDE_LOOP = 6
 STEP_SUM_ELEMENTS = 64
 # Sums of traces that enter a loop again, and operations of their terms. Without such sums `kalman`
 # of 200 and 1,000 steps takes 1.20 and 1.03 of the time, recursions of first order with 2 to 4 sums
-# 1.05 to 1.10, `newton` 1.03; but `arma` 0.88 and `arma11` 0.85. The limits are not measured.
+# 1.05 to 1.10, `newton` 1.03; but `arma` 0.96 to 0.99 and `arma11` 0.95. The limits are not
+# measured.
 SUMS_IN_LOOP = 8
 SUM_IN_LOOP_OPERATIONS = 6
 # Operations per element that a step repeats rather than read a sequence (not measured).
 STEP_OPERATIONS = 6
-# Sums and products beyond which a value of a step is traced for the reverse pass
-# (positional-loops.md).
+# Sums and products beyond which a value of a step is traced for the reverse pass; a quotient is
+# always (positional-loops.md).
 RECOMPUTED_STEP_OPERATIONS = 4
 # Numbers in a row of the trace of a loop inside of a step (`lotka_volterra`, `sir`).
 TRACED_ROW = 256

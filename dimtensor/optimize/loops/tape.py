@@ -337,14 +337,15 @@ def _axes(variable: Variable) -> int:
 
 
 def _operations(variable: Variable, saved: set[Variable]) -> int:
-    """Estimate the operations per element that a variable takes."""
+    """Estimate the operations per element that a variable takes, a quotient like a call."""
     total = 0
     for v in reached([variable], lambda v: () if v in saved else inputs_of(v)):
         if v in saved or v.owner is None:
             continue
         op = v.owner.op
         if isinstance(op, Elemwise):
-            total += facts_of(op.scalar_op).cost
+            facts = facts_of(op.scalar_op)
+            total += facts.cost if facts.is_quick else CALL
         elif isinstance(op, CAReduce):
             total += CALL  # for each element of the result
         elif not isinstance(op, _VIEWS):

@@ -51,6 +51,17 @@ def test_what_a_step_back_needs_is_not_computed_again(reverse):
     assert not {"Tanh", "Exp"} & set(operations(back))
 
 
+def test_a_quotient_is_read_and_not_divided_again():
+    def step(states, elements):
+        share = elements[0] / (A + states[0])
+        return [share * states[0] + share], []
+
+    back = pytensor.grad(scan(step, [S], [X]).states[0], [S, A])
+    forward, backward = loops_of(rewritten([S, A, X], back))
+    assert operations(forward).count("TrueDiv") == 1
+    assert operations(backward).count("TrueDiv") == 1  # of the derivative alone
+
+
 def test_exponentials_of_a_log_sum_exp_are_not_computed_again():
     start, moves = pt.vector("start", shape=(3,)), pt.matrix("moves", shape=(3, 3))
     result = scan(lambda states, _: ([LogSumExp([1])(states[0] + moves)], []), [start], n_steps=4)
