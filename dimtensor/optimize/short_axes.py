@@ -146,7 +146,7 @@ class _Region:
                 and (node.inputs[0] in inside or self._reads_elements(node, inside))
             )
             or (isinstance(node.op, AdvancedIncSubtensor) and node.inputs[1] in inside)
-            or (_is_log_softmax(node) and node.outputs[0] not in inside)
+            or (_is_log_softmax(node) and self._shares_none(node, inside))
         ]
         sequences = [
             node.outputs[0]
@@ -163,12 +163,17 @@ class _Region:
         """Return whether a log-sum-exp of a stored array is unrolled with all its softmaxes."""
         if not isinstance(node.op, LogSumExp) or not _is_over_short_alone(node):
             return False
-        readers = [reader for reader, _ in self._graph.clients[node.inputs[0]]]
-        return all(
-            reader.outputs[0] in inside
-            for reader in readers
-            if isinstance(reader, Apply) and isinstance(reader.op, _SOFTMAX)
-        )
+        return all(v in inside for v in self._softmaxes(node.inputs[0]))
+
+    def _shares_none(self, node: Apply, inside: set[Variable]) -> bool:
+        """Return whether no other softmax of a stored array takes its exponentials as a whole."""
+        (out,) = node.outputs
+        others = [v for v in self._softmaxes(node.inputs[0]) if v is not out]
+        return out not in inside and all(v in inside for v in others)
+
+    def _softmaxes(self, x: Variable) -> list[Variable]:
+        readers = [reader for reader, _ in self._graph.clients[x] if isinstance(reader, Apply)]
+        return [reader.outputs[0] for reader in readers if isinstance(reader.op, _SOFTMAX)]
 
     def _candidates(self) -> set[Variable]:
         """Arrays with short axes that only operations on elements and reductions read."""
