@@ -206,7 +206,7 @@ def _only_ragged(x: DimTensor) -> RaggedDim:
         raise DimError(
             "to_ragged takes a tensor with one ragged dim, whose positions have known parents",
             [("dims", ", ".join(each._short for each in x.dims) or "none")],
-            "x.sel(...) selects along other dims",
+            "select one position along the other dims",
         )
     return dim
 

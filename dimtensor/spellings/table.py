@@ -209,7 +209,7 @@ TABLE = (
     ),
     Spelling(
         "model",
-        "summary plot_trace fit",
+        "plot_trace fit",
         "",
         "`post = fit.sample()`, of `fit = model.observe({y: values})`",
     ),

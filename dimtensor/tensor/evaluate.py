@@ -245,6 +245,8 @@ def evaluate(
         If an output is no tensor.
     GraphError
         If the value is not known, as that of a random variable.
+    CheckError
+        If a condition of :func:`dimtensor.check` does not hold.
 
     Examples
     --------
@@ -410,6 +412,8 @@ class EvaluationMixin(TensorHandle):
         ------
         GraphError
             If the expression depends on random variables.
+        CheckError
+            If a condition of :func:`dimtensor.check` does not hold.
 
         Examples
         --------

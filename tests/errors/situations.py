@@ -2721,3 +2721,24 @@ def approximation_over_several_dims():
 @building
 def approximation_of_given_covariances():
     approximated(dt.gp.HSGP(), dt.eye(PLACES))
+
+
+@building
+def lists_within_no_dim():
+    dt.from_ragged([[1.0, 2.0], [3.0]], within="country")
+
+
+@building
+def lists_of_a_rectangle():
+    dt.to_ragged(dt.zeros([COUNTRY, AGE]))
+
+
+@building
+def path_whose_known_elements_are_left_out():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    start = dist.Normal(0.0, 1.0)
+    walk = dt.rv("walk", dist.GaussianRandomWalk(0.0, 1.0, dim=trial, start=start))
+    model = dt.Model(dt.rv("seen", dist.Normal(walk, 1.0)), backend="python")
+    draws = model.draw(2, seed=1)["prior"]
+    fewer = dt.ragged("trial", within=COUNTRY, lengths=[1, 0, 1])
+    model.predict(draws, dims={COUNTRY: COUNTRY, trial: fewer})

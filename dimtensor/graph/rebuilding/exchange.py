@@ -77,8 +77,7 @@ def _unsorted(old: RaggedDim, new: RaggedDim) -> RaggedDimError:
         f"positions of {old._title} are in the order of the parents, and those of the dim in its "
         "place are not",
         [("instead", repr(new))],
-        f"give its rows in the order of the parents: table.sort_values({new.within._short!r}, "
-        "kind='stable') where labels are sorted",
+        "give its rows in the order of the parents",
     )
 
 

@@ -125,7 +125,7 @@ def known_positions(
                 f"predict: elements of {name!r} belong together along {new._short}, and the "
                 "wider dim lacks labels of some that are known",
                 [("lacks", listing([label_text(label) for label in lacking]))],
-                f"dims={{{new._short}: dt.ragged({new._short!r}, within=..., by=[*known, *more])}}"
+                "give the known positions of each parent, and more of them behind these"
                 if isinstance(new, RaggedDim)
                 else f"dims={{{new._short}: dt.Dim({new._short!r}, coords=[*known, *more])}}",
             )

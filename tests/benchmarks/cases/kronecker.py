@@ -7,6 +7,7 @@ The covariance is a Kronecker product of a squared exponential kernel and one of
 import numpy as np
 
 SIZES = (30, 300)
+CONTENDERS = ("hand", "dimtensor-numba", "dimtensor-jax", "jax")
 LOG_2PI = np.log(2 * np.pi)
 
 
