@@ -29,7 +29,7 @@ class NoFactor(NamedTuple):
 
 
 def factors_in(nodes: Sequence[Node]) -> list[Node]:
-    """Return the Cholesky factors among nodes and what they depend on, operands first."""
+    """Return the Cholesky factors in the graph of some nodes, operands first."""
     return [x for x in toposort(nodes) if x.kind == "apply" and x.attrs.name == "cholesky"]
 
 

@@ -10,7 +10,7 @@ from dimtensor.dist.distribution import Distribution
 
 
 class ProcessApproximation(ABC):
-    """How :func:`dimtensor.dist.GP` approximates a process along a dim."""
+    """Approximation of a process along a dim by :func:`dimtensor.dist.GP`."""
 
     @abstractmethod
     def _process(

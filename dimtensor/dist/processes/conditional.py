@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ProcessSource(NamedTuple):
-    """What a process was made of.
+    """Kernel, points and mean of a process.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ProcessSource(NamedTuple):
 
 
 class NewPoints(NamedTuple):
-    """Where a process is wanted.
+    """Points to condition a process at.
 
     Attributes
     ----------
