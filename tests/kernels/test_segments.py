@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import dimtensor as dt
+from dimtensor import dist
 from dimtensor.errors import CheckError
 
 pytestmark = pytest.mark.compiled
@@ -111,3 +113,22 @@ def test_totals_of_many_parents_keep_their_digits(made):
     position, x, values = made(sizes)
     total = dt.function([x], (x.sum(position) ** 2).sum())(values * 1e3 + 1e4)
     assert float(total) == pytest.approx(float(np.sum((values * 1e3 + 1e4) ** 2)), rel=1e-15)
+
+
+def test_a_series_per_parent_is_machine_code(made, rng):
+    sizes = [3, 0, 1, 4]
+    position, y, values = made(sizes)
+    level, rho = dt.tensor("level", dims=position.within), dt.scalar("rho")
+
+    def step(deviation, mean):
+        return dist.Normal(mean + rho * deviation, 1.0), lambda value: value - mean
+
+    density = dist.Series(step, 0.0, dim=position, xs=level + 0.0 * y).logp(y)
+    f = dt.function([y, level, rho], [density, dt.grad(density.sum(), level)])
+    assert f.path == "machine code"
+    levels = rng.normal(size=4)
+    found = f(values, levels, 0.3)[0].values
+    for part, own, result in zip(parts(values, sizes), levels, found, strict=True):
+        deviations = np.concatenate([[0.0], part[:-1] - own])[: len(part)]
+        expected = stats.norm.logpdf(part, own + 0.3 * deviations).sum()
+        assert result == pytest.approx(expected, rel=1e-13)

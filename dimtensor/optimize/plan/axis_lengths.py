@@ -95,6 +95,8 @@ class Extents:
                 self._unify(by, (out, axis), (node.inputs[0], source))
         elif isinstance(op, AdvancedSubtensor):
             self._unify_gather(node, by)
+        elif isinstance(op, OwnerOf):
+            self._unify(by, (out, 0), (node.inputs[1], 0))
         elif isinstance(op, Alloc):
             value = node.inputs[0]
             gap = out.type.ndim - value.type.ndim
