@@ -132,3 +132,19 @@ def test_a_series_per_parent_is_machine_code(made, rng):
         deviations = np.concatenate([[0.0], part[:-1] - own])[: len(part)]
         expected += stats.norm.logpdf(part, own + 0.3 * deviations).sum()
     assert float(f(values, levels, 0.3)[0]) == pytest.approx(expected, rel=1e-13)
+
+
+def test_slopes_of_maxima_of_late_lengths(rng):
+    parent = dt.Dim("parent", length=6)
+    n = dt.tensor("n", dims=parent, dtype="int64")
+    position = dt.ragged("position", within=parent, lengths=n)
+    x = dt.tensor("x", dims=position)
+    total = (x.max(position) ** 2).sum()
+    f = dt.function([n, x], [total, dt.grad(total, x)])
+    for sizes in ([3, 1, 40, 2, 7, 1], [1, 1, 1, 1, 1, 1]):
+        values = rng.normal(size=sum(sizes))
+        found, slope = f(sizes, values)
+        largest = [part.max() for part in parts(values, sizes)]
+        assert float(found) == pytest.approx(np.sum(np.square(largest)), rel=1e-13)
+        at_most = values == np.repeat(largest, sizes)
+        np.testing.assert_allclose(slope.values, np.where(at_most, 2 * values, 0.0), rtol=1e-14)

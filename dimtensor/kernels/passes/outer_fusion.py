@@ -83,12 +83,10 @@ class _Run:
     def _add_loop(self, loop: For) -> None:
         assert self._loop is not None
         after = united(map(_made_by, self._after))
-        body = None if loop.uses & after else self._kind.joined(self._loop, loop)
-        if body is None:
+        joined = None if loop.uses & after else self._kind.joined(self._loop, loop)
+        if joined is None:
             self._close()
-            self._loop = loop
-        else:
-            self._loop = self._loop.replace(body=body)
+        self._loop = loop if joined is None else joined
 
     def _close(self) -> None:
         if self._loop is not None:
@@ -106,11 +104,13 @@ class _Outer:
     def is_loop(self, loop: For) -> bool:
         return _is_outer(loop)
 
-    def joined(self, one: For, other: For) -> Body | None:
-        """Return the body of two loops as one, None where they must not be fused."""
+    def joined(self, one: For, other: For) -> For | None:
+        """Return two loops as one, None where they must not be fused."""
         if one.stop != other.stop or not (_has_segments(one) or _has_segments(other)):
             return None
-        body = tuple(replaced(each, {other.counter.name: one.counter}) for each in other.body)
+        # only the counters of loops over segments differ from those of the loops inside
+        one = one if _has_segments(one) else _renamed(one, other.counter)
+        body = _renamed(other, one.counter).body
         first, second = _limits(one.body), _limits(body)
         # ends of the same segments are read once
         known = {value: name for name, value in first.items()}
@@ -131,11 +131,10 @@ class _Inner:
         carries = any(isinstance(each, Carry) for each in statements_in(loop.body))
         return loop.is_parallel and loop.step == 1 and loop.start != ZERO and not carries
 
-    def joined(self, one: For, other: For) -> Body | None:
+    def joined(self, one: For, other: For) -> For | None:
         if (one.start, one.stop) != (other.start, other.stop):
             return None
-        body = tuple(replaced(each, {other.counter.name: one.counter}) for each in other.body)
-        return _together(one, body)
+        return _together(one, _renamed(other, one.counter).body)
 
     def finished(self, loop: For) -> For:
         return loop
@@ -153,8 +152,13 @@ def _is_outer(loop: For) -> bool:
     return loop.is_parallel and loop.step == 1 and loop.start == ZERO
 
 
-def _together(loop: For, body: Body, limits: Names = NOTHING) -> Body | None:
-    """Return the body of a loop and a further body; None if an iteration needs another's results.
+def _renamed(loop: For, counter: Var) -> For:
+    body = tuple(replaced(each, {loop.counter.name: counter}) for each in loop.body)
+    return loop.replace(counter=counter, body=body)
+
+
+def _together(loop: For, body: Body, limits: Names = NOTHING) -> For | None:
+    """Return a loop with a further body behind its own; None if an iteration needs another's.
 
     What one of them writes and the other one uses is an element of the same iteration, or one of
     the limits of a segment.
@@ -170,7 +174,7 @@ def _together(loop: For, body: Body, limits: Names = NOTHING) -> Body | None:
                 places[access].add(place)
     # a variable has no place
     if all(len(found) == 1 and None not in found for found in places.values()):
-        return (*loop.body, *body)
+        return loop.replace(body=(*loop.body, *body))
     return None
 
 
