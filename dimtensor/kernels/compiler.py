@@ -20,6 +20,7 @@ from dimtensor.kernels.native.machine import assembly
 from dimtensor.kernels.native.values import ArgumentType, NotLoadable, OutOfScope
 from dimtensor.kernels.target import NATIVE
 from dimtensor.optimize.pipeline import optimize
+from dimtensor.optimize.plan import UnsupportedGraph
 from dimtensor.optimize.plan.axis_lengths import Axis
 from dimtensor.optimize.plan.plan import Plan
 from dimtensor.optimize.target import Target
@@ -170,6 +171,14 @@ def kernel_of(
     """
     stats = {} if stats is None else stats
     started = time.perf_counter()
-    kernel = Kernel(emitter_type(Plan(graph, same=same)), graph.inputs, stats, quick)
+    plan = Plan(graph, same=same)
+    try:
+        kernel = Kernel(emitter_type(plan), graph.inputs, stats, quick)
+    except UnsupportedGraph:
+        if not plan.segments:
+            raise
+        # segments of other positions than those of a loop, such as shifted ones, are in an array
+        plan = Plan(graph, same=same, walks_segments=False)
+        kernel = Kernel(emitter_type(plan), graph.inputs, stats, quick)
     stats["kernel"] = time.perf_counter() - started - stats.get("jit", 0.0)
     return kernel

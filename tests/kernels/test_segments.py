@@ -148,3 +148,16 @@ def test_slopes_of_maxima_of_late_lengths(rng):
         assert float(found) == pytest.approx(np.sum(np.square(largest)), rel=1e-13)
         at_most = values == np.repeat(largest, sizes)
         np.testing.assert_allclose(slope.values, np.where(at_most, 2 * values, 0.0), rtol=1e-14)
+
+
+def test_segments_of_shifted_positions_are_in_an_array(rng):
+    parent = dt.Dim("parent", length=3)
+    n, a = dt.tensor("n", dims=parent, dtype="int64"), dt.tensor("a", dims=parent)
+    position = dt.ragged("position", within=parent, lengths=n)
+    x = dt.tensor("x", dims=position)
+    f = dt.function([n, a, x], (x * a).shift({position: 1}, fill_value=0.0))
+    assert f.path == "machine code"
+    levels, values = rng.normal(size=3), rng.normal(size=5)
+    scaled = values * levels[[0, 0, 0, 2, 2]]
+    expected = [0.0, scaled[0], scaled[1], 0.0, scaled[3]]
+    np.testing.assert_allclose(f([3, 0, 2], levels, values).values, expected, rtol=1e-15)

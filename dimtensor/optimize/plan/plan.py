@@ -119,17 +119,23 @@ class Plan:
         Whether tasks share loop nests; otherwise each has its own, to compare with.
     same : iterable of (Axis, Axis)
         Axes that are known to have the same length.
+    walks_segments : bool
+        Whether loops along segments are loops over them; otherwise segments are in arrays.
     """
 
     def __init__(
-        self, graph: FunctionGraph, fuse: bool = True, same: Iterable[tuple[Axis, Axis]] = ()
+        self,
+        graph: FunctionGraph,
+        fuse: bool = True,
+        same: Iterable[tuple[Axis, Axis]] = (),
+        walks_segments: bool = True,
     ):
         self.graph = graph
         self.fuse = fuse
         self.extents = Extents(graph, same)
         self.order = list(graph.toposort())
         # by the class of their axis, the segments that loops along it walk one after the other
-        self.segments = segments_of(self.order, self.extents)
+        self.segments = segments_of(self.order, self.extents) if walks_segments else {}
         self.inline = {n for n in self.order if self._is_inline(n)}
         self.stored: set[Variable] = set(graph.inputs)
         self._choose_stored()
