@@ -13,7 +13,6 @@ from pytensor.scalar.basic import UnaryScalarOp, upgrade_to_float
 from pytensor.tensor.elemwise import Elemwise
 
 import dimtensor as dt
-from dimtensor.kernels.compiler import rewritten
 from dimtensor.kernels.emit.emitter import Emitter
 from dimtensor.kernels.foreign import left_to_numba
 from dimtensor.kernels.ir.make import ONE, TRUE, ZERO, call, integer, known, number, op, select
@@ -41,6 +40,8 @@ from dimtensor.kernels.ir.python import Printer, printed
 from dimtensor.kernels.ir.walk import expressions_in, replaced, statements_in, summary
 from dimtensor.kernels.native.expressions import ExpressionWriter
 from dimtensor.kernels.native.translate import ArgumentType, Translator
+from dimtensor.kernels.target import NATIVE
+from dimtensor.optimize.pipeline import optimize
 from dimtensor.optimize.plan.plan import Plan
 from tests.golden.compare import FOLDER
 from tests.kernels.reading import parsed
@@ -304,7 +305,9 @@ def test_numbers_have_the_dtypes_that_the_loops_say(group, monkeypatch):
     monkeypatch.setattr(ExpressionWriter, "number", checked)
     for expression in EXPRESSIONS[group]:
         inputs = [shaped(each) for each in dt.inputs_of([expression])]
-        translated_graph(rewritten(inputs, [shaped(expression)]))
+        graph = FunctionGraph(inputs, [shaped(expression)], clone=True)
+        optimize(graph, NATIVE)
+        translated_graph(graph)
     assert any(isinstance(each, Load) for each in looked_at)
 
 
