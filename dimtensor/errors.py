@@ -215,7 +215,7 @@ class DimtensorWarning(UserWarning):
 
 
 class NotNativeWarning(DimtensorWarning):
-    """Kernels are compiled by numba on a platform where machine code cannot be loaded."""
+    """A log density is interpreted, or kernels are compiled by numba, in place of machine code."""
 
 
 class SamplingWarning(DimtensorWarning):

@@ -12,7 +12,7 @@ import numpy as np
 from dimtensor.backends import backend_of
 from dimtensor.compile.function import CompiledFunction, function
 from dimtensor.dims import Dim
-from dimtensor.errors import GraphError
+from dimtensor.errors import GraphError, NotNativeWarning, warn
 from dimtensor.graph import Node, leaves
 from dimtensor.model.assembly import Assembly, assemble, inverse, join
 from dimtensor.model.parameters import Parameter, late_dims
@@ -51,6 +51,19 @@ def check_recorded(expressions: Mapping[str, DimTensor]) -> None:
                 hint="predictions and log likelihoods of a model have values for all rows, and are "
                 "written to a store chunk by chunk",
             )
+
+
+def _warn_of_interpreter(density: CompiledFunction) -> None:
+    """Warn if a log density is interpreted though machine code was asked for."""
+    interpreted, _, reason = density.path.partition(": ")
+    if reason and interpreted == "the python interpreter":
+        warn(
+            "the log density is computed operation by operation, which takes much longer than "
+            "machine code",
+            NotNativeWarning,
+            [("has no machine code", reason)],
+            'a model with backend="jax" is compiled by JAX',
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -183,6 +196,8 @@ class ModelFunctions:
             ready = functions.get(key)
             if ready is None:
                 ready = functions[key] = self._build(kind, shard)
+                if kind == "logp_and_grad":
+                    _warn_of_interpreter(ready)
             own = self._data_of(kind)
             replaced = {node: value for node, value in self.replaced.items() if node in own}
             rows = None if kind not in DENSITIES else self._rows(ready.backend)

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
+from dimtensor.optimize.plan import UnsupportedGraph
 from tests.backend_names import COMPILED
 
 pytestmark = pytest.mark.compiled
@@ -152,3 +153,21 @@ def test_recorded_values_agree_with_the_interpreter(model, rng):
     rest = (y - x[..., 5:][..., group] - x[..., 1:5]) / np.exp(x[..., :1])
     np.testing.assert_allclose(found["rest"], rest, rtol=1e-12)
     assert isinstance(found, xr.Dataset)
+
+
+@pytest.mark.falls_back
+@pytest.mark.compiled
+def test_a_density_that_is_interpreted_says_so(monkeypatch):
+    def refuse(*_):
+        raise UnsupportedGraph("no rule for an operation")
+
+    monkeypatch.setattr("dimtensor.kernels.compiler.compile_kernel", refuse)
+    x = dt.scalar("x")
+    density = dt.LogDensity(-(x**2), {x: dt.real})
+    with pytest.warns(dt.NotNativeWarning, match="has no machine code: no rule for an operation"):
+        value, gradient = density.logp_and_grad(np.array([2.0]))
+    assert (value, gradient.tolist()) == (-4.0, [-4.0])
+    assert density.logp(np.array([2.0])) == -4.0  # says nothing, nor do further calls
+    assert density.logp_and_grad(np.array([1.0]))[0] == -1.0
+    on_python = dt.LogDensity(-(x**2), {x: dt.real}, backend="python")
+    assert on_python.logp_and_grad(np.array([1.0]))[0] == -1.0  # as it was asked for
