@@ -40,6 +40,8 @@ FALLS_BACK = {
     "reference_models/loops/test_random_walk.py::test_the_stream_is_that_of_numpy": "generators",
     "reference_models/loops/test_random_walk.py::test_walking_until_a_border": "generators",
     "reference_models/loops/test_random_walk.py::test_walks_in_walks": "generators",
+    "model/test_backends.py::test_a_density_that_is_interpreted_says_so":
+        "a kernel that the test refuses",
     "ops/loop/test_backends.py::test_without_kernels": "generators",
     "kernels/test_arithmetic.py::test_complex_numbers_keep_their_zeros_and_infinities":
         "complex numbers",
