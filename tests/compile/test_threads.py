@@ -163,6 +163,30 @@ def test_machine_code_reads_and_writes_along_the_dim():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["native", "python"])
+def test_inputs_of_what_is_computed_once_have_axes_in_its_order(backend: str):
+    """Of equal lengths, those of a running sum along one of them, which is computed once."""
+    i, j, k = dt.Dim("i", length=30), dt.Dim("j", length=4), dt.Dim("k", length=4)
+    b, y, z = dt.tensor("b", dims=[k, j]), dt.tensor("y", dims=[i, j]), dt.tensor("z", dims=[i, k])
+    orders = set()
+    for dim in (j, k):
+        x = (y * z * b).sum(i) + b.cumsum(dim)
+        f = dt.function([b, y, z], [x, y.max(i), z.max(i)], backend, threads=2)
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            v = {"b": rng.normal(size=(4, 4)), "y": rng.normal(size=(30, 4)),
+                 "z": rng.normal(size=(30, 4))}  # fmt: skip
+            found, high, _ = f((("k", "j"), v["b"]), (("i", "j"), v["y"]), (("i", "k"), v["z"]))
+            expected = np.einsum("ij,ik,kj->kj", v["y"], v["z"], v["b"])
+            expected += v["b"].cumsum(axis=(k, j).index(dim))
+            np.testing.assert_allclose(found.transpose("k", "j"), expected, rtol=1e-11)
+            np.testing.assert_array_equal(high, v["y"].max(axis=0))
+        (program,) = f._programs.values()
+        orders.add(tuple(program.rest_inputs[0]))
+    assert orders == {(0, 1), (1, 0)}
+
+
+@pytest.mark.compiled
 def test_loops_that_do_not_end_are_interrupted_in_all_threads():
     f = dt.function([X], dt.while_loop(lambda s: s > 0.0, lambda s: s + 1.0, X).sum(), threads=2)
     assert f(-np.ones(64)).item() == -64.0

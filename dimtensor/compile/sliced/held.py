@@ -237,7 +237,10 @@ class HeldSlices:
         program = self.program
         if self._rest is None:
             return [None] * len(program.outputs)
-        used = [x for at, x in enumerate(arrays) if at not in program.along_inputs]
+        used = [
+            np.ascontiguousarray(arrays[at].transpose(order)) if order else arrays[at]
+            for at, order in program.rest_inputs.items()
+        ]
         assert program.rest_code is not None
         pairs = zip(self._rest(*used), program.rest_code.program.output_dims, strict=True)
         found: list[np.ndarray | None] = []

@@ -161,6 +161,16 @@ class SliceProgram:
         return Code([*given, *told], rests, *self._options)
 
     @cached_property
+    def rest_inputs(self) -> dict[int, list[int]]:
+        """Inputs of the rests: how code of the rests transposes those of the shares."""
+        if self.rest_code is None:
+            return {}
+        given = [at for at in range(len(self.inputs)) if at not in self.along_inputs]
+        slots, wanted = self.code.program.slots, self.rest_code.program.slots
+        pairs = zip(given, wanted[: len(given)], strict=True)
+        return {at: [slots[at].dims.index(dim) for dim in slot.dims] for at, slot in pairs}
+
+    @cached_property
     def output_dims(self) -> tuple[Dims, ...]:
         """The axes of each output, in order."""
         shares = iter(self.code.program.output_dims)
