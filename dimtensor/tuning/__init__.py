@@ -308,16 +308,21 @@ QUICK_OPERATION = 0.3
 SLICE_WORK = 1_250_000
 # Rows of a block in which loops run (`BLOCK`); long slices have whole ones.
 SLICE_BLOCK = 256
-# With work for fewer slices, half a millisecond, threads gain little.
-FEWEST_SLICES = 8
+# With work for fewer slices, a quarter of a millisecond, threads gain little: a call takes 0.05 to
+# 0.1 ms of Python where the caches are full of data (`threads`, `effect`).
+FEWEST_SLICES = 4
 # Work of a slice for each element of its results, which are written and added (not measured).
 SLICE_RESULTS = 32
+# Elements of a result along the dim that is copied from a buffer: 30 us less than a new address for
+# each slice, when the caches are full of data (`effect`).
+COPIED_RESULTS = 4096
 # Slices: twice as many as a large machine has cores, four times as many as most have.
 MOST_SLICES = 256
 # Bytes of data that slices read in a narrower dtype, if one holds them; less stays in the cache.
 NARROWED_BYTES = 2**20
-# Seconds for which a helper waits actively for the next call: to wake it takes as long (`threads`).
-HELPER_WAIT = 50e-6
+# Seconds for which a thread waits actively for others' last slices, and a helper for the next call:
+# a slice takes 0.1 ms, and Python as long between calls. To wake a thread takes 50 us (`threads`).
+HELPER_WAIT = 200e-6
 # Slices that the calling thread computes between two looks for interruptions (not measured).
 OWN_SLICES = 16
 # Seconds that it sleeps, where helpers need longer, before it looks again (not measured).

@@ -39,9 +39,9 @@ CONSTANTS = {
         "_PER_THREAD", "_UNDEFINED", "_ABSOLUTE", "_FIRST_SPECIAL",
     },
     "kernels/native/parts.py": {"_CELL"},
-    "kernels/native/team.py": {
-        "_DONE", "_SLEEPERS", "_STOPPED", "_WAITS", "_COUNT", "_FUNCTION", "_CALLS", "_CODES",
-        "_MUTEX", "_BEGUN", "_ENDED", "_SIZE", "_BUSY", "_TAKEN", "_FINISHED",
+    "kernels/native/teams/team_code.py": {
+        "_DONE", "_SLEEPERS", "_STOPPED", "_WAITS", "_COUNT", "_CALLS", "_FAILED", "_MUTEX",
+        "_BEGUN", "_ENDED", "SIZE",
     },
     "kernels/native/values.py": {"OUT_OF_MEMORY", "INTERRUPTED", "FIRST_ERROR"},
     "kernels/native/wrapper.py": {

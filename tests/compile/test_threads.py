@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import dimtensor as dt
-from dimtensor.compile.sliced import cuts, storage
+from dimtensor.compile.sliced import cuts, machine, storage
 from tests.graph.test_partition import KEEP, OBS, SPLIT, THETA, B, K, M, X, Y, numbers
 
 NUMBERS = [1, 2, 3, 7]
@@ -163,6 +163,74 @@ def test_machine_code_reads_and_writes_along_the_dim():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("copied", [2, 10_000])
+def test_machine_code_of_each_kind_of_result(copied: int, monkeypatch: pytest.MonkeyPatch):
+    """Long results along the dim are arrays of a call, others are copied from one buffer."""
+    monkeypatch.setattr(machine, "COPIED_RESULTS", copied)
+    i, j, k = dt.Dim("i", length=30), dt.Dim("j", length=4), dt.Dim("k", length=3)
+    a, b, n = dt.tensor("a", dims=i), dt.tensor("b", dims=[k, j]), dt.tensor("n", dtype="int64")
+    y, z = dt.tensor("y", dims=[i, j]), dt.tensor("z", dims=[i, k])
+    table = (y * z * a).sum(i)
+    outputs = {
+        "scalar": (a * y).sum() + 3 * n,
+        "table with its rest": table + b,
+        "the rest alone": b * 2,
+        "a scalar alone": n * 0.5,
+        "count": (y > 0).sum() + n,
+        "float32": y.astype("float32").sum(i),
+        "float32 and a double": y.astype("float32").sum(i) + b.sum(k),
+        "largest": y.max(i),
+        "along": a * n,
+        "along two": y * a,
+        "condition along": y > 0,
+    }
+    given = [a, b, n, y, z]
+    whole = dt.function(given, [*outputs.values()], "python").positional
+    bits = []
+    for threads in (1, 2):
+        f = dt.function(given, [*outputs.values()], threads=threads).positional
+        rng = np.random.default_rng(0)
+        calls = []
+        for number in range(3):
+            v = {"a": rng.normal(size=30), "b": rng.normal(size=(3, 4)), "n": np.asarray(number),
+                 "y": rng.normal(size=(30, 4)), "z": rng.normal(size=(30, 3))}  # fmt: skip
+            arrays = []
+            for dims, name in zip(f.input_dims, "abnyz", strict=True):
+                stored = {"b": (k, j), "y": (i, j), "z": (i, k)}.get(name, dims)
+                arrays.append(v[name].transpose([*map(stored.index, dims)]).copy())
+            calls.append((v, f(*arrays)))
+        (frame,) = f._frames.values()
+        assert frame._call._evaluate._machine is not None
+        for v, found in calls:  # results of a call are its own
+            single = v["y"].astype("float32").sum(0)
+            expected: list[tuple[Any, tuple[dt.Dim, ...]]] = [
+                ((v["a"][:, None] * v["y"]).sum() + 3 * v["n"], ()),
+                (np.einsum("i,ij,ik->kj", v["a"], v["y"], v["z"]) + v["b"], (k, j)),
+                (v["b"] * 2, (k, j)),
+                (v["n"] * 0.5, ()),
+                ((v["y"] > 0).sum() + v["n"], ()),
+                (single, (j,)),
+                (single + v["b"].sum(0), (j,)),
+                (v["y"].max(0), (j,)),
+                (v["a"] * v["n"], (i,)),
+                (v["y"] * v["a"][:, None], (i, j)),
+                (v["y"] > 0, (i, j)),
+            ]
+            pairs = zip(found, expected, outputs, f.output_dims, whole.output_dims, strict=True)
+            for one, (value, dims), name, order, own in pairs:
+                assert order == own
+                wanted = np.transpose(value, [dims.index(dim) for dim in order])
+                np.testing.assert_allclose(one, wanted, rtol=2e-6, atol=1e-5, err_msg=name)
+                assert one.shape == wanted.shape, name
+        bits.append([found for _, found in calls])
+    dtypes = [y.dtype for y in outputs.values()]
+    assert [one.dtype.name for one in bits[0][0]] == dtypes
+    for results in zip(*bits, strict=True):
+        for one, other in zip(*results, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("backend", ["native", "python"])
 def test_inputs_of_what_is_computed_once_have_axes_in_its_order(backend: str):
     """Of equal lengths, those of a running sum along one of them, which is computed once."""
@@ -181,9 +249,21 @@ def test_inputs_of_what_is_computed_once_have_axes_in_its_order(backend: str):
             expected += v["b"].cumsum(axis=(k, j).index(dim))
             np.testing.assert_allclose(found.transpose("k", "j"), expected, rtol=1e-11)
             np.testing.assert_array_equal(high, v["y"].max(axis=0))
-        (program,) = f._programs.values()
+        (program,), (frame,) = f._programs.values(), f._frames.values()
         orders.add(tuple(program.rest_inputs[0]))
+        assert (frame._call._evaluate._machine is not None) == (backend == "native")
     assert orders == {(0, 1), (1, 0)}
+
+
+@pytest.mark.compiled
+def test_a_check_of_what_is_computed_once_fails():
+    x = dt.tensor("x", dims=OBS)
+    value = (x * B).sum() + dt.check(B > 0, "b is positive", B)
+    f = dt.function([x, B], value, threads=2)
+    assert f(np.arange(50.0), 2.0).item() == 2 * 1225.0 + 2
+    with pytest.raises(dt.CheckError, match="b is positive"):
+        f(np.arange(50.0), -1.0)
+    assert f(np.arange(50.0), 2.0).item() == 2 * 1225.0 + 2
 
 
 @pytest.mark.compiled

@@ -70,6 +70,7 @@ def test_machine_code_on_threads():
         value, gradient = density.logp_and_grad(point)
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         np.testing.assert_allclose(gradient, [((y - p) * x).sum() - 0.3], rtol=1e-10)
+        assert density.functions.evaluator._evaluate._machine is not None
         found.append((value, gradient[0]))
     assert len(set(found)) == 1
 

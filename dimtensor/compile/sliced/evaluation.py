@@ -44,15 +44,17 @@ class SlicedEvaluation:
 
     def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """Compute the outputs, with axes in the order of ``SliceProgram.output_dims``."""
-        rest = partial(self._held.rest, *arrays)
         if not self._asked:
-            self._machine = machine_slices(self._program, self._shares, self._ends, arrays)
+            self._machine = machine_slices(self._held, self._shares, self._ends, arrays)
             self._asked = True
         if self._machine is not None:
-            found = self._machine(self._pool, arrays, rest)
+            found = self._machine(self._pool, arrays)
             if found is not None:
                 return found
-        calls: list[Callable[[], Any]] = [rest]
+        along = self._program.along_inputs  # which are made contiguous slice by slice
+        arrays = tuple(x if at in along or x.flags.carray else np.ascontiguousarray(x)
+                       for at, x in enumerate(arrays))  # fmt: skip
+        calls: list[Callable[[], Any]] = [partial(self._held.rest, *arrays)]
         for share, ends in zip(self._shares, self._ends, strict=True):
             calls.append(partial(self._share, share, ends, arrays))
         once, *shares = self._pool.run(calls)

@@ -165,7 +165,6 @@ class _SlicedCall:
         pool: Pool,
         whole: Callable[[], CallFrame],
     ):
-        self._along = slices.along_inputs
         self._whole = whole
         self._fine = [np.asarray(True)] * len(program.checks)
         own = slices.code.program.slots
@@ -180,14 +179,7 @@ class _SlicedCall:
         self._evaluate = SlicedEvaluation(held, cut, pool, told=True)
 
     def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        given = [
-            x if order is None else x.transpose(order)
-            for x, order in zip(arrays, self._inputs, strict=True)
-        ]
-        given = [
-            x if at in self._along or x.flags.carray else np.ascontiguousarray(x)
-            for at, x in enumerate(given)
-        ]
+        given = _transposed(arrays, self._inputs)
         try:
             total = self._evaluate(*given)
         except Exception:
@@ -195,11 +187,15 @@ class _SlicedCall:
             if all(found[len(found) - len(self._fine) :]):  # the whole has neither error nor check
                 raise
             return found
-        results = [
-            x if order is None else x.transpose(order)
-            for x, order in zip(total, self._outputs, strict=True)
-        ]
-        return [*results, *self._fine]
+        return [*_transposed(total, self._outputs), *self._fine]
+
+
+def _transposed(
+    arrays: Sequence[np.ndarray], orders: Sequence[list[int] | None]
+) -> list[np.ndarray]:
+    """Transpose arrays; None leaves one as it is."""
+    pairs = zip(arrays, orders, strict=True)
+    return [x if order is None else x.transpose(order) for x, order in pairs]
 
 
 def _order(given: Dims, wanted: Dims) -> list[int] | None:

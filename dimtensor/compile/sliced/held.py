@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BoundSlice:
-    """Function of a slice with its data.
+    """Function of a slice, or of what no slice has, with its data.
 
     Arguments are arrays of the inputs, in order; those along the dim are restricted to the slice.
     Results are the shares of the slice: one for each output that depends on the dim.
@@ -218,13 +218,14 @@ class HeldSlices:
         return self.code.share(pieces, start, length)
 
     @cached_property
-    def _rest(self) -> Callable[..., Sequence[np.ndarray]] | None:
+    def once(self) -> BoundSlice | None:
+        """Function of the rests of outputs, of the inputs that do not have the dim."""
         code = self.program.rest_code
         if code is None:
             return None
         call = _on_data(code, self._replaced, self._told)
-        told = [] if self.program.length_input is None else [_integer(self.length)]
-        return lambda *given: call(*given, *told)
+        told = () if self.program.length_input is None else (_integer(self.length),)
+        return BoundSlice(call, told)
 
     def rest(self, *arrays: np.ndarray) -> list[np.ndarray | None]:
         """Compute the rest of each output, which no slice has; None where there is none.
@@ -235,16 +236,16 @@ class HeldSlices:
             Of all inputs; those along the dim are not read.
         """
         program = self.program
-        if self._rest is None:
+        if self.once is None:
             return [None] * len(program.outputs)
         used = [
             np.ascontiguousarray(arrays[at].transpose(order)) if order else arrays[at]
             for at, order in program.rest_inputs.items()
         ]
         assert program.rest_code is not None
-        pairs = zip(self._rest(*used), program.rest_code.program.output_dims, strict=True)
+        pairs = zip(self.once(*used), program.rest_code.program.output_dims, strict=True)
         found: list[np.ndarray | None] = []
-        for rest, wanted in zip(program._rests, program.output_dims, strict=True):
+        for rest, wanted in zip(program.rests, program.output_dims, strict=True):
             if rest is None:
                 found.append(None)
                 continue

@@ -3,39 +3,64 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.compile.sliced.program import tree
+from dimtensor.dims import Dims
 from dimtensor.kernels.native.flat import closure_table
-from dimtensor.kernels.native.team import Batch
+from dimtensor.kernels.native.teams.team import Batch, ShareSum
+from dimtensor.tuning import COPIED_RESULTS
 
 if TYPE_CHECKING:
-    from dimtensor.compile.sliced.held import BoundSlice
+    from dimtensor.compile.sliced.held import BoundSlice, HeldSlices
     from dimtensor.compile.sliced.pool import Pool
-    from dimtensor.compile.sliced.program import SliceProgram
+
+# Keys of results: sums that the team adds up, and others that follow them in the line of a call.
+_SUM, _SHORT = ("add", "float64"), ("", "line")
 
 
 class _Result(NamedTuple):
-    """Result of a slice.
+    """Output of a call.
 
     Attributes
     ----------
     operation : str
-        How shares are combined; ``"concat"`` for results along the dim.
+        How shares are combined; ``"concat"`` for results along the dim, ``""`` without shares.
     dtype : str
     shape : tuple of int
         Of the whole.
-    place : int or slice
-        Place among the results of the same operation and dtype.
+    start : int
+        Where it begins in the line of a call, or among the results of its operation and dtype.
+    in_line : bool
+        Whether the result is complete in the line after a call.
+    share, rest : int or None
+        Place among the results of a slice, and among those of what is computed once.
+    rest_dtype : str
+    order : list of int
+        How the axes of the rest are transposed.
     """
 
     operation: str
     dtype: str
     shape: tuple[int, ...]
-    place: int | slice
+    start: int
+    in_line: bool
+    share: int | None
+    rest: int | None
+    rest_dtype: str
+    order: list[int]
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Return its elements among those of several results: a view with its shape."""
+        return values[self.start : self.start + math.prod(self.shape)].reshape(self.shape)
+
+    @property
+    def is_combined(self) -> bool:
+        """Combined by an operation, from a share of each slice."""
+        return self.operation not in ("", "concat")
 
 
 class _Buffers(NamedTuple):
@@ -44,16 +69,26 @@ class _Buffers(NamedTuple):
     Attributes
     ----------
     inputs : list of ndarray or None
-        Copies of the inputs that all slices read as a whole.
+        Copies of the inputs; None for long ones, which slices read where they are.
+    turned : dict of int to ndarray
+        Transposed copies of inputs whose axes have another order where the rests are computed.
+    line : ndarray
+        Sums of the shares with their rests, and other short results: one array, which is copied at
+        once.
     shares : dict of (str, str) to ndarray
         Shares of results of an operation and dtype: a row for each slice.
+    rests : dict of int to ndarray
+        Results that are computed once, by the output, with axes in their own order.
     arrays, results : ndarray of uint64
         Addresses for each slice.
     batch : Batch
     """
 
     inputs: list[np.ndarray | None]
+    turned: dict[int, np.ndarray]
+    line: np.ndarray
     shares: dict[tuple[str, str], np.ndarray]
+    rests: dict[int, np.ndarray]
     arrays: np.ndarray
     results: np.ndarray
     batch: Batch
@@ -64,7 +99,7 @@ class MachineSlices:
 
     Parameters
     ----------
-    program : SliceProgram
+    held : HeldSlices
     shares : sequence of BoundSlice
     ends : sequence of (int, int)
         Where slices start and stop.
@@ -74,175 +109,254 @@ class MachineSlices:
 
     def __init__(
         self,
-        program: SliceProgram,
+        held: HeldSlices,
         shares: Sequence[BoundSlice],
         ends: Sequence[tuple[int, int]],
         arrays: Sequence[np.ndarray],
     ):
-        self._program = program
+        program, once = held.program, held.once
         self._kinds = [(x.dtype, x.shape) for x in arrays]
         self._along = {
             at: np.array([start * x.nbytes // max(len(x), 1) for start, _ in ends], np.uint64)
             for at, x in enumerate(arrays)
             if at in program.along_inputs
         }
-        first = shares[0].function
-        self._native = first.executable.native
-        whole = [_shape(program, share, self._native) for share in shares]
-        self._results: list[_Result] = []
-        self._sizes: dict[tuple[str, str], int] = {}
+        self._rest_inputs = program.rest_inputs
+        self._is_read = {at for at in self._along if arrays[at].size > COPIED_RESULTS}
+        self._sizes: dict[tuple[str, str], int] = {_SUM: 0, _SHORT: 0}
         self._offsets: dict[int, np.ndarray] = {}
-        parts = [operation for operation in program.operations if operation]
-        for at, operation in enumerate(parts):
-            dtype, shape = self._native.code.results[at].dtype, whole[0][at]
-            place: int | slice = 0
-            if operation == "concat":
-                lengths = [each[at][0] for each in whole]
-                row = math.prod(shape[1:]) * np.dtype(dtype).itemsize
-                starts = np.cumsum([0, *lengths[:-1]]) * row
-                self._offsets[at] = starts.astype(np.uint64)
-                shape = (sum(lengths), *shape[1:])
-            else:
-                start = self._sizes.get((operation, dtype), 0)
-                stop = self._sizes[operation, dtype] = start + math.prod(shape)
-                place = slice(start, stop) if shape else start
-            self._results.append(_Result(operation, dtype, shape, place))
-        n = len(parts)
-        condition = first.conditions.start if first.conditions else len(self._native.code.results)
+        self._results = self._placed(held, shares)
+        self._fresh = {
+            at: one
+            for at, one in enumerate(self._results)
+            if one.operation == "concat" and not one.in_line
+        }
+        self._places = [
+            slice(one.start, one.start + math.prod(one.shape)) if one.shape else (one.start, ...)
+            for one in self._results
+        ]
+        self._trees = [key for key in self._sizes if key[0] not in ("", "concat") and key != _SUM]
+        n = sum(one.share is not None for one in self._results)
         self._closures = []
-        self._kept = shares
+        self._kept = shares, once
         for share, (start, stop) in zip(shares, ends, strict=True):
             shapes = [
                 (stop - start, *x.shape[1:]) if at in self._along else x.shape
                 for at, x in enumerate(arrays)
             ]
-            fixed = [*share.told, *share.function.fixed]
-            types = self._native.code.arguments
-            self._closures.append(closure_table(types, shapes, fixed, n, condition))
+            self._closures.append(_closure(share, shapes, n))
+        self._function = _native(shares[0]).flat_address
+        self._once: tuple[int, np.ndarray] | None = None
+        if once is not None:
+            shapes = [arrays[at].transpose(x).shape for at, x in self._rest_inputs.items()]
+            n = sum(one.rest is not None for one in self._results)
+            self._once = _native(once).flat_address, _closure(once, shapes, n)
         self._idle: list[_Buffers] = []
+
+    def _placed(self, held: HeldSlices, shares: Sequence[BoundSlice]) -> list[_Result]:
+        """Describe each output, and give it a place among the results of its kind."""
+        program, once = held.program, held.once
+        shapes = [_shapes(share) for share in shares]
+        once_shapes = [] if once is None else _shapes(once)
+        found, share, rest = [], 0, 0
+        for at, operation in enumerate(program.operations):
+            order: list[int] = []
+            dtype = rest_dtype = ""
+            has_rest = program.rests[at] is not None
+            if has_rest:
+                assert once is not None
+                order = _order(once.function.output_dims[rest], program.output_dims[at])
+                dtype = rest_dtype = _native(once).code.results[rest].dtype
+                shape = tuple(once_shapes[rest][axis] for axis in order)
+            if operation:
+                dtype, shape = _native(shares[0]).code.results[share].dtype, shapes[0][share]
+            if operation == "concat":
+                lengths = [each[share][0] for each in shapes]
+                row = math.prod(shape[1:]) * np.dtype(dtype).itemsize
+                starts = np.cumsum([0, *lengths[:-1]]) * row
+                self._offsets[at] = starts.astype(np.uint64)
+                shape = (sum(lengths), *shape[1:])
+            is_short = operation in ("", "concat") and math.prod(shape) <= COPIED_RESULTS
+            in_line = dtype == "float64" and (operation == "add" or is_short)
+            in_line &= not has_rest or (rest_dtype == dtype and order == sorted(order))
+            key = _SHORT if in_line and is_short else (operation, dtype)
+            start = self._sizes.setdefault(key, 0)
+            self._sizes[key] = start + math.prod(shape)
+            places = share if operation else None, rest if has_rest else None
+            one = _Result(operation, dtype, shape, start, in_line, *places, rest_dtype, order)
+            found.append(one)
+            share, rest = share + bool(operation), rest + has_rest
+        sums = self._sizes[_SUM]
+        return [
+            one._replace(start=one.start + sums) if one.in_line and not one.is_combined else one
+            for one in found
+        ]
 
     def _new_buffers(self) -> _Buffers:
         count = len(self._closures)
         inputs = [
-            None if at in self._along else np.empty(shape, dtype)
+            None if at in self._is_read else np.empty(shape, dtype)
             for at, (dtype, shape) in enumerate(self._kinds)
         ]
-        addresses = [0 if x is None else x.ctypes.data for x in inputs]
-        arrays = np.full((count, max(len(inputs), 1)), 0, np.uint64)
-        arrays[:, : len(inputs)] = addresses
-        shares = {key: np.zeros((count, size), key[1]) for key, size in self._sizes.items()}
+        addresses = [0 if x is None else _address(x) for x in inputs]
+        arrays = np.zeros((count, max(len(inputs), 1)), np.uint64)
+        for at, address in enumerate(addresses):
+            arrays[:, at] = address + self._along.get(at, np.uint64(0))
+        shares = {key: np.zeros((count, self._sizes[key]), key[1]) for key in (_SUM, *self._trees)}
+        # of all numbers only -0.0 leaves each one unchanged
+        first = np.full(self._sizes[_SUM], -0.0)
+        line = np.empty(len(first) + self._sizes[_SHORT])
         results = np.zeros((count, max(len(self._results), 1)), np.uint64)
-        rows = np.arange(count)
-        for at, (operation, dtype, _, place) in enumerate(self._results):
-            if operation != "concat":
-                matrix = shares[operation, dtype]
-                start = place.start if isinstance(place, slice) else place
-                first = matrix.ctypes.data + start * matrix.itemsize
-                results[:, at] = first + rows * matrix.strides[0]
-        calls = np.stack(
-            [
-                arrays.ctypes.data + rows * arrays.strides[0],
-                results.ctypes.data + rows * results.strides[0],
-                [closure.ctypes.data for closure in self._closures],
-            ],
-            axis=1,
-        ).astype(np.uint64)
-        codes = np.zeros(count, np.int32)
-        kept = [(self, inputs, shares, arrays, results), (), ()]
-        batch = Batch(self._native.flat_address, calls, codes, kept)
-        return _Buffers(inputs, shares, arrays, results, batch)
+        rests: dict[int, np.ndarray] = {}
+        for at, one in enumerate(self._results):
+            if one.is_combined:
+                own = shares[one.operation, one.dtype]
+                results[:, one.share] = [_address(one.of(row)) for row in own]
+            elif one.in_line and one.operation:
+                results[:, one.share] = self._offsets[at] + np.uint64(_address(one.of(line)))
+            if one.rest is not None and one.in_line:
+                rests[at] = one.of(first if one.is_combined else line)
+            elif one.rest is not None:
+                own_order = np.argsort(one.order)
+                rests[at] = np.zeros([one.shape[x] for x in own_order], one.rest_dtype)
+        calls = np.empty((count, 4), np.uint64)
+        calls[:, 0] = self._function
+        calls[:, 1] = [_address(row) for row in arrays]
+        calls[:, 2] = [_address(row) for row in results]
+        calls[:, 3] = [_address(closure) for closure in self._closures]
+        turned = {
+            at: np.empty([self._kinds[at][1][axis] for axis in order], self._kinds[at][0])
+            for at, order in self._rest_inputs.items()
+            if order != sorted(order)
+        }
+        tables: list[np.ndarray] = []
+        if self._once is not None:
+            function, closure = self._once
+            given = [_address(turned[at]) if at in turned else addresses[at]
+                     for at in self._rest_inputs]  # fmt: skip
+            tables = [np.array([*each, 0], np.uint64)
+                      for each in (given, map(_address, rests.values()))]  # fmt: skip
+            own_call = [function, *map(_address, [*tables, closure])]
+            calls = np.concatenate([np.array([own_call], np.uint64), calls])
+        kept = [(self, inputs, turned, line, shares, rests, arrays, results, tables)]
+        batch = Batch(calls, kept, ShareSum(shares[_SUM], first, line))
+        return _Buffers(inputs, turned, line, shares, rests, arrays, results, batch)
 
-    def __call__(
-        self,
-        pool: Pool,
-        arrays: Sequence[np.ndarray],
-        rest: Callable[[], Sequence[np.ndarray | None]],
-    ) -> list[np.ndarray] | None:
+    def __call__(self, pool: Pool, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         """Compute the outputs; None if a slice fails, or the arrays are of other kinds."""
-        if [(x.dtype, x.shape) for x in arrays] != self._kinds:
-            return None
-        if any(type(x) is not np.ndarray for x in arrays):
-            return None
+        for x, (dtype, shape) in zip(arrays, self._kinds, strict=True):
+            if type(x) is not np.ndarray or x.dtype != dtype or x.shape != shape:
+                return None
         buffers = self._idle.pop() if self._idle else self._new_buffers()
-        read: list[Any] = []
-        for at, (x, buffer) in enumerate(zip(arrays, buffers.inputs, strict=True)):
-            if buffer is None:
-                ready = np.ascontiguousarray(x)
-                read.append(ready)
-                buffers.arrays[:, at] = self._along[at] + np.uint64(ready.ctypes.data)
-            else:
-                buffer[...] = x
-        made: dict[int, np.ndarray] = {}
-        for at, offsets in self._offsets.items():
-            made[at] = np.empty(self._results[at].shape, self._results[at].dtype)
-            buffers.results[:, at] = offsets + np.uint64(made[at].ctypes.data)
         batch = buffers.batch
-        batch.kept[1:] = read, made
-        once = pool.compute(batch, rest)
-        batch.kept[1:] = (), ()
-        found = self._total(buffers, made, once) if batch.is_fine() else None
+        for x, buffer in zip(arrays, buffers.inputs, strict=True):
+            if buffer is not None:
+                buffer[...] = x
+        for at, buffer in buffers.turned.items():
+            buffer[...] = arrays[at].transpose(self._rest_inputs[at])
+        made: dict[int, np.ndarray] = {}
+        if self._is_read or self._fresh:
+            read = {at: np.ascontiguousarray(arrays[at]) for at in self._is_read}
+            for at, x in read.items():
+                np.add(self._along[at], _address(x), out=buffers.arrays[:, at])
+            for at, one in self._fresh.items():
+                made[at] = x = np.empty(one.shape, one.dtype)
+                np.add(self._offsets[at], _address(x), out=buffers.results[:, one.share])
+            batch.kept[1:] = read, made
+        found = self._found(buffers, made) if pool.compute(batch) else None
+        del batch.kept[1:]
         self._idle.append(buffers)
         return found
 
-    def _total(
-        self,
-        buffers: _Buffers,
-        made: dict[int, np.ndarray],
-        rest: Sequence[np.ndarray | None],
-    ) -> list[np.ndarray]:
-        totals = {key: tree(matrix, getattr(np, key[0])) for key, matrix in buffers.shares.items()}
-        parts = []
-        for at, (operation, dtype, shape, place) in enumerate(self._results):
-            part = made.get(at)
-            if part is None:
-                part = totals[operation, dtype][place]
-                part = part.reshape(shape) if len(shape) > 1 else part
-            parts.append(part)
-        return self._program.with_rest(parts, rest)
+    def _found(self, buffers: _Buffers, made: dict[int, np.ndarray]) -> list[np.ndarray]:
+        """Return the outputs, copied from buffers that are used again."""
+        line = buffers.line.copy()
+        totals = {_SUM: line}
+        for key in self._trees:
+            totals[key] = tree(buffers.shares[key], getattr(np, key[0]))
+        found = []
+        for at, one in enumerate(self._results):
+            if one.in_line:
+                part = line[self._places[at]]
+                found.append(part if len(one.shape) < 2 else part.reshape(one.shape))
+            elif one.is_combined:
+                part = one.of(totals[one.operation, one.dtype])
+                if one.rest is not None:
+                    part = np.asarray(np.add(buffers.rests[at].transpose(one.order), part))
+                found.append(part)
+            elif one.operation:
+                found.append(made[at])
+            else:
+                found.append(buffers.rests[at].transpose(one.order).copy())
+        return found
 
 
 def machine_slices(
-    program: SliceProgram,
+    held: HeldSlices,
     shares: Sequence[BoundSlice],
     ends: Sequence[tuple[int, int]],
     arrays: Sequence[np.ndarray],
 ) -> MachineSlices | None:
     """Return the calls of machine code for slices; None where some need Python."""
-    native = {id(share.function.executable.native) for share in shares}
-    own = shares[0].function.executable.native
+    program = held.program
+    own = [share.function.executable.native for share in shares]
     layout = [program.along_inputs[at].axis for at in program.along_inputs]
     layout += [
         next(axis for axis, dim in enumerate(dims) if dim in program.cut)
         for operation, dims in zip(program.operations, program.output_dims, strict=True)
         if operation == "concat"
     ]
-    inner = program.code.program
-    if own is None or len(native) > 1 or any(layout) or inner.masks or not inner.static:
+    if any(one is not own[0] for one in own) or any(layout):
         return None
-    if any(_shape(program, share, own) is None or not _fits(share, own) for share in shares):
+    if not all(_is_machine(each) for each in (*shares, held.once) if each is not None):
         return None
-    return MachineSlices(program, shares, ends, arrays)
+    return MachineSlices(held, shares, ends, arrays)
 
 
-def _shape(program: SliceProgram, share: BoundSlice, native: Any) -> Any:
-    """Return the shapes of the results of a slice; None if one depends on values."""
-    found = []
-    for dims in share.function.output_dims:
-        lengths = [dim._bound_length(share.function.binding) for dim in dims]
-        if None in lengths:
-            return None
-        found.append(tuple(lengths))
-    return found
-
-
-def _fits(share: BoundSlice, native: Any) -> bool:
-    """Return whether bound arrays are what the machine code reads."""
-    fixed = [*share.told, *share.function.fixed]
+def _is_machine(share: BoundSlice) -> bool:
+    """Return whether a function is machine code that bound arrays and results suffice for."""
+    inner, native = share.function.program, share.function.executable.native
+    if native is None or inner.masks or not inner.static or None in _shapes(share):
+        return False
+    fixed = _fixed(share)
     types = native.code.arguments[len(native.code.arguments) - len(fixed) :]
     return all(
         x.dtype.name == wanted.dtype and x.ndim == len(wanted.shape) and _is_plain(x)
         for x, wanted in zip(fixed, types, strict=True)
     )
+
+
+def _native(share: BoundSlice) -> Any:
+    return share.function.executable.native
+
+
+def _fixed(share: BoundSlice) -> list[np.ndarray]:
+    return [*share.told, *share.function.fixed]
+
+
+def _closure(share: BoundSlice, shapes: Sequence[Sequence[int]], n_results: int) -> np.ndarray:
+    """Return the closure of calls with arrays of some shapes."""
+    code, conditions = _native(share).code, share.function.conditions
+    first = conditions.start if conditions else len(code.results)
+    return closure_table(code.arguments, shapes, _fixed(share), n_results, first)
+
+
+def _shapes(share: BoundSlice) -> list[Any]:
+    """Return the shapes of the results of a function; None for one that depends on values."""
+    binding, found = share.function.binding, []
+    for dims in share.function.output_dims:
+        lengths = [dim._bound_length(binding) for dim in dims]
+        found.append(None if None in lengths else tuple(lengths))
+    return found
+
+
+def _order(given: Dims, wanted: Dims) -> list[int]:
+    return [given.index(dim) for dim in wanted]
+
+
+def _address(x: np.ndarray) -> int:
+    found: int = x.__array_interface__["data"][0]  # faster than `x.ctypes`
+    return found
 
 
 def _is_plain(x: np.ndarray) -> bool:

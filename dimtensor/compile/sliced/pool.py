@@ -11,7 +11,7 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
-from dimtensor.kernels.native.team import Batch, Team
+from dimtensor.kernels.native.teams.team import Batch, Team
 
 
 def available_cores() -> int:
@@ -42,14 +42,8 @@ class Pool:
         self._executor: tuple[int, ThreadPoolExecutor] | None = None
         self._teams: tuple[int, list[Team]] = os.getpid(), []
 
-    def compute[T](self, batch: Batch, meanwhile: Callable[[], T]) -> T:
-        """Make calls of machine code without Python's lock, and another call before them.
-
-        Returns
-        -------
-        object
-            What `meanwhile` returns.
-        """
+    def compute(self, batch: Batch) -> bool:
+        """Make calls of machine code without Python's lock, and return whether all gave 0."""
         if self._teams[0] != os.getpid():  # a child of a fork has none of the threads
             self._teams = os.getpid(), []
         idle = self._teams[1]
@@ -58,12 +52,12 @@ class Pool:
         except IndexError:
             team = Team(self.threads - 1, eager=self.threads <= available_cores())
         try:
-            found = team.run(batch, meanwhile)
+            fine = team.run(batch)
         except Exception:
             idle.append(team)
             raise
         idle.append(team)
-        return found
+        return fine
 
     def run(self, calls: Sequence[Callable[..., Any]], *args: Any) -> list[Any]:
         """Call functions with the same arguments, and return their results in order.

@@ -69,6 +69,8 @@ class SliceProgram:
         Inputs along the dim, by their place among the inputs.
     code : Code
         Code of the shares.
+    rests : list of Node or None
+        What is counted once of each output.
 
     Raises
     ------
@@ -122,7 +124,7 @@ class SliceProgram:
         taken = [restricted.input(source) for source in self.inputs]
         pairs = [restricted.split(y, found) for y, found in zip(self.outputs, splits, strict=True)]
         parts = [part for part, _ in pairs if part is not None]
-        self._rests = [rest for _, rest in pairs]
+        self.rests = [rest for _, rest in pairs]
         self.length_input, self.start_input = restricted.length, restricted.start
         told = [x for x in (self.length_input, self.start_input) if x is not None]
         self._untold = restricted.untold()
@@ -153,7 +155,7 @@ class SliceProgram:
     @cached_property
     def rest_code(self) -> Code | None:
         """Code of the rests of outputs, as a function of the inputs without the dim."""
-        rests = [rest for rest in self._rests if rest is not None]
+        rests = [rest for rest in self.rests if rest is not None]
         if not rests:
             return None
         given = [x for at, x in enumerate(self.inputs) if at not in self.along_inputs]
@@ -176,7 +178,7 @@ class SliceProgram:
         shares = iter(self.code.program.output_dims)
         rests = iter(() if self.rest_code is None else self.rest_code.program.output_dims)
         found = []
-        for operation, rest in zip(self.operations, self._rests, strict=True):
+        for operation, rest in zip(self.operations, self.rests, strict=True):
             own = next(rests) if rest is not None else ()
             part = next(shares) if operation else own
             found.append(self.whole_dims(part))

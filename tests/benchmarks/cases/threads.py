@@ -14,6 +14,7 @@ many cores as slices a call cannot take less than their sum.
 import importlib
 import os
 import time
+from copy import copy
 from functools import partial
 
 import numpy as np
@@ -133,8 +134,9 @@ def _parts(call):
     arrays = [np.asarray(x) for x in call.arguments]
     calls = [partial(run._held.rest, *arrays), *(partial(s, *arrays) for s in run._shares)]
     first, *slices = [min(_seconds(each, 3) for _ in range(5)) for each in calls]
-    rest, *shares = [each() for each in calls]
-    tree = min(_seconds(lambda: run._program.total(shares, rest), 3) for _ in range(5))
+    one = copy(run._machine._new_buffers().batch)
+    one.arguments = one.arguments[0], 0  # no call: only the sum
+    tree = min(_seconds(partial(run._pool.compute, one), 3) for _ in range(5))
     return len(slices), max(slices), first, tree
 
 

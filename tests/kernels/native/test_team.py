@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import itertools
 import os
 import threading
 import time
@@ -13,19 +14,18 @@ import numpy as np
 import pytest
 
 from dimtensor.compile.sliced.pool import Pool
-from dimtensor.kernels.native.team import Batch
+from dimtensor.kernels.native.teams.team import Batch, ShareSum
 
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
-def batch_of(call: Callable[[int], int], count: int) -> Batch:
+def batch_of(call: Callable[[int], int], count: int, total: ShareSum | None = None) -> Batch:
     """Batch whose calls are those of a Python function of the slice's number."""
     function = CALL(lambda arrays, results, at: call(at))
-    calls = np.zeros((count, 3), np.uint64)
-    calls[:, 2] = np.arange(count)
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    return Batch(address, calls, np.full(count, -9, np.int32), (function, calls))
+    calls = np.zeros((count, 4), np.uint64)
+    calls[:, 0] = ctypes.cast(function, ctypes.c_void_p).value
+    calls[:, 3] = np.arange(count)
+    return Batch(calls, function, total)
 
 
 def helpers() -> set[threading.Thread]:
@@ -46,17 +46,46 @@ def test_each_slice_is_computed_once_in_each_of_many_batches(threads: int, count
     for _ in range(20):
         made: list[int] = []
         batch = batch_of(lambda at, made=made: made.append(at) or 0, count)
-        assert pool.compute(batch, lambda: "meanwhile") == "meanwhile"
+        assert pool.compute(batch)
         assert sorted(made) == list(range(count))
-        assert not batch.codes.any()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (3, 4), (7, 9), (64, 13), (5, 0)])
+def test_rows_are_added_in_a_tree_to_what_is_computed_once(shape: tuple[int, int], threads: int):
+    """The bits are those of the tree of pairs, of signed zeros and infinities too."""
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=shape) * 10.0 ** rng.integers(-9, 9, size=shape)
+    once = rng.normal(size=shape[1])
+    rows[:, :1], once[:1] = -0.0, -0.0
+    rows[-1:, 1:2] = np.inf
+    written = np.full(shape, np.nan)
+    total = np.full(shape[1], np.nan)
+    batch = batch_of(
+        lambda at: written.__setitem__(at, rows[at]) or 0, shape[0], ShareSum(written, once, total)
+    )
+    level = [*rows]
+    while len(level) > 1:
+        pairs = [one + other for one, other in itertools.pairwise(level)][::2]
+        level = pairs + level[len(pairs) * 2 :]
+    for _ in range(3):
+        assert Pool(threads).compute(batch)
+        np.testing.assert_array_equal(total, once + level[0])
+        np.testing.assert_array_equal(np.signbit(total), np.signbit(once + level[0]))
+
+
+def test_rows_of_a_batch_that_fails_are_not_added():
+    total = np.full(2, 7.0)
+    batch = batch_of(lambda at: at, 3, ShareSum(np.ones((3, 2)), np.zeros(2), total))
+    assert not Pool(2).compute(batch)
+    np.testing.assert_array_equal(total, 7.0)
 
 
 def test_helpers_that_sleep_are_woken():
     pool, both = Pool(2), threading.Barrier(2, timeout=20)
     for _ in range(3):
         batch = batch_of(lambda at: both.wait() * 0, 2)
-        pool.compute(batch, lambda: None)
-        assert not batch.codes.any()
+        assert pool.compute(batch)
         time.sleep(0.02)
 
 
@@ -68,53 +97,29 @@ def test_no_slice_begins_after_one_that_fails(threads: int):
         begun.append(at)
         return 7 if at == 3 else 0
 
-    batch = batch_of(call, 1000)
-    pool.compute(batch, lambda: None)
-    assert batch.codes[3] == 7
+    assert not pool.compute(batch_of(call, 1000))
     assert max(begun) < 900
-    again = batch_of(lambda at: 0, 10)
-    pool.compute(again, lambda: None)
-    assert not again.codes.any()
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_an_error_of_the_other_call_ends_the_batch(threads: int):
-    pool, begun = Pool(threads), []
-
-    def call(at: int) -> int:
-        begun.append(at)
-        time.sleep(0.001)
-        return 0
-
-    def broken() -> None:
-        raise ValueError("the rest is broken")
-
-    with pytest.raises(ValueError, match="the rest is broken"):
-        pool.compute(batch_of(call, 1000), broken)
-    at_the_end = len(begun)
-    assert at_the_end < 900
-    time.sleep(0.01)
-    assert len(begun) == at_the_end
+    assert pool.compute(batch_of(lambda at: 0, 10))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interruption_ends_all_threads(threads: int):
     before, pool = helpers(), Pool(threads)
     sleep = ctypes.CDLL(None).usleep
-    calls = np.full((1000, 3), 2000, np.uint64)
-    address = ctypes.cast(sleep, ctypes.c_void_p).value or 0
+    calls = np.full((1000, 4), 2000, np.uint64)
+    calls[:, 0] = ctypes.cast(sleep, ctypes.c_void_p).value
     timer = threading.Timer(0.05, _thread.interrupt_main)
     started = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        pool.compute(Batch(address, calls, np.zeros(1000, np.int32), sleep), lambda: None)
+        pool.compute(Batch(calls, sleep))
     assert time.monotonic() - started < 1
     assert ended(before)
 
 
 def test_threads_end_with_their_pool():
     before, pool = helpers(), Pool(3)
-    pool.compute(batch_of(lambda at: 0, 6), lambda: None)
+    pool.compute(batch_of(lambda at: 0, 6))
     assert len(helpers() - before) == 2
     del pool
     assert ended(before)
@@ -127,7 +132,7 @@ def test_several_threads_share_a_pool():
         for _ in range(20):
             found = np.zeros(8)
             batch = batch_of(lambda at, found=found: found.__setitem__(at, at * number) or 0, 8)
-            pool.compute(batch, lambda: None)
+            pool.compute(batch)
             sums[number] += int(found.sum())
 
     asking = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
@@ -143,16 +148,15 @@ def test_several_threads_share_a_pool():
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, in other tests
 def test_a_child_of_a_fork_starts_threads_of_its_own():
     pool = Pool(2)
-    pool.compute(batch_of(lambda at: 0, 4), lambda: None)
+    pool.compute(batch_of(lambda at: 0, 4))
     child = os.fork()
     if not child:
         both = threading.Barrier(2, timeout=20)
         fine = False
         try:
             batch = batch_of(lambda at: both.wait() * 0, 2)
-            pool.compute(batch, lambda: None)
-            fine = not batch.codes.any()
+            fine = pool.compute(batch)
         finally:
             os._exit(0 if fine else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    pool.compute(batch_of(lambda at: 0, 4), lambda: None)
+    pool.compute(batch_of(lambda at: 0, 4))

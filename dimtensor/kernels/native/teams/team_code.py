@@ -1,41 +1,30 @@
-"""Teams of threads that call machine code for the slices of a batch, without Python's lock.
+"""Machine code of teams of threads: it hands out calls, waits, sleeps, and adds up the results.
 
-A thread takes the next slice by decrementing a counter, and calls a function of the prototype of
-:mod:`dimtensor.kernels.native.flat`. Helpers that find no slice wait actively for a while, because
-a sampler asks for the next gradient after some microseconds, whereas to wake a thread takes fifty;
-then they sleep until the next batch begins.
-
-All threads share a block of memory (``_Memory``). Its first word, the state, is the number of the
-batch (upper half) and the number of slices that nobody has taken (lower half). A thread that has
-decremented it owns a slice, and the batch does not end before it says that the slice is done; so
-it may read the other words of the batch. A helper that is late takes part in the batch that it
-finds.
+All threads share a block of memory. Its first word, the state, is the number of the batch (upper
+half) and the number of calls that nobody has taken (lower half). A thread that has decremented it
+owns a call, and the batch does not end before it says that the call is done; so it may read the
+other words of the batch. A helper that is late takes part in the batch that it finds.
 """
 
 from __future__ import annotations
 
 import ctypes
 import platform
-import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from dimtensor.caches import when_gone
 from dimtensor.kernels.native.linking import symbols
 from dimtensor.kernels.native.linking.loaded import Loaded
-from dimtensor.tuning import HELPER_WAIT, OWN_NAP, OWN_SLICES
+from dimtensor.tuning import HELPER_WAIT
 
 # Offsets in the memory of a team, in bytes. Words that several threads write have cache lines of
 # their own.
 _DONE, _SLEEPERS, _STOPPED, _WAITS = 64, 128, 136, 144
-_COUNT, _FUNCTION, _CALLS, _CODES = 192, 200, 208, 216
-_MUTEX, _BEGUN, _ENDED, _SIZE = 256, 384, 512, 640
-_BUSY, _TAKEN, _FINISHED = 2, 1, 0  # answers of `finish`
+_COUNT, _CALLS, _FAILED = 192, 200, 208
+_MUTEX, _BEGUN, _ENDED, SIZE = 256, 384, 512, 640
+FINISHED, TAKEN, BUSY, FAILED = range(4)  # answers of `compute`
 _PYTHON = "PyEval_SaveThread", "PyEval_RestoreThread"
 
 _PAUSES = {
@@ -65,6 +54,7 @@ declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 {_DECLARED.get(_PAUSE, "")}
 
 define void @make(ptr %team) {{
@@ -85,19 +75,17 @@ define internal void @wake(ptr %team, ptr %condition) {{
   ret void
 }}
 
-define void @begin(ptr %team, ptr %function, ptr %calls, ptr %codes, i64 %count) {{
+define internal void @begin(ptr %team, ptr %calls, i64 %count) {{
 entry:
 {_address("places.count", _COUNT)}
-{_address("places.function", _FUNCTION)}
 {_address("places.calls", _CALLS)}
-{_address("places.codes", _CODES)}
+{_address("failed", _FAILED)}
 {_address("done", _DONE)}
 {_address("sleepers", _SLEEPERS)}
 {_address("begun", _BEGUN)}
   store i64 %count, ptr %places.count
-  store ptr %function, ptr %places.function
   store ptr %calls, ptr %places.calls
-  store ptr %codes, ptr %places.codes
+  store atomic i64 0, ptr %failed seq_cst, align 8
   store atomic i64 0, ptr %done seq_cst, align 8
   %before = load atomic i64, ptr %team seq_cst, align 8
   %number = lshr i64 %before, 32
@@ -165,26 +153,24 @@ take:
   br i1 %won, label %call, label %try
 call:
 {_address("places.count", _COUNT)}
-{_address("places.function", _FUNCTION)}
 {_address("places.calls", _CALLS)}
-{_address("places.codes", _CODES)}
+{_address("failed", _FAILED)}
   %count = load i64, ptr %places.count
-  %function = load ptr, ptr %places.function
   %calls = load ptr, ptr %places.calls
-  %codes = load ptr, ptr %places.codes
   %at = sub i64 %count, %left
-  %own = getelementptr [3 x ptr], ptr %calls, i64 %at
+  %own = getelementptr [4 x ptr], ptr %calls, i64 %at
   %second = getelementptr ptr, ptr %own, i64 1
   %third = getelementptr ptr, ptr %own, i64 2
-  %arrays = load ptr, ptr %own
-  %results = load ptr, ptr %second
-  %closure = load ptr, ptr %third
+  %fourth = getelementptr ptr, ptr %own, i64 3
+  %function = load ptr, ptr %own
+  %arrays = load ptr, ptr %second
+  %results = load ptr, ptr %third
+  %closure = load ptr, ptr %fourth
   %code = call i32 %function(ptr %arrays, ptr %results, ptr %closure)
-  %place = getelementptr i32, ptr %codes, i64 %at
-  store i32 %code, ptr %place
   %fine = icmp eq i32 %code, 0
-  br i1 %fine, label %ended, label %failed
-failed:
+  br i1 %fine, label %ended, label %stop
+stop:
+  store atomic i64 1, ptr %failed seq_cst, align 8
   call void @cancel(ptr %team, i64 %count)
   br label %ended
 ended:
@@ -209,14 +195,106 @@ out:
   ret void
 }}
 
-define i64 @finish(ptr %team, i64 %most, i64 %waits) {{
+define internal void @add(ptr %to, ptr %one, ptr %other, i64 %length) {{
 entry:
-{_address("done", _DONE)}
-{_address("places.count", _COUNT)}
-  %lock = call ptr @PyEval_SaveThread()
+  %whole = and i64 %length, -4
   br label %next
 next:
-  %at = phi i64 [ 0, %entry ], [ %at.next, %again ]
+  %at = phi i64 [ 0, %entry ], [ %at.next, %four ]
+  %more = icmp ult i64 %at, %whole
+  br i1 %more, label %four, label %rest
+four:
+  %ones = getelementptr double, ptr %one, i64 %at
+  %others = getelementptr double, ptr %other, i64 %at
+  %tos = getelementptr double, ptr %to, i64 %at
+  %a = load <4 x double>, ptr %ones, align 8
+  %b = load <4 x double>, ptr %others, align 8
+  %c = fadd <4 x double> %a, %b
+  store <4 x double> %c, ptr %tos, align 8
+  %at.next = add i64 %at, 4
+  br label %next
+rest:
+  %last = phi i64 [ %at, %next ], [ %last.next, %single ]
+  %left = icmp ult i64 %last, %length
+  br i1 %left, label %single, label %out
+single:
+  %x.at = getelementptr double, ptr %one, i64 %last
+  %y.at = getelementptr double, ptr %other, i64 %last
+  %z.at = getelementptr double, ptr %to, i64 %last
+  %x = load double, ptr %x.at
+  %y = load double, ptr %y.at
+  %z = fadd double %x, %y
+  store double %z, ptr %z.at
+  %last.next = add i64 %last, 1
+  br label %rest
+out:
+  ret void
+}}
+
+define internal void @add_up(ptr %sum) {{
+entry:
+  %second = getelementptr i64, ptr %sum, i64 1
+  %third = getelementptr i64, ptr %sum, i64 2
+  %fourth = getelementptr i64, ptr %sum, i64 3
+  %fifth = getelementptr i64, ptr %sum, i64 4
+  %matrix = load ptr, ptr %sum
+  %height = load i64, ptr %second
+  %width = load i64, ptr %third
+  %once = load ptr, ptr %fourth
+  %total = load ptr, ptr %fifth
+  %bytes = shl i64 %width, 3
+  br label %level
+level:
+  %rows = phi i64 [ %height, %entry ], [ %rows.next, %above ]
+  %pairs = lshr i64 %rows, 1
+  %several = icmp ne i64 %pairs, 0
+  br i1 %several, label %next, label %out
+next:
+  %at = phi i64 [ 0, %level ], [ %at.next, %pair ]
+  %more = icmp ult i64 %at, %pairs
+  br i1 %more, label %pair, label %alone
+pair:
+  %to.offset = mul i64 %at, %bytes
+  %from.offset = shl i64 %to.offset, 1
+  %to = getelementptr i8, ptr %matrix, i64 %to.offset
+  %one = getelementptr i8, ptr %matrix, i64 %from.offset
+  %other = getelementptr i8, ptr %one, i64 %bytes
+  call void @add(ptr %to, ptr %one, ptr %other, i64 %width)
+  %at.next = add i64 %at, 1
+  br label %next
+alone:
+  %odd = and i64 %rows, 1
+  %any = icmp ne i64 %odd, 0
+  br i1 %any, label %move, label %above
+move:
+  %before = sub i64 %rows, 1
+  %last.offset = mul i64 %before, %bytes
+  %free.offset = mul i64 %pairs, %bytes
+  %last = getelementptr i8, ptr %matrix, i64 %last.offset
+  %free = getelementptr i8, ptr %matrix, i64 %free.offset
+  call void @llvm.memcpy.p0.p0.i64(ptr %free, ptr %last, i64 %bytes, i1 false)
+  br label %above
+above:
+  %rows.next = add i64 %pairs, %odd
+  br label %level
+out:
+  call void @add(ptr %total, ptr %once, ptr %matrix, i64 %width)
+  ret void
+}}
+
+define i64 @compute(ptr %team, ptr %calls, i64 %number, i64 %most, i64 %waits, ptr %sum) {{
+entry:
+{_address("done", _DONE)}
+{_address("failed", _FAILED)}
+{_address("places.count", _COUNT)}
+  %lock = call ptr @PyEval_SaveThread()
+  %new = icmp ne ptr %calls, null
+  br i1 %new, label %start, label %next
+start:
+  call void @begin(ptr %team, ptr %calls, i64 %number)
+  br label %next
+next:
+  %at = phi i64 [ 0, %entry ], [ 0, %start ], [ %at.next, %again ]
   %more = icmp ult i64 %at, %most
   br i1 %more, label %again, label %out
 again:
@@ -228,7 +306,7 @@ look:
   %count = load i64, ptr %places.count
   %ended = load atomic i64, ptr %done seq_cst, align 8
   %all = icmp eq i64 %ended, %count
-  br i1 %all, label %out, label %wait
+  br i1 %all, label %judge, label %wait
 wait:
   %patient = icmp ult i64 %waited, %waits
   br i1 %patient, label %longer, label %out
@@ -236,8 +314,19 @@ longer:
   %waited.next = add i64 %waited, 1
   {_PAUSE}
   br label %look
+judge:
+  %some = load atomic i64, ptr %failed seq_cst, align 8
+  %broken = icmp ne i64 %some, 0
+  br i1 %broken, label %out, label %whole
+whole:
+  %sums = icmp ne ptr %sum, null
+  br i1 %sums, label %total, label %out
+total:
+  call void @add_up(ptr %sum)
+  br label %out
 out:
-  %answer = phi i64 [ {_BUSY}, %next ], [ {_FINISHED}, %look ], [ {_TAKEN}, %wait ]
+  %answer = phi i64 [ {BUSY}, %next ], [ {TAKEN}, %wait ], [ {FAILED}, %judge ],
+                    [ {FINISHED}, %whole ], [ {FINISHED}, %total ]
   call void @PyEval_RestoreThread(ptr %lock)
   ret i64 %answer
 }}
@@ -322,14 +411,13 @@ define void @stop(ptr %team) {{
 """
 
 
-class _Code(NamedTuple):
-    """Functions of a team in memory; all but `finish` are called without Python's lock."""
+class TeamFunctions(NamedTuple):
+    """Functions of a team in memory; all but `compute` are called without Python's lock."""
 
     loaded: Loaded
     make: Callable[[int], None]
-    begin: Callable[[int, int, int, int, int], None]
     cancel: Callable[[int, int], None]
-    finish: Callable[[int, int, int], int]
+    compute: Callable[[int, int, int, int, int, int], int]
     sleep: Callable[[int, int, int], None]
     serve: Callable[[int, int], None]
     stop: Callable[[int], None]
@@ -337,7 +425,7 @@ class _Code(NamedTuple):
 
 
 @cache
-def _code() -> _Code:
+def functions() -> TeamFunctions:
     """Compile the functions, and measure how long a pause is."""
     from dimtensor.kernels.native.machine import object_code
 
@@ -354,142 +442,7 @@ def _code() -> _Code:
         started = time.perf_counter()
         pause(1000)
         shortest = min(shortest, time.perf_counter() - started)
-    # `finish` and the kernels in it may leave an exception, which PYFUNCTYPE raises
-    finish = of("finish", 3, ctypes.PYFUNCTYPE, ctypes.c_int64)
-    own = of("make", 1), of("begin", 5), of("cancel", 2), finish
-    rest = of("sleep", 3), of("serve", 2), of("stop", 1)
-    return _Code(loaded, *own, *rest, int(HELPER_WAIT / max(shortest / 1000, 1e-9)))
-
-
-class _Memory:
-    """Memory that the threads of a team share.
-
-    Attributes
-    ----------
-    batch : object
-        What the calls of the current batch read and write, kept alive.
-    """
-
-    def __init__(self) -> None:
-        self.code = _code()
-        block = np.zeros(_SIZE + 64, np.uint8)
-        self._block = block
-        self.address = block.ctypes.data + -block.ctypes.data % 64
-        self.batch: Any = None
-        self.threads: list[threading.Thread] = []
-        self.code.make(self.address)
-
-    def serve(self, waits: int) -> None:
-        with suppress(BaseException):  # sent by `interrupt`
-            self.code.serve(self.address, waits)
-
-    def stop(self) -> None:
-        self.code.stop(self.address)
-
-
-class Batch:
-    """Calls of machine code, one for each slice.
-
-    Parameters
-    ----------
-    function : int
-        Address of a function ``flat``.
-    calls : ndarray of uint64
-        For each call the addresses of its arrays, of its results, and of its closure.
-    codes : ndarray of int32
-        What each call returned.
-    kept : object
-        What the calls read and write.
-
-    Attributes
-    ----------
-    arguments : tuple of int
-        What a team is told of them.
-    """
-
-    def __init__(self, function: int, calls: np.ndarray, codes: np.ndarray, kept: Any):
-        self.codes, self.kept = codes, kept
-        self.arguments = function, calls.ctypes.data, codes.ctypes.data, len(codes)
-        self._calls = calls
-        self._fine = bytes(codes.nbytes)
-
-    def is_fine(self) -> bool:
-        """Return whether all calls returned 0; codes of calls that did not begin become 0."""
-        if self.codes.tobytes() == self._fine:
-            return True
-        self.codes[:] = 0
-        return False
-
-
-class Team:
-    """A thread that calls machine code for the slices of batches, and its helpers.
-
-    Parameters
-    ----------
-    helpers : int
-        Number of threads beside the one that calls `run`, which is one at a time.
-    eager : bool
-        Whether helpers wait actively, which takes a core for each.
-
-    Raises
-    ------
-    OutOfScope
-        If no machine code can be loaded in this process.
-    """
-
-    def __init__(self, helpers: int, eager: bool = True):
-        self._memory = memory = _Memory()
-        self._waits = memory.code.waits if eager else 0
-        stop = memory.code.stop
-        when_gone(self, partial(stop, memory.address), partial(id, memory))
-        for _ in range(helpers):
-            # without Python's lock they need not end before the interpreter does
-            thread = threading.Thread(
-                target=memory.serve, args=(self._waits,), name="dimtensor-slices", daemon=True
-            )
-            memory.threads.append(thread)
-            thread.start()
-
-    def run[T](self, batch: Batch, meanwhile: Callable[[], T]) -> T:
-        """Make the calls of a batch, and another call in this thread before it takes part.
-
-        The calls begin in order. If one gives another code than 0, no later one begins; the codes
-        of those are not written.
-
-        Returns
-        -------
-        object
-            What `meanwhile` returns.
-        """
-        memory, count = self._memory, len(batch.codes)
-        code, at = memory.code, memory.address
-        memory.batch = batch
-        try:
-            code.begin(at, *batch.arguments)
-            found = meanwhile()
-            self._finish()
-        except Exception:
-            code.cancel(at, count)
-            self._finish()
-            raise
-        except BaseException:
-            code.cancel(at, count)
-            self._interrupt()
-            raise
-        memory.batch = None
-        return found
-
-    def _finish(self) -> None:
-        code, at = self._memory.code, self._memory.address
-        while answer := code.finish(at, OWN_SLICES, self._waits):
-            if answer == _TAKEN:
-                code.sleep(at, *divmod(time.time_ns() + int(OWN_NAP * 1e9), 10**9))
-
-    def _interrupt(self) -> None:
-        """End the helpers, also those in loops that do not end by themselves."""
-        self._memory.stop()
-        for thread in self._memory.threads:
-            if thread.ident is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-                )
+    # `compute` and the kernels in it may leave an exception, which PYFUNCTYPE raises
+    compute = of("compute", 6, ctypes.PYFUNCTYPE, ctypes.c_int64)
+    own = of("make", 1), of("cancel", 2), compute, of("sleep", 3), of("serve", 2), of("stop", 1)
+    return TeamFunctions(loaded, *own, int(HELPER_WAIT / max(shortest / 1000, 1e-9)))
