@@ -94,7 +94,8 @@ def test_little_work_is_not_cut():
 def test_the_number_of_slices_follows_from_the_work():
     x = dt.tensor("x", dims=OBS)
     y = (dt.exp(x) * 2.0).sum().node
-    for length, number in [(10**4, None), (10**5, None), (10**6, 8), (10**7, 128), (10**9, 256)]:
+    numbers = {10**4: None, 250_000: None, 300_000: 4, 10**6: 8, 10**7: 128, 10**9: 256}
+    for length, number in numbers.items():
         binding = Binding()
         binding.add_length(OBS, length, "a test")
         assert work([y], binding) == (10 + 8) * length
