@@ -277,6 +277,19 @@ def prefixed(prefix: str, error: DimtensorError) -> str:
     return _Message(build_message(prefix) + str(error))
 
 
+def hinted(error: DimtensorError, hint: str) -> str:
+    """Return the message of an error with another hint.
+
+    Examples
+    --------
+    >>> error = LabelError("no label 'c'", hint="sorted(labels)")
+    >>> print(LabelError(hinted(error, "set(labels)")))
+    no label 'c'
+    hint: set(labels)
+    """
+    return _Message(str(error).split("\nhint: ")[0] + "\n" + build_message(f"hint: {hint}"))
+
+
 LISTED = 8  # items of a list that a message shows
 LONGEST = 200  # characters of one of them
 

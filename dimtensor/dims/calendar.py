@@ -17,10 +17,12 @@ from dimtensor.dims.dates import (
     calendar_part,
     date_index,
     dates_between,
+    even_numbers,
     extended,
     found_part,
     in_range,
     rounded,
+    whole_periods,
 )
 from dimtensor.dims.dim import Dim, calendar_parts, extend_dim
 from dimtensor.errors import LabelError, printable
@@ -311,7 +313,12 @@ class CalendarParts:
 
 @extend_dim.provides()
 def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
-    """Return a dim with more dates after the last one; see :meth:`Dim.extend`."""
+    """Return a dim with more labels after the last one; see :meth:`Dim.extend`."""
+    numbers = None if freq is not None else even_numbers(dim)
+    if numbers is not None:
+        first, step = numbers[0], numbers[1] - numbers[0]
+        places = np.arange(len(numbers) + whole_periods(periods))
+        return Dim(dim.name, coords=Coords(first + step * places))
     dates = calendar_index(dim, "extend")
     freq = freq or dim.dt.freq
     if freq is None or not len(dates):

@@ -55,12 +55,34 @@ class IsoCalendar(NamedTuple):
     weekday: Any
 
 
+def whole_periods(periods: Any) -> int:
+    """Return a number of further labels.
+
+    Raises
+    ------
+    OptionError
+        If it is no integer, or negative.
+    """
+    if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
+        raise OptionError(f"extend takes a number of labels of at least 0, not {periods!r}")
+    return int(periods)
+
+
+def even_numbers(dim: Dim) -> np.ndarray | None:
+    """Return labels that are integers at equal distances, such as years; None for others."""
+    labels = dim._labels()
+    index = None if labels is None else labels.index
+    if index is None or index.dtype.kind not in "iu" or len(index) < 2:
+        return None
+    steps = np.diff(index.to_numpy().astype(np.int64))
+    return index.to_numpy() if steps[0] and (steps == steps[0]).all() else None
+
+
 def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeIndex:
     """Return the next dates at a frequency."""
     import pandas as pd
 
-    if isinstance(periods, bool) or not isinstance(periods, (int, np.integer)) or periods < 0:
-        raise OptionError(f"extend takes a number of dates of at least 0, not {periods!r}")
+    periods = whole_periods(periods)
     if is_cftime_index(dates):
         return later_dates(dates, periods, freq)
     later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)

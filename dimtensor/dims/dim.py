@@ -150,14 +150,14 @@ class Dim:
         return calendar_parts(self)
 
     def extend(self, periods: int, freq: Frequency | None = None) -> Dim:
-        """Return the dim with more dates after the last one.
+        """Return the dim with more labels after the last one: dates, or integers like years.
 
         Parameters
         ----------
         periods : int
             How many.
         freq : str or pandas offset, optional
-            By default that of the dates there are.
+            Of dates; by default that of the dates there are.
 
         Returns
         -------
@@ -166,13 +166,16 @@ class Dim:
         Raises
         ------
         LabelError
-            If the labels are no dates or not known, or there is no frequency.
+            If the labels are neither dates nor integers at equal distances, are not known, or
+            dates have no frequency.
 
         Examples
         --------
         >>> day = Dim("day", coords=np.arange("2021-01-01", "2021-01-04", dtype="M8[D]"))
         >>> str(day.extend(14).coords[-1])[:10]
         '2021-01-17'
+        >>> Dim("year", coords=[1960, 1970, 1980]).extend(2).coords
+        array([1960, 1970, 1980, 1990, 2000])
         """
         return extend_dim(self, periods, freq)
 

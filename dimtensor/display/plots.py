@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -105,13 +106,15 @@ class ModelPlots:
 
         return call
 
-    def ppc(self, post: Any, *, seed: int = 0, **options: Any) -> Any:
+    def ppc(self, post: Any, *, var_names: Any = None, seed: int = 0, **options: Any) -> Any:
         """Plot observations among their replications: ``arviz.plot_ppc_dist``.
 
         Parameters
         ----------
         post : DataTree
             Draws, with the group ``posterior_predictive``; without it replications are drawn.
+        var_names : DimTensor, str or list of them, optional
+            Observed variables, by default all.
         seed : int, optional
             Of the replications.
         **options
@@ -122,10 +125,13 @@ class ModelPlots:
         PlotCollection
         """
         arviz = require("arviz", "sampling", "plots of draws")
+        seen = options["var_names"] = names_of(self._model, var_names or self._model.observed)
         if "posterior_predictive" not in post.children:
-            drawn = self._model.predict(post, seed=seed)
+            drawn = self._model.predict(post, names=seen, seed=seed)
             post = extended(post, {name: x.to_dataset() for name, x in drawn.children.items()})
-        return arviz.plot_ppc_dist(post, **options)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Deleting a single level", FutureWarning)  # ArviZ's
+            return arviz.plot_ppc_dist(post, **options)
 
     def forecast(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.dims import Binding, Dim, Dims
-from dimtensor.errors import ArgumentError, listing
+from dimtensor.errors import ArgumentError, clipped, listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit
 from dimtensor.values.labeled import Labeled, as_labeled
@@ -35,7 +35,13 @@ def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ArgumentError(f"{what} are given as a dict, not as {type(value).__name__}: {value!r}")
+        columns = list(map(str, getattr(value, "columns", ())))[:2]
+        pairs = ", ".join(f"{name!r}: table[{name!r}]" for name in columns)
+        shown = "" if hasattr(value, "dtype") or columns else f": {clipped(plain_repr(value))}"
+        raise ArgumentError(
+            f"{what} are given as a dict, not as {type(value).__name__}{shown}",
+            hint=f"values by name: {{{pairs or "'name': values"}}}",
+        )
     return value
 
 

@@ -148,13 +148,29 @@ def test_forests_leave_out_rows_unless_they_are_asked_for(monkeypatch):
 def test_replications_are_drawn_for_predictive_checks(monkeypatch):
     arviz = pytest.importorskip("arviz")
     fit, post = by_row()
-    monkeypatch.setattr(arviz, "plot_ppc_dist", lambda post: post)
+    asked = []
+    monkeypatch.setattr(
+        arviz, "plot_ppc_dist", lambda post, var_names: asked.append(var_names) or post
+    )
     checked = fit.plot.ppc(post, seed=3)
     expected = fit.predict(post, seed=3)["posterior_predictive"]["y"]
     np.testing.assert_array_equal(checked["posterior_predictive"]["y"], expected)
     assert checked["observed_data"]["y"].values.tolist() == [1.0, 2.0, 4.0]
     assert "posterior_predictive" not in post.children
     assert fit.plot.ppc(checked) is checked
+    assert asked == [["y"], ["y"]]
+
+
+def test_replications_of_a_series_with_gaps_beside_its_level():
+    pytest.importorskip("arviz")
+    start = dist.Normal(0.0, 1.0)
+    level = dt.rv("level", dist.GaussianRandomWalk(0.0, 0.5, dim=T, start=start))
+    noise = dt.rv("noise", dist.HalfNormal(1.0))
+    y = dt.rv("y", dist.Normal(level, noise))
+    fit = dt.Model(y, level, backend="python")
+    fit = fit.observe({y: [1.0, np.nan, 4.0]}, missing="drop").marginalize(level)
+    made = fit.plot.ppc(fit.laplace(50, seed=1), backend="none")
+    assert "y" in made.viz["plot"].data_vars or "plot" in made.viz.children
 
 
 def predictions(*dims):

@@ -2742,3 +2742,43 @@ def path_whose_known_elements_are_left_out():
     draws = model.draw(2, seed=1)["prior"]
     fewer = dt.ragged("trial", within=COUNTRY, lengths=[1, 0, 1])
     model.predict(draws, dims={COUNTRY: COUNTRY, trial: fewer})
+
+
+def _with_rows() -> tuple[dt.Model, xr.Dataset]:
+    """A model whose rows have labels, and draws of it."""
+    row = dt.Dim("row", coords=[1, 2, 3])
+    x = dt.data([1.0, 2.0, 3.0], dims=row, name="x")
+    of = dt.data(["USA", "Italy", "USA"], dims=row, name="of", categories=COUNTRY)
+    level = _random("level", 0.0, 1.0, dims=COUNTRY)
+    model = dt.Model(_random("y", level.sel(country=of) * x, 1.0), backend="python")
+    return model, model.draw(2, seed=1)["prior"].to_dataset()
+
+
+@building
+def prediction_for_more_rows():
+    model, post = _with_rows()
+    model.predict(post, {"x": [1.0, 2.0]}, seed=1)
+
+
+@building
+def prediction_for_rows_of_other_labels():
+    model, post = _with_rows()
+    model.predict(post, {"x": pd.Series([1.0, 2.0], index=[4, 5])}, seed=1)
+
+
+@building
+def prediction_for_a_label_that_is_new():
+    model, post = _with_rows()
+    model.predict(post, {"of": ["USA", "Peru", "USA"]}, seed=1)
+
+
+@building
+def prediction_along_a_dim_that_is_misspelled():
+    model, post = _with_rows()
+    model.predict(post, dims={"rows": dt.Dim("row", coords=[1])}, seed=1)
+
+
+@building
+def predictions_of_a_table():
+    model, post = _with_rows()
+    model.predict(post, pd.DataFrame({"x": [1.0], "of": ["USA"]}), seed=1)

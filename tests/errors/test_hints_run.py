@@ -185,6 +185,8 @@ APART: dict[str, dict[str, Any]] = {
     "right_hand_side_with_the_dim_of_the_solution": {"b": dt.ones(COUNTRY)},
     "variable_of_no_group": {"post": {"prior_predictive": {"theta": 1.0}}},
     "evaluation_without_values_of_variables": {"x": SCORE},
+    "prediction_for_a_label_that_is_new": {"country": COUNTRY},
+    "predictions_of_a_table": {"table": {"x": Y, "of": LABELS}},
 }  # fmt: skip
 for _name in ("T", "mT", "swapaxes", "moveaxis", "permute"):
     APART[_name] = {"dims": X.dims}
@@ -273,7 +275,7 @@ NOT_RUN = {
     ("effects_of_a_formula_twice", "(0 + x | g)"): "the same",
     ("namespace_that_is_no_dict", "f(x)"): "the same",
     ("predictions_outside_of_the_knots", "cr(x)"): "the same",
-    ("response_of_a_formula_with_levels", "g['level']"): "the same",
+    ("response_of_a_formula_with_levels", "g['c']"): "the same",
     ("parameter_of_the_name_of_a_function", "logp(x, mean)"): "a part of a definition",
     ("matrix_whose_dims_are_not_named", "[row, row.rename()]"): "runs, as dims=",
     ("names_that_utf8_lacks", "UTF-8"): "no code",

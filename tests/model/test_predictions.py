@@ -154,3 +154,13 @@ def test_draws_over_a_product_with_dates_are_read_again(labels):
     np.testing.assert_allclose(found, prior["mu"], atol=1e-7)
     turned = made.predict(prior.isel(group_when=slice(None, None, -1)), seed=1)
     xr.testing.assert_identical(turned["posterior_predictive"]["y"], found)
+
+
+def test_dims_are_given_by_name_too(posterior):
+    wider = dt.Dim("group", coords=[*GROUPS, "new"])
+    asked = {GROUP_OF: ["b", "new"]}
+    expected = model("python").predict(posterior, asked, dims={GROUP: wider}, seed=1)
+    found = model("python").predict(posterior, asked, dims={"group": wider}, seed=1)
+    xr.testing.assert_identical(found["predictions"]["y"], expected["predictions"]["y"])
+    drawn = dt.Model(dt.rv("z", dist.Normal(0.0, 1.0), dims=OBS), backend="python")
+    assert drawn.draw(2, seed=1, dims={"obs": 4})["prior_predictive"]["z"].sizes["obs"] == 4

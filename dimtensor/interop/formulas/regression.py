@@ -260,9 +260,10 @@ def _response(terms: FormulaTerms, family: str, chosen: Family, link: str) -> tu
             parameters["trials"] = make_data(many, dims=terms.obs, name=f"{trials}_data")
         seen = seen[:, :1]
     if seen.shape[1] != 1:
+        level = levels_of(terms.table[name])[-1] if name in terms.table else "level"
         raise InputError(
             f"the response {name!r} has levels, and the family {family} takes numbers",
-            hint=f"{name}['level'] ~ ... is 1 at that level; or family='categorical'",
+            hint=f"{name}[{str(level)!r}] ~ ... is 1 at that level; or family='categorical'",
         )
     scales = Scales(family, link, chosen.scaled, seen[:, 0])
     eta = named(f"{name}_linear", terms.predictor(scales, (), True))

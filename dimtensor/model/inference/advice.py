@@ -60,8 +60,8 @@ def _parametrizations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Ite
         percent = f"{100 * share:.0f}%"
         if share > _LITTLE and name not in spec.noncentered:
             yield (
-                f"fit.noncentered({name!r}), for the data say little of its elements: {percent} of "
-                "the variance of their prior is left"
+                f"fit.noncentered({name!r}), for the data say little about its elements: {percent} "
+                "of the variance of their prior is left"
             )
         elif (
             share < _LITTLE
@@ -69,8 +69,8 @@ def _parametrizations(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Ite
             and not spec.variables[name].distribution._is_singular
         ):
             yield (
-                f"fit.centered({name!r}), for the data say much of its elements: {percent} of the "
-                "variance of their prior is left"
+                f"fit.centered({name!r}), for the data say much about its elements: {percent} of "
+                "the variance of their prior is left"
             )
 
 

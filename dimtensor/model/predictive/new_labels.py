@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dimtensor.dims import Dim, ancestors
 from dimtensor.dims.ragged import RaggedDim
-from dimtensor.errors import DimError, LabelError, RaggedDimError, listing
+from dimtensor.errors import (
+    LISTED,
+    DimError,
+    LabelError,
+    RaggedDimError,
+    did_you_mean,
+    hinted,
+    listing,
+)
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.infer import describe
 from dimtensor.graph.rebuilding.exchange import Exchange
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.model.observations import Observations
 from dimtensor.model.predictive.generation import as_input
-from dimtensor.model.spec import with_outputs
+from dimtensor.model.spec import with_data, with_outputs
+from dimtensor.model.variables import name_of
 from dimtensor.tensor.handle import wrap
 from dimtensor.values.datasets import label_text
 
@@ -27,6 +36,73 @@ if TYPE_CHECKING:
 
     from dimtensor.model.spec import ModelSpec
     from dimtensor.model.variables import Variable
+
+
+def dims_by_name(spec: ModelSpec, dims: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Replace names of dims by the dims of a model.
+
+    Raises
+    ------
+    DimError
+        If the model has no dim of a name.
+    """
+    known = {dim._short: dim for dim in _dims_of(spec)} if dims else {}
+    for key in dims:
+        if isinstance(key, str) and key not in known:
+            raise DimError(
+                f"the model has no dim {key!r}{did_you_mean(key, sorted(known))}",
+                [("dims of the model", ", ".join(sorted(known)))],
+            )
+    return {known[x] if isinstance(x, str) else x: value for x, value in dims.items()}
+
+
+def _dims_of(spec: ModelSpec) -> set[Dim]:
+    used = {dim for node in toposort([x.node for x in spec.outputs]) for dim in node.dims}
+    return used | {above for dim in used for above in ancestors(dim)}
+
+
+def with_new_data(spec: ModelSpec, data: Mapping[Any, Any], wider: Mapping[Dim, Dim]) -> ModelSpec:
+    """Replace values of data and inputs.
+
+    Raises
+    ------
+    DimError, LabelError
+        If they have other rows or labels than a dim that has its own: dims= exchanges it.
+    """
+    for key, value in data.items():
+        node = spec.graph.inputs[name_of(key, spec.graph.inputs, "data")]
+        try:
+            spec = with_data(spec, {key: value})
+        except (DimError, LabelError) as error:
+            hint = _exchange(node, value, str(error)) if not wider else None
+            if hint is None:
+                raise
+            raise type(error)(hinted(error, hint)) from None
+    return spec
+
+
+def _exchange(node: Node, value: Any, text: str) -> str | None:
+    """Return the dims= that lets a value in, where a dim with labels refuses it."""
+    import pandas as pd
+
+    own = [dim for dim in node.dims if dim.coords is not None and dim._title in text]
+    kinds = node.categories
+    if own:
+        name = own[0]._short
+        index = getattr(value, "indexes", {}).get(name, getattr(value, "index", None))
+        if not isinstance(index, pd.Index):
+            labels = f"range({np.shape(value)[0]})" if np.ndim(value) == 1 else "..."
+        elif index.has_duplicates:
+            return None
+        else:
+            labels = f"[{listing(index)}]" if len(index) <= LISTED else "new.index"
+        return f"other rows take another dim: dims={{{name}: dt.Dim({name!r}, coords={labels})}}"
+    if kinds is None or kinds.coords is None or kinds._title not in text:
+        return None
+    known, name = set(kinds.coords.tolist()), kinds._short
+    new = [x for x in dict.fromkeys(np.ravel(value).tolist()) if x not in known]
+    labels = f"[*{name}.coords, {listing(new)}]" if 0 < len(new) <= LISTED else "..."
+    return f"new labels take a wider dim: dims={{{name}: dt.Dim({name!r}, coords={labels})}}"
 
 
 def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[Dim, Dim]]:
@@ -40,8 +116,7 @@ def widened(spec: ModelSpec, wider: Mapping[Dim, Dim]) -> tuple[ModelSpec, dict[
     DimError
         If the model has no such dim, or the other one has another name or no labels.
     """
-    used = {dim for node in toposort([x.node for x in spec.outputs]) for dim in node.dims}
-    used |= {above for dim in used for above in ancestors(dim)}
+    used = _dims_of(spec)
     for old, new in wider.items():
         unlike = new.coords is None and (old.coords is not None or new.length is None)
         if old not in used or new._short != old._short or unlike:

@@ -17,8 +17,7 @@ from dimtensor.model.missing import left
 from dimtensor.model.predictive.by_chunk import results_of_rows
 from dimtensor.model.predictive.drawing import draw_variables, with_missing
 from dimtensor.model.predictive.generation import CHAIN, DRAW
-from dimtensor.model.predictive.new_labels import widened
-from dimtensor.model.spec import with_data
+from dimtensor.model.predictive.new_labels import dims_by_name, widened, with_new_data
 from dimtensor.model.variables import name_of
 from dimtensor.random.seeds import checked_seed, required_seed, seed_for
 from dimtensor.tensor.handle import TensorHandle
@@ -43,8 +42,9 @@ def draw(
     seed = required_seed(seed, "draw")
     check_whole("draw", **({"n": n} if n else {}))
     targets = spec.graph.nodes
-    _check_lengths(dims or {}, targets)
-    lengths = {CHAIN: 1, DRAW: n, **(dims or {})}
+    asked = dims_by_name(spec, as_mapping(dims, "dims"))
+    _check_lengths(asked, targets)
+    lengths = {CHAIN: 1, DRAW: n, **asked}
     found = draw_variables(spec, targets, {}, seed, lengths, backend=backend)
     prior = {name: x for name, x in found.items() if name not in predictive}
     outcome = {name: x for name, x in found.items() if name in predictive}
@@ -69,11 +69,12 @@ def predict(
 ) -> xr.DataTree:
     """Draw outputs given draws of other variables; see :meth:`dimtensor.Model.predict`."""
     seed = checked_seed(seed, "predict")
-    known = as_mapping(dims, "dims")
+    known = dims_by_name(fit, as_mapping(dims, "dims"))
+    data = as_mapping(data, "data")
     wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
     lengths = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
     spec, wider = widened(fit, wider) if wider else (fit, wider)
-    spec = with_data(spec, as_mapping(data, "data")) if data else spec
+    spec = with_new_data(spec, data, wider)
     new = bool(data or dims)
     targets = _targets(spec, names)
     if names is None and not new:

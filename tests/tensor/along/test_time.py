@@ -191,6 +191,15 @@ def test_columns_of_labels():
     np.testing.assert_allclose(dt.one_hot(DAY.dt.dayofweek).eval().transpose("day", ...), table)
 
 
+@pytest.mark.parametrize(("labels", "later"), [
+    ([1871, 1872, 1873], [1871, 1872, 1873, 1874, 1875]),
+    ([1960, 1970, 1980], [1960, 1970, 1980, 1990, 2000]),
+    ([0, -1], [0, -1, -2, -3]),
+])  # fmt: skip
+def test_integers_at_equal_distances_are_extended(labels, later):
+    assert dt.Dim("year", coords=labels).extend(2) == dt.Dim("year", coords=later)
+
+
 K = dt.Dim("k", length=3)
 
 
@@ -201,8 +210,9 @@ K = dt.Dim("k", length=3)
         (lambda: dt.date_range("day", start="soon", periods=2), "do not determine the dates"),
         (lambda: K.dt.month, "the labels of dim 'k' are no dates, they are not known"),
         (lambda: dt.Dim("k", coords=[1, 2]).dt.year, "they are of dtype int64"),
+        (lambda: dt.Dim("k", coords=[1, 2, 4]).extend(2), "the labels of dim 'k' are no dates"),
         (lambda: K.extend(2), "extend: the labels of dim 'k' are no dates"),
-        (lambda: DAY.extend(-1), "a number of dates of at least 0, not -1"),
+        (lambda: DAY.extend(-1), "a number of labels of at least 0, not -1"),
         (lambda: dt.date_range("t", start="2021-01-01", periods=2).extend(1), "have no frequency"),
         (lambda: x.resample(day="spam"), "'spam' is no frequency of dates"),
         (lambda: x.resample(day="W", site="W"), "resample takes one dim, 2 are given"),
